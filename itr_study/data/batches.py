@@ -1,0 +1,122 @@
+"""The batch that every model takes, and the arrays it is cut from."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """I images and T texts. In training B sampled pairs: I = T = B, row i is the image of text i.
+
+    regions (I, R, D) float32, region_mask (I, R) bool; tokens (T, W) int64 padded with 0,
+    lengths (T,) int64; sentences (T, D) float32. Absent parts are None. image_ids (I,) and
+    text_images (T,) int64 are comparable: text j matches image i iff text_images[j] ==
+    image_ids[i]. text_ids (T,) int64. pixels (I, 3, H, W) only where a CNN is fine-tuned.
+    """
+
+    image_ids: Tensor
+    text_ids: Tensor
+    text_images: Tensor
+    regions: Tensor | None = None
+    region_mask: Tensor | None = None
+    tokens: Tensor | None = None
+    lengths: Tensor | None = None
+    sentences: Tensor | None = None
+    pixels: Tensor | None = None
+
+    @property
+    def match(self) -> Tensor:
+        """(I, T) bool: decided by image id, never by a computed value."""
+        return self.image_ids[:, None] == self.text_images[None, :]
+
+    def to(self, device: torch.device | str) -> "Batch":
+        moved = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What a model is built for: sizes of its inputs, and word vectors where they are given."""
+
+    region_size: int = 0  # D of regions, 0 = none
+    vocabulary: int = 0  # number of token ids, id 0 = padding; 0 = no tokens
+    sentence_size: int = 0  # D of sentence vectors, 0 = none
+    word_vectors: Tensor | None = None  # (vocabulary, D_w), initial word embeddings
+
+
+@dataclass(eq=False)
+class EncodedSplit:
+    """One split as arrays, ready to be cut into batches.
+
+    regions (I, V, R, D): V views of each picture (flips, crops). Training draws one view per
+    picture and step; evaluation takes the mean over views where R = 1, else the first view.
+    """
+
+    name: str
+    image_of_text: np.ndarray  # (T,) int64
+    regions: np.ndarray  # (I, V, R, D) float16 or float32, often a memory map
+    region_mask: np.ndarray | None = None  # (I, R) bool, None = all true
+    tokens: list[np.ndarray] | None = None  # T arrays of int64 ids, no padding
+    sentences: np.ndarray | None = None  # (T, D) float32
+    relevance: np.ndarray | None = None  # (I, T) exact graded relevance, where the data has it
+
+    @property
+    def n_images(self) -> int:
+        return len(self.regions)
+
+    @property
+    def n_texts(self) -> int:
+        return len(self.image_of_text)
+
+    def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
+        """Batch of the given images and no texts; `views` (I,) picks one view per image."""
+        return self._batch(images, np.zeros(0, np.int64), views)
+
+    def text_batch(self, texts: np.ndarray) -> Batch:
+        """Batch of the given texts and no images."""
+        return self._batch(np.zeros(0, np.int64), texts, None)
+
+    def pair_batch(self, texts: np.ndarray, views: np.ndarray | None = None) -> Batch:
+        """Training batch: the given texts, each with its own image (images may repeat)."""
+        return self._batch(self.image_of_text[texts], texts, views)
+
+    def _batch(self, images: np.ndarray, texts: np.ndarray, views: np.ndarray | None) -> Batch:
+        tokens = lengths = sentences = None
+        if self.tokens is not None:
+            tokens, lengths = pad([self.tokens[t] for t in texts])
+        if self.sentences is not None:
+            sentences = torch.from_numpy(np.asarray(self.sentences[texts], np.float32))
+        regions = torch.from_numpy(self._regions(images, views))
+        mask = torch.ones(regions.shape[:2], dtype=torch.bool)
+        if self.region_mask is not None:
+            mask = torch.from_numpy(self.region_mask[images])
+        return Batch(
+            image_ids=torch.from_numpy(np.asarray(images, np.int64)),
+            text_ids=torch.from_numpy(np.asarray(texts, np.int64)),
+            text_images=torch.from_numpy(np.asarray(self.image_of_text[texts], np.int64)),
+            regions=regions,
+            region_mask=mask,
+            tokens=tokens,
+            lengths=lengths,
+            sentences=sentences,
+        )
+
+    def _regions(self, images: np.ndarray, views: np.ndarray | None) -> np.ndarray:
+        """(I, R, D) float32 of the chosen views; without a choice as evaluation takes them."""
+        if views is not None:
+            return np.asarray(self.regions[images, views], np.float32)
+        if self.regions.shape[2] == 1:
+            return np.asarray(self.regions[images], np.float32).mean(axis=1)
+        return np.asarray(self.regions[images, 0], np.float32)
+
+
+def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:
+    """(T, W) token ids padded with 0 to the longest, and lengths (T,)."""
+    lengths = torch.tensor([len(s) for s in sequences], dtype=torch.int64)
+    tokens = torch.zeros(len(sequences), int(lengths.max()) if len(sequences) else 0, dtype=torch.int64)
+    for row, sequence in zip(tokens, sequences, strict=True):
+        row[: len(sequence)] = torch.from_numpy(np.asarray(sequence, np.int64))
+    return tokens, lengths

@@ -1,0 +1,6 @@
+"""Models by name. To add one: its file, and its class here."""
+
+from itr_study.models.two_branch import TwoBranch
+from itr_study.models.vsepp import VSEPP
+
+MODELS = {model.name: model for model in (TwoBranch, VSEPP)}
