@@ -1,0 +1,69 @@
+# make figures   every figure of the notebooks       make test    all tests
+# make lab       JupyterLab at notebook 00           make html    the executed notebooks as pages
+# make bench     speed ratios                        make soak    kill -9 ten times, same weights
+# make clean-venv  forget the environment
+#
+# Every target makes .venv by itself. Variables:
+#   DATASET=flickr8k DATA=path   real data (default: scenes, generated)
+#   PROFILE=smoke|quick|full     how much to train (default: quick on scenes, full on real data)
+#   WORKERS=2                    notebooks at once     ONLY="03_topk 12_claims"   just these
+#   TORCH_INDEX=url              where torch comes from (default: the package index)
+#   PYTHON=python3.12            what the environment is made with (3.11 or newer)
+
+PYTHON ?= python3
+VENV ?= .venv
+DATASET ?= scenes
+DATA ?=
+PROFILE ?= $(if $(filter scenes,$(DATASET)),quick,full)
+WORKERS ?= 1
+ONLY ?=
+TORCH_INDEX ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+TORCH := $(shell grep '^torch==' requirements.lock)
+TESTS ?= tests
+
+.PHONY: help figures test lab html bench soak venv clean-venv
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -12
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "itr_study needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1)." \
+	       "Name one: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "$(PYTHON) has no venv module. On Debian or Ubuntu: apt install python3-venv;" \
+	       "with conda: conda env create -f environment.yml"; exit 1; }
+	@echo "Making $(VENV): about two minutes, once"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(if $(TORCH_INDEX),@$(PIP) install --index-url $(TORCH_INDEX) $(TORCH))
+	@$(PIP) install -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+venv: $(STAMP)
+
+figures: $(STAMP)
+	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
+	  --workers $(WORKERS) $(if $(DATA),--data "$(DATA)") --yes
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(TESTS)
+
+lab: $(STAMP)
+	$(BIN)/itr-study lab
+
+html: figures
+	$(BIN)/itr-study html --dataset $(DATASET)
+
+bench: $(STAMP)
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+soak: $(STAMP)
+	$(BIN)/python benchmarks/soak.py
+
+clean-venv:
+	rm -rf $(VENV)
