@@ -1,0 +1,126 @@
+"""Paired evidence: differences of two arms over the seeds they share, and their interval."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+LEVEL, FEWEST, MOST = 0.95, 5, 1000  # confidence; pairs needed at least; pairs ever asked for
+
+
+def student_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
+    """Two-sided Student-t interval of the mean; infinite with fewer than two values.
+
+    Example:
+        >>> [round(x, 2) for x in student_interval([1.0, 2.0, 3.0])]  # 2 -+ 4.303 / sqrt(3)
+        [-0.48, 4.48]
+    """
+    from scipy import stats
+
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return -np.inf, np.inf
+    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
+    return values.mean() - half, values.mean() + half
+
+
+class Sample(NamedTuple):
+    """Differences that a rule wants above zero, at a confidence level."""
+
+    values: np.ndarray
+    level: float
+
+    def above(self) -> bool:
+        """Whether the interval of the mean lies wholly above zero, with enough pairs."""
+        return len(self.values) >= FEWEST and student_interval(*self)[0] > 0
+
+    def pairs_needed(self) -> int | None:
+        """Smallest n whose interval would clear zero, at this mean and spread."""
+        from scipy import stats
+
+        mean, spread = self.values.mean(), self.values.std(ddof=1) if len(self.values) > 1 else None
+        if spread is None or mean <= 0:
+            return None
+        n = np.arange(FEWEST, MOST + 1)
+        clears = stats.t.ppf((1 + self.level) / 2, n - 1) * spread / np.sqrt(n) < mean
+        return int(n[clears.argmax()]) if clears.any() else None
+
+
+class Part(NamedTuple):
+    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed."""
+
+    arm_a: str
+    arm_b: str
+    metric: str
+    seeds: tuple[int, ...]
+    differences: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Mean of the differences."""
+        return float(self.differences.mean())
+
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Student-t interval of the mean difference."""
+        return student_interval(self.differences)
+
+
+class Arms:
+    """Values of the arms of a tidy frame, by seed; refuses what cannot be paired."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        lacking = {"arm", "seed", "dataset", "model"} - set(rows.columns)
+        if lacking:
+            raise ValueError(f"rows need the columns arm, seed, dataset, model and metrics; "
+                             f"missing: {', '.join(sorted(lacking))}")
+        twice = rows[rows.duplicated(["arm", "seed"])]
+        if len(twice):
+            raise ValueError("each arm may have one row per seed; found more for "
+                             f"{twice['arm'].iloc[0]!r}, seed {twice['seed'].iloc[0]}; "
+                             "judge one data set and one setting at a time")
+        self.rows = rows
+
+    def values(self, arm: str, metric: str) -> pd.Series:
+        """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)" and contrasts "m-n" too."""
+        if arm == "zero":
+            return pd.Series(0.0, index=sorted(self.rows["seed"].unique()))
+        if arm.startswith(("mean(", "step(")):
+            inner = pd.concat([self.values(name, metric) for name in arms_in(arm)],
+                              axis=1, join="inner")
+            steps = arm.startswith("step(")
+            return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
+        found = self.rows[self.rows["arm"] == arm].set_index("seed")
+        first, *rest = (found[name].astype(float) for name in metric.split("-"))
+        values = first - rest[0] if rest else first
+        if values.isna().any():
+            raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "
+                             f"{list(values.index[values.isna()])}; finish or drop those runs")
+        return values
+
+    def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
+        """The paired differences of two arms over the seeds that both have.
+
+        Raises:  ValueError where the arms share no seed, or were trained with other models.
+        """
+        a, b = self.values(arm_a, metric), self.values(arm_b, metric)
+        seeds = sorted(set(a.index) & set(b.index))
+        if not seeds:
+            raise ValueError(f"{arm_a!r} (seeds {sorted(a.index)}) and {arm_b!r} (seeds "
+                             f"{sorted(b.index)}) share no seed; run both with the same seeds")
+        models = [self.model(set(arms_in(arm))) for arm in (arm_a, arm_b) if arm != "zero"]
+        if len(set(models)) > 1:
+            raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
+                             "of one model can be paired")
+        a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
+        return Part(arm_a, arm_b, metric, tuple(seeds), 100 * (a / b - 1) if relative else a - b)
+
+    def model(self, arms: set[str]) -> str:
+        """The models of some arms, in words."""
+        return ", ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
+
+
+def arms_in(arm: str) -> list[str]:
+    """The plain arms inside an arm expression: "mean(d=1|d=2)" names two, "zero" none."""
+    if arm.startswith(("mean(", "step(")):
+        return arm[5:-1].split("|")
+    return [] if arm == "zero" else [arm]

@@ -1,0 +1,132 @@
+"""What the papers print: every number as CSV, every claim as a row; differences are computed.
+
+`reported_<paper>.csv` holds one printed number per row, `claims.csv` one claim per row; the
+columns and the labels of arms are explained in README.md beside this file.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from io import StringIO
+
+import pandas as pd
+
+PAPERS = ("topk", "listwise", "bcls", "dvse")
+RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
+
+
+def read_table(name: str) -> pd.DataFrame:
+    """One CSV of this folder, empty cells as empty strings except in `value`."""
+    text = files(__name__).joinpath(name).read_text(encoding="utf-8")
+    frame = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    return frame.assign(value=pd.to_numeric(frame["value"])) if "value" in frame else frame
+
+
+def reported(paper: str, table: str | None = None, dataset: str | None = None) -> pd.DataFrame:
+    """The numbers a paper prints, as printed (percent for recalls).
+
+    Args:    paper: "topk", "listwise", "bcls" or "dvse".
+             table: its number as printed, such as "I"; None takes every table.
+             dataset: such as "flickr8k"; None takes every data set.
+    Returns: frame of paper, table, dataset, setting, method, variant, direction, metric, value.
+    Raises:  ValueError for an unknown paper, table or data set, listing those that exist.
+    Example:
+        >>> len(reported("topk", table="I"))
+        58
+    """
+    if paper not in PAPERS:
+        raise ValueError(f"paper must be one of {', '.join(PAPERS)}; got {paper!r}")
+    frame = read_table(f"reported_{paper}.csv")
+    for column, wanted in (("table", table), ("dataset", dataset)):
+        known = sorted(frame[column].unique())
+        if wanted is not None and wanted not in known:
+            raise ValueError(f"{paper} has no {column} {wanted!r}; it has {', '.join(known)}")
+        frame = frame if wanted is None else frame[frame[column] == wanted]
+    return frame.reset_index(drop=True)
+
+
+def load_claims(paper: str | None = None) -> pd.DataFrame:
+    """Every claim of a paper (None: of all papers), one per row, all columns as text."""
+    frame = read_table("claims.csv")
+    return frame if paper is None else frame[frame["paper"] == paper].reset_index(drop=True)
+
+
+def split_list(cell: str) -> list[str]:
+    """The items of a cell that holds a list, separated by semicolons."""
+    return [item.strip() for item in cell.split(";") if item.strip()]
+
+
+def reported_value(rows: pd.DataFrame, metric: str) -> float:
+    """One printed number, by our name of the metric, from the rows of one method.
+
+    Args:    rows: rows of one method in one table.
+             metric: "test_i2t_r1" …, "test_rsum" (the sum of six), or "a-b" for a contrast.
+    Raises:  ValueError where the table does not print it, or more than one row fits.
+    """
+    if "-" in metric:
+        first, second = metric.split("-")
+        return reported_value(rows, first) - reported_value(rows, second)
+    if metric == "test_rsum":
+        return sum(reported_value(rows, name) for name in RECALLS)
+    _, direction, recall = metric.split("_")
+    name = recall.replace("r", "R@")
+    found = rows.loc[(rows["direction"] == direction) & (rows["metric"] == name), "value"]
+    if len(found) != 1:
+        raise ValueError(f"expected one printed {direction} {name}, found {len(found)}; "
+                         "check the selector `table|method|variant` in claims.csv")
+    return float(found.iloc[0])
+
+
+def select(paper: str, table: str, selector: str) -> pd.DataFrame:
+    """Rows of one method: a selector reads `tables|method|variant`."""
+    _, method, variant = selector.split("|")
+    rows = reported(paper, table)
+    return rows[(rows["method"] == method) & (rows["variant"] == variant)]
+
+
+def reported_differences(claim: Mapping[str, str]) -> pd.DataFrame:
+    """The differences behind a claim, computed from the printed numbers.
+
+    Selectors name rows as `tables|method|variant`, several of them separated by `;`, several
+    tables by `+`. Difference and equivalence pair them one to one (a single one is repeated),
+    order takes neighbours of `reported_a`, peak the best of `reported_a` minus the best of
+    `reported_b`, in each table.
+
+    Returns: frame of table, metric, first, second, difference; empty where nothing is printed.
+    """
+    records = []
+    firsts, seconds = split_list(claim["reported_a"]), split_list(claim["reported_b"])
+    if claim["kind"] == "order":
+        firsts, seconds = firsts[:-1], firsts[1:]
+    for metric in split_list(claim["metric"]) if firsts else []:
+        if claim["kind"] == "peak":
+            records += peak_records(claim["paper"], firsts, seconds, metric)
+        else:
+            records += pair_records(claim["paper"], firsts, seconds, metric)
+    return pd.DataFrame(records, columns=["table", "metric", "first", "second", "difference"])
+
+
+def pair_records(paper: str, firsts: list[str], seconds: list[str], metric: str) -> list[tuple]:
+    """One record per pair of selectors and table; a list of one is repeated."""
+    size = max(len(firsts), len(seconds))
+    firsts, seconds = (part * size if len(part) == 1 else part for part in (firsts, seconds))
+    records = []
+    for first, second in zip(firsts, seconds, strict=True):
+        tables = [selector.split("|")[0].split("+") for selector in (first, second)]
+        for one, two in zip(*tables, strict=True):
+            difference = (reported_value(select(paper, one, first), metric)
+                          - reported_value(select(paper, two, second), metric))
+            place = one if one == two else f"{one}/{two}"
+            records.append((place, metric, first, second, round(difference, 6)))
+    return records
+
+
+def peak_records(paper: str, firsts: list[str], seconds: list[str], metric: str) -> list[tuple]:
+    """One record per table: the best of the first selectors minus the best of the second."""
+    records = []
+    for table in firsts[0].split("|")[0].split("+"):
+        best = [max((reported_value(select(paper, table, selector), metric), selector)
+                    for selector in group if table in selector.split("|")[0].split("+"))
+                for group in (firsts, seconds)]
+        records.append((table, metric, best[0][1], best[1][1],
+                        round(best[0][0] - best[1][0], 6)))
+    return records
