@@ -1,0 +1,142 @@
+"""How a model is trained: one frozen record, and the optimisers and schedules it names."""
+
+import difflib
+import math
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import nn
+
+from itr_study.checks import check_choice
+
+Positive = Annotated[float, Field(gt=0)]
+Least0 = Annotated[float, Field(ge=0)]
+
+
+class Frozen(BaseModel):
+    """A record that refuses unknown names, wrong types, NaN, and change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_unknown_names(cls, values: Any) -> Any:
+        names = list(cls.model_fields)
+        for name in set(values) - set(names) if isinstance(values, dict) else ():
+            close = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{cls.__name__} has no {name!r}{hint} Names are {', '.join(names)}")
+        return values
+
+
+def constant(epoch: float, settings: "Settings") -> float:
+    """The same rate throughout."""
+    return 1.0
+
+
+def cosine(epoch: float, settings: "Settings") -> float:
+    """Half a cosine from 1 down to 0 over all epochs."""
+    return 0.5 * (1 + math.cos(math.pi * epoch / settings.epochs))
+
+
+def exponential(epoch: float, settings: "Settings") -> float:
+    """Times `decay` after every epoch (topk paper: 0.95)."""
+    return settings.decay ** math.floor(epoch)
+
+
+def step(epoch: float, settings: "Settings") -> float:
+    """Times `decay` after every `decay_epochs` epochs (VSE++: 0.1 after 15)."""
+    return settings.decay ** (math.floor(epoch) // settings.decay_epochs)
+
+
+def adamw(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
+    return torch.optim.AdamW(groups, weight_decay=settings.weight_decay)
+
+
+def adam(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
+    return torch.optim.Adam(groups, weight_decay=settings.weight_decay)
+
+
+def sgd(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
+    return torch.optim.SGD(groups, lr=settings.learning_rate, momentum=settings.momentum,
+                           weight_decay=settings.weight_decay)
+
+
+SCHEDULES = {function.__name__: function for function in (constant, cosine, exponential, step)}
+OPTIMIZERS = {function.__name__: function for function in (adamw, adam, sgd)}
+
+
+class Settings(Frozen):
+    """How to train. A default never changes its meaning: run ids leave defaults out.
+
+    epochs: passes over all training texts; batch_size: pairs a step (the last batch of an epoch
+    is kept from half that size on); learning_rate_factors: parameter-name prefix -> factor
+    ({"text.transformer": 0.1}), the longest prefix wins; momentum: of sgd only; schedule: with
+    decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
+    whole gradient, None = off; precision: of the encoders in training, all else is float32;
+    warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
+    metric that chooses the best epoch, or "last"; patience: epochs without a better one before
+    stopping, None = never; bucket: batches of captions of like length, None = where there are
+    tokens.
+    """
+
+    epochs: int = Field(30, ge=1)
+    batch_size: int = Field(128, ge=1)
+    optimizer: str = "adamw"
+    learning_rate: Positive = 5e-4
+    learning_rate_factors: dict[str, Least0] = {}
+    weight_decay: Least0 = 0.0
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    schedule: str = "constant"
+    decay: Annotated[float, Field(gt=0, le=1)] = 0.95
+    decay_epochs: int = Field(15, ge=1)
+    warmup_steps: int = Field(0, ge=0)
+    clip_norm: Positive | None = 2.0
+    precision: Literal["float32", "bfloat16"] = "float32"
+    warmup_epochs: int = Field(0, ge=0)
+    select: str = "rsum"
+    patience: int | None = Field(None, ge=1)
+    bucket: bool | None = None
+
+    @model_validator(mode="after")
+    def names_exist(self) -> "Settings":
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        return self
+
+
+def build_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """The optimiser, one parameter group per learning-rate factor.
+
+    Raises:  ValueError where a prefix of `learning_rate_factors` fits no parameter.
+    """
+    prefixes = sorted(settings.learning_rate_factors, key=len, reverse=True)
+    groups: dict[str, list] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            prefix = next((p for p in prefixes if name.startswith(p)), "")
+            groups.setdefault(prefix, []).append(parameter)
+    if unused := set(prefixes) - set(groups):
+        names = ", ".join(sorted({n.rpartition(".")[0] for n, _ in model.named_parameters()}))
+        raise ValueError(f"learning_rate_factors: no trainable parameter begins with "
+                         f"{', '.join(sorted(unused))}; the model has {names}")
+    factors = {"": 1.0} | settings.learning_rate_factors
+    return OPTIMIZERS[settings.optimizer](
+        [{"params": found, "factor": factors[prefix]} for prefix, found in groups.items()],
+        settings)
+
+
+def learning_rate(settings: Settings, epoch: int, step: int, steps: int) -> float:
+    """The rate of step `step` of `steps` in `epoch` (all from 0): a function of the position
+    alone, so that resuming needs no scheduler state."""
+    rate = settings.learning_rate * SCHEDULES[settings.schedule](epoch + step / steps, settings)
+    if settings.warmup_steps:
+        rate *= min(1.0, (epoch * steps + step + 1) / settings.warmup_steps)
+    return rate
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Give every parameter group the rate times its own factor."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["factor"]
