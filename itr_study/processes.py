@@ -1,0 +1,70 @@
+"""Families of processes that end together, whatever ends the first of them.
+
+A kernel starts its own session and so do workers, so killing a process group misses them. All
+descendants inherit an environment variable, the family's mark, and are found by it.
+"""
+
+import os
+import threading
+import time
+import uuid
+
+import psutil
+
+MARK = "ITR_STUDY_FAMILY"
+
+
+def new_mark() -> str:
+    """A mark for a new family; a family within a family carries both."""
+    return f"{os.environ.get(MARK, '')}/{uuid.uuid4().hex}"
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Living processes of a family, the caller left out."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and _carries(process, mark):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    if process.status() == psutil.STATUS_ZOMBIE:
+        return False
+    return process.environ().get(MARK, "").startswith(mark)
+
+
+def kill_marked(mark: str, patience: float = 10.0) -> None:
+    """Kill a family, and what it starts meanwhile, until none is left.
+
+    Raises:  RuntimeError naming the survivors after `patience` seconds.
+    """
+    end = time.monotonic() + patience
+    while family := marked(mark):
+        if time.monotonic() > end:
+            raise RuntimeError(f"cannot end processes {[p.pid for p in family]}; end them by hand")
+        for process in family:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(family, timeout=1.0)
+
+
+def end_with_parent(parent: int | None = None, interval: float = 0.5) -> None:
+    """Watch the parent from a thread; when it is gone, kill this process and its family.
+
+    Args:    parent: its process id, where the parent told it (it may be gone already).
+    """
+    threading.Thread(target=_watch, args=(parent or os.getppid(), interval), daemon=True).start()
+
+
+def _watch(parent: int, interval: float) -> None:
+    while os.getppid() == parent:
+        time.sleep(interval)
+    if mark := os.environ.get(MARK):
+        kill_marked(mark)
+    os._exit(1)
