@@ -1,11 +1,15 @@
 """Argument checks shared by losses, models and metrics: what was expected, found, and a remedy."""
 
+import inspect
 import math
+from collections.abc import Callable, Mapping
 
+import torch
 from torch import Tensor
 
 # A match has relevance exactly 1; every other pair at most 1 - 1e-4 (DESIGN: match by image id).
 MATCH = 1.0
+GAP = 1e-4
 
 
 def check_number(name: str, value: float, *, above: float = -math.inf, least: float = -math.inf,
@@ -32,3 +36,35 @@ def check_scores(scores: Tensor, relevance: Tensor) -> None:
                          f"got {tuple(scores.shape)} and {tuple(relevance.shape)}")
     if not scores.is_floating_point():
         raise ValueError(f"scores must be floating point, got {scores.dtype}")
+
+
+def check_relevance(relevance: Tensor, labels: str) -> None:
+    """Raise ValueError unless every value is 1 (a match) or lies in [floor, 1 - 1e-4].
+
+    The floor is 0 for labels "unit" and -1 for "cosine" and "binary": a loss of "binary" reads
+    only which pairs are matches, so it takes any scale, and a bool mask too. One read of the
+    device for all three questions, because each would stop a GPU once.
+    """
+    if relevance.dtype == torch.bool and labels == "binary":
+        return
+    if relevance.dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"relevance must be float32 or float64 (half precision rounds 1 - {GAP} "
+                         f"to 1, a match), got {relevance.dtype}")
+    between = (relevance > MATCH - GAP + 1e-6) & (relevance < MATCH)
+    low, high, near = torch.stack((*relevance.aminmax(), between.any())).tolist()
+    floor = 0.0 if labels == "unit" else -1.0
+    if not (floor <= low and high <= MATCH) or near:
+        raise ValueError(f"relevance must be exactly 1 for a match and within [{floor}, 1 - {GAP}] "
+                         f"otherwise; found values from {low} to {high}"
+                         + (f", some between 1 - {GAP} and 1" if near else ""))
+
+
+def create(kind: str, registry: Mapping[str, Callable], name: str, arguments: Mapping) -> object:
+    """registry[name](**arguments); ValueError listing the choices if either is not known."""
+    check_choice(kind, name, registry)
+    known = inspect.signature(registry[name]).parameters
+    unknown = [key for key in arguments if key not in known]
+    if unknown:
+        raise ValueError(f"{kind} {name!r} has no argument {', '.join(map(repr, unknown))}; "
+                         f"it takes {', '.join(known) or 'none'}")
+    return registry[name](**arguments)

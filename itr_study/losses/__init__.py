@@ -1,0 +1,21 @@
+"""Losses by name. To add one: its file, its class here, and its oracle under tests/oracles.
+
+A loss is an nn.Module without state: `forward(scores (I, T), relevance (I, T))` gives a 0-dim
+tensor. Class attributes: `name`, `label` (for plots), `source`, `version` (raised whenever its
+numbers change) and `labels`, the scale of relevance it takes: "binary", "unit" or "cosine".
+Losses of OUTPUT_LOSSES take (ModelOutput, relevance) instead and say so by `takes = "output"`.
+A loss may have `diagnostics(scores, relevance) -> dict` of named 0-dim tensors to be logged.
+"""
+
+from itr_study.losses.info_nce import InfoNCE
+from itr_study.losses.kth import Kth
+from itr_study.losses.sigmoid import Sigmoid
+from itr_study.losses.topk import TopK
+from itr_study.losses.triplet_hardest import TripletHardest
+from itr_study.losses.triplet_soft import TripletSoft
+from itr_study.losses.triplet_sum import TripletSum
+
+LOSSES = {loss.name: loss for loss in (
+    TripletSum, TripletHardest, TripletSoft, TopK, Kth, InfoNCE, Sigmoid,
+)}
+OUTPUT_LOSSES: dict = {}

@@ -1,0 +1,14 @@
+"""Metrics by name. To add one: its file, its function here, and its oracle under tests/oracles.
+
+A metric is called with (scores (I, T), truth) and returns a dict of fractions in [0, 1]; tables
+and plots print percent. `ranks` is the primitive under everything that asks where a match stands.
+"""
+
+from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
+from itr_study.metrics.recall import Interval, bootstrap, five_fold, folds, recall, retrieval_table
+from itr_study.metrics.truth import Positives, Truth
+
+METRICS = {"recall": recall}
+
+__all__ = ["METRICS", "Interval", "Positives", "Ranks", "Truth", "bootstrap", "five_fold", "folds",
+           "ranks", "ranks_from_embeddings", "recall", "retrieval_table"]

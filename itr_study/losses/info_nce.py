@@ -1,0 +1,48 @@
+"""InfoNCE: the softmax cross-entropy of each match against all non-matches.
+
+    L = mean over matches (i, t) of  -log( e_it / (e_it + sum_u e_iu) ) - the same over images
+    e_it = exp(s_it / tau),  u over the non-matches of i
+"""
+
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from itr_study.checks import check_number
+from itr_study.losses._batch import log_sum_exp, over_matches, read_batch
+
+
+class InfoNCE(nn.Module):
+    """Classify every match among its non-matches by a softmax, in both directions.
+
+    Args:
+        temperature: > 0, in units of scores; tau. 0.07 is where CLIP starts, 0.01 its smallest.
+    Shape: scores (I, T), relevance (I, T); returns () >= 0.
+    Raises: ValueError for temperature <= 0, shapes that differ, relevance out of range.
+    Source: van den Oord et al., Representation learning with contrastive predictive coding, 2018
+        (InfoNCE); Radford et al., CLIP, ICML 2021 (both directions over a batch).
+    Differs: the temperature is fixed (losses hold no state), CLIP learns it; the directions are
+        added, CLIP halves their sum; where a query has several matches each is classified on
+        its own, the other matches left out of its denominator.
+    Example:
+        >>> import torch
+        >>> scores = torch.tensor([[0.5, 0.5, 0.5]])
+        >>> value = InfoNCE(temperature=0.1)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> round(value.item(), 4)  # log 3 for the image; the text has no other image
+        1.0986
+    """
+
+    name, label, source, version = "info_nce", "InfoNCE", "van den Oord et al. 2018; CLIP", 1
+    labels = "binary"
+
+    def __init__(self, temperature: float = 0.07) -> None:
+        super().__init__()
+        check_number("temperature", temperature, above=0)
+        self.temperature = temperature
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, match = read_batch(scores, relevance, self.labels)
+        logits = scores / self.temperature  # (I, T)
+        # -log(a / (a + b)) = -log sigmoid(log a - log b): no exponential of a score is formed
+        i2t = -logsigmoid(logits - log_sum_exp(logits, match, dim=1))  # (I, T)
+        t2i = -logsigmoid(logits - log_sum_exp(logits, match, dim=0))  # (I, T)
+        return over_matches(i2t + t2i, match, "mean")

@@ -1,0 +1,57 @@
+"""The original top-k loss: a hinge on the k-th largest negative alone.
+
+    L = mean over matches (i, t) of  [m + s_i[k] - s_it]+  +  [m + s_t[k] - s_it]+
+
+where s_i[k] is the k-th largest score among the non-matching texts of image i.
+"""
+
+from torch import Tensor, nn
+
+from itr_study.losses._batch import read_batch
+from itr_study.losses._hinge import check_hinge, check_k, hinge, k_largest
+
+
+class Kth(nn.Module):
+    """Push every match above its k-th hardest non-match: it need only be in the top k.
+
+    Not convex in the scores for k > 1; `topk` is its convex upper bound.
+
+    Args:
+        margin: required gap in units of scores (cosine: 0 to 2); Delta, a value the paper omits.
+        k: the rank that a match may have without being punished, >= 1; k = 1 is triplet_hardest.
+        reduction: "mean" over matches, or "sum" as the paper prints it (Eq. 1).
+    Shape: scores (I, T), relevance (I, T); returns () >= 0.
+    Raises: ValueError for margin < 0, k < 1, shapes that differ, relevance out of range, or a
+        query with a match that has some negatives but fewer than k.
+    Source: topk Eqs. 2, 3 and the second line of Eq. 8.
+    Differs: mean over matches, not a sum over the batch. The first line of Eq. 8 is not taken: it
+        equals the second only for a match that ranks at most k, and at rank k + 1 it compares
+        the match with itself, a constant without gradient.
+    Example:
+        >>> import torch
+        >>> scores = torch.tensor([[0.5, 0.6, 0.4]])
+        >>> value = Kth(margin=0.2, k=2)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> round(value.item(), 4)  # 0.2 + 0.4 - 0.5
+        0.1
+    """
+
+    name, label, source, version = "kth", "k-th largest", "topk Eqs. 2, 3, 8", 1
+    labels = "binary"
+
+    def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
+        super().__init__()
+        check_hinge(margin, reduction)
+        check_k(k)
+        self.margin, self.k, self.reduction = margin, k, reduction
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, match = read_batch(scores, relevance, self.labels)
+        text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)
+        image = last_or_nan(k_largest(scores, match, self.k, dim=0), dim=0)  # (1, T)
+        return hinge(scores, match, text, image, self.margin, self.reduction)
+
+
+def last_or_nan(largest: Tensor, dim: int) -> Tensor:
+    """The last of the k largest, but NaN if there is one: it sorts first and would be lost."""
+    first, last = largest.narrow(dim, 0, 1), largest.narrow(dim, largest.shape[dim] - 1, 1)
+    return first.where(first.isnan(), last)

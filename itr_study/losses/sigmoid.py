@@ -1,0 +1,48 @@
+"""The sigmoid loss of SigLIP: every pair of the batch is a yes-or-no question of its own.
+
+    L = -(1/n) sum_it log sigmoid( z_it (scale s_it + bias) ),  z = 1 for a match, else -1
+"""
+
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from itr_study.checks import check_number
+from itr_study.losses._batch import read_batch
+
+
+class Sigmoid(nn.Module):
+    """Ask of every pair whether it is a match; divide by the number n of matches.
+
+    Args:
+        scale: > 0, per unit of scores; t of Eq. 1, 10 at the start of the paper's training.
+        bias: added to the scaled score; b of Eq. 1, -10 at the start, because most pairs are not
+            matches.
+    Shape: scores (I, T), relevance (I, T); returns () >= 0.
+    Raises: ValueError for scale <= 0, shapes that differ, relevance out of range.
+    Source: Zhai et al., Sigmoid loss for language image pre-training, ICCV 2023, Eq. 1.
+    Differs: scale and bias are fixed (losses hold no state), the paper learns both; the bias is
+        added as in its Algorithm 1 (Eq. 1 prints the opposite sign); n counts matches, which is
+        the batch size for a batch of pairs. A pair belongs to two queries, its image and its
+        text, and is left out where neither has a match.
+    Example:
+        >>> import torch
+        >>> value = Sigmoid(scale=10, bias=-5)(torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]]))
+        >>> round(value.item(), 4)  # log 2 for the match, log 2 for the other text
+        1.3863
+    """
+
+    name, label, source, version = "sigmoid", "Sigmoid", "SigLIP Eq. 1", 1
+    labels = "binary"
+
+    def __init__(self, scale: float = 10.0, bias: float = -10.0) -> None:
+        super().__init__()
+        check_number("scale", scale, above=0)
+        check_number("bias", bias)
+        self.scale, self.bias = scale, bias
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, match = read_batch(scores, relevance, self.labels)
+        logits = self.scale * scores + self.bias  # (I, T)
+        values = -logsigmoid(logits.where(match, -logits))  # (I, T)
+        asked = match.any(dim=1, keepdim=True) | match.any(dim=0, keepdim=True)  # (I, T)
+        return values.where(asked, 0.0).sum() / match.sum().clamp(min=1)

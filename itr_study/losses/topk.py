@@ -1,0 +1,52 @@
+"""Top-k triplet loss: a hinge on the mean of the k largest negatives.
+
+    L = mean over matches (i, t) of  [m + (1/k) sum_{r<=k} s_i[r] - s_it]+  +  the same over images
+
+where s_i[r] is the r-th largest score among the non-matching texts of image i.
+"""
+
+from torch import Tensor, nn
+
+from itr_study.losses._batch import read_batch
+from itr_study.losses._hinge import check_hinge, check_k, hinge, k_largest
+
+
+class TopK(nn.Module):
+    """Push every match above the mean of its k hardest non-matches, in both directions.
+
+    The mean is taken before the hinge, so it is convex in the scores and lies between the k-th
+    and the largest negative: kth <= topk <= triplet_hardest, and it never grows with k.
+
+    Args:
+        margin: required gap in units of scores (cosine: 0 to 2); Delta, a value the paper omits.
+        k: how many of the hardest negatives are averaged, >= 1; the paper recommends 4 to 6.
+            k = 1 is triplet_hardest.
+        reduction: "mean" over matches, or "sum" as the paper prints it (Eq. 1).
+    Shape: scores (I, T), relevance (I, T); returns () >= 0.
+    Raises: ValueError for margin < 0, k < 1, shapes that differ, relevance out of range, or a
+        query with a match that has some negatives but fewer than k.
+    Source: topk Eqs. 9, 10 and 12.
+    Differs: mean over matches, not a sum over the batch; other texts of the same image in the
+        batch are matches, where the paper's Eq. 12 counts them as negatives.
+    Example:
+        >>> import torch
+        >>> scores = torch.tensor([[0.5, 0.6, 0.2]])
+        >>> value = TopK(margin=0.2, k=2)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> round(value.item(), 4)  # 0.2 + (0.6 + 0.2) / 2 - 0.5
+        0.1
+    """
+
+    name, label, source, version = "topk", "Top-k", "topk Eq. 12", 1
+    labels = "binary"
+
+    def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
+        super().__init__()
+        check_hinge(margin, reduction)
+        check_k(k)
+        self.margin, self.k, self.reduction = margin, k, reduction
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, match = read_batch(scores, relevance, self.labels)
+        text = k_largest(scores, match, self.k, dim=1).mean(dim=1, keepdim=True)  # (I, 1)
+        image = k_largest(scores, match, self.k, dim=0).mean(dim=0, keepdim=True)  # (1, T)
+        return hinge(scores, match, text, image, self.margin, self.reduction)

@@ -1,0 +1,50 @@
+"""Triplet loss summed over all in-batch negatives.
+
+    L = mean over matches (i, t) of  sum_u [m + s_iu - s_it]+  +  sum_j [m + s_jt - s_it]+
+"""
+
+from torch import Tensor, nn
+
+from itr_study.losses._batch import negatives, read_batch
+from itr_study.losses._hinge import check_hinge
+
+
+class TripletSum(nn.Module):
+    """Push every match above each of its non-matches by a margin, in both directions.
+
+    Memory: matches x (I + T), so that of a few score matrices in training, where B pairs have
+    about B matches; never (I, T, T).
+
+    Args:
+        margin: required gap in units of scores (cosine: 0 to 2); Delta in topk Eq. 11.
+        reduction: "mean" over matches, or "sum" as the papers print it; the negatives of a match
+            are summed in both, so the value grows with the batch.
+    Shape: scores (I, T), relevance (I, T); returns () >= 0.
+    Raises: ValueError for margin < 0, shapes that differ, relevance out of range.
+    Source: topk Eq. 11 ("traditional"), bcls Eqs. 1 and 10; VSE++ (sum of hinges).
+    Differs: mean over matches, not a sum over the batch; other texts of the same image are
+        matches (bcls Eq. 10), where topk Eq. 11 and bcls Eq. 1 count them as negatives.
+    Example:
+        >>> import torch
+        >>> scores = torch.tensor([[0.5, 0.4, 0.6]])
+        >>> value = TripletSum(margin=0.2)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> round(value.item(), 4)  # (0.2 + 0.4 - 0.5) + (0.2 + 0.6 - 0.5)
+        0.4
+    """
+
+    name, label, source, version = "triplet_sum", "Triplet, sum", "topk Eq. 11; bcls Eq. 10", 1
+    labels = "binary"
+
+    def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
+        super().__init__()
+        check_hinge(margin, reduction)
+        self.margin, self.reduction = margin, reduction
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, match = read_batch(scores, relevance, self.labels)
+        rivals = negatives(scores, match)  # (I, T)
+        image, text = match.nonzero(as_tuple=True)  # n matches
+        own = scores[image, text][:, None]  # (n, 1)
+        i2t = (self.margin + rivals[image] - own).relu().sum()  # over (n, T)
+        t2i = (self.margin + rivals.T[text] - own).relu().sum()  # over (n, I)
+        return (i2t + t2i) / (1 if self.reduction == "sum" else max(len(image), 1))

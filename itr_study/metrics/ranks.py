@@ -1,0 +1,191 @@
+"""The rank of the best match of every query, by counting: no list is ever sorted.
+
+A rank needs no order of the others, only how many of them score at least as high. One pass over
+the scores in blocks that stay in cache serves both directions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itr_study.metrics.truth import check_image_of_text
+
+ROWS = 16  # 16 x 25,000 float32 fit a core's cache; at most 255, because hits are summed in uint8
+DEVICE_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """1-based rank of the best match of every image, i2t (I,), and of every text, t2i (T,)."""
+
+    i2t: np.ndarray
+    t2i: np.ndarray
+
+
+def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray, block: int | None = None) -> Ranks:
+    """Rank the best match of every query: 1 + non-matching items that score at least as high.
+
+    Ties count against the model: constant scores rank every match last.
+
+    Args:
+        scores: (I, T) numpy array or tensor, higher = more alike. A CPU tensor is read in place,
+            a CUDA tensor is counted on its device; half precision is compared as float32.
+        image_of_text: (T,) int, the row of each text's image, in any order and number.
+        block: rows at a time (memory: block x T bytes); it never changes a result.
+    Raises: ValueError for NaN anywhere, shapes that differ, an index out of range, an image
+        without a text.
+    Source: R@K as the field uses it needs only this rank; counting instead of sorting is ours.
+    Differs: published code sorts, which ranks NaN first and breaks ties by position, and takes
+        five texts per image for granted.
+    Example: image 0 has texts 0 and 1; text 2 scores higher than both
+        >>> result = ranks(np.array([[0.5, 0.4, 0.7], [0.2, 0.3, 0.6]]), np.array([0, 0, 1]))
+        >>> result.i2t, result.t2i
+        (array([2, 1]), array([1, 1, 2]))
+    """
+    if scores.ndim != 2 or 0 in scores.shape:
+        raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
+                         f"got {tuple(scores.shape)}")
+    owner = check_image_of_text(image_of_text, *scores.shape)
+    if isinstance(scores, Tensor):
+        scores = scores.detach()
+        if scores.device.type == "cpu" and scores.dtype in (torch.float32, torch.float64):
+            scores = scores.numpy()
+    own = scores[owner, np.arange(len(owner))]
+    step = block or (DEVICE_ROWS if isinstance(scores, Tensor) and scores.is_cuda else ROWS)
+    pieces = ((a, wide(scores[a:a + step])) for a in range(0, len(scores), step))
+    return rank_pieces(pieces, wide(own), owner, len(scores))
+
+
+def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tensor,
+                          image_of_text: np.ndarray, block: int = 256) -> Ranks:
+    """`ranks` of the inner products of two sets of vectors, without the (I, T) matrix.
+
+    Args:
+        images: (I, D) array or tensor; texts: (T, D) on the same device. Normalise them first if
+            the score is a cosine. Half precision is multiplied as float32.
+        image_of_text: (T,) int, the row of each text's image.
+        block: images at a time (memory: block x T scores).
+    Raises: as `ranks`, and ValueError where the sizes D differ.
+    Source: ours.
+    Differs: equal to `ranks(images @ texts.T, ...)` but for scores that tie within rounding.
+    Example:
+        >>> ranks_from_embeddings(np.eye(2), np.array([[1, 0], [0.6, 0.8]]), np.array([0, 1])).i2t
+        array([1, 1])
+    """
+    images, texts = (wide(torch.as_tensor(x).detach()) for x in (images, texts))
+    if images.ndim != 2 or texts.ndim != 2 or images.shape[1] != texts.shape[1] or block < 1:
+        raise ValueError("images and texts must be (n_images, D) and (n_texts, D), block >= 1; "
+                         f"got {tuple(images.shape)}, {tuple(texts.shape)} and {block}")
+    owner = check_image_of_text(image_of_text, len(images), len(texts))
+    with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
+        own = own_products(images, texts, owner, block)
+        pieces = product_pieces(images, texts, own, owner, block)
+        return rank_pieces(pieces, own, owner, len(images))
+
+
+def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarray | Tensor,
+                owner: np.ndarray, n_images: int) -> Ranks:
+    """Ranks from (first row, rows of scores) pieces and the score of each text's own pair.
+
+    own (T,) must hold the very values found in the pieces, or a query would not meet its match.
+    """
+    matched = own.cpu().numpy() if isinstance(own, Tensor) else own
+    best = np.full(n_images, -np.inf, matched.dtype)
+    np.maximum.at(best, owner, matched)
+    at_least_best = np.zeros(n_images, np.int64)
+    at_least_own = np.zeros(len(owner), np.int64)
+    for start, piece in pieces:
+        stop = start + len(piece)
+        if isinstance(piece, Tensor) and piece.is_cuda:
+            counts = count_tensor(piece, best[start:stop], matched, start)
+        else:
+            counts = count_array(np.asarray(piece), best[start:stop], matched, start)
+        at_least_best[start:stop] = counts[0]
+        at_least_own += counts[1]
+    # what was counted includes the best match itself, and further matches that tie with it
+    ties = np.bincount(owner[matched >= best[owner]], minlength=n_images)
+    return Ranks(i2t=1 + at_least_best - ties, t2i=at_least_own)
+
+
+def count_array(piece: np.ndarray, best: np.ndarray, own: np.ndarray,
+                start: int) -> tuple[np.ndarray, np.ndarray]:
+    """Per row the scores >= its best match (i,), per column those >= its own pair (T,)."""
+    rows, columns = np.zeros(len(piece), np.int64), np.zeros(len(own), np.int64)
+    hits = np.empty((min(ROWS, len(piece)), len(own)), bool)
+    for a in range(0, len(piece), ROWS):
+        part = piece[a:a + ROWS]
+        hit = hits[:len(part)]
+        if np.isnan(part.max()):  # max passes NaN on and is several times faster than isnan
+            refuse_nan(part, start + a)
+        np.greater_equal(part, best[a:a + ROWS, None], out=hit)
+        rows[a:a + ROWS] = [np.count_nonzero(row) for row in hit]
+        np.greater_equal(part, own, out=hit)
+        columns += np.add.reduce(hit.view(np.uint8), axis=0, dtype=np.uint8)
+    return rows, columns
+
+
+def count_tensor(piece: Tensor, best: np.ndarray, own: np.ndarray,
+                 start: int) -> tuple[np.ndarray, np.ndarray]:
+    """`count_array` on the device of a tensor."""
+    if piece.isnan().any():
+        refuse_nan(piece.cpu().numpy(), start)
+    best, own = (torch.from_numpy(x).to(piece.device) for x in (best, own))
+    rows, columns = (piece >= best[:, None]).sum(dim=1), (piece >= own).sum(dim=0)
+    return rows.cpu().numpy(), columns.cpu().numpy()
+
+
+def refuse_nan(part: np.ndarray, start: int) -> None:
+    """Raise ValueError naming the first NaN."""
+    row, column = np.argwhere(np.isnan(part))[0]
+    raise ValueError(f"scores must not be NaN; found one at image {start + row}, text {column}. "
+                     "The model has diverged or divides by zero (an empty mask, a zero vector).")
+
+
+def wide(values: np.ndarray | Tensor) -> np.ndarray | Tensor:
+    """Half precision as float32, where comparing is faster and bfloat16 exists for numpy."""
+    if isinstance(values, Tensor):
+        return values if values.dtype == torch.float64 else values.float()
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
+
+
+def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -> Tensor:
+    """(T,) inner product of each text with its own image.
+
+    By the same matrix product as the blocks, not by a dot product, which rounds differently: two
+    images with equal vectors must tie.
+    """
+    own = texts.new_empty(len(texts))
+    order = np.argsort(owner, kind="stable")
+    for start in range(0, len(images), block):
+        first, last = np.searchsorted(owner[order], (start, start + block))
+        mine = torch.from_numpy(order[first:last]).to(texts.device)
+        scores = padded(images[start:start + block], block) @ padded(texts[mine], 64).T
+        row = torch.from_numpy(owner[order[first:last]] - start).to(texts.device)
+        own[mine] = scores[row, torch.arange(len(mine), device=texts.device)]
+    return own
+
+
+def product_pieces(images: Tensor, texts: Tensor, own: Tensor, owner: np.ndarray,
+                   block: int) -> Iterator[tuple[int, Tensor]]:
+    """Rows of images @ texts.T with the first row of each piece."""
+    for start in range(0, len(images), block):
+        part = images[start:start + block]
+        scores = (padded(part, block) @ texts.T)[:len(part)]
+        mine = np.flatnonzero((owner >= start) & (owner < start + block))
+        column = torch.from_numpy(mine).to(texts.device)
+        scores[torch.from_numpy(owner[mine] - start).to(texts.device), column] = own[column]
+        yield start, scores
+
+
+def padded(vectors: Tensor, rows: int) -> Tensor:
+    """Vectors with zero rows up to a multiple of `rows`, and of 64.
+
+    Libraries multiply narrow matrices by other routines that round differently; with equal, wide
+    shapes equal vectors give equal scores wherever they stand.
+    """
+    multiple = rows if rows % 64 == 0 else 64
+    missing = -len(vectors) % multiple
+    return torch.cat((vectors, vectors.new_zeros(missing, vectors.shape[1]))) if missing else vectors

@@ -1,0 +1,114 @@
+"""What is true of a test set: which text describes which image, and how relevant each pair is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from itr_study.checks import check_choice
+
+DIRECTIONS = ("i2t", "t2i")
+
+
+@dataclass(frozen=True, eq=False)
+class Positives:
+    """Index lists of differing lengths, end to end: `positives[q]` are the matches of query q.
+
+    items (P,) int64; starts (Q + 1,) int64, list q is items[starts[q]:starts[q + 1]].
+    """
+
+    starts: np.ndarray
+    items: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, query: int) -> np.ndarray:
+        if not 0 <= query < len(self):
+            raise IndexError(f"query must be in [0, {len(self)}), got {query}")
+        return self.items[self.starts[query]:self.starts[query + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Matches in both directions, and relevance in blocks of images.
+
+    Args:
+        image_of_text: (T,) int, the image each text describes, in any order; every image has at
+            least one text, and how many may differ.
+        n_images: I; by default one more than the largest index in image_of_text.
+        graded: function of a slice of images giving their relevance (i, T) in [0, 1], where the
+            data has it; without it relevance is 1 for matches, else 0.
+        block: how many images a block has when one goes through them all.
+    Raises: ValueError for an index out of range, an image without a text, block < 1.
+    Example:
+        >>> truth = Truth(np.array([0, 1, 0]))
+        >>> truth.positives("i2t")[0], truth.positives("t2i")[1]
+        (array([0, 2]), array([1]))
+        >>> truth.relevance(slice(1, 2))
+        array([[0., 1., 0.]], dtype=float32)
+    """
+
+    image_of_text: np.ndarray
+    n_images: int | None = None
+    graded: Callable[[slice], np.ndarray] | None = None
+    block: int = 256
+
+    def __post_init__(self) -> None:
+        if self.n_images is None:
+            largest = np.max(np.asarray(self.image_of_text), initial=-1)
+            object.__setattr__(self, "n_images", int(largest) + 1)
+        owner = check_image_of_text(self.image_of_text, self.n_images)
+        object.__setattr__(self, "image_of_text", owner)
+        if self.block < 1:
+            raise ValueError(f"block must be >= 1, got {self.block}")
+
+    @property
+    def n_texts(self) -> int:
+        return len(self.image_of_text)
+
+    def positives(self, direction: str) -> Positives:
+        """The matches of each image ("i2t", texts in ascending order) or each text ("t2i")."""
+        check_choice("direction", direction, DIRECTIONS)
+        if direction == "t2i":
+            return Positives(np.arange(self.n_texts + 1), self.image_of_text)
+        counts = np.bincount(self.image_of_text, minlength=self.n_images)
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        return Positives(starts, np.argsort(self.image_of_text, kind="stable"))
+
+    def relevance(self, images: slice) -> np.ndarray:
+        """(i, T) relevance of every text to the images of the slice."""
+        rows = np.arange(self.n_images)[images]
+        if self.graded is None:
+            return (rows[:, None] == self.image_of_text).astype(np.float32)
+        values = np.asarray(self.graded(images))
+        if values.shape != (len(rows), self.n_texts):
+            raise ValueError(f"graded relevance of {images} must be {(len(rows), self.n_texts)}, "
+                             f"got {values.shape}")
+        return values
+
+    def blocks(self) -> list[slice]:
+        """Slices that go through all images in order, `block` at a time."""
+        return [slice(a, min(a + self.block, self.n_images))
+                for a in range(0, self.n_images, self.block)]
+
+
+def check_image_of_text(image_of_text: object, n_images: int,
+                        n_texts: int | None = None) -> np.ndarray:
+    """image_of_text as (T,) int64; ValueError unless every image has a text and vice versa."""
+    owner = np.asarray(image_of_text)
+    if owner.ndim != 1 or not np.issubdtype(owner.dtype, np.integer) or len(owner) == 0:
+        raise ValueError("image_of_text must be a non-empty 1-dim array of integers, got shape "
+                         f"{owner.shape} and {owner.dtype}")
+    if n_texts is not None and len(owner) != n_texts:
+        raise ValueError(f"image_of_text must have one entry per text: expected {n_texts} "
+                         f"(columns of the scores), got {len(owner)}")
+    if owner.min() < 0 or owner.max() >= n_images:
+        raise ValueError(f"image_of_text must lie in [0, {n_images}), one row of the scores per "
+                         f"image; found {owner.min()} to {owner.max()}")
+    counts = np.bincount(owner, minlength=n_images)
+    if counts.min() == 0:
+        empty = np.flatnonzero(counts == 0)
+        raise ValueError(f"every image needs at least one text; {len(empty)} have none, the first "
+                         f"is image {empty[0]}. Leave them out of the scores.")
+    return owner.astype(np.int64)

@@ -1,0 +1,178 @@
+"""What is minimised: a weighted sum of losses, each fed by a label source."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice, check_number, create
+from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models.base import ModelOutput
+from itr_study.relevance import RELEVANCE
+
+# A binary loss reads only which pairs are matches, which every source marks by exactly 1. Cosine
+# losses compare differences on [-1, 1], so neither 0/1 nor [0, 1] labels may feed them.
+ACCEPTED = {"binary": ("binary", "unit", "cosine"), "unit": ("binary", "unit"),
+            "cosine": ("cosine",)}
+
+
+class LabelSource(Protocol):
+    """How relevant text j is to image i; see itr_study.relevance."""
+
+    scale: str
+
+    def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor: ...
+
+
+@runtime_checkable
+class Diagnosing(Protocol):
+    """A loss with named 0-dim tensors to be logged beside its value."""
+
+    def diagnostics(self, scores: Tensor, relevance: Tensor) -> dict[str, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Term:
+    """One loss, its weight, and the labels it is fed.
+
+    loss: a name of LOSSES or OUTPUT_LOSSES, or a module called as loss(scores, relevance), or as
+    loss(output, relevance) if it has `takes = "output"`. labels: a name of RELEVANCE or a
+    LabelSource. The arguments go to whichever of the two is given by name.
+    """
+
+    loss: str | nn.Module
+    weight: float = 1.0
+    labels: str | LabelSource = "binary"
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    label_arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+# Objectives whose name is not that of a loss; every loss is an objective by its own name.
+OBJECTIVES: dict[str, tuple[Term, ...]] = {"triplet": (Term("triplet_hardest"),)}
+
+
+class Objective(nn.Module):
+    """The weighted sum of its terms, each distinct label source computed once a batch.
+
+    Args:
+        terms: a list of Term, or the name of an objective or of a loss.
+    Shape: called with (ModelOutput, Batch, EncodedSplit); returns a 0-dim tensor and diagnostics,
+        a dict of detached 0-dim tensors: the unweighted value of each term under its name (a
+        name that comes again gets #2, #3), and `name.key` for what the loss reports itself.
+    Raises: ValueError for an unknown name or argument, a weight that is negative or not finite,
+        no terms, or labels of a scale that the loss does not take.
+    Source: this package.
+    Differs: nothing.
+    Example:
+        >>> objective = Objective([Term("triplet_sum"), Term("topk", 0.5, arguments={"k": 1})])
+        >>> ids = torch.arange(2)
+        >>> batch = Batch(image_ids=ids, text_ids=ids, text_images=ids)
+        >>> value, parts = objective(ModelOutput(torch.zeros(2, 2)), batch, None)
+        >>> {name: round(part.item(), 4) for name, part in parts.items()}
+        {'triplet_sum': 0.4, 'topk': 0.4}
+        >>> round(value.item(), 4)  # 0.4 + 0.5 x 0.4
+        0.6
+    """
+
+    def __init__(self, terms: str | Iterable[Term]) -> None:
+        super().__init__()
+        self.terms = named_objective(terms) if isinstance(terms, str) else tuple(terms)
+        if not self.terms:
+            raise ValueError("an objective needs at least one term, got none")
+        for term in self.terms:
+            check_number("weight", term.weight, least=0)
+        self.losses = nn.ModuleList(build_loss(term) for term in self.terms)
+        self.names = unique_names(self.losses)
+        keys = [source_key(term) for term in self.terms]
+        self.sources = {key: build_source(term) for key, term in zip(keys, self.terms, strict=True)}
+        self.source_of = keys
+        for name, loss, key in zip(self.names, self.losses, keys, strict=True):
+            check_pairing(name, loss, self.sources[key])
+
+    def forward(self, output: ModelOutput, batch: Batch,
+                split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
+        with torch.autocast(output.scores.device.type, enabled=False):
+            relevance = {key: source(batch, split) for key, source in self.sources.items()}
+            total, report = output.scores.new_zeros(()), {}
+            for name, loss, term, key in zip(self.names, self.losses, self.terms, self.source_of,
+                                             strict=True):
+                taken = output if takes_output(loss) else output.scores
+                value = loss(taken, relevance[key])
+                total = total + term.weight * value
+                report[name] = value.detach()
+                if isinstance(loss, Diagnosing):
+                    with torch.no_grad():
+                        extra = loss.diagnostics(taken, relevance[key])
+                    report |= {f"{name}.{part}": x.detach() for part, x in extra.items()}
+        return total, report
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of every part that has one, for the id of a run."""
+        parts = [("loss", loss) for loss in self.losses]
+        parts += [("labels", source) for source in self.sources.values()]
+        return {f"{kind}:{part.name}": part.version for kind, part in parts
+                if hasattr(part, "name") and hasattr(part, "version")}
+
+
+def named_objective(name: str) -> tuple[Term, ...]:
+    """The terms of an objective, or the one term of a loss, by name."""
+    check_choice("objective", name, [*OBJECTIVES, *LOSSES, *OUTPUT_LOSSES])
+    return OBJECTIVES[name] if name in OBJECTIVES else (Term(name),)
+
+
+def build_loss(term: Term) -> nn.Module:
+    """The term's module, built from its name and arguments unless it is one already."""
+    if isinstance(term.loss, str):
+        return create("loss", LOSSES | OUTPUT_LOSSES, term.loss, term.arguments)
+    if not isinstance(term.loss, nn.Module) or term.arguments:
+        raise ValueError("loss must be a name with arguments, or an nn.Module without; "
+                         f"got {term.loss!r} with {dict(term.arguments)}")
+    return term.loss
+
+
+def build_source(term: Term) -> LabelSource:
+    """The term's label source, built from its name and arguments unless it is one already."""
+    if isinstance(term.labels, str):
+        return create("labels", RELEVANCE, term.labels, term.label_arguments)
+    if not callable(term.labels) or not hasattr(term.labels, "scale") or term.label_arguments:
+        raise ValueError("labels must be a name with label_arguments, or a callable with a scale "
+                         f"and without; got {term.labels!r} with {dict(term.label_arguments)}")
+    return term.labels
+
+
+def source_key(term: Term) -> str:
+    """Equal for terms that share one label source."""
+    if isinstance(term.labels, str):
+        return f"{term.labels} {sorted(term.label_arguments.items())!r}"
+    return f"object {id(term.labels)}"
+
+
+def unique_names(losses: Iterable[nn.Module]) -> list[str]:
+    """Each loss's name, or its class where it has none; repeats get #2, #3."""
+    names: list[str] = []
+    for loss in losses:
+        name = loss.name if hasattr(loss, "name") else type(loss).__name__
+        again = sum(known.split("#")[0] == name for known in names)
+        names.append(f"{name}#{again + 1}" if again else name)
+    return names
+
+
+def takes_output(loss: nn.Module) -> bool:
+    """Whether the loss is called with the whole ModelOutput."""
+    return hasattr(loss, "takes") and loss.takes == "output"
+
+
+def check_pairing(name: str, loss: nn.Module, source: LabelSource) -> None:
+    """Raise ValueError unless the loss takes labels on the source's scale."""
+    check_choice("scale of a label source", source.scale, ACCEPTED)
+    if not hasattr(loss, "labels"):  # a user's own loss may leave it open
+        return
+    check_choice(f"labels of {name}", loss.labels, ACCEPTED)
+    accepted = ACCEPTED[loss.labels]
+    if source.scale not in accepted:
+        raise ValueError(f'{name} takes labels on a scale of {" or ".join(accepted)}, and this '
+                         f'label source gives "{source.scale}"; choose another source')

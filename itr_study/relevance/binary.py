@@ -1,0 +1,46 @@
+"""Binary labels: 1 where the text was written about the image, else 0."""
+
+import torch
+from torch import Tensor
+
+from itr_study.checks import check_choice
+from itr_study.data.batches import Batch, EncodedSplit
+
+SAME_IMAGE = ("positive", "negative")
+
+
+class Binary:
+    """Relevance 1 for the texts of an image and 0 for all others, decided by image id.
+
+    Args:
+        same_image: what another text of the same image is. "positive": a match, which is true.
+            "negative": no match, as published code has it; then only the diagonal of a batch of
+            pairs is a match, also where an image was drawn twice.
+    Shape: returns (I, T) float32, 0 or 1.
+    Raises: ValueError for another value; "negative" on a batch that is not made of pairs.
+    Source: bcls Eq. 10 and Fig. 6 ("positive"); topk Eq. 12, bcls Eq. 1 ("negative").
+    Differs: nothing.
+    Example: two texts of image 7 and one of image 9, drawn as pairs
+        >>> ids = torch.tensor([7, 7, 9])
+        >>> batch = Batch(image_ids=ids, text_ids=torch.arange(3), text_images=ids)
+        >>> Binary()(batch).tolist()
+        [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        >>> Binary(same_image="negative")(batch).tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+    name, version, scale = "binary", 1, "binary"
+
+    def __init__(self, same_image: str = "positive") -> None:
+        check_choice("same_image", same_image, SAME_IMAGE)
+        self.same_image = same_image
+
+    def __call__(self, batch: Batch, split: EncodedSplit | None = None) -> Tensor:
+        if self.same_image == "positive":
+            return batch.match.float()
+        images, texts = batch.image_ids, batch.text_images
+        if images.shape != texts.shape or not torch.equal(images, texts):
+            raise ValueError('same_image="negative" needs a batch of pairs, row i the image of '
+                             f"text i; got {len(images)} images and {len(texts)} texts that are "
+                             'not paired. Take same_image="positive" here.')
+        return torch.eye(len(images), device=images.device)

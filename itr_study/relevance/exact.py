@@ -1,0 +1,37 @@
+"""Exact graded labels, for data that knows how far each text describes each image."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itr_study.checks import GAP, MATCH
+from itr_study.data.batches import Batch, EncodedSplit
+
+
+class Exact:
+    """The data's own graded relevance: 1 for matches, at most 1 - 1e-4 for every other pair.
+
+    Shape: returns (I, T) float32 in [0, 1].
+    Raises: ValueError where the split has no graded relevance.
+    Source: this package; the generated data set `scenes` carries it.
+    Differs: nothing.
+    Example: text 1 fits image 0 as well as its own image, but was not written about it
+        >>> split = EncodedSplit("train", np.array([0, 1]), np.zeros((2, 1, 1, 1)),
+        ...                      relevance=np.array([[1, 1], [0.2, 1]]))
+        >>> ids = torch.arange(2)
+        >>> Exact()(Batch(image_ids=ids, text_ids=ids, text_images=ids), split)
+        tensor([[1.0000, 0.9999],
+                [0.2000, 1.0000]])
+    """
+
+    name, version, scale = "exact", 1, "unit"
+
+    def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
+        if split.relevance is None:
+            raise ValueError(f'labels "exact" need graded relevance, and split {split.name!r} of '
+                             'this data has none: encode a data set that has it (scenes) with '
+                             'relevance=True, or take labels "binary"')
+        pairs = np.ix_(batch.image_ids.cpu().numpy(), batch.text_ids.cpu().numpy())
+        values = torch.from_numpy(np.asarray(split.relevance[pairs], np.float32))
+        values = values.to(batch.image_ids.device).clamp(max=MATCH - GAP)
+        return values.masked_fill(batch.match, MATCH)
