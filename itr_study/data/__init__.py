@@ -1,0 +1,36 @@
+"""Data sets: what a retrieval data set is, and one file per source. To add one: its file, and
+its name here."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+from itr_study.data import flickr8k, folder, karpathy, scenes
+from itr_study.data.base import RetrievalDataset
+
+DATASETS: dict[str, Callable[..., RetrievalDataset]] = {
+    "scenes": scenes.load,
+    "flickr8k": flickr8k.load,
+    "flickr30k": karpathy.load_flickr30k,
+    "coco": karpathy.load_coco,
+    "folder": folder.load,
+}
+
+
+def load_dataset(name: str, root: Path | str | None = None, **options: object
+                 ) -> RetrievalDataset:
+    """Read and check a data set by name.
+
+    Args:    name: one of DATASETS; root: folder of the data, or of several data sets (`DATA`),
+             None for generated data; options: see `load` of that data set.
+    Raises:  ValueError: unknown name or option; DataError: data missing or not usable.
+    """
+    if name not in DATASETS:
+        raise ValueError(f"unknown data set {name!r}; there are {', '.join(DATASETS)}")
+    load = DATASETS[name]
+    known = [option for option in inspect.signature(load).parameters if option != "root"]
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise ValueError(f"data set {name} has no option {', '.join(unknown)}; "
+                         f"its options are {', '.join(known) or 'none'}")
+    return load(root, **options)

@@ -1,0 +1,115 @@
+"""The user's own pictures: a folder with images/ and captions.csv (image, text, split)."""
+
+import csv
+import hashlib
+import io
+from pathlib import Path, PurePosixPath
+
+from itr_study.data.assemble import Caption, assemble
+from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
+from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.roots import find_part, find_root, read_text
+
+TABLE = "captions.csv"
+SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
+OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
+          "(one caption a line, any number for each image) and, if you like, split (train, dev or "
+          "test).")
+TERMS = "Your own pictures and captions."
+
+
+def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path | None = None
+         ) -> RetrievalDataset:
+    """Read the user's pictures and captions.
+
+    Without a split column the splits are made from a hash of each image id: 80 / 10 / 10 %,
+    the same on every machine, and an image stays where it is when others are added (`hash_splits`).
+
+    Args:    root: the folder, or one that holds it as `folder/`; skip_bad: leave out pictures
+             that cannot be decoded; cache: folder of the memory of checks, None = the home.
+    Raises:  DataError listing everything that is wrong, with the remedy.
+    """
+    root = find_root(root, "folder", marks=(TABLE,), obtain=OBTAIN)
+    report = DataReport(remedy=f"Correct {TABLE} or images/. {OBTAIN}")
+    folder = find_part(root, ("images",), "folder: the pictures")
+    rows = _rows(find_part(root, (TABLE,), "folder: the captions"), report)
+    images = _splits(rows, report)
+    captions, numbers = [], {}
+    for image, text, _ in rows:
+        numbers[image] = numbers.get(image, -1) + 1
+        captions.append(Caption(image, f"{image}#{numbers[image]}", text))
+    on_disk = _pictures(folder)
+    report.errors += [Problem("image without captions", name, f"{TABLE} does not name it")
+                      for name in sorted(on_disk - numbers.keys())]
+    report.found.update(images=len(on_disk), texts=len(captions))
+    return assemble("folder", images, captions, {image: folder / image for image in numbers},
+                    report, cache=cache, skip_bad=skip_bad, terms=TERMS)
+
+
+def hash_splits(ids: list[str]) -> dict[str, list[str]]:
+    """Train, dev and test (80 / 10 / 10 %) by a hash of each id; the order of ids is kept.
+
+    A split that stays empty, as happens with few images, is given one image of the fullest.
+    """
+    place = {i: int(hashlib.sha256(i.encode()).hexdigest()[:8], 16) / 2**32 for i in ids}
+    split = {i: "train" if p < 0.8 else "dev" if p < 0.9 else "test" for i, p in place.items()}
+    for name in SPLITS:
+        members = {s: [i for i in split if split[i] == s] for s in SPLITS}
+        fullest = max(SPLITS, key=lambda s: len(members[s]))
+        if not members[name] and len(members[fullest]) > 1:
+            split[max(members[fullest], key=place.get)] = name
+    return {name: [i for i in split if split[i] == name] for name in SPLITS}
+
+
+def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
+    """(image, text, split or None) of every line; lines that cannot be used become errors."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    columns = reader.fieldnames or []
+    if not {"image", "text"} <= set(columns):
+        raise DataError(f"{path}: expected the columns image, text (and split), found "
+                        f"{', '.join(columns) or 'none'}. {OBTAIN}")
+    rows = []
+    try:
+        for row in reader:
+            problem = _row_problem(row)
+            if problem:
+                report.errors.append(Problem("malformed line", f"{path.name}:{reader.line_num}",
+                                             problem))
+            else:
+                given = row.get("split")
+                split = None if given is None else SPLIT_NAMES[given.strip().lower()]
+                image = PurePosixPath(row["image"].strip()).as_posix()
+                rows.append((image, row["text"].strip(), split))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.reader.line_num} is not CSV ({error}); a text with commas or "
+                        "quotes belongs in double quotes") from error
+    return rows
+
+
+def _row_problem(row: dict[str | None, str | list[str] | None]) -> str | None:
+    """What keeps a line from being used, or None."""
+    if None in row or None in row.values():
+        return "too many or too few columns; a text with commas belongs in double quotes"
+    name = PurePosixPath(row["image"].strip())
+    if not row["image"].strip() or name.is_absolute() or ".." in name.parts:
+        return f"image {row['image']!r} is not a file name below images/"
+    if "split" in row and row["split"].strip().lower() not in SPLIT_NAMES:
+        return f"split {row['split']!r} is none of {', '.join(SPLIT_NAMES)}"
+    return None
+
+
+def _splits(rows: list[tuple[str, str, str | None]], report: DataReport) -> dict[str, list[str]]:
+    """Image ids by split, in order of first mention, from the split column or by hash."""
+    if not rows:
+        report.errors.append(Problem("empty split", TABLE, "it holds no usable line"))
+        return {}
+    if rows[0][2] is None:
+        return hash_splits(list(dict.fromkeys(image for image, _, _ in rows)))
+    return {name: list(dict.fromkeys(image for image, _, split in rows if split == name))
+            for name in SPLITS}
+
+
+def _pictures(folder: Path) -> set[str]:
+    """Names of all picture files below the folder, hidden ones left out."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")
+            if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}

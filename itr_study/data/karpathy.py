@@ -1,0 +1,168 @@
+"""Flickr30k and COCO from Karpathy's JSON and the pictures, or from precomputed features.
+
+Source: Karpathy and Fei-Fei, CVPR 2015 (splits); Young et al., TACL 2014 (Flickr30k);
+Lin et al., ECCV 2014 (COCO). Protocols: Flickr30k is tested on 1,000 images. COCO's 5,000 test
+images are ranked all together (5K) or in five folds of 1,000 whose results are averaged (1K);
+numbers of the two protocols cannot be compared.
+Flickr30k contains Flickr8k, its test images included: a model trained on flickr30k must not be
+tested on flickr8k unless the shared images are removed.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from itr_study.data import precomputed
+from itr_study.data.assemble import Caption, assemble
+from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
+from itr_study.data.roots import find_root, read_text
+
+SPLIT_OF = {"train": "train", "restval": "train", "val": "dev", "test": "test"}
+FOLDERS = {"flickr30k": ("f30k",), "coco": ("coco5k",)}  # other names of the folders
+OBTAIN = ("It takes dataset_{name}.json (Karpathy's caption_datasets.zip) and the pictures in "
+          "images/ ({pictures}), or with features=\"precomputed\" the files {{split}}_ims.npy, "
+          "{{split}}_caps.txt and {{split}}_ids.txt of published region features.")
+TERMS_FLICKR30K = (
+    "Flickr30k: for non-commercial research and education only, the photographs remain their "
+    "owners' under Flickr's terms of use; cite Young, Lai, Hodosh and Hockenmaier, From Image "
+    "Descriptions to Visual Denotations, TACL 2, 2014.")
+TERMS_COCO = (
+    "COCO: annotations CC BY 4.0, the photographs under Flickr's terms of use; cite Lin et al., "
+    "Microsoft COCO: Common Objects in Context, ECCV 2014.")
+
+
+def load_flickr30k(root: Path | str | None = None, *, features: str | None = None,
+                   splits: tuple[str, ...] = SPLITS, skip_bad: bool = False,
+                   cache: Path | None = None) -> RetrievalDataset:
+    """Read Flickr30k: 29,000 / 1,014 / 1,000 images in Karpathy's splits, dev uncut.
+
+    Args:    root: a folder that holds `flickr30k/`, or that folder; features: "precomputed" for
+             published region features; splits: which are wanted; skip_bad: leave out pictures
+             that cannot be decoded; cache: folder of the memory of checks.
+    Raises:  DataError listing everything that is wrong, with the remedy.
+    """
+    obtain = OBTAIN.format(name="flickr30k", pictures="flickr30k-images, on request at the "
+                           "University of Illinois")
+    folder = _find(root, "flickr30k", obtain)
+    return _load("flickr30k", folder, obtain, features, splits, skip_bad, cache, SPLIT_OF,
+                 TERMS_FLICKR30K)
+
+
+def load_coco(root: Path | str | None = None, *, features: str | None = None,
+              restval: bool = True, splits: tuple[str, ...] = SPLITS, skip_bad: bool = False,
+              cache: Path | None = None) -> RetrievalDataset:
+    """Read COCO: 113,287 / 5,000 / 5,000 images in Karpathy's splits, dev uncut.
+
+    Args:    root: a folder that holds `coco/` or `coco5k/`, or that folder; restval: the 30,504
+             images of "restval" join train, as in all papers since VSE++; without them train
+             has 82,783; the others as in `load_flickr30k`.
+    Raises:  DataError listing everything that is wrong, with the remedy.
+    """
+    obtain = OBTAIN.format(name="coco", pictures="train2014/ and val2014/ of cocodataset.org")
+    folder = _find(root, "coco", obtain)
+    split_of = SPLIT_OF if restval else {**SPLIT_OF, "restval": None}
+    return _load("coco", folder, obtain, features, splits, skip_bad, cache, split_of, TERMS_COCO)
+
+
+def _find(root: Path | str | None, name: str, obtain: str) -> Path:
+    also = FOLDERS[name]
+    marks = (f"dataset_{name}.json", "dataset.json", "*_caps.txt")
+    folder = find_root(root, name, also=also, marks=marks, obtain=obtain)
+    others = [other for other, names in FOLDERS.items() if other != name
+              and folder.resolve().name in (other, *names)]
+    if others:  # precomputed files do not tell whose they are
+        raise DataError(f"{folder} looks like the folder of {others[0]}, not of {name}. {obtain}")
+    return folder
+
+
+def _load(name: str, folder: Path, obtain: str, features: str | None, splits: tuple[str, ...],
+          skip_bad: bool, cache: Path | None, split_of: dict[str, str | None], terms: str
+          ) -> RetrievalDataset:
+    if features not in (None, "precomputed"):
+        raise ValueError(f'features must be None or "precomputed", got {features!r}')
+    wrong = [split for split in splits if split not in SPLITS]
+    if wrong or not splits:
+        raise ValueError(f"splits must be some of {', '.join(SPLITS)}; got {splits!r}")
+    if features == "precomputed":
+        return precomputed.load(name, folder, splits=splits, cache=cache, seen_by=("minilm",),
+                                terms=terms)
+    report = DataReport()
+    images, captions, pictures = _read(_records(folder, name, obtain), folder, split_of, report)
+    chosen = {split: images[split] for split in splits}
+    used = {image for ids in chosen.values() for image in ids}
+    known = {image for ids in images.values() for image in ids}
+    captions = [c for c in captions if c.image in used or c.image not in known]
+    return assemble(name, chosen, captions, pictures, report, cache=cache, skip_bad=skip_bad,
+                    seen_by=("minilm",), terms=terms)
+
+
+def _records(folder: Path, name: str, obtain: str) -> list[dict[str, Any]]:
+    """The image records of the JSON file; DataError if it is another data set's, or none."""
+    paths = [p for p in (folder / f"dataset_{name}.json", folder / "dataset.json") if p.is_file()]
+    if not paths:
+        raise DataError(f"{name}: {folder} holds neither dataset_{name}.json nor dataset.json. "
+                        f"{obtain}")
+    try:
+        content = json.loads(read_text(paths[0]))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{paths[0]} is not valid JSON ({error}); obtain it again") from error
+    records = content.get("images") if isinstance(content, dict) else None
+    if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
+        raise DataError(f'{paths[0]}: expected an object with a list "images" of objects, as in '
+                        "Karpathy's files")
+    if content.get("dataset", name) != name:
+        raise DataError(f"{paths[0]} is of data set {content['dataset']!r}, not {name!r}; give "
+                        f"the folder of {name}")
+    return records
+
+
+def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str | None],
+          report: DataReport) -> tuple[dict[str, list[str]], list[Caption], dict[str, Path]]:
+    """Image ids by split, captions, and picture files; unreadable records become errors."""
+    images: dict[str, list[str]] = {split: [] for split in SPLITS}
+    captions: list[Caption] = []
+    pictures: dict[str, Path] = {}
+    unused = 0
+    for number, record in enumerate(records):
+        problem = _record_problem(record)
+        if problem:
+            where = str(record.get("filename", f"images[{number}]"))
+            report.errors.append(Problem("malformed record", where, problem))
+        elif split_of[record["split"]] is None:
+            unused += 1
+        else:
+            image = str(record.get("cocoid", record["filename"]))
+            images[split_of[record["split"]]].append(image)
+            pictures[image] = _picture(folder, record)
+            captions += [Caption(image, str(s["sentid"]), s["raw"].strip())
+                         for s in record["sentences"]]
+    if unused:
+        report.excluded.append(Problem("in no split", "restval",
+                                       f"{unused} images left out by restval=False"))
+    report.found.update(images=len(records), texts=len(captions))
+    return images, captions, pictures
+
+
+def _record_problem(record: dict[str, Any]) -> str | None:
+    """What keeps a record from being read: fields, split, sentences out of order; None if fine."""
+    if not isinstance(record.get("filename"), str):
+        return 'no "filename"'
+    if record.get("split") not in SPLIT_OF:
+        return f"split {record.get('split')!r} is none of {', '.join(SPLIT_OF)}"
+    sentences = record.get("sentences")
+    if not isinstance(sentences, list):
+        return 'no list "sentences"'
+    if not all(isinstance(s, dict) and isinstance(s.get("raw"), str) and "sentid" in s
+               for s in sentences):
+        return 'a sentence lacks "raw" or "sentid"'
+    if "sentids" in record and record["sentids"] != [s["sentid"] for s in sentences]:
+        return '"sentids" and "sentences" differ in number or order'
+    return None
+
+
+def _picture(folder: Path, record: dict[str, Any]) -> Path:
+    """The picture's file in one of the usual places; the first place where it is in none."""
+    part = Path(record.get("filepath", "")) / record["filename"]
+    places = (folder / "images" / part, folder / part, folder / "images" / record["filename"],
+              folder / "flickr30k-images" / record["filename"])
+    return next((place for place in places if place.is_file()), places[0])

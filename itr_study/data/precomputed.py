@@ -1,0 +1,179 @@
+"""Published region features: {split}_ims.npy, {split}_caps.txt, {split}_ids.txt in one folder.
+
+The layout of VSE++, SCAN and their successors: a row of features for each image, a caption a
+line, and an image id a line (one per caption or one per image). Some releases repeat each row
+of features once per caption; such rows are recognised, verified and read once.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
+from itr_study.data.base import (
+    SPLITS, DataError, DataReport, Problem, Regions, RetrievalDataset, Split,
+)
+from itr_study.data.feature_checks import feature_problem, open_features, sample_digest
+from itr_study.data.roots import read_lines
+
+NAMES = {"train": ("train",), "dev": ("dev", "val"), "test": ("testall", "test")}
+
+
+def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
+         cache: Path | None = None, seen_by: tuple[str, ...] = (), terms: str = ""
+         ) -> RetrievalDataset:
+    """Read one folder of precomputed features; they are memory-mapped, never loaded whole.
+
+    The features are `dataset.features["given"](split)`: Regions (I, R, D), R = 1 where the file
+    is (I, D), every region present. Of `testall` and `test` the former (all 5,000 test images of
+    COCO) is read where both exist. Pictures are not part of this layout: `open_image` says so.
+
+    Args:    folder: where the files lie; splits: which are read; cache: memory of checks.
+    Raises:  DataError listing all problems: missing files, counts, shapes, NaN, pickles.
+    """
+    report = DataReport(remedy=REMEDY)
+    report.found.update(images=0, texts=0)
+    images: dict[str, list[str]] = {}
+    captions: list[Caption] = []
+    arrays: dict[str, np.ndarray] = {}
+    rows: dict[str, int] = {}
+    files: list[tuple[str, str]] = []
+    for split in splits:
+        part = _read_split(folder, split, report, cache)
+        if part is None:
+            continue
+        images[split], part_captions, arrays[split], step, path = part
+        captions += part_captions
+        rows.update({image: row * step for row, image in enumerate(images[split])})
+        files.append((path.name, f"{path.stat().st_size}:{sample_digest(arrays[split])}"))
+    _check_sizes(arrays, report)
+    built = build_splits(images, captions, report)
+    return RetrievalDataset(
+        name, built, _no_pictures(folder), fingerprint(built, files), report,
+        features={"given": lambda split: _regions(arrays[split.name], rows, split)},
+        seen_by=seen_by, terms=terms)
+
+
+def read_captions(folder: Path, split: str) -> Split:
+    """Texts and image ids of a split without its features, as published with evaluation sets.
+
+    Raises:  DataError where captions or ids are missing or do not fit together.
+    """
+    report = DataReport(remedy=REMEDY)
+    stem = _stem(folder, split, "_caps.txt")
+    ids = read_lines(_file(folder, f"{stem}_ids.txt"))
+    order, captions = _captions(folder, split, stem, ids, report)
+    return build_splits({split: order}, captions, report)[split]
+
+
+def _read_split(folder: Path, split: str, report: DataReport, cache: Path | None
+                ) -> tuple[list[str], list[Caption], np.ndarray, int, Path] | None:
+    """Image ids, captions, features and rows per image of a split; None after an error."""
+    try:
+        stem = _stem(folder, split, "_ims.npy")
+        path = folder / f"{stem}_ims.npy"
+        features = open_features(path)
+        lines = read_lines(_file(folder, f"{stem}_caps.txt"))
+        ids_file = folder / f"{stem}_ids.txt"
+        ids = read_lines(ids_file) if ids_file.is_file() else _row_ids(split, features, lines)
+        order, captions = _captions(folder, split, stem, ids, report)
+        step = _rows_per_image(path, features, len(order), len(captions))
+    except DataError as error:  # listed with all others, refused by build_splits
+        report.errors.append(Problem("unreadable split", split, str(error)))
+        return None
+    problem = feature_problem(path, features, step, cache)
+    if problem:
+        report.errors.append(problem)
+    report.found["images"] += len(order)
+    report.found["texts"] += len(captions)
+    return order, captions, features, step, path
+
+
+def _stem(folder: Path, split: str, end: str) -> str:
+    """Beginning of the file names of a split, such as "testall"."""
+    for stem in NAMES[split]:
+        if (folder / f"{stem}{end}").is_file():
+            return stem
+    looked = " or ".join(f"{stem}{end}" for stem in NAMES[split])
+    raise DataError(f"{looked} is missing in {folder}")
+
+
+def _file(folder: Path, name: str) -> Path:
+    if not (folder / name).is_file():
+        raise DataError(f"{name} is missing in {folder}")
+    return folder / name
+
+
+def _row_ids(split: str, features: np.ndarray, lines: list[str]) -> list[str]:
+    """Image ids, one per caption, where no ids file is given: the number of the image's row.
+
+    As many rows as captions: rows are repeated as often as the first one is (1 = not at all);
+    whether the others are too is verified with the values (`feature_problem`).
+    """
+    n_rows = len(features)
+    per_image = len(lines) // n_rows
+    if n_rows == len(lines):
+        per_image = next((n for n in range(1, n_rows)
+                          if not np.array_equal(features[n], features[0])), n_rows)
+    if per_image == 0 or len(lines) % per_image or len(lines) % n_rows:
+        raise DataError(f"{len(lines)} captions cannot be shared out over {n_rows} rows of "
+                        "features without an ids file; add it")
+    return [f"{split}_{number // per_image}" for number in range(len(lines))]
+
+
+def _captions(folder: Path, split: str, stem: str, ids: list[str], report: DataReport
+              ) -> tuple[list[str], list[Caption]]:
+    """Image ids in the order of the features, and captions; ids are per caption or per image."""
+    lines = read_lines(_file(folder, f"{stem}_caps.txt"))
+    ids = [line.strip() for line in ids]
+    if ids and len(lines) % len(ids) == 0:
+        ids = [image for image in ids for _ in range(len(lines) // len(ids))]
+    if len(ids) != len(lines):
+        raise DataError(f"{stem}_ids.txt has {len(ids)} lines for {len(lines)} captions; expected "
+                        "one per caption, or one per image with equally many captions each")
+    order: dict[str, None] = {}
+    for number, (image, before) in enumerate(zip(ids, [None, *ids], strict=False)):
+        if image in order and image != before:
+            report.errors.append(Problem("order", f"{stem}_ids.txt:{number + 1}",
+                                         f"captions of image {image} do not lie together"))
+        order[image] = None
+    return list(order), [Caption(image, f"{split}#{number}", line.strip())
+                         for number, (image, line) in enumerate(zip(ids, lines, strict=True))]
+
+
+def _rows_per_image(path: Path, features: np.ndarray, n_images: int, n_texts: int) -> int:
+    """1, or how often each row of features is repeated; DataError where counts do not fit."""
+    if len(features) == n_images:
+        return 1
+    if len(features) == n_texts and n_images and n_texts % n_images == 0:
+        return n_texts // n_images
+    raise DataError(f"{path.name} has {len(features)} rows for {n_images} images with {n_texts} "
+                    "captions; expected a row per image, or each row repeated per caption")
+
+
+def _check_sizes(arrays: dict[str, np.ndarray], report: DataReport) -> None:
+    shapes = {split: array.shape[1:] for split, array in arrays.items()}
+    if len(set(shapes.values())) > 1:
+        found = ", ".join(f"{split} {shape}" for split, shape in shapes.items())
+        report.errors.append(Problem("wrong feature shape", "all splits",
+                                     f"regions and size must be equal, found {found}"))
+
+
+def _regions(features: np.ndarray, rows: dict[str, int], split: Split) -> Regions:
+    """Regions of the images of a split; a view of the memory map where rows are evenly spaced."""
+    index = np.array([rows[image] for image in split.image_ids], np.int64)
+    step = int(index[1] - index[0]) if len(index) > 1 else 1
+    even = step > 0 and (np.diff(index) == step).all()
+    chosen = features[index[0]:index[-1] + 1:step] if even else features[index]
+    chosen = chosen[:, None, :] if chosen.ndim == 2 else chosen
+    return Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
+
+
+def _no_pictures(folder: Path) -> Callable[[str], Image.Image]:
+    def open_image(image: str) -> Image.Image:
+        raise DataError(f"no picture of image {image}: {folder} was read as precomputed features; "
+                        "read the pictures instead (without features=\"precomputed\")")
+
+    return open_image

@@ -1,0 +1,32 @@
+from itr_study.data.assemble import Caption, build_splits, caption_problems, fingerprint
+from itr_study.data.base import DataReport
+
+
+def splits(texts=("one", "two", "three")):
+    captions = [Caption(image, f"{image}#{n}", text)
+                for n, (image, text) in enumerate(zip(("b", "a", "b"), texts, strict=True))]
+    return build_splits({"train": ["b"], "test": ["a"]}, captions, DataReport())
+
+
+def test_texts_lie_image_by_image_in_the_order_given():
+    built = splits()
+    assert built["train"].texts == ("one", "three") and built["test"].texts == ("two",)
+    assert built["train"].image_of_text.tolist() == [0, 0]
+
+
+def test_captions_of_unknown_images():
+    problems = caption_problems({"a": []}, [Caption("a", "1", "x"), Caption("c", "2", "y")])
+    assert [(p.kind, p.where) for p in problems] == [("caption of an unknown image", "2")]
+
+
+def test_fingerprint_sees_each_part():
+    files = [("b.jpg", 10), ("a.jpg", 20)]
+    prints = {
+        fingerprint(splits(), files), fingerprint(splits(("one", "two", "3")), files),
+        fingerprint(splits(), [("b.jpg", 11), ("a.jpg", 20)]),
+        fingerprint(splits(), [("c.jpg", 10), ("a.jpg", 20)]),
+        fingerprint({"train": splits()["train"]}, files),
+        fingerprint(dict(reversed(splits().items())), files),
+    }
+    assert len(prints) == 6
+    assert fingerprint(splits(), files) == fingerprint(splits(), files)

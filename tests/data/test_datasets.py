@@ -1,0 +1,20 @@
+import pytest
+
+from itr_study.data import DATASETS, load_dataset
+from itr_study.data.base import RetrievalDataset
+
+
+def test_unknown_names_and_options():
+    with pytest.raises(ValueError, match="unknown data set 'imagenet'; there are .*flickr8k"):
+        load_dataset("imagenet")
+    with pytest.raises(ValueError, match="flickr8k has no option skip; its options are skip_bad"):
+        load_dataset("flickr8k", skip=True)
+
+
+def test_the_promised_names():
+    assert set(DATASETS) >= {"scenes", "flickr8k", "flickr30k", "coco", "folder"}
+
+
+def test_the_default_needs_no_folder():
+    data = load_dataset("scenes", train=4, dev=2, test=2)
+    assert isinstance(data, RetrievalDataset) and set(data.splits) == {"train", "dev", "test"}

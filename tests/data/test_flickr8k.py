@@ -1,0 +1,185 @@
+import os
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from itr_study.data import load_dataset
+from itr_study.data.base import DataError
+from tests.data import tiny
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tiny.flickr8k(tmp_path)
+
+
+def load(folder, **options):
+    return load_dataset("flickr8k", folder, cache=folder.parent / "checks", **options)
+
+
+def test_reads_what_is_there(folder):
+    data = load(folder)
+    train = data.splits["train"]
+    assert train.image_ids == ("train0.jpg", "train1.jpg")
+    assert train.text_ids == tuple(f"train{i}.jpg#{k}" for i, k in
+                                   [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)])
+    assert train.texts[4] == "Caption 2 of train1.jpg ."
+    assert train.image_of_text.tolist() == [0, 0, 1, 1, 1]  # never five assumed
+    assert data.open_image("test1.jpg").mode == "RGB"
+    assert data.open_image("test1.jpg").size == (32, 24)
+    assert "minilm" in data.seen_by and "Hodosh" in data.terms
+    assert [(p.kind, p.where) for p in data.report.excluded] == [("in no split", "extra.jpg")]
+    assert data.report.found["images"] == 7 and data.report.found["texts"] == 16
+
+
+def test_root_or_its_folder(folder):
+    assert load(folder).fingerprint == load(folder.parent).fingerprint
+
+
+def test_standard_archives_layout(folder):
+    (folder / "images").rename(folder / "Flicker8k_Dataset")
+    (folder / "Flickr8k_text").mkdir()
+    for path in folder.glob("*.txt"):
+        path.rename(folder / "Flickr8k_text" / path.name)
+    assert load(folder).report.found["images"] == 7
+
+
+def test_explained_lines_are_left_out_and_reported(folder):
+    tokens = folder / "Flickr8k.token.txt"
+    before = load(folder).fingerprint
+    tiny.add_line(tokens, "2258277193_586949ec62.jpg#1\tSome people looking out windows .")
+    tiny.add_line(tokens, "2258277193_586949ec62.jpg.1#0\tpeople waiting for the subway")
+    data = load(folder)
+    assert Counter(p.kind for p in data.report.excluded) == {
+        "in no split": 1, "caption of an unknown image": 1, "malformed name": 1}
+    assert data.fingerprint == before
+
+
+def test_all_problems_at_once(folder):
+    (folder / "images" / "train0.jpg").unlink()
+    (folder / "images" / "train1.jpg").write_bytes(b"")
+    (folder / "images" / "dev0.jpg").write_text("<html>404</html>")
+    tiny.truncate(folder / "images" / "dev1.jpg")
+    tiny.add_line(folder / "Flickr_8k.testImages.txt", "dev0.jpg")
+    tiny.add_line(folder / "Flickr_8k.testImages.txt", "test0.jpg")
+    tiny.add_line(folder / "Flickr_8k.testImages.txt", "none.jpg")
+    tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#0\tAgain .")
+    tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg A line without a number")
+    tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#7\t ")
+    with pytest.raises(DataError) as caught:
+        load(folder)
+    message = str(caught.value)
+    for part in ("missing picture: train0.jpg", "empty picture: train1.jpg",
+                 "not a picture: dev0.jpg", "truncated picture: dev1.jpg",
+                 "overlapping splits: dev0.jpg: in dev and in test",
+                 "duplicate image id: test0.jpg: 2 times in test",
+                 "missing picture: none.jpg", "image without captions: none.jpg",
+                 "duplicate caption id: test0.jpg#0", "empty caption: test0.jpg#7",
+                 "malformed line: Flickr8k.token.txt:18", "skip_bad=True", "Illinois"):
+        assert part in message, part
+    assert message.startswith("11 problems")
+
+
+def test_empty_split(folder):
+    (folder / "Flickr_8k.devImages.txt").write_text("\n")
+    with pytest.raises(DataError, match="empty split: dev"):
+        load(folder)
+
+
+def test_token_file_that_is_empty_or_not_text(folder):
+    tokens = folder / "Flickr8k.token.txt"
+    tokens.write_bytes(b"")
+    with pytest.raises(DataError, match="image without captions: train0.jpg"):
+        load(folder)
+    tokens.write_bytes(b"train0.jpg#0\t\xff\xfe")
+    with pytest.raises(DataError, match="not UTF-8 text .byte 13"):
+        load(folder)
+
+
+def test_missing_folders_and_files(folder, tmp_path):
+    with pytest.raises(DataError, match="no folder was given.*Flickr8k.token.txt"):
+        load_dataset("flickr8k")
+    with pytest.raises(DataError, match="there is no folder"):
+        load_dataset("flickr8k", tmp_path / "nowhere")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match="holds no flickr8k/.*on request"):
+        load_dataset("flickr8k", tmp_path / "other")
+    (folder / "Flickr_8k.testImages.txt").unlink()
+    with pytest.raises(DataError, match="Flickr_8k.testImages.txt missing"):
+        load(folder)
+    shutil.rmtree(folder / "images")
+    with pytest.raises(DataError, match="folder of the photographs missing: looked for images"):
+        load(folder)
+
+
+def test_skip_bad_leaves_undecodable_pictures_out(folder):
+    tiny.truncate(folder / "images" / "dev1.jpg")
+    with pytest.raises(DataError, match="1 problems(.|\n)*truncated picture: dev1.jpg"):
+        load(folder)
+    data = load(folder, skip_bad=True)
+    assert data.splits["dev"].image_ids == ("dev0.jpg",)
+    assert data.splits["dev"].text_ids == ("dev0.jpg#0", "dev0.jpg#1")
+    assert ("truncated picture", "dev1.jpg") in [p[:2] for p in data.report.excluded]
+    (folder / "images" / "dev0.jpg").unlink()
+    with pytest.raises(DataError, match="missing picture: dev0.jpg"):  # never skipped
+        load(folder, skip_bad=True)
+
+
+def test_fingerprint_follows_the_content_not_the_path(folder, tmp_path):
+    before = load(folder).fingerprint
+    moved = tmp_path / "elsewhere" / "flickr8k"
+    shutil.copytree(folder, moved)
+    assert load(moved).fingerprint == before
+    tokens = moved / "Flickr8k.token.txt"
+    tokens.write_text(tokens.read_text().replace("Caption 0 of dev1", "Caption 9 of dev1"))
+    assert load(moved).fingerprint != before
+    other = load(folder)
+    (folder / "images" / "dev1.jpg").write_bytes((folder / "images" / "dev1.jpg").read_bytes()
+                                                + b"one more")
+    assert load(folder).fingerprint != other.fingerprint
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    root = os.environ.get("ITR_DATA")
+    if not root:
+        pytest.skip("real Flickr8k: set ITR_DATA to the folder that holds flickr8k/")
+    cache = tmp_path_factory.mktemp("checks")
+    return load_dataset("flickr8k", root, cache=cache), Path(root), cache
+
+
+def test_real_counts_are_exactly_the_known_ones(real):
+    data, _, _ = real
+    sizes = {name: (len(s.image_ids), len(s.texts)) for name, s in data.splits.items()}
+    assert sizes == {"train": (6000, 30000), "dev": (1000, 5000), "test": (1000, 5000)}
+    assert data.report.found["images"] == 8091 and data.report.found["texts"] == 40460
+    assert Counter(p.kind for p in data.report.excluded) == {
+        "in no split": 91, "caption of an unknown image": 4, "malformed name": 1}
+    odd = [p.where for p in data.report.excluded if p.kind != "in no split"]
+    assert odd == [f"2258277193_586949ec62.jpg{end}" for end in (".1#0", "#1", "#2", "#3", "#4")]
+    assert data.report.errors == []
+
+
+def test_real_order_and_texts(real):
+    data, root, _ = real
+    test = data.splits["test"]
+    assert test.image_ids[0] == "3385593926_d3e9c21170.jpg"
+    assert test.text_ids[:2] == tuple(f"3385593926_d3e9c21170.jpg#{k}" for k in range(2))
+    lines = (root / "flickr8k" / "Flickr8k.token.txt").read_text().splitlines()
+    text_of = dict(line.split("\t") for line in lines)
+    for split in data.splits.values():
+        assert all(text_of[i].strip() == t for i, t in zip(split.text_ids, split.texts,
+                                                           strict=True))
+        owners = [split.image_ids[i] for i in split.image_of_text]
+        assert owners == [i.split("#")[0] for i in split.text_ids]
+
+
+def test_real_second_load_decodes_nothing(real, monkeypatch):
+    data, root, cache = real
+    monkeypatch.setattr("itr_study.data.picture_checks.decode_problem", None)
+    start = time.perf_counter()
+    assert load_dataset("flickr8k", root, cache=cache).fingerprint == data.fingerprint
+    assert time.perf_counter() - start < 5  # 0.3 s on one core that is free

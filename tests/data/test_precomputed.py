@@ -1,0 +1,199 @@
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from itr_study.data import load_dataset
+from itr_study.data.base import DataError
+from itr_study.data.precomputed import read_captions
+from tests.data import tiny
+
+
+def load(folder, name="coco", **options):
+    return load_dataset(name, folder, features="precomputed",
+                        cache=Path(folder).parent / "checks", **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tiny.precomputed(tmp_path)
+
+
+def change(path, edit):
+    features = np.load(path)
+    features = edit(features)
+    np.save(path, features)
+
+
+def test_reads_features_captions_and_ids(folder):
+    data = load(folder)
+    dev = data.splits["dev"]
+    assert dev.image_ids == ("100", "101", "102") and dev.text_ids[3] == "dev#3"
+    assert dev.texts[3] == "Text 1 of dev 1 ." and dev.image_of_text.tolist() == [0, 0, 1, 1, 2, 2]
+    regions = data.features["given"](dev)
+    np.testing.assert_array_equal(regions.features, np.load(folder / "dev_ims.npy"))
+    assert regions.mask.shape == (3, 4) and regions.mask.all()
+    base = regions.features
+    while base is not None and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)  # never loaded whole
+    with pytest.raises(DataError, match="no picture of image 100"):
+        data.open_image("100")
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+@pytest.mark.parametrize("texts", [1, 2, 3])
+def test_repeated_rows_are_collapsed(tmp_path, texts, with_ids):
+    folder = tiny.precomputed(tmp_path, repeat=texts, texts=texts)
+    single = tiny.precomputed(tmp_path / "single", repeat=1, texts=texts)
+    if not with_ids:
+        for path in folder.glob("*_ids.txt"):
+            path.unlink()
+    data = load(folder)
+    for name, split in data.splits.items():
+        assert len(split.image_ids) == 3 and len(split.texts) == 3 * texts
+        np.testing.assert_array_equal(data.features["given"](split).features,
+                                      np.load(single / f"{name}_ims.npy"))
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_rows_that_only_seem_repeated_are_refused(tmp_path, with_ids):
+    folder = tiny.precomputed(tmp_path, repeat=2)
+
+    def spoil(features):
+        features[5, 0, 4] += 1
+        return features
+
+    change(folder / "test_ims.npy", spoil)
+    if not with_ids:
+        (folder / "test_ids.txt").unlink()
+    with pytest.raises(DataError, match="rows are not repeated: test_ims.npy: rows 4 to 5"):
+        load(folder)
+
+
+def test_ids_per_image_or_none(folder):
+    whole = load(folder)
+    for path in folder.glob("*_ids.txt"):
+        path.write_text("".join(f"{i}\n" for i in dict.fromkeys(path.read_text().split())))
+    assert load(folder).fingerprint == whole.fingerprint
+    for path in folder.glob("*_ids.txt"):
+        path.unlink()
+    data = load(folder)
+    assert data.splits["test"].image_ids == ("test_0", "test_1", "test_2")
+    assert data.splits["test"].image_of_text.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_testall_is_preferred_and_pooled_features_are_one_region(folder):
+    for path in list(folder.glob("test_*")):
+        path.rename(path.with_name(path.name.replace("test", "testall")))
+    for path in folder.glob("*_ims.npy"):
+        change(path, lambda features: features[:, 0])
+    data = load(folder)
+    assert data.features["given"](data.splits["test"]).features.shape == (3, 1, 5)
+
+
+def test_images_may_have_different_numbers_of_captions(folder):
+    tiny.add_line(folder / "train_caps.txt", "One more .")
+    tiny.add_line(folder / "train_ids.txt", "2")
+    assert load(folder).splits["train"].image_of_text.tolist() == [0, 0, 1, 1, 2, 2, 2]
+
+
+def nan(features):
+    features[1, 2, 3] = np.nan
+    return features
+
+
+@pytest.mark.parametrize("edit, message", [
+    (nan, "NaN or infinite features: dev_ims.npy: first in row 1"),
+    (lambda f: f * np.inf, "NaN or infinite features"),
+    (lambda f: f[:, :2], r"wrong feature shape: all splits.*train \(4, 5\), dev \(2, 5\)"),
+    (lambda f: f[:, :, :2], "wrong feature shape: all splits"),
+    (lambda f: f[0, 0], r"wrong feature shape \(5,\), expected"),
+    (lambda f: f[:0], r"wrong feature shape \(0, 4, 5\)"),
+    (lambda f: f.astype(np.int64), "must be floating point, got int64"),
+    (lambda f: f[:2], "dev_ims.npy has 2 rows for 3 images with 6 captions"),
+])
+def test_wrong_features(folder, edit, message):
+    change(folder / "dev_ims.npy", edit)
+    with pytest.raises(DataError, match=message):
+        load(folder)
+
+
+def test_bad_features_are_found_again_at_the_next_load(folder):
+    load(folder)
+    change(folder / "dev_ims.npy", nan)
+    for _ in range(2):
+        with pytest.raises(DataError, match="NaN"):
+            load(folder)
+
+
+def test_pickles_are_never_read(folder):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(folder / "exploded"),))
+
+    (folder / "dev_ims.npy").write_bytes(pickle.dumps(Bomb()))
+    np.save(folder / "test_ims.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="2 problems(.|\n)*pickled objects are never read"):
+        load(folder)
+    assert not (folder / "exploded").exists()
+
+
+def test_all_problems_at_once(folder):
+    tiny.truncate(folder / "train_ims.npy")
+    (folder / "dev_ims.npy").write_bytes(b"")
+    (folder / "test_caps.txt").unlink()
+    with pytest.raises(DataError) as caught:
+        load(folder)
+    for part in ("train_ims.npy cannot be read", "dev_ims.npy cannot be read",
+                 "test_caps.txt is missing", "3 problems"):
+        assert part in str(caught.value), part
+
+
+@pytest.mark.parametrize("spoil, message", [
+    (lambda f: (f / "dev_caps.txt").write_text("One .\n"), "dev_ids.txt has 6 lines for 1 capt"),
+    (lambda f: (f / "dev_caps.txt").write_text("a\n\nb\nc\nd\ne\n"), "empty caption: dev#1"),
+    (lambda f: (f / "dev_ids.txt").write_text("1\n2\n1\n2\n3\n3\n"), "order: dev_ids.txt:3: capt"),
+    (lambda f: (f / "dev_ids.txt").write_text("0\n0\n1\n1\n9\n9\n"), "overlapping splits: 0: in"),
+    (lambda f: (f / "dev_ids.txt").write_text("1\n2\n3\n4\n5\n6\n"), "3 rows for 6 images"),
+    (lambda f: (f / "dev_ims.npy").unlink(), "dev_ims.npy or val_ims.npy is missing"),
+])
+def test_wrong_texts_and_ids(folder, spoil, message):
+    spoil(folder)
+    with pytest.raises(DataError, match=message):
+        load(folder)
+
+
+def test_captions_that_cannot_be_shared_out(folder):
+    (folder / "dev_ids.txt").unlink()
+    tiny.add_line(folder / "dev_caps.txt", "One more .")
+    with pytest.raises(DataError, match="7 captions cannot be shared out over 3 rows"):
+        load(folder)
+
+
+def test_fingerprint_sees_other_features_of_the_same_size(folder):
+    before = load(folder).fingerprint
+    change(folder / "dev_ims.npy", lambda features: features + 1)
+    assert load(folder).fingerprint != before
+
+
+def test_captions_alone(folder):
+    (folder / "dev_ims.npy").unlink()
+    split = read_captions(folder, "dev")
+    assert split.image_ids == ("100", "101", "102") and len(split.texts) == 6
+    (folder / "dev_ids.txt").unlink()
+    with pytest.raises(DataError, match="dev_ids.txt is missing"):
+        read_captions(folder, "dev")
+
+
+@pytest.mark.parametrize("name, split, images, texts", [
+    ("coco5k", "test", 5000, 25000), ("coco5k", "dev", 1000, 5000),
+    ("flickr30k", "test", 1000, 5000), ("flickr30k", "dev", 1014, 5070)])
+def test_real_captions(name, split, images, texts):
+    root = os.environ.get("ITR_DATA")
+    if not root:
+        pytest.skip(f"real captions: set ITR_DATA to the folder that holds {name}/")
+    read = read_captions(Path(root) / name, split)
+    assert (len(read.image_ids), len(read.texts)) == (images, texts)
