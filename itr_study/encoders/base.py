@@ -1,0 +1,78 @@
+"""What an encoder is: a frozen network or statistic that turns pictures or texts into numbers."""
+
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+KINDS = ("pooled", "grid")  # one vector a picture (R = 1), or one a place (R = H * W)
+
+# The LEAST precision of the arithmetic; part of the cache key. A machine that has no fast
+# arithmetic of that kind computes in float32, so that a key means the same data everywhere.
+PRECISIONS = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class WeightsError(ValueError):
+    """Pretrained weights cannot be found; the message says where was looked, and the remedy."""
+
+
+class ImageNetwork(nn.Module):
+    """Pixels to features, preprocessing included, so that nobody can normalise wrongly.
+
+    Shape:   forward: pixels (N, 3, H, W), 0 to 255, any dtype -> grid (N, R, D);
+             pooled: the same pixels -> (N, D).
+    """
+
+    def pooled(self, pixels: Tensor) -> Tensor:
+        """(N, D): mean over places in float32; networks with a pooling of their own override."""
+        return self(pixels).float().mean(dim=1)
+
+
+class ImageEncoder(Protocol):
+    """A frozen image network by name. `settings` enters the cache key beside name and version."""
+
+    name: str
+    version: int
+    size: int  # native height and width in pixels
+    settings: dict
+
+    def network(self, device: torch.device | str) -> ImageNetwork:
+        """The frozen network in the encoder's precision, in evaluation mode, on the device."""
+        ...
+
+    def trainable(self) -> ImageNetwork:
+        """The same network in float32 with gradients, for fine-tuning."""
+        ...
+
+
+class TextEncoder(Protocol):
+    """Texts to vectors. `fit` sees the texts of the training split only."""
+
+    name: str
+    version: int
+    settings: dict
+
+    def fit(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """What is learnt from the training texts, as arrays; {} where nothing is."""
+        ...
+
+    def load(self, fitted: dict[str, np.ndarray]) -> None:
+        """Take what `fit` returned, in this process or an earlier one."""
+        ...
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """(T, D) float32."""
+        ...
+
+
+def working_dtype(precision: str, device: torch.device | str) -> torch.dtype:
+    """The dtype to compute in: that of `precision` where it is fast, else float32."""
+    dtype = PRECISIONS[precision]
+    if torch.device(device).type != "cpu" or dtype == torch.float32:
+        return dtype
+    if not torch.backends.mkldnn.is_available():
+        return torch.float32
+    fast = {torch.float16: torch.ops.mkldnn._is_mkldnn_fp16_supported,
+            torch.bfloat16: torch.ops.mkldnn._is_mkldnn_bf16_supported}
+    return dtype if fast[dtype]() else torch.float32

@@ -1,0 +1,10 @@
+"""The encoders by name. To add one: its file, and its name here."""
+
+from itr_study.encoders.efficientnet import Lite0, Lite1, Lite2
+from itr_study.encoders.fisher import Fisher
+from itr_study.encoders.glove import GloveMean
+from itr_study.encoders.sentences import MiniLM
+from itr_study.encoders.vision import Timm, Transformers
+
+IMAGE_ENCODERS = {cls.name: cls for cls in (Lite0, Lite1, Lite2, Timm, Transformers)}
+TEXT_ENCODERS = {cls.name: cls for cls in (MiniLM, Fisher, GloveMean)}

@@ -1,0 +1,75 @@
+"""What users write for images, tokens and sentences, read into parts."""
+
+from typing import NamedTuple
+
+from itr_study.encoders.base import KINDS, PRECISIONS
+from itr_study.encoders.registry import IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders.views import VIEWS
+from itr_study.encoders.wordpiece import TRANSFORMERS
+
+TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))
+
+
+class ImagePart(NamedTuple):
+    """An encoder with its settings, or (kind "given") features that come with the data."""
+
+    encoder: str  # "lite0", "timm", ...; or the name of given features
+    argument: str = ""  # what follows "timm:" or "transformers:"
+    kind: str = "given"
+    views: str = "one"
+    precision: str | None = None  # None: the encoder's default
+
+
+def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
+    """Parts of an images spec, joined by "+".
+
+    Args:    spec: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, with `:<precision>` after it
+             where wanted, or names of features that come with the data; given: those names.
+    Raises:  ValueError naming the choices.
+    Example:
+        >>> image_parts("lite0:pooled:flip")
+        [ImagePart(encoder='lite0', argument='', kind='pooled', views='flip', precision=None)]
+    """
+    if not (isinstance(spec, str) and spec):
+        raise ValueError(f'images must be text such as "lite0:pooled:flip", got {spec!r}')
+    parts = [_image_part(text.strip(), given) for text in spec.split("+")]
+    if len(set(parts)) < len(parts):
+        raise ValueError(f"images={spec!r} names a part twice")
+    return parts
+
+
+def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
+    if text in given:
+        return ImagePart(text)
+    fields, precision = text.split(":"), None
+    if fields[-1] in PRECISIONS:
+        precision = fields.pop()
+    name, *argument = fields[:-2] if len(fields) > 2 else fields[:1]
+    if name not in IMAGE_ENCODERS:
+        with_data = f"; features with this data: {', '.join(given)}" if given else ""
+        raise ValueError(f"unknown image encoder {name!r} in {text!r}; choose from "
+                         f"{', '.join(IMAGE_ENCODERS)}{with_data}")
+    if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
+        raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
+                         f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip")
+    return ImagePart(name, ":".join(argument), fields[-2], fields[-1], precision)
+
+
+def sentence_parts(spec: str | None) -> list[str]:
+    """Names of sentence encoders, joined by "+"; none for None."""
+    if spec is None:
+        return []
+    names = [name.strip() for name in spec.split("+")]
+    for name in names:
+        if name not in TEXT_ENCODERS:
+            raise ValueError(f"unknown sentence encoder {name!r} in {spec!r}; choose from "
+                             f"{', '.join(TEXT_ENCODERS)}, joined by +, or None")
+    if len(set(names)) < len(names):
+        raise ValueError(f"sentences={spec!r} names an encoder twice")
+    return names
+
+
+def check_tokens(spec: str | None) -> None:
+    """Raise ValueError unless the tokens spec is None or one of TOKENS."""
+    if spec is not None and spec not in TOKENS:
+        raise ValueError(f"tokens must be None or one of {', '.join(TOKENS)}; got {spec!r}")

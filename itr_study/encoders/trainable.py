@@ -1,0 +1,19 @@
+"""Image networks with gradients, for models that fine-tune them."""
+
+from itr_study.encoders.base import ImageNetwork
+from itr_study.encoders.registry import IMAGE_ENCODERS
+
+
+def trainable_image_encoder(name: str) -> ImageNetwork:
+    """The pretrained network of an encoder with gradients, preprocessing included.
+
+    Args:    name: as in an images spec without kind and views: "lite0", "timm:<name or folder>".
+    Shape:   pixels (I, 3, H, W) in 0..255, any dtype -> (I, R, D); D is its `width`. Native H and
+             W are `IMAGE_ENCODERS[...].size`; `views.make_views` makes such pixels.
+    Raises:  ValueError naming the choices; WeightsError where weights cannot be found.
+    """
+    encoder, _, argument = name.partition(":")
+    if encoder not in IMAGE_ENCODERS:
+        raise ValueError(f"unknown image encoder {encoder!r}; choose from "
+                         f"{', '.join(IMAGE_ENCODERS)}")
+    return IMAGE_ENCODERS[encoder](argument).trainable()

