@@ -81,8 +81,9 @@ def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
                 image = PurePosixPath(row["image"].strip()).as_posix()
                 rows.append((image, row["text"].strip(), split))
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.reader.line_num} is not CSV ({error}); a text with commas or "
-                        "quotes belongs in double quotes") from error
+        where = f"{path}:{reader.reader.line_num}"
+        raise DataError(f"{where} is not CSV ({error}); a text with commas or quotes belongs in "
+                        "double quotes, a quote in it is doubled") from error
     return rows
 
 

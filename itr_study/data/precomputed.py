@@ -7,18 +7,33 @@ of features once per caption; such rows are recognised, verified and read once.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
 from itr_study.data.base import (
-    SPLITS, DataError, DataReport, Problem, Regions, RetrievalDataset, Split,
+    SPLITS,
+    DataError,
+    DataReport,
+    Problem,
+    Regions,
+    RetrievalDataset,
+    Split,
 )
 from itr_study.data.feature_checks import feature_problem, open_features, sample_digest
 from itr_study.data.roots import read_lines
 
 NAMES = {"train": ("train",), "dev": ("dev", "val"), "test": ("testall", "test")}
+
+
+class _Part(NamedTuple):
+    images: list[str]  # ids, in the order of the features
+    captions: list[Caption]
+    features: np.ndarray  # (len(images) * step, D) or (len(images) * step, R, D)
+    step: int  # rows per image, all equal
+    path: Path
 
 
 def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
@@ -34,25 +49,18 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
     Raises:  DataError listing all problems: missing files, counts, shapes, NaN, pickles.
     """
     report = DataReport(remedy=REMEDY)
-    report.found.update(images=0, texts=0)
-    images: dict[str, list[str]] = {}
-    captions: list[Caption] = []
-    arrays: dict[str, np.ndarray] = {}
-    rows: dict[str, int] = {}
-    files: list[tuple[str, str]] = []
-    for split in splits:
-        part = _read_split(folder, split, report, cache)
-        if part is None:
-            continue
-        images[split], part_captions, arrays[split], step, path = part
-        captions += part_captions
-        rows.update({image: row * step for row, image in enumerate(images[split])})
-        files.append((path.name, f"{path.stat().st_size}:{sample_digest(arrays[split])}"))
-    _check_sizes(arrays, report)
-    built = build_splits(images, captions, report)
+    read = {split: _read_split(folder, split, report, cache) for split in splits}
+    parts = {split: part for split, part in read.items() if part is not None}
+    _check_sizes(parts, report)
+    built = build_splits({split: part.images for split, part in parts.items()},
+                         [c for part in parts.values() for c in part.captions], report)
+    files = [(part.path.name, f"{part.path.stat().st_size}:{sample_digest(part.features)}")
+             for part in parts.values()]
+    report.found.update(images=sum(len(part.images) for part in parts.values()),
+                        texts=sum(len(part.captions) for part in parts.values()))
     return RetrievalDataset(
         name, built, _no_pictures(folder), fingerprint(built, files), report,
-        features={"given": lambda split: _regions(arrays[split.name], rows, split)},
+        features={"given": lambda split: _regions(parts[split.name], split)},
         seen_by=seen_by, terms=terms)
 
 
@@ -69,8 +77,8 @@ def read_captions(folder: Path, split: str) -> Split:
 
 
 def _read_split(folder: Path, split: str, report: DataReport, cache: Path | None
-                ) -> tuple[list[str], list[Caption], np.ndarray, int, Path] | None:
-    """Image ids, captions, features and rows per image of a split; None after an error."""
+                ) -> _Part | None:
+    """One split; None after an error, which is then in the report."""
     try:
         stem = _stem(folder, split, "_ims.npy")
         path = folder / f"{stem}_ims.npy"
@@ -86,9 +94,7 @@ def _read_split(folder: Path, split: str, report: DataReport, cache: Path | None
     problem = feature_problem(path, features, step, cache)
     if problem:
         report.errors.append(problem)
-    report.found["images"] += len(order)
-    report.found["texts"] += len(captions)
-    return order, captions, features, step, path
+    return _Part(order, captions, features, step, path)
 
 
 def _stem(folder: Path, split: str, end: str) -> str:
@@ -153,20 +159,22 @@ def _rows_per_image(path: Path, features: np.ndarray, n_images: int, n_texts: in
                     "captions; expected a row per image, or each row repeated per caption")
 
 
-def _check_sizes(arrays: dict[str, np.ndarray], report: DataReport) -> None:
-    shapes = {split: array.shape[1:] for split, array in arrays.items()}
+def _check_sizes(parts: dict[str, _Part], report: DataReport) -> None:
+    shapes = {split: part.features.shape[1:] for split, part in parts.items()}
     if len(set(shapes.values())) > 1:
         found = ", ".join(f"{split} {shape}" for split, shape in shapes.items())
         report.errors.append(Problem("wrong feature shape", "all splits",
                                      f"regions and size must be equal, found {found}"))
 
 
-def _regions(features: np.ndarray, rows: dict[str, int], split: Split) -> Regions:
-    """Regions of the images of a split; a view of the memory map where rows are evenly spaced."""
-    index = np.array([rows[image] for image in split.image_ids], np.int64)
-    step = int(index[1] - index[0]) if len(index) > 1 else 1
-    even = step > 0 and (np.diff(index) == step).all()
-    chosen = features[index[0]:index[-1] + 1:step] if even else features[index]
+def _regions(part: _Part, split: Split) -> Regions:
+    """Regions of the images of a split: a view of the memory map if the split is the whole one,
+    a copy of the rows of its images if it is a part."""
+    if list(split.image_ids) == part.images:
+        chosen = part.features[::part.step]
+    else:
+        row = {image: number * part.step for number, image in enumerate(part.images)}
+        chosen = part.features[[row[image] for image in split.image_ids]]
     chosen = chosen[:, None, :] if chosen.ndim == 2 else chosen
     return Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
 

@@ -19,9 +19,8 @@ def test_remembers_over_instances_until_the_file_changes(tmp_path):
     assert not again.knows("a", file.stat())
 
 
-@pytest.mark.parametrize("content", ["{broken", "[]", '{"version": 0, "good": {}}',
-                                     '{"version": 1, "good": 3}'])
-def test_a_damaged_or_old_memory_only_costs_time(tmp_path, content):
+@pytest.mark.parametrize("content", ["{broken", "[]", '{"version": 1, "good": 3}'])
+def test_a_damaged_memory_only_costs_time(tmp_path, content):
     file = tmp_path / "a"
     file.write_text("x")
     memory = CheckCache(tmp_path / "c", "check", tmp_path)
@@ -33,6 +32,14 @@ def test_a_damaged_or_old_memory_only_costs_time(tmp_path, content):
     again.remember("a", file.stat())
     again.save()
     assert json.loads(again.path.read_text())["good"]["a"][0] == 1
+
+
+def test_a_stricter_check_forgets_what_an_older_one_passed(tmp_path, monkeypatch):
+    memory = CheckCache(tmp_path / "c", "check", tmp_path)
+    memory.remember("a", tmp_path.stat())
+    memory.save()
+    monkeypatch.setattr("itr_study.data.check_cache.VERSION", 2)
+    assert not CheckCache(tmp_path / "c", "check", tmp_path).good
 
 
 def test_lies_in_the_home_by_default(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,14 @@ def test_images_may_have_different_numbers_of_captions(folder):
     tiny.add_line(folder / "train_caps.txt", "One more .")
     tiny.add_line(folder / "train_ids.txt", "2")
     assert load(folder).splits["train"].image_of_text.tolist() == [0, 0, 1, 1, 2, 2, 2]
+
+
+def test_a_part_of_a_split(tmp_path):
+    data = load(tiny.precomputed(tmp_path, repeat=2))
+    whole = data.splits["test"]
+    part = replace(whole, image_ids=whole.image_ids[::-2])
+    np.testing.assert_array_equal(data.features["given"](part).features,
+                                  data.features["given"](whole).features[::-2])
 
 
 def nan(features):

@@ -31,7 +31,7 @@ def flickr8k(root: Path) -> Path:
         (folder / f"Flickr_8k.{split}Images.txt").write_text("\n".join(names) + "\n")
         for i, name in enumerate(names):
             picture(folder / "images" / name, seed=10 * number + i)
-            tokens += [f"{name}#{k}\tCaption {k} of {name} ." for k in range(2 + i)]
+            tokens += [f"{name}#{k}\tCaption {k} of {name} . " for k in range(2 + i)]
     picture(folder / "images" / "extra.jpg", seed=99)
     tokens.append("extra.jpg#0\tNobody asks for it .")
     (folder / "Flickr8k.token.txt").write_text("\n".join(tokens) + "\n")
