@@ -1,0 +1,172 @@
+"""pyproject.toml, the lock, environment.yml and the Makefile name the same things."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+CONDA_TOOLS = {"python", "pip", "setuptools"}
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def wanted() -> dict[str, Requirement]:
+    """Requirements of the package with the extras that `make` installs."""
+    extras = project()["optional-dependencies"]
+    lines = [*project()["dependencies"], *extras["offline"], *extras["dev"]]
+    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+
+
+def locked() -> dict[str, str]:
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines()
+             if not line.startswith("#")]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", line) for line in lines), lines
+    return dict(line.split("==") for line in lines)
+
+
+def conda() -> tuple[dict[str, str], list[str]]:
+    """(pinned conda packages under their package-index names, lines of the pip part)."""
+    lines = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    pins = [re.fullmatch(r"([a-z0-9-]+)(?:[=>]+([\d.]+))?", line).groups()
+            for line in lines if isinstance(line, str)]
+    pip = next(line["pip"] for line in lines if isinstance(line, dict))
+    return {CONDA_NAMES.get(n, n): v for n, v in pins if n not in CONDA_TOOLS}, pip
+
+
+def test_the_lock_satisfies_the_project():
+    for name, requirement in wanted().items():
+        assert name in locked(), f"{name} is in pyproject.toml but not in requirements.lock"
+        assert requirement.specifier.contains(locked()[name]), (name, locked()[name])
+
+
+def test_the_lock_is_complete_and_has_nothing_it_does_not_need():
+    """Everything that a locked package needs is locked; nothing else is."""
+    needed, queue = set(), list(wanted().values())
+    while queue:
+        requirement = queue.pop()
+        name = canonicalize_name(requirement.name)
+        extras = {"", *requirement.extras}
+        if (name, *extras) in needed:
+            continue
+        needed.add((name, *extras))
+        for line in metadata.requires(name) or []:
+            inner = Requirement(line)
+            if re.match(r"nvidia-|cuda|triton", inner.name):
+                continue  # a CUDA build of torch brings these itself, at versions of its own
+            if inner.marker is None or any(inner.marker.evaluate({"extra": e}) for e in extras):
+                queue.append(inner)
+    assert {name for name, *_ in needed} == set(locked())
+
+
+def test_the_lock_brings_no_cuda_packages_and_no_torchvision():
+    assert locked()["torch"] == "2.13.0"
+    assert not [n for n in locked() if re.match(r"nvidia|cuda|triton|torchvision|timm", n)]
+
+
+def test_conda_names_the_same_packages_at_the_same_versions():
+    pins, pip = conda()
+    index_only = {canonicalize_name(line.split("==")[0]): line.split("==")[1]
+                  for line in pip if line != "-e ."}
+    assert "-e ." in pip
+    assert set(pins) | set(index_only) == set(wanted()) and not set(pins) & set(index_only)
+    for name, pin in pins.items():
+        depth = len(pin.split("."))
+        assert ".".join(locked()[name].split(".")[:depth]) == pin, (name, pin, locked()[name])
+    assert index_only == {name: locked()[name] for name in index_only}
+    # pip must have nothing left to bring when it comes to the packages of the index
+    for name in index_only:
+        inner = {canonicalize_name(Requirement(line).name) for line in metadata.requires(name) or []
+                 if "extra ==" not in line}
+        assert inner <= set(pins), f"{name} would make pip install {inner - set(pins)}"
+
+
+def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, "MAKEFLAGS": "", **environment}, timeout=60)
+
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@needs_make
+@pytest.mark.parametrize("target", ["figures", "test", "lab", "html", "bench", "soak"])
+def test_every_target_makes_the_environment_first(target, tmp_path):
+    told = make("-n", target, f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}").stdout
+    install, use = told.find("install -r requirements.lock"), told.find(f"{tmp_path}/env/bin/", )
+    assert 0 <= use and 0 <= install
+    assert told.find("install --no-deps") < told.rfind(f"{tmp_path}/env/bin/")
+    assert "index-url" not in told
+
+
+@needs_make
+def test_variables_reach_the_commands(tmp_path):
+    env = (f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}")
+    assert "--dataset scenes --profile quick" in make("-n", "figures", *env).stdout
+    told = make("-n", "figures", *env, "DATASET=flickr8k", "DATA=../some data", "WORKERS=3",
+                "ONLY=03_topk").stdout.replace("\\\n", "")
+    assert re.search(r'reproduce 03_topk --dataset flickr8k --profile full\s+--workers 3 '
+                     r'--data "../some data"', told)
+    told = make("-n", "test", *env, "TORCH_INDEX=https://example.org/cu").stdout
+    assert "--index-url https://example.org/cu torch==2.13.0" in told
+
+
+@needs_make
+def test_a_python_that_will_not_do_is_refused_with_the_remedy(tmp_path):
+    """A stand-in interpreter that is too old, or has no venv module."""
+    for word, remedy in (("version_info", "needs Python 3.11"), ("ensurepip", "python3-venv")):
+        python = tmp_path / "python"
+        python.write_text(f'#!/bin/sh\ncase "$*" in *{word}*) exit 1;; esac\n')
+        python.chmod(0o755)
+        told = make("venv", f"VENV={tmp_path / 'env'}", f"PYTHON={python}")
+        assert told.returncode != 0 and remedy in told.stdout, told
+        assert not (tmp_path / "env").exists()
+
+
+def test_real_data_tests_may_not_be_skipped_where_data_are_required(tmp_path):
+    """The hook behind .ci/run: a skip for want of data turns red, other skips do not."""
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_skips.py").write_text(
+        "import pytest\ndef test_data(real_data): pass\n"
+        "def test_other(): pytest.skip('no GPU')\n")
+    plain = {k: v for k, v in os.environ.items()
+             if not k.startswith(("ITR_", "PYTEST_")) or k == "ITR_STUDY_HOME"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+
+    def run(**more: str) -> tuple[int, str]:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
+                              env={**plain, **more}, timeout=120)
+        return done.returncode, done.stdout
+
+    assert run()[0] == 0 and "2 skipped" in run()[1]
+    code, told = run(ITR_REQUIRE_DATA="1")
+    assert code == 1 and re.search(r"1 skipped, 1 error|1 failed, 1 skipped", told), told
+    assert run(ITR_REQUIRE_DATA="1", ITR_DATA=str(tmp_path))[0] == 0
+
+
+def test_ci_runs_make_test_and_requires_the_data():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK) and "set -euo pipefail" in script
+    assert "make test" in script and "ITR_REQUIRE_DATA=1" in script
+
+
+def test_citations_name_the_four_papers():
+    bib = (ROOT / "references.bib").read_text()
+    assert re.findall(r"^@\w+\{(\w+),", bib, re.M) == ["topk", "listwise", "bcls", "dvse"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert len(citation["references"]) == 4 and citation["license"] == project()["license"]
+    assert Version(project()["version"]) == Version(citation["version"])
+    assert "itr_study authors" in (ROOT / "LICENSE").read_text()
