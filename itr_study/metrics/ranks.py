@@ -94,7 +94,8 @@ def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarr
     """
     matched = own.cpu().numpy() if isinstance(own, Tensor) else own
     best = np.full(n_images, -np.inf, matched.dtype)
-    np.maximum.at(best, owner, matched)
+    with np.errstate(invalid="ignore"):  # NaN is refused below, with its place
+        np.maximum.at(best, owner, matched)
     at_least_best = np.zeros(n_images, np.int64)
     at_least_own = np.zeros(len(owner), np.int64)
     for start, piece in pieces:

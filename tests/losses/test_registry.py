@@ -1,0 +1,179 @@
+"""What every loss on scores must do; a loss without an oracle is red here."""
+
+import doctest
+import importlib
+import pkgutil
+import sys
+
+import pytest
+import torch
+
+import itr_study.losses
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from tests.losses.batches import graded_batch, random_batch
+
+# Losses that ask about single pairs: a match counts even where there is nothing to rank it above.
+PAIRWISE = {"sigmoid"}
+EDGES = {  # scores, relevance
+    "one pair": ([[0.3]], [[1]]),
+    "no negative": ([[0.4, 0.6]], [[1, 1]]),
+    "all tied": ([[0.5] * 7] * 7, torch.eye(7).tolist()),
+    "all relevant": ([[0.1, 0.2], [0.3, 0.4]], [[1, 1], [1, 1]]),
+    "no match": ([[0.1, 0.2], [0.3, 0.4]], [[0, 0], [0, 0]]),
+    "scores of 1e4": ([[1e4 * (-1) ** (i + t + 1) for t in range(7)] for i in range(7)],
+                      torch.eye(7).tolist()),
+}
+
+
+def cases(name):
+    return importlib.import_module(f"tests.oracles.{name}")
+
+
+def tensors(scores, relevance, dtype=torch.float64):
+    return torch.tensor(scores, dtype=dtype), torch.tensor(relevance, dtype=dtype)
+
+
+def test_every_file_is_registered():
+    files = {m.name for m in pkgutil.iter_modules(itr_study.losses.__path__)}
+    assert {name for name in files if not name.startswith("_")} == set(LOSSES | OUTPUT_LOSSES)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_class_tells_what_it_is(name):
+    loss = LOSSES[name]
+    assert loss.name == name and loss.label and loss.source
+    assert type(loss.version) is int and loss.version >= 1
+    assert loss.labels in ("binary", "unit", "cosine")
+    assert not list(loss().parameters()) and not list(loss().buffers())
+    for part in ("Args:", "Shape:", "Raises:", "Source:", "Differs:", ">>>"):
+        assert part in loss.__doc__, part
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_example_in_docstring(name):
+    result = doctest.testmod(sys.modules[LOSSES[name].__module__])
+    assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_hand_worked_values(name):
+    assert cases(name).HAND
+    for arguments, scores, relevance, expected in cases(name).HAND:
+        value = LOSSES[name](**arguments)(*tensors(scores, relevance))
+        assert value.item() == pytest.approx(expected, abs=1e-9)
+        assert cases(name).oracle(scores, relevance, **arguments) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("make", [random_batch, graded_batch])
+def test_equals_slow_oracle(name, make):
+    for seed in range(50):
+        scores, relevance = make(seed)
+        if LOSSES[name].labels == "unit":
+            relevance = relevance.clamp(min=0)
+        ours = LOSSES[name]()(scores, relevance)
+        assert ours.shape == () and ours.dtype == torch.float64
+        expected = cases(name).oracle(scores.tolist(), relevance.tolist())
+        assert ours.item() == pytest.approx(expected, abs=1e-9), seed
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("seed", range(6))
+def test_batch_order_does_not_matter(name, seed):
+    scores, relevance = random_batch(seed)
+    g = torch.Generator().manual_seed(seed)
+    rows, columns = (torch.randperm(n, generator=g) for n in scores.shape)
+    shuffled = LOSSES[name]()(scores[rows][:, columns], relevance[rows][:, columns])
+    torch.testing.assert_close(shuffled, LOSSES[name]()(scores, relevance))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("seed", range(6))
+def test_both_directions_are_treated_alike(name, seed):
+    scores, relevance = random_batch(seed)
+    torch.testing.assert_close(LOSSES[name]()(scores.T, relevance.T),
+                               LOSSES[name]()(scores, relevance))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("seed", range(4))
+def test_gradient_is_right_and_points_the_right_way(name, seed):
+    scores, relevance = random_batch(seed)
+    scores.requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: LOSSES[name]()(s, relevance), (scores,))
+    LOSSES[name]()(scores, relevance).backward()
+    match = relevance == 1
+    assert (scores.grad[match] <= 0).all() and (scores.grad[match] < 0).any()
+    assert (scores.grad[~match] >= 0).all() and (scores.grad[~match] > 0).any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_edge_case(name, edge, dtype):
+    scores, relevance = tensors(*EDGES[edge], dtype=dtype)
+    scores.requires_grad_()
+    value = LOSSES[name]()(scores, relevance)
+    value.backward()
+    assert value.isfinite() and scores.grad.isfinite().all()
+    silent = {"no match"} if name in PAIRWISE else {"one pair", "no negative", "all relevant",
+                                                    "no match"}
+    assert (value.item() == 0 and not scores.grad.any()) == (edge in silent)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("where", [(0, 0), (0, 1), (3, 6), (6, 6)])
+def test_nan_is_not_hidden(name, where):
+    scores = torch.rand(7, 7, generator=torch.Generator().manual_seed(0))
+    scores[where] = torch.nan
+    assert LOSSES[name]()(scores, torch.eye(7)).isnan()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_half_precision_scores_are_widened(name):
+    scores, relevance = random_batch(0)
+    scores, relevance = scores.bfloat16(), relevance.float()
+    with torch.autocast("cpu", torch.bfloat16):
+        value = LOSSES[name]()(scores, relevance)
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value.double(), LOSSES[name]()(scores.double(), relevance.double()))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_bool_mask_serves_as_binary_labels(name):
+    if LOSSES[name].labels == "binary":
+        scores, relevance = random_batch(0)
+        loss = LOSSES[name]()
+        assert loss(scores, relevance == 1).item() == loss(scores, relevance).item()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(("scores", "relevance", "message"), [
+    (torch.zeros(2, 3), torch.eye(2), r"n_images, n_texts.*\(2, 3\) and \(2, 2\)"),
+    (torch.zeros(2), torch.ones(2), "n_images, n_texts"),
+    (torch.zeros(0, 3), torch.zeros(0, 3), "at least 1 x 1"),
+    (torch.zeros(2, 2, dtype=torch.int64), torch.eye(2), "floating point, got torch.int64"),
+    (torch.zeros(2, 2), 2 * torch.eye(2), "exactly 1 for a match.*to 2.0"),
+    (torch.zeros(2, 2), torch.full((2, 2), 0.99995), "some between"),
+    (torch.zeros(2, 2), torch.tensor([[1, torch.nan], [0, 1]]), "exactly 1 for a match.*nan"),
+    (torch.zeros(2, 2), torch.full((2, 2), -1.5), "exactly 1 for a match.*-1.5"),
+    (torch.zeros(2, 2), torch.eye(2).half(), "float32 or float64.*float16"),
+    (torch.zeros(2, 2), torch.eye(2).long(), "float32 or float64.*int64"),
+])
+def test_bad_input_is_refused(name, scores, relevance, message):
+    with pytest.raises(ValueError, match=message):
+        LOSSES[name]()(scores, relevance)
+
+
+BAD_ARGUMENTS = [("margin", -0.1), ("margin", float("nan")), ("reduction", "max"), ("k", 0),
+                 ("k", 2.0), ("k", True), ("scale", 0), ("temperature", 0), ("temperature", "low"),
+                 ("bias", float("inf"))]
+
+
+@pytest.mark.parametrize(("argument", "value"), BAD_ARGUMENTS)
+def test_bad_arguments_are_refused_by_every_loss_that_has_them(argument, value):
+    having = [loss for loss in LOSSES.values() if argument in loss.__init__.__annotations__]
+    assert having
+    for loss in having:
+        with pytest.raises(ValueError, match=argument):
+            loss(**{argument: value})

@@ -1,0 +1,59 @@
+"""Argument checks: messages name what was expected, what was found, and the choices."""
+
+import pytest
+import torch
+
+from itr_study.checks import check_choice, check_number, check_relevance, check_scores, create
+
+
+def test_numbers():
+    check_number("x", 1, above=0, most=1)
+    for value, bounds, message in [
+            (0, dict(above=0), "x must be > 0, got 0"), (2, dict(least=0, most=1), ">= 0 and <= 1"),
+            (float("nan"), {}, "finite"), ("1", {}, "finite number, got '1'"), (None, {}, "finite")]:
+        with pytest.raises(ValueError, match=message):
+            check_number("x", value, **bounds)
+
+
+def test_choices():
+    check_choice("x", "a", ("a", "b"))
+    with pytest.raises(ValueError, match="x must be one of a, b; got 'c'"):
+        check_choice("x", "c", {"a": 1, "b": 2})
+
+
+def test_scores():
+    check_scores(torch.zeros(1, 1), torch.zeros(1, 1))
+    with pytest.raises(ValueError, match=r"\(2, 3\) and \(3, 2\)"):
+        check_scores(torch.zeros(2, 3), torch.zeros(3, 2))
+
+
+@pytest.mark.parametrize(("labels", "value", "allowed"), [
+    ("binary", -1.0, True), ("cosine", -1.0, True), ("unit", -0.01, False), ("unit", 0.0, True),
+    ("cosine", -1.01, False), ("unit", 1.0, True), ("unit", 1 - 1e-4, True),
+    ("unit", 1 - 1e-5, False), ("cosine", 1.00001, False), ("binary", float("nan"), False)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_range_of_relevance(labels, value, allowed, dtype):
+    relevance = torch.eye(3, dtype=dtype)
+    relevance[0, 1] = value
+    if allowed:
+        check_relevance(relevance, labels)
+        return
+    with pytest.raises(ValueError, match="exactly 1 for a match"):
+        check_relevance(relevance, labels)
+
+
+def test_a_bool_mask_is_binary_only():
+    check_relevance(torch.eye(2) == 1, "binary")
+    with pytest.raises(ValueError, match="torch.bool"):
+        check_relevance(torch.eye(2) == 1, "unit")
+
+
+def test_create_names_the_choices():
+    registry = {"range": lambda start, stop=3: range(start, stop), "none": lambda: 0}
+    assert create("thing", registry, "range", {"start": 1}) == range(1, 3)
+    with pytest.raises(ValueError, match="thing must be one of range, none; got 'rnage'"):
+        create("thing", registry, "rnage", {})
+    with pytest.raises(ValueError, match="'range' has no argument 'step'; it takes start, stop"):
+        create("thing", registry, "range", {"start": 1, "step": 2})
+    with pytest.raises(ValueError, match="it takes none"):
+        create("thing", registry, "none", {"a": 2})
