@@ -30,10 +30,15 @@ class Damaged(ValueError):
     """A saved file is not what was saved: a checksum, a file or the manifest is wrong."""
 
 
-def seal(folder: Path, **facts: Any) -> None:
-    """Write the folder's manifest: sha256 of every file in it, and the facts given."""
-    files = {str(path.relative_to(folder)): sha256_file(path) for path in sorted(folder.rglob("*"))
-             if path.is_file() and path.name != MANIFEST and not path.name.startswith(".")}
+def seal(folder: Path, but: tuple[str, ...] = (), **facts: Any) -> None:
+    """Write the folder's manifest: sha256 of every file in it, and the facts given.
+
+    Args:    but: names of files that may change later, left out.
+    """
+    left_out = (MANIFEST, *but)
+    files = {path.relative_to(folder).as_posix(): sha256_file(path)
+             for path in sorted(folder.rglob("*"))
+             if path.is_file() and path.name not in left_out and not path.name.startswith(".")}
     write_json(folder / MANIFEST, {"files": files, **facts})
 
 

@@ -8,6 +8,7 @@ block shapes; the block size is a constant, so numbers are the same from run to 
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,15 +16,33 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.metrics import Ranks, ranks, retrieval_table
+from itr_study.metrics import Ranks, Truth, ranks, retrieval_table
+from itr_study.metrics.truth import DIRECTIONS
 from itr_study.models.base import Code
 
 BLOCK = 256  # items encoded, and images scored, at a time
 TEXT_BLOCK = 2048  # texts scored at a time
 
-# More of the suite: name -> function of (scores (I, T), split) that returns a dict of percentages.
-# Each joins the columns `dev_<key>` and `test_<key>` of every run that is evaluated from then on.
-SUITE: dict[str, Callable[[Tensor, EncodedSplit], dict[str, float]]] = {}
+VERSION = 1  # raised when numbers of the suite change; part of every run id
+RETRIEVAL = tuple(f"{direction}_{metric}" for direction in DIRECTIONS
+                  for metric in ("r1", "r5", "r10", "medr", "meanr")) + ("rsum",)
+
+
+class Measure(NamedTuple):
+    """More of the suite: the names it gives, and a metric of (scores (I, T), truth) that returns
+    them as fractions."""
+
+    columns: tuple[str, ...]
+    metric: Callable[[Tensor, Truth], dict[str, float]]
+
+
+# Each joins the columns dev_<name> and test_<name> of all rows; rows without them are incomplete.
+SUITE: dict[str, Measure] = {}
+
+
+def columns() -> tuple[str, ...]:
+    """The names in the table of an evaluation, in order."""
+    return RETRIEVAL + tuple(name for measure in SUITE.values() for name in measure.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,20 +96,26 @@ def score(model: nn.Module, images: Code, texts: Code,
     return scores
 
 
-def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str = "cpu",
-             suite: dict[str, Callable] | None = None) -> Evaluation:
+def evaluate(model: nn.Module, split: EncodedSplit,
+             device: torch.device | str = "cpu") -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
-    Args:    suite: more functions of (scores, split); None = SUITE.
-    Raises:  ValueError where a score is not finite.
+    Raises:  ValueError where a score is not a number.
     """
     images, texts = encode(model, split, device)
     scores = score(model, images, texts, device)
     found = ranks(scores, split.image_of_text)
-    table = dict(retrieval_table(found))
-    for measure in (SUITE if suite is None else suite).values():
-        table |= measure(scores, split)
+    table = {name: float(value) for name, value in retrieval_table(found).items()}
+    for measure in SUITE.values():
+        values = measure.metric(scores, truth_of(split))
+        table |= {name: 100 * float(values[name]) for name in measure.columns}
     return Evaluation(table, found, images, texts)
+
+
+def truth_of(split: EncodedSplit) -> Truth:
+    """What is true of a split, with its graded relevance where it has one."""
+    graded = None if split.relevance is None else split.relevance.__getitem__
+    return Truth(split.image_of_text, split.n_images, graded)
 
 
 def blocks(count: int, size: int) -> list[np.ndarray]:

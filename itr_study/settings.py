@@ -25,7 +25,7 @@ class Frozen(BaseModel):
         names = list(cls.model_fields)
         for name in set(values) - set(names) if isinstance(values, dict) else ():
             close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = f"; did you mean {close[0]!r}?" if close else "."
             raise ValueError(f"{cls.__name__} has no {name!r}{hint} Names are {', '.join(names)}")
         return values
 

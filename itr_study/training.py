@@ -20,6 +20,9 @@ from itr_study.state import History, TrainingState
 from itr_study.stopping import memory_advice, one_thread, stop_requests
 
 
+VERSION = 1  # of the loop, batch order and optimisers; raised when numbers change
+
+
 class TrainingData(Protocol):
     """What `fit` reads of encoded data: its splits by name, and a key that identifies it."""
 
@@ -28,7 +31,14 @@ class TrainingData(Protocol):
 
 
 class Diverged(RuntimeError):
-    """The loss or its gradient is not finite; names epoch, step and the texts of the batch."""
+    """The loss or its gradient is not finite; names epoch, step and the texts of the batch.
+
+    Args:    history: of the epochs before.
+    """
+
+    def __init__(self, message: str, history: History):
+        super().__init__(message)
+        self.history = history
 
 
 def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
@@ -104,7 +114,8 @@ def take_step(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor,
         what = "loss" if not loss.isfinite() else "gradient"
         texts = ", ".join(str(int(text)) for text in batch.text_ids)
         raise Diverged(f"the {what} is not finite (loss {value:g}) in epoch {state.epoch + 1}, "
-                       f"step {state.step + 1}, texts {texts}; try a lower learning rate")
+                       f"step {state.step + 1}, texts {texts}; try a lower learning rate",
+                       state.history)
     optimizer.step()
 
 

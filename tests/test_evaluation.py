@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn.functional import normalize
 
 from itr_study import evaluation
-from itr_study.evaluation import encode, evaluate, join, score
+from itr_study.evaluation import Measure, encode, evaluate, join, score
 from itr_study.models.base import ModelOutput
 from tests.small import SIZE, WORDS, SmallData, small_model
 
@@ -102,10 +102,16 @@ def test_evaluation_leaves_mode_and_random_state_alone():
     assert model.words.weight.grad is None
 
 
-def test_a_later_metric_joins_the_table():
-    suite = {"mean": lambda scores, split: {"score_sum": float(scores.shape[0] + split.n_texts)}}
-    assert evaluate(small_model(), SmallData().splits["dev"], suite=suite).table[
-        "score_sum"] == 18 + 54
+def test_a_later_metric_joins_the_table(monkeypatch):
+    def share(scores, truth):
+        return {"matched": float(truth.relevance(slice(0, 2)).mean()), "more": scores.shape[0]}
+
+    model, dev = small_model(), SmallData().splits["dev"]
+    assert tuple(evaluate(model, dev).table) == evaluation.columns()
+    monkeypatch.setitem(evaluation.SUITE, "share", Measure(("matched",), share))
+    table = evaluate(model, dev).table
+    assert tuple(table) == evaluation.columns()
+    assert table["matched"] == pytest.approx(100 * 3 / 54)  # an image has 3 of 54 texts
 
 
 def test_scores_that_are_not_finite_are_refused():

@@ -1,0 +1,151 @@
+"""Runs: execute one, take its row where one is kept, or get its model back with weights.
+
+    config = base("flickr8k", "two_branch", **{"objective.0.arguments.k": 3, "seed": 1})
+    row(config, root)["test_rsum"]      the committed row, or trained now
+    weights(config, root)               the trained model
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from itr_study.configs import RunConfig, TermConfig, base, build_objective, run_id
+from itr_study.data.batches import InputSpec
+from itr_study.evaluation import evaluate
+from itr_study.identity import GENERATED, Identity, encoded_data, identify, remember
+from itr_study.models import MODELS
+from itr_study.paths import project_root
+from itr_study.rows import SPLITS, Rows, make_row
+from itr_study.settings import Settings
+from itr_study.state import History
+from itr_study.stopping import OutOfMemory, memory_advice, one_thread
+from itr_study.store import RunResult, RunStore, machine_facts
+from itr_study.training import Diverged, choose_device, fit
+
+__all__ = ["RunConfig", "RunResult", "RunStore", "Settings", "TermConfig", "base", "execute",
+           "figures_folder", "row", "run_id", "weights"]
+
+
+def figures_folder(figures: Path | str | None = None) -> Path:
+    """The folder of committed figures and rows; by default `figures` of the project."""
+    return Path(figures) if figures is not None else project_root() / "figures"
+
+
+def row(config: RunConfig, root: Path | str | None = None, figures: Path | str | None = None,
+        device: str = "auto") -> dict[str, Any]:
+    """The row of a run: the committed one where it is complete, else trained now and committed.
+
+    Args:    root: folder of the real data sets, None on a machine without them (rows that are
+             there still serve); figures: where rows are kept; generated data keeps none.
+    Raises:  as `execute`; a run that diverged gives its row, with status "diverged", no metrics.
+    """
+    identity = identify(config, root, figures_folder(figures))
+    return committed(config, identity, figures) or add_row(
+        config, identity, execute(config, root, device=device), figures)
+
+
+def committed(config: RunConfig, identity: Identity,
+              figures: Path | str | None = None) -> dict[str, Any] | None:
+    """The complete committed row of a run, if there is one."""
+    if config.dataset in GENERATED:
+        return None
+    return Rows(figures_folder(figures) / config.dataset).complete(identity.run)
+
+
+def add_row(config: RunConfig, identity: Identity, result: RunResult,
+            figures: Path | str | None = None) -> dict[str, Any]:
+    """The row of a result, committed unless its data is generated."""
+    values = make_row(config, identity, result)
+    if config.dataset not in GENERATED:
+        folder = figures_folder(figures) / config.dataset
+        Rows(folder).add(values, result)
+        remember(config, identity, folder)
+    return values
+
+
+def weights(config: RunConfig, root: Path | str | None = None, *,
+            device: str = "auto") -> nn.Module:
+    """The model of a run with the weights of its best epoch, in evaluation mode; trained now if
+    this machine has none.
+
+    Raises:  ValueError for a run that diverged.
+    """
+    result = execute(config, root, device=device)
+    if result.status != "done":
+        raise ValueError(f"run {result.run} has no weights: {result.reason}")
+    model = build_model(config, encoded_data(config, root, str(choose_device(device))).inputs)
+    model.load_state_dict(result.weights())
+    return model.to(choose_device(device)).eval()
+
+
+def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:
+    """The model of a config, initialised from its seed."""
+    torch.manual_seed(config.seed)
+    return MODELS[config.model](inputs, **config.model_arguments)
+
+
+def execute(config: RunConfig, root: Path | str | None = None, *, device: str = "auto",
+            store: RunStore | None = None, save_seconds: float = 60.0) -> RunResult:
+    """Train and evaluate a run, or read it from the store; stopped in any way, it goes on.
+
+    Args:    store: None = the home's; save_seconds: least time between checkpoints.
+    Returns: a result "done", or "diverged" with the reason: both are final.
+    Raises:  OutOfMemory, DataError, OSError (full disk), KeyboardInterrupt; the reason is kept
+             in the run's status.json, and a next call tries again.
+    """
+    store, identity = store or RunStore(), identify(config, root)
+    run = identity.run
+    with store.lock(run):
+        if (found := store.result(run)) is not None:
+            return found
+        store.set_status(run, "running")
+        try:
+            with memory_advice(config.settings.batch_size):
+                return _train(config, root, identity, store, device, save_seconds)
+        except OutOfMemory as error:
+            raise _noted(error, store, run, "oom")
+        except KeyboardInterrupt as error:
+            raise _noted(error, store, run, "interrupted")
+        except Exception as error:
+            raise _noted(error, store, run, "failed")
+
+
+def _train(config: RunConfig, root: Path | str | None, identity: Identity, store: RunStore,
+           device: str, save_seconds: float) -> RunResult:
+    chosen = choose_device(device)
+    data = encoded_data(config, root, str(chosen))
+    model = build_model(config, data.inputs)
+    warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
+    facts = machine_facts(chosen) | {"versions": identity.versions, "data": identity.data,
+                                     "encoded": identity.encoded, "seen": list(data.seen)}
+    written = config.model_dump(mode="json")
+    try:
+        history = fit(model, build_objective(config.objective), data, config.settings,
+                      seed=config.seed, folder=store.path(identity.run) / "checkpoints",
+                      on_epoch=partial(store.write_history, identity.run), device=str(chosen), warmup_objective=warmup,
+                      save_seconds=save_seconds)
+    except Diverged as error:
+        return store.finish(identity.run, written, error.history,
+                            facts | _minutes(error.history), {}, status="diverged",
+                            reason=str(error))
+    with one_thread():
+        found = {split: evaluate(model, data.splits[split], chosen)
+                 for split in SPLITS if split in data.splits}
+    return store.finish(identity.run, written, history, facts | _minutes(history), found,
+                        weights=model.state_dict())
+
+
+def _minutes(history: History) -> dict[str, float]:
+    return {"minutes": round(sum(row["seconds"] for row in history.rows) / 60, 3)}
+
+
+def _noted(error: BaseException, store: RunStore, run: str, state: str) -> BaseException:
+    """The error, after its reason is written into the run's status where that is possible."""
+    try:
+        store.set_status(run, state, f"{type(error).__name__}: {error}")
+    except OSError as second:  # a full disk: the first error says so
+        error.add_note(f"the status of run {run} could not be written either: {second}")
+    return error
