@@ -1,0 +1,20 @@
+"""One function per picture; each takes tidy frames and returns a matplotlib Figure.
+
+Nothing here changes matplotlib's settings: every function draws inside the project's style.
+"""
+
+from itr_study.plots.curves import learning_curves, sweep_curve
+from itr_study.plots.examples import example_grid
+from itr_study.plots.figures import save_figure
+from itr_study.plots.grids import dot_intervals, heat_map
+from itr_study.plots.retrieval import Query, Result, retrieval_grid
+from itr_study.plots.schematics import (schematic_branches, schematic_pairs_and_lists,
+                                        schematic_topk)
+from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
+from itr_study.plots.style import METHODS, METRICS, look, style
+from itr_study.plots.tables import table_figure, table_html
+
+__all__ = ["METHODS", "METRICS", "Query", "Result", "dot_intervals", "example_grid", "heat_map",
+           "histogram", "learning_curves", "look", "loss_curves", "rank_curve", "retrieval_grid",
+           "save_figure", "schematic_branches", "schematic_pairs_and_lists", "schematic_topk",
+           "score_histogram", "style", "sweep_curve", "table_figure", "table_html", "tabulate"]

@@ -5,6 +5,7 @@ columns and the labels of arms are explained in README.md beside this file.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from io import StringIO
 
@@ -14,8 +15,9 @@ PAPERS = ("topk", "listwise", "bcls", "dvse")
 RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 
 
+@cache
 def read_table(name: str) -> pd.DataFrame:
-    """One CSV of this folder, empty cells as empty strings except in `value`."""
+    """One CSV of this folder, empty cells as empty strings except in `value`; never changed."""
     text = files(__name__).joinpath(name).read_text(encoding="utf-8")
     frame = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
     return frame.assign(value=pd.to_numeric(frame["value"])) if "value" in frame else frame
@@ -47,7 +49,7 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
 def load_claims(paper: str | None = None) -> pd.DataFrame:
     """Every claim of a paper (None: of all papers), one per row, all columns as text."""
     frame = read_table("claims.csv")
-    return frame if paper is None else frame[frame["paper"] == paper].reset_index(drop=True)
+    return frame.copy() if paper is None else frame[frame["paper"] == paper].reset_index(drop=True)
 
 
 def split_list(cell: str) -> list[str]:

@@ -1,0 +1,105 @@
+"""Where figures go: PNG, the tidy CSV it was drawn from, and provenance; better ones are kept."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
+
+from itr_study import __version__
+from itr_study.atomic import read_json, write_atomic, write_json
+from itr_study.paths import project_root
+from itr_study.plots.style import png_bytes
+
+PROFILES = ("smoke", "quick", "full")  # from least to fullest
+NAME = re.compile(r"(\d\d_[a-z0-9_]+?)__([a-z0-9_]+)")
+MACHINE_KEYS = {"time", "timestamp", "date", "host", "hostname", "user", "cwd", "path"}
+MACHINE_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/])")
+
+
+def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, summary: str,
+                provenance: Mapping[str, Any], folder: Path | str | None = None) -> Path:
+    """Write a figure with its table and provenance, each atomically; returns the PNG's path.
+
+    A figure made with more seeds or a fuller profile is never replaced: the new one then goes to
+    `figures-local/` beside the folder, and a line says so. Same data, same bytes.
+
+    Args:    table: the tidy data the figure shows.
+             name: "<notebook>__<figure>", such as "03_topk__k_sweep".
+             summary: one sentence with what the reader sees; the alt text of the gallery.
+             provenance: profile and seeds (a list), and run_ids, data, versions, parameters.
+             folder: of all figures; None takes `figures/` of the project.
+    Raises:  ValueError for a bad name, empty table, unfinished sentence, unknown profile, or
+             provenance that holds a time or a path of this machine.
+    """
+    record = full_record(name, dataset, summary, provenance)
+    if table.empty:
+        raise ValueError(f"{name}: the table is empty; pass the tidy rows the figure shows")
+    folder = Path(folder) if folder is not None else project_root() / "figures"
+    target = folder / dataset
+    better = what_is_better(target / f"{name}.json", record)
+    if better:
+        target = folder.parent / "figures-local" / dataset
+        print(f"{name}: kept the figure in {folder.name}/{dataset} ({better}); "
+              f"this one is in {target.parent.name}/{dataset}")
+    text = table.to_csv(index=False, lineterminator="\n", float_format="%.10g")
+    write_atomic(target / f"{name}.csv", text.encode())
+    write_atomic(target / f"{name}.png", png_bytes(figure))
+    write_json(target / f"{name}.json", record)
+    return target / f"{name}.png"
+
+
+def full_record(name: str, dataset: str, summary: str,
+                provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The checked provenance as it is written: equal inputs give equal text on any machine."""
+    parts = NAME.fullmatch(name)
+    if not parts:
+        raise ValueError(f"name must look like 03_topk__k_sweep, got {name!r}")
+    if not re.fullmatch(r"[a-z0-9_]+", dataset):
+        raise ValueError(f"dataset must be a name such as scenes, got {dataset!r}")
+    summary = " ".join(summary.split())
+    if not summary.endswith((".", "!")):
+        raise ValueError(f"summary must be a full sentence ending with a period, got {summary!r}")
+    if provenance.get("profile") not in PROFILES:
+        raise ValueError(f"provenance needs profile, one of {', '.join(PROFILES)}; got "
+                         f"{provenance.get('profile')!r}")
+    if not isinstance(provenance.get("seeds"), list | tuple):
+        raise ValueError("provenance needs seeds, a list such as [0, 1, 2] ([] where nothing is "
+                         f"random); got {provenance.get('seeds')!r}")
+    refuse_machine(provenance, "provenance")
+    versions = {"itr_study": __version__, "matplotlib": matplotlib.__version__}
+    return {**provenance, "figure": parts[2], "notebook": parts[1], "dataset": dataset,
+            "summary": summary, "seeds": list(provenance["seeds"]),
+            "seeds_count": len(set(provenance["seeds"])),
+            "versions": versions | dict(provenance.get("versions", {}))}
+
+
+def refuse_machine(value: Any, where: str) -> None:
+    """Raise ValueError for times and absolute paths, which differ between equal runs."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if str(key).lower() in MACHINE_KEYS:
+                raise ValueError(f"{where} may not hold {key!r}: it differs between equal runs")
+            refuse_machine(inner, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            refuse_machine(inner, where)
+    elif isinstance(value, Path) or isinstance(value, str) and MACHINE_PATH.match(value):
+        raise ValueError(f"{where} holds a path of this machine, {str(value)!r}; name the data "
+                         "set or the fingerprint instead")
+
+
+def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
+    """Why the figure that is there must stay, in words; empty when it may be replaced."""
+    if not existing.is_file():
+        return ""
+    there = read_json(existing)
+    said = []
+    if PROFILES.index(there["profile"]) > PROFILES.index(record["profile"]):
+        said.append(f"profile {there['profile']}, this one {record['profile']}")
+    if there["seeds_count"] > record["seeds_count"]:
+        said.append(f"{there['seeds_count']} seeds, this one {record['seeds_count']}")
+    return "; ".join(said)

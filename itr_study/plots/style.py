@@ -1,0 +1,122 @@
+"""One look for every picture: sizes, fonts, colours and markers; nothing global is changed."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import wraps
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import matplotlib
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
+DPI = 200
+GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
+VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
+
+SETTINGS = {
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9,
+    "xtick.labelsize": 8, "ytick.labelsize": 8, "legend.fontsize": 8, "figure.titlesize": 10,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True,
+    "axes.edgecolor": GREY, "axes.titlelocation": "left", "text.color": INK,
+    "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "lines.linewidth": 1.6,
+    "lines.markersize": 5, "legend.frameon": False, "figure.dpi": 100, "savefig.dpi": DPI,
+    "text.parse_math": False, "figure.facecolor": "white",
+}
+
+
+class Look(NamedTuple):
+    """How one method or metric is drawn, everywhere."""
+
+    label: str
+    colour: str
+    marker: str
+    line: str = "-"
+
+
+METHODS = {
+    "triplet_sum": Look("sum", "#d55e00", "s"),
+    "triplet_hardest": Look("hardest", "#0072b2", "o"),
+    "triplet_soft": Look("soft", "#3d9fd6", "D"),
+    "topk": Look("top-k", "#007a5a", "^"),
+    "kth": Look("k-th", "#c0609a", "v"),
+    "info_nce": Look("InfoNCE", "#c4a000", "P"),
+    "sigmoid": Look("sigmoid", "#111111", "X"),
+}
+METRICS = {
+    "r1": Look("R@1", "#332288", "o"),
+    "r5": Look("R@5", "#aa4499", "s"),
+    "r10": Look("R@10", "#117733", "^"),
+    "rsum": Look("RSUM", "#222222", "D"),
+}
+SPARE = ("#882255", "#999933", "#44aa99", "#6699cc", "#994455", "#ee8866")
+MARKERS = ("p", "h", "<", ">", "d", "*")
+DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
+
+
+def look(name: str, position: int = 0) -> Look:
+    """The look of a method ("topk") or a metric column ("test_i2t_r5"); spare ones by position."""
+    if name in METHODS:
+        return METHODS[name]
+    ending = name.rsplit("_", 1)[-1]
+    if ending in METRICS:
+        return METRICS[ending]
+    return Look(name, SPARE[position % len(SPARE)], MARKERS[position % len(MARKERS)])
+
+
+class Picture(Figure):
+    """A matplotlib figure that shows itself in a notebook without pyplot's global state."""
+
+    def _repr_png_(self) -> bytes:
+        return png_bytes(self, dpi=110)
+
+
+@contextmanager
+def style():
+    """Draw inside this context to get the project's look; matplotlib's settings are restored."""
+    with matplotlib.style.context(["default", SETTINGS]):
+        yield
+
+
+def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Make a function draw in the project's look."""
+    @wraps(draw)
+    def inside(*args: Any, **options: Any) -> Figure:
+        with style():
+            figure = draw(*args, **options)
+            figure.canvas.draw()
+            figure.set_layout_engine("none")  # laid out once: saving again moves nothing
+            return figure
+    return inside
+
+
+def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None,
+           **options: Any) -> tuple[Picture, list[Axes]]:
+    """A new picture and its panels, row by row.
+
+    Args:    columns, rows: panels; one is 4.8 x 3.2 inches, two side by side 9.6 x 3.2.
+             size: width and height in inches, when that does not fit.
+    """
+    figure = Picture(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
+                     layout="constrained")
+    FigureCanvasAgg(figure)  # a canvas that can really draw, which the layout needs
+    panels = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, list(panels.flat)
+
+
+def caption(figure: Figure, text: str) -> None:
+    """A line of small type under the figure: other data than the paper's, n, units."""
+    if text:
+        figure.supxlabel(text, fontsize=8, color=GREY, x=0.01, ha="left")
+
+
+def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
+    """The picture as PNG without times or software names: the same data gives the same bytes."""
+    target = BytesIO()
+    with style():
+        figure.savefig(target, format="png", dpi=dpi, metadata={"Software": None})
+    return target.getvalue()

@@ -1,0 +1,110 @@
+"""Tables: real ones for notebooks (HTML), drawn ones for slides."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from itr_study.plots.marks import summarise
+from itr_study.plots.style import GREY, Picture, canvas, caption, styled
+
+RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
+HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
+         for k in (1, 5, 10)} | {"test_rsum": "RSUM"}
+
+
+def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
+                reported: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Mean and half width of the 95 % interval per method and column, printed rows after ours.
+
+    Args:    rows: one run per row: `by`, seed, columns.
+             reported: one printed row each: `by` and columns (NaN where a paper prints a dash).
+    Returns: frame of `by`, column, mean, half (NaN for one seed), n, reported, best.
+    """
+    frames = [summarise(rows, by, column).assign(column=column, reported=False)
+              for column in columns]
+    if reported is not None:
+        frames += [pd.DataFrame({by: reported[by], "mean": reported[column], "low": np.nan,
+                                 "high": np.nan, "n": 0, "column": column, "reported": True})
+                   for column in columns]
+    cells = pd.concat(frames, ignore_index=True)
+    cells["half"] = (cells["high"] - cells["low"]) / 2
+    ours = cells[~cells["reported"]]
+    top = ours["mean"].round(1).groupby(ours["column"]).transform("max")
+    cells["best"] = (ours["mean"].round(1) == top).reindex(cells.index, fill_value=False)
+    return cells[[by, "column", "mean", "half", "n", "reported", "best"]]
+
+
+def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]:
+    """(name, reported, n, [cell of each column]) for each row of the table, in order."""
+    keys = cells[[by, "reported"]].drop_duplicates().itertuples(index=False)
+    return [(name, printed, int(part["n"].max()), [part.loc[column] for column in columns])
+            for name, printed in keys
+            for part in [cells[(cells[by] == name) & (cells["reported"] == printed)]
+                         .set_index("column")]]
+
+
+def said(value: float) -> str:
+    """A number of a table, or a dash."""
+    return "–" if pd.isna(value) else f"{value:.1f}"
+
+
+def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
+               reported: pd.DataFrame | None = None, title: str = "") -> str:
+    """The table for a notebook: best of ours bold in each column, intervals in small type.
+
+    Args:    as in `table_cells`; show it with `IPython.display.HTML`.
+    """
+    cells = table_cells(rows, by, columns, reported)
+    head = "".join(f"<th>{escape(HEADS.get(column, column))}</th>" for column in columns)
+    lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] if title else []
+    lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{head}</tr>")
+    for name, printed, seeds, values in grid_of(cells, by, columns):
+        texts = []
+        for cell in values:
+            number = f"<b>{said(cell['mean'])}</b>" if cell["best"] else said(cell["mean"])
+            half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
+            texts.append(f"<td>{number}{half}</td>")
+        shade = f" style='color:{GREY};font-style:italic'" if printed else ""
+        lines.append(f"<tr{shade}><td style='text-align:left'>{escape(str(name))}</td>"
+                     f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
+    return "<table>" + "".join(lines) + "</table>"
+
+
+@styled
+def table_figure(rows: pd.DataFrame, by: str, title: str,
+                 columns: Sequence[str] = RECALL_COLUMNS,
+                 reported: pd.DataFrame | None = None, note: str = "") -> Picture:
+    """The same table as a picture, for slides."""
+    grid = grid_of(table_cells(rows, by, columns, reported), by, columns)
+    names = 0.3 + 0.075 * max(len(str(name)) for name, *_ in grid)
+    left, width = names + 0.8, names + 0.8 + 0.86 * len(columns)
+    figure, (axes,) = canvas(size=(width, 0.9 + 0.27 * (len(grid) + 1)))
+    axes.set(xlim=(0, width), ylim=(len(grid) + 0.6, -0.6))
+    axes.axis("off")
+    for place, text in enumerate(["n", *(HEADS.get(column, column) for column in columns)]):
+        axes.text(left + 0.86 * (place - 0.5), 0, text, ha="center", va="center",
+                  fontweight="bold", fontsize=8)
+    axes.plot([0, width], [0.5, 0.5], color=GREY, linewidth=0.8)
+    for height, (name, printed, seeds, values) in enumerate(grid, start=1):
+        how = {"va": "center", "fontsize": 8.5, "color": GREY if printed else "black",
+               "fontstyle": "italic" if printed else "normal"}
+        axes.text(0.05, height, str(name), **how)
+        axes.text(left - 0.43, height, "reported" if printed else seeds, ha="center", **how)
+        for place, cell in enumerate(values):
+            number(axes, left + 0.86 * (place + 0.5), height, cell, how)
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    caption(figure, note)
+    return figure
+
+
+def number(axes, x: float, y: float, cell: pd.Series, how: dict) -> None:
+    """One cell: the mean, bold when best, and its interval small beside it."""
+    interval = not pd.isna(cell["half"])
+    axes.text(x + 0.02 if interval else x, y, said(cell["mean"]),
+              ha="right" if interval else "center",
+              fontweight="bold" if cell["best"] else "normal", **how)
+    if interval:
+        axes.text(x + 0.05, y, f"±{cell['half']:.1f}", ha="left", **(how | {"fontsize": 8,
+                                                                           "color": GREY}))

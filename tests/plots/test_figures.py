@@ -1,0 +1,84 @@
+"""Figures on disk: the same bytes every time, honest provenance, better ones kept."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from itr_study.plots import loss_curves, save_figure, tabulate
+
+TABLE = tabulate({"topk": lambda score: max(0.0, score)}, [0.0, 1 / 3, 1.0])
+
+
+def save(folder, profile="quick", seeds=(0, 1, 2), name="03_topk__k_sweep", dataset="scenes",
+         summary="R@1 peaks at small k.", table=TABLE, **provenance):
+    return save_figure(loss_curves(table, "t"), table, name, dataset, summary,
+                       {"profile": profile, "seeds": list(seeds), **provenance}, folder)
+
+
+def read(folder) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_three_files_and_the_same_bytes_again(tmp_path):
+    path = save(tmp_path / "figures", run_ids=["ab12"], data="f00d")
+    assert path == tmp_path / "figures/scenes/03_topk__k_sweep.png"
+    first = read(tmp_path)
+    assert [name.rsplit(".", 1)[1] for name in first] == ["csv", "json", "png"]
+    save(tmp_path / "figures", run_ids=["ab12"], data="f00d")
+    assert read(tmp_path) == first
+
+
+def test_table_and_provenance_say_what_was_drawn(tmp_path):
+    path = save(tmp_path, seeds=[0, 1, 1], data="f00d")
+    assert list(pd.read_csv(path.with_suffix(".csv")).columns) == ["method", "score", "loss"]
+    assert b"0.3333333333\n" in path.with_suffix(".csv").read_bytes()
+    record = json.loads(path.with_suffix(".json").read_text())
+    assert record["notebook"] == "03_topk" and record["figure"] == "k_sweep"
+    assert record["seeds_count"] == 2 and record["profile"] == "quick"
+    assert record["summary"] == "R@1 peaks at small k." and record["data"] == "f00d"
+    assert {"itr_study", "matplotlib"} <= record["versions"].keys()
+
+
+@pytest.mark.parametrize("profile, seeds, reason", [
+    ("smoke", range(3), "profile quick, this one smoke"),
+    ("quick", range(2), "3 seeds, this one 2"), ("full", range(1), "3 seeds, this one 1")])
+def test_a_better_figure_is_kept_and_the_new_one_goes_elsewhere(tmp_path, capsys, profile, seeds,
+                                                                reason):
+    save(tmp_path / "figures")
+    before = read(tmp_path / "figures")
+    path = save(tmp_path / "figures", profile, seeds)
+    assert path == tmp_path / "figures-local/scenes/03_topk__k_sweep.png" and path.is_file()
+    assert read(tmp_path / "figures") == before
+    assert reason in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("profile, seeds", [("quick", 3), ("quick", 4), ("full", 3)])
+def test_an_equal_or_better_figure_replaces(tmp_path, capsys, profile, seeds):
+    save(tmp_path / "figures")
+    save(tmp_path / "figures", profile, range(seeds), summary="New.")
+    record = json.loads((tmp_path / "figures/scenes/03_topk__k_sweep.json").read_text())
+    assert record["summary"] == "New." and not (tmp_path / "figures-local").exists()
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"name": "topk_sweep"}, "name must look like"), ({"dataset": "../x"}, "dataset must be"),
+    ({"summary": "no full stop"}, "full sentence"), ({"profile": "slow"}, "one of smoke, quick"),
+    ({"timestamp": 1}, "may not hold 'timestamp'"), ({"parts": {"Date": 1}}, "'Date'"),
+    ({"data": "/home/me/data"}, "path of this machine"),
+    ({"data": ["C:\\data"]}, "path of this machine")])
+def test_bad_arguments_are_refused_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        save(tmp_path, **options)
+    assert read(tmp_path) == {}
+
+
+def test_an_empty_table_and_missing_seeds_are_refused(tmp_path):
+    figure = loss_curves(TABLE, "t")
+    with pytest.raises(ValueError, match="table is empty"):
+        save_figure(figure, TABLE.iloc[:0], "03_topk__x", "scenes", "A.",
+                    {"profile": "quick", "seeds": [0]}, tmp_path)
+    with pytest.raises(ValueError, match="provenance needs seeds"):
+        save_figure(figure, TABLE, "03_topk__x", "scenes", "A.", {"profile": "quick"}, tmp_path)

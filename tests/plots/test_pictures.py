@@ -1,0 +1,219 @@
+"""Every picture says what it must: labels, n, reported marks, whole texts, fixed colours."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.text import Text
+
+from itr_study import plots
+from itr_study.plots.marks import spread, summarise
+from itr_study.plots.style import METHODS, METRICS, SETTINGS, png_bytes
+from itr_study.plots.tables import table_cells
+from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
+
+PRINTED = pd.DataFrame({"x": [4.0, 6.0], "metric": "test_i2t_r1", "value": [33.3, 32.1],
+                        "label": "topk Table I"})
+
+
+def texts(figure) -> list[str]:
+    """Every text of a figure, legends and captions included."""
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+def sweep(**options):
+    return plots.sweep_curve(sweep_rows(), "k", RECALLS, "R@1 peaks early", "k", apart=["sum"],
+                             default=5, reported=PRINTED, note="scenes", **options)
+
+
+def grid(**options):
+    results = [plots.Result(CAPTION, 0.5, False, 0.25), plots.Result("A dog.", 0.4, False)]
+    return plots.retrieval_grid([plots.Query(picture(), results, 1234)], "A picture", **options)
+
+
+def all_pictures() -> dict:
+    scores = pd.DataFrame({"score": np.linspace(-1, 1, 40), "match": [False, True] * 20})
+    recall = pd.DataFrame([("topk", way, k, 10.0 * k) for way in ("i2t", "t2i")
+                           for k in (1, 5, 10)], columns=["method", "direction", "k", "recall"])
+    table = sweep_rows().rename(columns={"k": "method"})
+    cells = pd.DataFrame([[1.0, 2.0], [3.0, -4.0]], index=[5, 10], columns=[1, 2])
+    dots = pd.DataFrame({"label": ["R@1", "R@5"], "difference": [1.0, -1.0], "low": [0.5, -3.0],
+                         "high": [1.5, 1.0], "outcome": ["reproduced", "undecided"],
+                         "group": "top-5 against sum", "margin": [np.nan, 1.0],
+                         "reported": [2.1, np.nan]})
+    losses = plots.tabulate({"topk": lambda s: max(0, s), "kth": lambda s: 0.1}, [-1, 0, 1])
+    return {
+        "sweep": sweep(), "learning": plots.learning_curves(epochs(), ["dev_rsum"], "Sooner"),
+        "table": plots.table_figure(table, "method", "Ahead"), "grid": grid(),
+        "losses": plots.loss_curves(losses, "Flat"),
+        "scores": plots.score_histogram(scores, "Apart"),
+        "counts": plots.histogram(pd.DataFrame({"n": [1, 2, 2]}), "n", "Two", "words"),
+        "ranks": plots.rank_curve(recall, "Small K"),
+        "heat": plots.heat_map(cells, "Corner", "x", "y", "points", signed=True),
+        "dots": plots.dot_intervals(dots, "One holds"), "topk": plots.schematic_topk(),
+        "branches": plots.schematic_branches(), "lists": plots.schematic_pairs_and_lists(),
+        "examples": plots.example_grid([(picture(), [CAPTION, "A dog."])], "Parts")}
+
+
+PICTURES = all_pictures()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_text_is_at_least_eight_points_and_the_font_has_its_glyphs(name):
+    from matplotlib.font_manager import findfont
+    from matplotlib.ft2font import FT2Font
+
+    glyphs = FT2Font(findfont("DejaVu Sans")).get_charmap()
+    for text in PICTURES[name].findobj(Text):
+        assert text.get_fontsize() >= 8, text.get_text()
+        assert text.get_fontfamily() == ["DejaVu Sans"], text.get_text()
+        assert all(ord(letter) in glyphs for letter in text.get_text() if letter != "\n")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_no_text_leaves_the_page(name):
+    figure = PICTURES[name]
+    figure.canvas.draw()
+    page = figure.bbox.padded(2)
+    for text in set(figure.findobj(Text)) - undrawn(figure):
+        if text.get_text():
+            box = text.get_window_extent()
+            assert page.x0 <= box.x0 and box.x1 <= page.x1, text.get_text()
+            assert page.y0 <= box.y0 and box.y1 <= page.y1, text.get_text()
+
+
+def undrawn(figure) -> set:
+    """Tick labels beyond the limits of their axis, or of axes that are switched off."""
+    return {tick.label1 for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
+            for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+            if not axes.axison or not min(axis.get_view_interval()) <= tick.get_loc()
+            <= max(axis.get_view_interval())}
+
+
+def test_drawing_changes_no_setting_of_matplotlib():
+    before = dict(matplotlib.rcParams)
+    png_bytes(sweep())
+    assert dict(matplotlib.rcParams) == before and before["font.size"] != SETTINGS["font.size"]
+
+
+def test_the_same_data_gives_the_same_bytes_and_names_no_software():
+    first = png_bytes(sweep())
+    assert first == png_bytes(sweep())
+    assert b"Software" not in first and b"tIME" not in first
+    figure = sweep()
+    assert png_bytes(figure) == png_bytes(figure) == first  # drawing again moves nothing
+    assert figure._repr_png_().startswith(b"\x89PNG") and png_bytes(figure) == first
+
+
+def test_sweep_says_seeds_default_printed_numbers_and_the_tick_apart():
+    said = texts(sweep())
+    for wanted in ("R@1", "R@5", "R@10", "image → text", "text → image", "sum", "paper", "k",
+                   "recall, %", "reported: topk Table I"):
+        assert wanted in said, wanted
+    assert "scenes · n = 3 seeds, band: 95 % interval of the mean" in said
+
+
+def test_sweep_shows_every_seed_and_its_mean_in_the_metrics_colour():
+    axes = sweep().axes[0]
+    rows = sweep_rows()
+    mine = [line for line in axes.lines if line.get_color() == METRICS["r1"].colour]
+    drawn = [value for line in mine if line.get_alpha() == 0.25 for value in line.get_ydata()]
+    assert sorted(drawn) == pytest.approx(sorted(rows["test_i2t_r1"]))
+    means = next(line for line in mine if line.get_label() == "R@1").get_ydata()
+    wanted = rows[rows["k"] != "sum"].groupby("k")["test_i2t_r1"].mean()
+    assert list(means) == pytest.approx(list(wanted))
+
+
+def test_sweep_refuses_unknown_words_and_zero_on_a_log_scale():
+    with pytest.raises(ValueError, match=r"\['sum'\] are neither numbers nor in apart"):
+        plots.sweep_curve(sweep_rows(), "k", RECALLS, "t", "k")
+    rows = sweep_rows().query("k != 'sum'").assign(k=lambda frame: frame["k"] - 1)
+    with pytest.raises(ValueError, match="log scale needs values above 0"):
+        plots.sweep_curve(rows, "k", RECALLS, "t", "k", log=True)
+
+
+def test_one_seed_has_no_interval():
+    row = summarise(pd.DataFrame({"k": [1], "v": [2.0]}), "k", "v").iloc[0]
+    assert row["mean"] == 2 and np.isnan(row["low"]) and row["n"] == 1
+    figure = plots.sweep_curve(sweep_rows(1), "k", RECALLS, "t", "k", apart=["sum"])
+    assert "n = 1 seed, no interval" in texts(figure)
+
+
+def test_a_method_has_one_colour_in_every_picture():
+    losses = plots.loss_curves(plots.tabulate({"topk": float}, [0, 1]), "t")
+    learning = plots.learning_curves(epochs(), ["loss"], "t", log=True)
+    for figure in (losses, learning):
+        line = next(line for line in figure.axes[0].lines if line.get_label() == "top-k")
+        assert line.get_color() == METHODS["topk"].colour
+
+
+def test_methods_differ_in_colour_and_marker_also_without_red_green_vision():
+    see = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])
+    for looks in (METHODS, METRICS):
+        assert len({entry.marker for entry in looks.values()}) == len(looks)
+        colours = [see @ np.array(to_rgba(entry.colour)[:3]) for entry in looks.values()]
+        gaps = [np.abs(one - two).max() for place, one in enumerate(colours)
+                for two in colours[:place]]
+        assert min(gaps) > 0.09
+
+
+def test_labels_at_line_ends_keep_their_distance():
+    assert spread(np.array([0.0, 1.0, 2.0]), 2.0).tolist() == [-1.0, 1.0, 3.0]
+    assert spread(np.array([0.0, 10.0]), 2.0).tolist() == [0.0, 10.0]
+    moved = np.sort(spread(np.random.default_rng(0).normal(size=12), 0.4))
+    assert np.diff(moved).min() >= 0.4 - 1e-9
+
+
+def test_grid_never_cuts_a_text_and_gives_the_rank_of_a_match_not_shown():
+    said = texts(grid(note="scenes"))
+    assert CAPTION in [" ".join(text.split()) for text in said]
+    assert "match at rank 1,234" in said and "1  ✗" in said
+    assert "score 0.50\nrelevance 0.25" in said and "score 0.40" in said
+
+
+def test_grid_marks_matches_by_more_than_colour():
+    results = [plots.Result(picture(), 0.9, True), plots.Result(picture(), 0.1, False)]
+    figure = plots.retrieval_grid([plots.Query("A dog.", results, 1)], "A text")
+    said = texts(figure)
+    assert "1  ✓" in said and "2  ✗" in said and "match at rank 1" not in said
+    right, wrong = (axes.spines["left"].get_linestyle() for axes in figure.axes[1:3])
+    assert right == "-" and wrong != right
+    assert figure.axes[1].images[0].get_extent() == [-0.5, 59.5, 39.5, -0.5]  # undistorted
+    with pytest.raises(ValueError, match="at least one query, each with results"):
+        plots.retrieval_grid([plots.Query("A dog.", [], 1)], "nothing")
+
+
+def test_table_marks_the_best_of_ours_and_prints_reported_rows():
+    rows = sweep_rows().rename(columns={"k": "method"}).query("method in [1, 4]")
+    printed = pd.DataFrame([{"method": "paper <VGG>", **dict.fromkeys(RECALLS, 99.0)}])
+    printed["test_t2i_r10"] = np.nan
+    cells = table_cells(rows, "method", RECALLS, printed)
+    best = cells[cells["best"]]
+    assert set(best["method"]) == {4} and len(best) == 6
+    html = plots.table_html(rows, "method", reported=printed, title="Table I")
+    assert html.count("<b>") == 6 and html.count("<small>±") == 12
+    assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and "<td>–</td>" in html
+
+
+def test_heat_map_is_centred_prints_values_and_outlines_the_best():
+    figure = PICTURES["heat"]
+    assert figure.axes[0].images[0].get_clim() == (-4.0, 4.0)
+    assert {"3.0", "-4.0"} <= set(texts(figure))
+    outline = figure.axes[0].patches[0]
+    assert (outline.get_x(), outline.get_y()) == (-0.5, 0.5)  # the 3.0: row 1, column 0
+
+
+def test_intervals_show_zero_the_margin_and_the_outcome():
+    figure = PICTURES["dots"]
+    axes = figure.axes[0]
+    assert any(list(line.get_xdata()) == [0, 0] for line in axes.lines)
+    assert [(patch.get_x(), patch.get_width()) for patch in axes.patches] == [(-1.0, 2.0)]
+    assert {"reproduced", "undecided", "reported", "top-5 against sum"} <= set(texts(figure))
+
+
+def test_schematic_pays_what_the_loss_pays():
+    said = texts(PICTURES["topk"])
+    assert said.count("pays 0") == 2 and "pays 0.47" in said  # 0.70 - 0.33 + 0.1
+    three = texts(plots.schematic_topk(k=3))
+    assert "pays 0.39" in three and any("3rd" in text for text in three)  # 0.62 - 0.33 + 0.1

@@ -1,0 +1,90 @@
+"""Printed numbers and claims: complete, resolvable, and computed rather than typed."""
+
+import pytest
+
+from itr_study.reported import load_claims, read_table, reported, reported_differences, split_list
+from itr_study.rules import CASES
+
+CLAIMS = load_claims("topk").to_dict("records")
+
+
+def claim(short: str) -> dict[str, str]:
+    return next(row for row in CLAIMS if row["id"] == f"topk-{short}")
+
+
+def test_a_table_has_its_numbers_and_unknown_ones_are_refused():
+    table = reported("topk", table="I")
+    assert set(table["dataset"]) == {"flickr8k"} and table["value"].between(0, 100).all()
+    row = table.query("method == 'TOP-k Ranking' and variant == 'k=5' and direction == 'i2t' "
+                      "and metric == 'R@5'")
+    assert row["value"].tolist() == [62.7]
+    with pytest.raises(ValueError, match="no table 'IX'; it has I, II, III, IV"):
+        reported("topk", table="IX")
+    with pytest.raises(ValueError, match="paper must be one of topk"):
+        reported("clip")
+
+
+@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])
+def test_every_paper_can_be_read(paper):
+    frame = reported(paper)
+    assert set(frame["paper"]) == {paper} and frame["value"].notna().all()
+
+
+def test_claims_are_well_formed():
+    ids = [row["id"] for row in CLAIMS]
+    assert len(set(ids)) == len(ids) >= 45
+    for row in CLAIMS:
+        assert row["kind"] in CASES and row["statement"] and row["place"], row["id"]
+        assert row["arm_a"] or row["needs"], f"{row['id']} has neither arms nor a reason"
+        assert not row["arm_a"] or row["metric"], row["id"]
+        assert (row["kind"] == "equivalence") == bool(row["margin"]), row["id"]
+        if row["arm_a"] and row["kind"] in ("difference", "equivalence"):
+            assert len(split_list(row["arm_a"])) == len(split_list(row["arm_b"])), row["id"]
+        if row["kind"] == "peak":
+            assert not set(split_list(row["arm_a"])) & set(split_list(row["arm_b"])), row["id"]
+
+
+def test_every_section_of_the_digest_and_every_figure_and_table_is_covered():
+    assert {row["digest"] for row in CLAIMS} == {"2", "3", "4", "5"}
+    places = " ".join(row["place"] for row in CLAIMS)
+    for place in ("Fig. 1", "Fig. 2", "Figs. 4-5", "Fig. 6", "Fig. 7", "Tables I-III", "Table IV",
+                  "Sec. III-C", "Sec. IV-B", "Sec. IV-C", "Eq. 9", "Abstract"):
+        assert place in places, place
+
+
+@pytest.mark.parametrize("row", [row for row in CLAIMS if row["reported_a"]],
+                         ids=lambda row: row["id"])
+def test_every_reported_difference_can_be_computed(row):
+    table = reported_differences(row)
+    assert len(table) >= len(split_list(row["metric"]))
+    assert table["difference"].notna().all()
+
+
+def test_differences_equal_those_worked_by_hand():
+    ours = reported_differences(claim("tab4-two_branch-fisher"))
+    assert ours["difference"].tolist() == pytest.approx(
+        [41.3 - 39.2, 70.3 - 68.1, 79.8 - 76.8, 33.1 - 30.9, 61.5 - 58.4, 72.9 - 69.4])
+    every = reported_differences(claim("tab4-all"))["difference"]
+    assert (len(every), every.min(), every.max()) == (24, 1.2, 4.4)
+    order = reported_differences(claim("order-r1"))
+    flickr30k = order[(order["table"] == "II") & (order["metric"] == "test_t2i_r1")]
+    assert flickr30k["difference"].tolist() == pytest.approx([30.2 - 33.1, 33.1 - 31.2])
+    contrast = reported_differences(claim("larger-k-larger-K")).query("table == 'I'")
+    assert contrast["difference"].iloc[0] == pytest.approx((75.5 - 74.6) - (32.1 - 33.3))
+
+
+@pytest.mark.parametrize("data, improvements", [("flickr8k", [2.3, 1.8]), ("f30k", [7.0, 6.3]),
+                                                ("coco1k", [8.3, 10.0])])
+def test_improvements_are_those_the_text_states(data, improvements):
+    table = reported_differences(claim(f"cca-r1-{data}"))
+    assert table["difference"].tolist() == pytest.approx(improvements)
+
+
+def test_no_difference_is_typed_by_hand():
+    assert "reported_difference" not in read_table("claims.csv").columns
+
+
+def test_a_wrong_selector_is_refused():
+    wrong = claim("tab4-dspe") | {"reported_a": "IV|DSPE|Top-7 ranking loss"}
+    with pytest.raises(ValueError, match="expected one printed i2t R@1, found 0"):
+        reported_differences(wrong)
