@@ -124,7 +124,8 @@ def base(dataset: str, name: str, **changes: Any) -> RunConfig:
     Args:    changes: as in `RunConfig.with_`.
     """
     path = BASES / f"{dataset}.toml"
-    check_choice("dataset with a base config", dataset, sorted(p.stem for p in BASES.glob("*.toml")))
+    known = sorted(path.stem for path in BASES.glob("*.toml"))
+    check_choice("dataset with a base config", dataset, known)
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     check_choice(f"base config of {dataset}", name, tables)
     return RunConfig.model_validate({"dataset": dataset} | tables[name]).with_(**changes)

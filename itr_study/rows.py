@@ -21,6 +21,7 @@ SPLITS = ("dev", "test")
 # Columns that are text, whatever their letters look like (an id may consist of digits).
 TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
         "device", "commit", "software", "versions", "seen", "data", "encoded")
+MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere it is nothing
 
 
 def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def cell(value: Any) -> str:
 
 def typed(name: str, text: str) -> Any:
     """The value that was written."""
-    if text == "":
+    if text == "" and name not in MAY_BE_EMPTY:
         return None
     if name in TEXT:
         return text

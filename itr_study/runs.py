@@ -14,7 +14,8 @@ from torch import nn
 
 from itr_study.configs import RunConfig, TermConfig, base, build_objective, run_id
 from itr_study.data.batches import InputSpec
-from itr_study.evaluation import evaluate
+from itr_study.encoders import EncodedData
+from itr_study.evaluation import Evaluation, columns, evaluate
 from itr_study.identity import GENERATED, Identity, encoded_data, identify, remember
 from itr_study.models import MODELS
 from itr_study.paths import project_root
@@ -100,7 +101,8 @@ def execute(config: RunConfig, root: Path | str | None = None, *, device: str = 
     run = identity.run
     with store.lock(run):
         if (found := store.result(run)) is not None:
-            return found
+            return found if is_complete(found) else _evaluated_again(
+                config, root, found, store, choose_device(device))
         store.set_status(run, "running")
         try:
             with memory_advice(config.settings.batch_size):
@@ -125,17 +127,36 @@ def _train(config: RunConfig, root: Path | str | None, identity: Identity, store
     try:
         history = fit(model, build_objective(config.objective), data, config.settings,
                       seed=config.seed, folder=store.path(identity.run) / "checkpoints",
-                      on_epoch=partial(store.write_history, identity.run), device=str(chosen), warmup_objective=warmup,
-                      save_seconds=save_seconds)
+                      on_epoch=partial(store.write_history, identity.run), device=str(chosen),
+                      warmup_objective=warmup, save_seconds=save_seconds)
     except Diverged as error:
         return store.finish(identity.run, written, error.history,
                             facts | _minutes(error.history), {}, status="diverged",
                             reason=str(error))
+    return store.finish(identity.run, written, history, facts | _minutes(history),
+                        _evaluate(model, data, chosen), weights=model.state_dict())
+
+
+def is_complete(result: RunResult) -> bool:
+    """Whether a result has every metric that the suite has now; a diverged run has none."""
+    return result.status != "done" or all(
+        name in table for table in result.tables.values() for name in columns())
+
+
+def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResult,
+                     store: RunStore, device: torch.device) -> RunResult:
+    """A finished run measured with the suite of today; nothing is trained."""
+    data = encoded_data(config, root, str(device))
+    model = build_model(config, data.inputs)
+    model.load_state_dict(found.weights())
+    return store.finish(found.run, found.config, found.history, found.facts,
+                        _evaluate(model.to(device), data, device), model.state_dict())
+
+
+def _evaluate(model: nn.Module, data: EncodedData, device: torch.device) -> dict[str, Evaluation]:
     with one_thread():
-        found = {split: evaluate(model, data.splits[split], chosen)
-                 for split in SPLITS if split in data.splits}
-    return store.finish(identity.run, written, history, facts | _minutes(history), found,
-                        weights=model.state_dict())
+        return {split: evaluate(model, data.splits[split], device)
+                for split in SPLITS if split in data.splits}
 
 
 def _minutes(history: History) -> dict[str, float]:

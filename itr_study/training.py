@@ -19,7 +19,6 @@ from itr_study.settings import Settings, build_optimizer, learning_rate, set_lea
 from itr_study.state import History, TrainingState
 from itr_study.stopping import memory_advice, one_thread, stop_requests
 
-
 VERSION = 1  # of the loop, batch order and optimisers; raised when numbers change
 
 

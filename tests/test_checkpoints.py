@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from itr_study.atomic import read_json
-from itr_study.checkpoints import Checkpoints, Damaged, load, load_weights, save, save_weights, verify
+from itr_study.checkpoints import (
+    Checkpoints,
+    Damaged,
+    load,
+    load_weights,
+    save,
+    save_weights,
+    verify,
+)
 from itr_study.settings import Settings
 from itr_study.training import fit
 from tests.small import SmallData, SmallLoss, small_model
@@ -60,7 +68,7 @@ def test_a_damaged_one_is_set_aside_and_the_one_before_used(tmp_path, damage):
     DAMAGES[damage](tmp_path / "0000-0001")
     with pytest.raises(Damaged):
         verify(tmp_path / "0000-0001")
-    with pytest.warns(UserWarning, match=r"the checkpoint before it is used; set aside as .*corrupt"):
+    with pytest.warns(UserWarning, match="the checkpoint before it is used; set aside as"):
         assert checkpoints.latest()[1] == {"step": 0}
     assert sorted(os.listdir(tmp_path)) == ["0000-0000", "0000-0001.corrupt"]
     checkpoints.save("0000-0001", TENSORS, {"step": 1})
