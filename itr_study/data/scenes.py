@@ -6,9 +6,10 @@ families in which some differ in one attribute; some captions suit many pictures
 drawn from numpy generators with exact arithmetic, so that all machines have the same data.
 
     scenes_words     things, places, and their English      scenes_world    what is in a picture
-    scenes_twins     pictures that nearly agree             scenes_captions texts and meanings
+    scenes_twins     pictures that nearly agree             scenes_captions texts and meanings, with
+                                                            scenes_phrases
     scenes_meaning   exact relevance                        scenes_detector region features
-    scenes_draw, scenes_backgrounds                         the pictures themselves
+    scenes_draw      pictures, with scenes_backgrounds      scenes_shapes   outlines of things
 """
 
 import hashlib

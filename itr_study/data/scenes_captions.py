@@ -3,49 +3,25 @@
 from typing import NamedTuple
 
 from itr_study.data.scenes_meaning import Assertion, Count, Has, Meaning, Pattern, Related, Where
+from itr_study.data.scenes_phrases import (HOW_MANY, MANY, MORE, ONE, ONE_OF, ONLY_ONE, RELATED, SOME,
+                                           TWO)
 from itr_study.data.scenes_words import (ANY, COLOUR_WORDS, COLOURS, NOUNS, NUMBERS, PLACE_PHRASES,
                                          RELATIONS, SHAPES, SIZE_WORDS, SIZES, TEXTURE_TAILS,
                                          TEXTURE_WORDS, TEXTURES, VAGUE_COLOURS, VAGUE_NOUNS,
                                          VAGUE_TEXTURES, bits, plural, with_article)
 from itr_study.data.scenes_world import Dice, Scene, Thing, relations
 
-ONE = ("{a}", "there is {a}", "a picture of {a}", "a picture with {a}", "{a} can be seen",
-       "I see {a}", "here is {a}", "the picture shows {a}", "we are looking at {a}",
-       "somebody has drawn {a}")
-TWO = ("{a} and {b}", "{a} together with {b}", "there are {a} and {b}", "{a} as well as {b}",
-       "a picture of {a} and {b}", "both {a} and {b} can be seen", "{b} and also {a}")
-MANY = ("{list}", "there are {list}", "a picture of {list}", "we see {list}", "{list} are shown")
-HOW_MANY = ("{n}", "there are {n}", "a picture of {n}", "{n} can be seen", "I count {n}",
-            "exactly {n}", "somebody has drawn {n}")
-ONLY_ONE = ("only {n}", "there is just {n}", "a single {noun}", "{n} and no other")
-SOME = ("some {nouns}", "a few {nouns}", "several {nouns}", "a picture of some {nouns}",
-        "{nouns} of different kinds", "various {nouns}")
-
-# Templates of a relation between {a} and {b}; "the" forms are {the_a}, {the_b}.
-RELATED = {
-    "left": ("{a} to the left of {b}", "{a} is left of {b}", "{b} with {a} on its left",
-             "to the left of {b} there is {a}", "on the left {a}, on the right {b}",
-             "{the_a} is on the left of {the_b}"),
-    "right": ("{a} to the right of {b}", "{a} is right of {b}", "{b} with {a} on its right",
-              "to the right of {b} there is {a}", "{the_a} is on the right of {the_b}"),
-    "above": ("{a} above {b}", "{a} is higher than {b}", "{b} with {a} over it",
-              "above {b} there is {a}", "{the_a} is above {the_b}", "{a} floats over {b}"),
-    "below": ("{a} below {b}", "{a} is lower than {b}", "{b} with {a} beneath it",
-              "below {b} there is {a}", "{the_a} is below {the_b}"),
-    "on": ("{a} on {b}", "{a} on top of {b}", "{a} sits on {b}", "{b} carries {a}",
-           "{b} with {a} on top", "{the_a} rests on {the_b}", "{a} is standing on {b}"),
-    "under": ("{a} under {b}", "{a} supports {b}", "{the_b} sits on top of {the_a}"),
-    "inside": ("{a} inside {b}", "{a} in {b}", "{a} is within {b}", "{b} with {a} inside it",
-               "{b} contains {a}", "{the_a} is inside {the_b}"),
-    "around": ("{a} around {b}", "{a} encloses {b}", "{the_a} is around {the_b}"),
-    "beside": ("{a} next to {b}", "{a} beside {b}", "{a} and {b} side by side",
-               "{a} is near {b}"),
-}
 BESIDE = bits(RELATIONS, "left", "right")
+TOUCHING = bits(RELATIONS, "on", "under", "inside", "around")
+ANYTHING = ("things", "objects", "shapes", "toys")
 
 # How often each kind of caption is written, out of their sum.
-DECK = ("one",) * 5 + ("two",) * 3 + ("related",) * 6 + ("number",) * 2 + ("number of",) * 2 + \
-       ("all",) * 2 + ("some",) * 1
+DECK = ("one",) * 2 + ("two",) * 4 + ("related",) * 7 + ("number",) * 2 + ("number of",) + \
+       ("all",) * 5 + ("some",)
+
+
+SAYS_WHERE = 0.5  # probability that a caption also says where the things are
+SAYS_MORE = 0.4  # probability that a caption of a relation also names a third thing
 
 
 class Caption(NamedTuple):
@@ -72,7 +48,7 @@ def captions(scene: Scene, count: int, *key: int) -> list[Caption]:
 
 def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice) -> Caption:
     """Perhaps says where it is (a caption that asserts nothing must); capital and full stop."""
-    if not meaning or dice.chance(0.3):
+    if not meaning or dice.chance(SAYS_WHERE):
         phrase, places = dice.pick([p for p in PLACE_PHRASES if p[1] >> scene.place & 1])
         text = f"{phrase}, {text}" if dice.chance(0.25) else f"{text} {phrase}"
         meaning = [*meaning, Where(places)]
@@ -84,8 +60,8 @@ def describe(thing: Thing, dice: Dice, detail: float = 1.0) -> Noun:
     """A noun phrase for a thing that names some of its attributes, always at least one."""
     while True:
         noun, nouns, shape = _noun(thing, dice)
-        colour, colours = _colour(thing, dice, 0.75 * detail)
-        size, sizes = _size(thing, dice, 0.45 * detail)
+        colour, colours = _colour(thing, dice, 0.85 * detail)
+        size, sizes = _size(thing, dice, 0.5 * detail)
         texture, tail, textures = _texture(thing, dice, detail)
         pattern = Pattern(shape, colours, sizes, textures)
         if pattern != Pattern():
@@ -97,7 +73,7 @@ def describe(thing: Thing, dice: Dice, detail: float = 1.0) -> Noun:
 
 
 def _noun(thing: Thing, dice: Dice) -> tuple[str, str, int]:
-    if dice.chance(0.15):
+    if dice.chance(0.1):
         noun, allowed = dice.pick([n for n in VAGUE_NOUNS if n[1] >> thing.shape & 1])
         return noun, plural(noun), allowed
     noun = dice.pick(NOUNS[SHAPES[thing.shape]])
@@ -124,7 +100,7 @@ def _size(thing: Thing, dice: Dice, chance: float) -> tuple[str, int]:
 def _texture(thing: Thing, dice: Dice, detail: float) -> tuple[str, str, int]:
     """Word before the noun, words after it, and the set of textures."""
     name = TEXTURES[thing.texture]
-    if not dice.chance((0.15 if name == "plain" else 0.5) * detail):
+    if not dice.chance((0.2 if name == "plain" else 0.6) * detail):
         return "", "", ANY[3]
     vague = [t for t in VAGUE_TEXTURES if t[1] >> thing.texture & 1]
     if vague and dice.chance(0.15):
@@ -135,7 +111,7 @@ def _texture(thing: Thing, dice: Dice, detail: float) -> tuple[str, str, int]:
 
 
 def _one(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
-    noun = describe(things[0], dice, detail=1.4)
+    noun = describe(things[0], dice, detail=1.3)
     return dice.pick(ONE).format(a=with_article(noun.one)), [Has(noun.pattern)]
 
 
@@ -146,10 +122,7 @@ def _two(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Asser
 
 
 def _related(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
-    pairs = [(a, b) for a in things[:1] for b in dice.shuffled(scene.things) if relations(a, b)]
-    pairs += [(b, a) for a, b in pairs]  # seen from either side
-    close = [p for p in pairs if relations(*p) & _TOUCHING]
-    a, b = dice.pick(close if close and dice.chance(0.7) else pairs)
+    a, b = _pair(scene, things[0], dice)
     held = [name for name in RELATIONS if relations(a, b) & bits(RELATIONS, name)]
     how = "on" if "on" in held else "under" if "under" in held else dice.pick(held)
     allowed = bits(RELATIONS, how)
@@ -159,17 +132,30 @@ def _related(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[A
     text = dice.pick(RELATED[how]).format(
         a=with_article(first.one), b=with_article(second.one),
         the_a="the " + first.one, the_b="the " + second.one)
-    return text, [Related(first.pattern, allowed, second.pattern)]
+    meaning: list[Assertion] = [Related(first.pattern, allowed, second.pattern)]
+    third = [thing for thing in things if thing is not a and thing is not b]
+    if third and dice.chance(SAYS_MORE):
+        also = describe(third[0], dice, 0.8)
+        text += dice.pick(MORE).format(c=with_article(also.one))
+        meaning.append(Has(also.pattern))
+    return text, meaning
 
 
-_TOUCHING = bits(RELATIONS, "on", "under", "inside", "around")
+def _pair(scene: Scene, thing: Thing, dice: Dice) -> tuple[Thing, Thing]:
+    """The thing and another, in either order; rather one that it touches."""
+    pairs = [(thing, other) for other in scene.things if other is not thing]
+    pairs += [(b, a) for a, b in pairs]
+    touching = [pair for pair in pairs if relations(*pair) & TOUCHING]
+    return dice.pick(touching if touching and dice.chance(0.7) else pairs)
 
 
 def _number(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
-    """How many things there are."""
+    """How many things there are, and one of them."""
     n = len(scene.things)
-    nouns = f"{NUMBERS[n]} {dice.pick(('things', 'objects', 'shapes', 'toys'))}"
-    return dice.pick(HOW_MANY).format(n=nouns), [Count(Pattern(), n)]
+    nouns = f"{NUMBERS[n]} {dice.pick(ANYTHING)}"
+    noun = describe(things[0], dice)
+    text = dice.pick(HOW_MANY).format(n=nouns) + dice.pick(ONE_OF).format(a=with_article(noun.one))
+    return text, [Count(Pattern(), n), Has(noun.pattern)]
 
 
 def _number_of(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:

@@ -1,8 +1,8 @@
 """Region features of `scenes` as a detector would give them: attributes, seen with noise.
 
 A region is the sum of fixed random directions, one for each attribute value, one for each pair of
-shape and colour, and one for each of x, y, width, height and area, plus noise. Some things are
-missed, some attributes are mistaken, and some regions show nothing real. The last region is the whole
+shape and colour, and one for each of x, y, width and height, plus noise. Some things are missed,
+some attributes are mistaken, and some regions show nothing real. The last region is the whole
 picture. All draws are integers or products of doubles, so every machine gives equal bits.
 """
 
@@ -12,15 +12,16 @@ from itr_study.data.base import Regions
 from itr_study.data.scenes_words import ATTRIBUTES, PLACES
 from itr_study.data.scenes_world import MOST_THINGS, Scene
 
-# Calibrated so that a good two-branch model is far from 100 % (see NOISE).
-SIZE = 96  # D
+# The noise is calibrated so that a two-branch model on the mean of the regions is far from 100 %:
+# after a minute of training on 1,500 pictures its RSUM on 500 is 320 to 340, whatever the loss.
+SIZE = 128  # D
 SPURIOUS = 2  # regions that may show nothing real
 REGIONS = MOST_THINGS + SPURIOUS + 1  # R
-NOISE = 1.0  # standard deviation of the noise on each of the D numbers, in units of a direction's
-MISSED = 0.06  # probability that a thing is not detected
+NOISE = 0.6  # standard deviation of the noise on each of the D numbers, in units of a direction's
+MISSED = 0.03  # probability that a thing is not detected
 INVENTED = 0.25  # probability that each spurious region is there
-MISTAKEN = (0.08, 0.06, 0.06, 0.12, 0.06)  # wrong shape, colour, size, texture, place
-WEIGHTS = (1.0, 1.0, 0.8, 0.8, 0.6, 1.0)  # shape, colour, size, texture, shape and colour, place
+MISTAKEN = (0.05, 0.04, 0.04, 0.08, 0.04)  # wrong shape, colour, size, texture, place
+WEIGHTS = (1.0, 1.0, 0.8, 0.8, 1.0, 1.0)  # shape, colour, size, texture, shape and colour, place
 GEOMETRY = 1.0  # weight of each of x, y, width, height, scaled to [-1, 1]
 JITTER = 30  # a box edge is off by at most this (1/1000 of the side)
 _DIRECTIONS = 20260  # seed of the directions: part of the detector, not of the data

@@ -34,7 +34,7 @@ def _put(picture: Image.Image, thing: Thing, side: int) -> None:
     size = (wide + 2 * pad, high + 2 * pad)
     mask = Image.new("L", size)
     mask.paste(silhouette(SHAPES[thing.shape], wide, high), (pad, pad))
-    rim = mask.filter(ImageFilter.MaxFilter(2 * (side // 170) + 1))
+    rim = mask.filter(ImageFilter.GaussianBlur(side / 270)).point(lambda v: min(255, 7 * v))
     shadow = rim.filter(ImageFilter.GaussianBlur(side / 110)).point(lambda v: v * 90 // 255)
     left = round(thing.x * side / 1000) - size[0] // 2
     top = round(thing.y * side / 1000) - size[1] // 2

@@ -8,18 +8,20 @@ A caption means a tuple of assertions. How far one holds in a picture is in [0, 
     Where(places)            1 if the picture's place is among them, else 0
 
 The relevance of the caption is the mean over its assertions: 1 for the pictures it was written
-for (a match, by image id), at most MOST for any other.
+for (a match, by image id), at most MOST for any other. Assertions are judged one by one: two of
+them may be met by the same thing.
 """
 
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
-from itr_study.data.scenes_words import ANY
+from itr_study.data.scenes_words import ANY, ATTRIBUTES
 from itr_study.data.scenes_world import MOST_THINGS, Scene, relations
 
 MOST = 1 - 1e-4  # for a picture that a caption fits by accident
-_BLOCK = 64  # pictures scored at a time: bounds memory
+_BLOCK = 32  # pictures scored at a time: bounds memory
 
 
 class Pattern(NamedTuple):
@@ -110,21 +112,24 @@ def _means(scored: np.ndarray, columns: list[list[int]]) -> np.ndarray:
 
 
 class _Fits:
-    """(I, O, P) int64: how many named attributes of each pattern each thing has."""
+    """How well each of P patterns describes each thing."""
 
     def __init__(self, patterns: list[Pattern]) -> None:
-        self.patterns = np.array(patterns, np.int64).reshape(-1, 4)  # (P, 4)
-        self.named = self.patterns != np.array(ANY)  # (P, 4)
-        self.n_named = self.named.sum(axis=1)  # (P,)
+        allowed = np.array(patterns, np.int64).reshape(-1, 4)  # (P, 4)
+        named = allowed != np.array(ANY)  # (P, 4)
+        self.n_named = named.sum(axis=1).astype(np.int8)  # (P,)
+        self.tables = [  # for each attribute (values, P): is this value named and allowed
+            ((allowed[:, a] >> np.arange(len(values))[:, None] & 1) * named[:, a]).astype(np.int8)
+            for a, values in enumerate(ATTRIBUTES)]
 
     def hits(self, world: World) -> np.ndarray:
-        allowed = self.patterns >> world.attributes[:, :, None, :] & 1  # (I, O, P, 4)
-        return (allowed * self.named).sum(axis=-1)
+        """(I, O, P) int8: how many of the named attributes each thing has."""
+        return sum(table[world.attributes[:, :, a]] for a, table in enumerate(self.tables))
 
     def __call__(self, world: World) -> np.ndarray:
         """(I, O, P) float32: the fraction it has; 1 where nothing is named."""
-        fraction = self.hits(world) / np.maximum(self.n_named, 1)
-        return np.where(self.n_named, fraction, 1).astype(np.float32)
+        fraction = self.hits(world) / np.maximum(self.n_named, 1).astype(np.float32)
+        return np.where(self.n_named, fraction, np.float32(1))
 
 
 def _score_has(assertions: list[Has]):
@@ -141,14 +146,14 @@ def _score_related(assertions: list[Related]):
     how = np.array([a.how for a in assertions])
 
     def score(world: World) -> np.ndarray:
-        fit = fits(world)  # (I, O, P)
+        fit = fits(world) / np.float32(3)  # (I, O, P)
+        fit_a, fit_b = fit[:, :, first], fit[:, :, second]  # (I, O, A)
         best = np.zeros((len(fit), len(how)), np.float32)
-        for a in range(MOST_THINGS):
-            for b in range(MOST_THINGS):
-                both = (world.present[:, a] & world.present[:, b] & (a != b))[:, None]
-                holds = (world.related[:, a, b, None] & how) != 0  # (I, A)
-                total = (fit[:, a, first] + fit[:, b, second] + holds) / np.float32(3)
-                np.maximum(best, total * both, out=best)
+        for a, b in permutations(range(MOST_THINGS), 2):
+            holds = (world.related[:, a, b, None] & how) != 0  # (I, A)
+            total = fit_a[:, a] + fit_b[:, b] + holds * np.float32(1 / 3)
+            total[~(world.present[:, a] & world.present[:, b])] = 0
+            np.maximum(best, total, out=best)
         return best
 
     return score

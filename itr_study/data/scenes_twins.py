@@ -3,7 +3,7 @@
 from itr_study.data.scenes_words import COLOURS, PLACES, RELATIONS, SHAPES, TEXTURES, bits
 from itr_study.data.scenes_world import Dice, Scene, Thing, fresh_scene, relations
 
-FAMILY = 5  # scenes made together; the last TWINS of them are altered copies of the first ones
+FAMILY = 6  # scenes made together; the last TWINS of them are altered copies of the first ones
 TWINS = 2
 Things = tuple[Thing, ...]
 _JOINED = bits(RELATIONS, "on", "under", "inside", "around")

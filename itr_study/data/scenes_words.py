@@ -23,7 +23,8 @@ NOUNS = {
     "triangle": ("triangle", "triangle", "pyramid"), "star": ("star",), "heart": ("heart",),
     "diamond": ("diamond", "diamond", "rhombus"), "ring": ("ring", "ring", "hoop"),
     "moon": ("moon", "crescent"), "house": ("house", "house", "hut", "cottage"),
-    "tree": ("tree", "tree", "fir"), "fish": ("fish",), "boat": ("boat", "boat", "ship", "sailboat"),
+    "tree": ("tree", "tree", "fir"), "fish": ("fish",),
+    "boat": ("boat", "boat", "ship", "sailboat"),
 }
 PLURALS = {"fish": "fish", "box": "boxes", "rhombus": "rhombuses"}
 SIZE_WORDS = {"small": ("small", "little", "tiny"), "medium": ("medium-sized",),

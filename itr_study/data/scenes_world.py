@@ -19,7 +19,6 @@ USUAL_COLOUR = {"tree": "green", "heart": "red", "moon": "yellow", "star": "yell
                 "fish": "orange", "boat": "blue", "house": "white", "ball": "red"}
 CONTAINERS = ("ring", "block", "ball")
 SUPPORTS = ("block", "house", "tree", "triangle", "ball")
-_REACH = 0.6  # diagonal pairs within this ratio are both beside and above (or below)
 
 
 class Thing(NamedTuple):
@@ -79,9 +78,9 @@ def relations(a: Thing, b: Thing) -> int:
     if abs(dx) + bw <= aw and abs(dy) + bh <= ah and bh < ah:
         return bits(RELATIONS, "around")
     held = []
-    if abs(dx) >= _REACH * abs(dy) and dx:
+    if dx and 5 * abs(dx) >= 3 * abs(dy):  # diagonal pairs are both beside and above or below
         held.append("left" if dx > 0 else "right")
-    if abs(dy) >= _REACH * abs(dx) and dy:
+    if dy and 5 * abs(dy) >= 3 * abs(dx):
         held.append("above" if dy > 0 else "below")
     if abs(dx) < max(aw, bw) // 2 and abs(abs(dy) - ah - bh) <= 2:  # they touch
         held.append("on" if dy > 0 else "under")
