@@ -7,6 +7,8 @@ Differs: the paper takes 300-d word2vec, rotates it by ICA, fits a hybrid Gaussi
          ICA, a Gaussian mixture of 30 with diagonal covariances, 3000 numbers a text, 1000 by PCA.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
@@ -113,17 +115,18 @@ def word_parts(vectors: np.ndarray, weights: np.ndarray, means: np.ndarray,
 
 
 def word_shares(tokens: list[list[str]], row_of: dict[str, int]) -> sparse.csr_array:
-    """(T, V): how much of a text each known word is; rows sum to 1, or to 0 without known words."""
+    """(T, V): the share of each known word in a text; a row without any is 0."""
     rows, columns, shares = [], [], []
     for row, text in enumerate(tokens):
         used = [row_of[word] for word in text if word in row_of]
         rows += [row] * len(used)
         columns += used
-        shares += [1 / len(used)] * len(used)
+        shares += [1 / max(len(used), 1)] * len(used)
     return sparse.csr_array((shares, (rows, columns)), shape=(len(tokens), len(row_of)))
 
 
-def fit_pca(features, texts: list[str], dims: int) -> tuple[np.ndarray, np.ndarray]:
+def fit_pca(features: Callable[[list[str]], np.ndarray], texts: list[str],
+            dims: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean (D,) and leading axes (D, dims) of features(texts), without holding all features.
 
     The sign of an axis is fixed: its largest entry is positive.

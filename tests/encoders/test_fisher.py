@@ -1,0 +1,130 @@
+"""Fisher vectors against the hand-worked case and the slow oracle; what is fitted on what."""
+
+import numpy as np
+import pytest
+
+from itr_study.encoders import encode_dataset, fisher, glove
+from itr_study.encoders.fisher import Fisher, fit_mixture, fit_pca, fisher_vectors
+from tests.encoders.fakes import WORDS, detector, fake_dataset
+from tests.oracles.fisher import HAND, oracle
+
+
+def give_words(monkeypatch, table):
+    def known(words):
+        return {word: table[word] for word in words if word in table}
+
+    monkeypatch.setattr(fisher, "known_vectors", known)
+    monkeypatch.setattr(glove, "known_vectors", known)
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """Vectors of 50 numbers for the words of the fake texts; "unheard" has none."""
+    rng = np.random.default_rng(3)
+    table = {word: rng.normal(size=50).astype(np.float32) for word in WORDS}
+    give_words(monkeypatch, table)
+    return table
+
+
+def mixture(components, dims, seed=0):
+    rng = np.random.default_rng(seed)
+    return {"weights": rng.dirichlet(np.ones(components) * 5),
+            "means": rng.normal(size=(components, dims)),
+            "variances": rng.uniform(0.5, 2, (components, dims))}
+
+
+def test_hand_worked_case(monkeypatch):
+    words, expected = HAND["words"], HAND["expected"]
+    parameters = {k: HAND[k] for k in ("weights", "means", "variances")}
+    assert oracle(words, **parameters) == pytest.approx(expected, abs=1e-12)
+    give_words(monkeypatch, {"three": np.array(words[0]), "one": np.array(words[1])})
+    parameters = {k: np.array(v) for k, v in parameters.items()}
+    assert fisher_vectors(["three one"], **parameters)[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_the_slow_oracle(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    table = {word: rng.normal(size=4) for word in WORDS}
+    give_words(monkeypatch, table)
+    parameters = mixture(3, 4, seed)
+    texts = [" ".join(rng.choice(WORDS, n)) for n in (1, 2, 7)] + ["dog dog unheard cat"]
+    ours = fisher_vectors(texts, **parameters)
+    for row, text in zip(ours, texts, strict=True):
+        words = [table[word].tolist() for word in text.split() if word in table]
+        assert row == pytest.approx(oracle(words, **{k: v.tolist() for k, v in
+                                                     parameters.items()}), abs=1e-6)
+
+
+def test_length_one_and_nothing_for_unknown_words(table):
+    vectors = fisher_vectors(["dog cat", "unheard", ""], **mixture(2, 50))
+    assert vectors.dtype == np.float32 and vectors.shape == (3, 200)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 0])
+    assert not fisher_vectors(["unheard"], **mixture(2, 50)).any()
+
+
+def test_pca_is_that_of_a_plain_svd():
+    data = np.random.default_rng(0).normal(size=(300, 6)) * [5, 4, 3, 2, 1, 0.5]
+    mean, axes = fit_pca(lambda rows: data[rows], list(range(300)), dims=3)
+    _, _, plain = np.linalg.svd(data - data.mean(axis=0))
+    assert mean == pytest.approx(data.mean(axis=0), abs=1e-5)
+    assert np.abs((plain[:3] * axes.T).sum(axis=1)) == pytest.approx(1, abs=1e-5)
+    assert (axes[np.abs(axes).argmax(axis=0), range(3)] > 0).all()
+
+
+def test_pca_in_blocks_is_pca_at_once(monkeypatch):
+    data = np.random.default_rng(1).normal(size=(100, 5)) + 3
+    whole = fit_pca(lambda rows: data[rows], list(range(100)), dims=2)
+    monkeypatch.setattr(fisher, "BLOCK", 7)
+    for once, blocks in zip(whole, fit_pca(lambda r: data[r], list(range(100)), 2), strict=True):
+        np.testing.assert_allclose(once, blocks, atol=1e-5)
+
+
+def test_too_few_words_are_refused(table):
+    with pytest.raises(ValueError, match="at least 30 known words"):
+        fit_mixture(["dog cat unheard"], 30)
+    with pytest.raises(ValueError, match="not fitted"):
+        Fisher().encode(["dog"])
+
+
+def test_same_fit_twice_and_state_carries_over(table):
+    texts = [" ".join(np.random.default_rng(i).choice(WORDS, 8)) for i in range(60)]
+    first, second, loaded = (Fisher(components=3, dims=10) for _ in range(3))
+    fitted = first.fit(texts)
+    second.fit(texts)
+    loaded.load(fitted)
+    vectors = first.encode(texts)
+    assert vectors.shape == (60, 10) and vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors, second.encode(texts))
+    np.testing.assert_array_equal(vectors, loaded.encode(texts))
+    assert np.abs(vectors.mean(axis=0)).max() < 1e-5  # centred on the texts it was fitted on
+
+
+def test_fitted_on_training_texts_only_and_kept_for_new_texts(table, tmp_path, monkeypatch):
+    def encode(dataset, folder):
+        return encode_dataset(dataset, "detector", sentences="fisher+glove-mean", store=folder)
+
+    monkeypatch.setattr(Fisher.__init__, "__defaults__", ("cpu", 3, 10))
+    data = encode(fake_dataset(features={"detector": detector}), tmp_path / "a")
+    changed = fake_dataset(features={"detector": detector})
+    test = changed.splits["test"]
+    object.__setattr__(test, "texts", ("dog dog",) * len(test.texts))
+    other = encode(changed, tmp_path / "b")
+    np.testing.assert_array_equal(data.splits["train"].sentences, other.splits["train"].sentences)
+    assert data.inputs.sentence_size == 60
+    monkeypatch.setattr(Fisher, "fit", lambda self, texts: pytest.fail("fitted again"))
+    again = encode(fake_dataset(features={"detector": detector}), tmp_path / "a")
+    text = fake_dataset().splits["test"].texts[0]
+    np.testing.assert_allclose(again.encode_texts([text])[1][0],
+                               data.splits["test"].sentences[0], atol=1e-6)
+
+
+def test_a_damaged_fit_is_set_aside_and_made_again(table, tmp_path, monkeypatch):
+    dataset = fake_dataset(features={"detector": detector})
+    monkeypatch.setattr(Fisher.__init__, "__defaults__", ("cpu", 3, 10))
+    first = encode_dataset(dataset, "detector", sentences="fisher", store=tmp_path)
+    (fitted,) = tmp_path.glob("*.fitted.safetensors")
+    fitted.write_bytes(fitted.read_bytes()[:-1] + b"x")
+    again = encode_dataset(dataset, "detector", sentences="fisher", store=tmp_path)
+    assert list(tmp_path.glob("*.corrupt"))
+    np.testing.assert_array_equal(first.encode_texts(["dog"])[1], again.encode_texts(["dog"])[1])
