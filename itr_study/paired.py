@@ -21,7 +21,7 @@ def student_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, f
     if len(values) < 2:
         return -np.inf, np.inf
     half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-    return values.mean() - half, values.mean() + half
+    return float(values.mean() - half), float(values.mean() + half)
 
 
 class Sample(NamedTuple):

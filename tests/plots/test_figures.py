@@ -5,14 +5,15 @@ import json
 import pandas as pd
 import pytest
 
-from itr_study.plots import loss_curves, save_figure, tabulate
+from itr_study.plots import save_figure, tabulate
+from itr_study.plots.style import canvas
 
 TABLE = tabulate({"topk": lambda score: max(0.0, score)}, [0.0, 1 / 3, 1.0])
 
 
 def save(folder, profile="quick", seeds=(0, 1, 2), name="03_topk__k_sweep", dataset="scenes",
          summary="R@1 peaks at small k.", table=TABLE, **provenance):
-    return save_figure(loss_curves(table, "t"), table, name, dataset, summary,
+    return save_figure(canvas(size=(1, 1))[0], table, name, dataset, summary,
                        {"profile": profile, "seeds": list(seeds), **provenance}, folder)
 
 
@@ -76,7 +77,7 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path, options,
 
 
 def test_an_empty_table_and_missing_seeds_are_refused(tmp_path):
-    figure = loss_curves(TABLE, "t")
+    figure, _ = canvas(size=(1, 1))
     with pytest.raises(ValueError, match="table is empty"):
         save_figure(figure, TABLE.iloc[:0], "03_topk__x", "scenes", "A.",
                     {"profile": "quick", "seeds": [0]}, tmp_path)
