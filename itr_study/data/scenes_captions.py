@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from itr_study.data.scenes_meaning import Assertion, Count, Has, Meaning, Pattern, Related, Where
-from itr_study.data.scenes_phrases import (HOW_MANY, MANY, MORE, ONE, ONE_OF, ONLY_ONE, RELATED, SOME,
-                                           TWO)
+from itr_study.data.scenes_phrases import (HOW_MANY, MANY, MORE, ONE, ONE_OF, ONLY_ONE, RELATED,
+                                           SOME, TWO)
 from itr_study.data.scenes_words import (ANY, COLOUR_WORDS, COLOURS, NOUNS, NUMBERS, PLACE_PHRASES,
                                          RELATIONS, SHAPES, SIZE_WORDS, SIZES, TEXTURE_TAILS,
                                          TEXTURE_WORDS, TEXTURES, VAGUE_COLOURS, VAGUE_NOUNS,
@@ -42,8 +42,8 @@ def captions(scene: Scene, count: int, *key: int) -> list[Caption]:
     dice = Dice(*key)
     kinds = [kind for _ in range(count // len(DECK) + 1) for kind in dice.shuffled(DECK)]
     things = dice.shuffled(scene.things)  # captions start from different things in turn
-    return [_finish(*_WRITERS[kinds[i]](scene, things[i % len(things):] + things, dice), scene, dice)
-            for i in range(count)]
+    return [_finish(*_WRITERS[kind](scene, things[i % len(things):] + things, dice), scene, dice)
+            for i, kind in enumerate(kinds[:count])]
 
 
 def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice) -> Caption:

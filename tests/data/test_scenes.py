@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from itr_study.data.scenes import Box, load
+from itr_study.data.scenes import Box, _box, load
 from itr_study.data.scenes_detector import REGIONS, SIZE
 from itr_study.data.scenes_meaning import MOST
-from itr_study.data.scenes_words import SHAPES
+from itr_study.data.scenes_words import COLOURS, SHAPES, TEXTURES
+from itr_study.data.scenes_words import SIZES as SIZES_OF_THINGS
+from itr_study.data.scenes_world import Thing
 
 SIZES = {"train": 60, "dev": 12, "test": 24}
 
@@ -115,6 +117,12 @@ def test_boxes_are_named_and_inside_the_picture(data):
         for box in boxes:
             assert isinstance(box, Box) and box.name.split()[-1] in SHAPES
             assert 0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1
+
+
+def test_a_box_worked_by_hand():
+    fish = Thing(SHAPES.index("fish"), COLOURS.index("blue"), SIZES_OF_THINGS.index("small"),
+                 TEXTURES.index("plain"), 300, 600, 100)  # 100 to each side, 64 up and down
+    assert _box(fish) == ("small blue fish", 0.2, 0.536, 0.4, 0.664)
 
 
 def test_unknown_pictures_are_refused(data):
