@@ -139,8 +139,8 @@ def test_what_cannot_be_paired_is_refused():
 def test_not_tested_says_what_is_missing():
     verdict = judge(claim(arm_b="kth=5"), runs(a=1, b=0))
     assert (verdict.outcome, verdict.missing) == ("not tested", "no runs of kth=5")
-    assert judge(claim(metric="epoch_seconds"), runs(a=1, b=0)).missing == \
-        "no values of epoch_seconds"
+    assert judge(claim(metric="minutes"), runs(a=1, b=0)).missing == \
+        "no values of minutes"
 
 
 def test_verdict_names_our_data_and_model():

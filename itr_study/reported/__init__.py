@@ -78,6 +78,7 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
     return float(found.iloc[0])
 
 
+@cache
 def select(paper: str, table: str, selector: str) -> pd.DataFrame:
     """Rows of one method: a selector reads `tables|method|variant`."""
     _, method, variant = selector.split("|")

@@ -85,8 +85,9 @@ def test_no_text_leaves_the_page(name):
 
 def undrawn(figure) -> set:
     """Tick labels beyond the limits of their axis, or of axes that are switched off."""
-    return {tick.label1 for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
+    return {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
             for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+            for label in (tick.label1, tick.label2)
             if not axes.axison or not min(axis.get_view_interval()) <= tick.get_loc()
             <= max(axis.get_view_interval())}
 
