@@ -13,7 +13,7 @@ from itr_study.data.scenes_words import ATTRIBUTES, PLACES
 from itr_study.data.scenes_world import MOST_THINGS, Scene
 
 # The noise is calibrated so that a two-branch model on the mean of the regions is far from 100 %:
-# after a minute of training on 1,500 pictures its RSUM on 500 is 320 to 350, depending on loss and model.
+# after a minute of training on 1,500 pictures its RSUM on 500 is 320 to 350, by loss and model.
 SIZE = 128  # D
 SPURIOUS = 2  # regions that may show nothing real
 REGIONS = MOST_THINGS + SPURIOUS + 1  # R

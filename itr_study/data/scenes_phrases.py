@@ -4,7 +4,8 @@ ONE = ("{a}", "there is {a}", "a picture of {a}", "a picture with {a}", "{a} can
        "you can see {a}", "here is {a}", "the picture shows {a}", "we are looking at {a}",
        "somebody has drawn {a}")
 TWO = ("{a} and {b}", "{a} together with {b}", "there is {a} and there is {b}",
-       "{a} as well as {b}", "a picture of {a} and {b}", "both {a} and {b} can be seen", "{b} and also {a}")
+       "{a} as well as {b}", "a picture of {a} and {b}", "both {a} and {b} can be seen",
+       "{b} and also {a}")
 MANY = ("{list}", "there is {list}", "a picture of {list}", "we see {list}", "{list} are shown")
 MORE = (", and {c}", ", with {c} elsewhere", ", besides {c}", ", and there is also {c}")
 HOW_MANY = ("{n}", "there are {n}", "a picture of {n}", "{n} can be seen", "we count {n}",
