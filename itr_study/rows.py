@@ -27,20 +27,30 @@ MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere
 def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[str, Any]:
     """One row: id, what was run, dev_ and test_ metrics (percent, or ranks), cost, versions."""
     facts = result.facts
-    row = {"run": result.run, "status": result.status, "reason": result.reason,
-           "dataset": config.dataset, "images": config.images, "tokens": config.tokens,
-           "sentences": config.sentences, "model": config.model, "seed": config.seed}
+    row = about(config, result.run, result.status, result.reason)
     row |= {f"{split}_{name}": value for split, table in result.tables.items()
             for name, value in table.items()}
     row |= {"epochs": len(result.history.rows), "best_epoch": result.history.best_epoch,
             "minutes": facts["minutes"]}
-    row |= flat({k: v for k, v in config.differing().items()
-                 if k not in row and k != "data_options"})
+    row |= knobs(config)
     return row | {
         "config": canonical_json(config.model_dump(mode="json")), "device": facts["device"],
         "commit": facts["commit"], "software": canonical_json(facts["software"]),
         "versions": canonical_json(identity.versions), "seen": " ".join(facts["seen"]),
         "data": identity.data, "encoded": identity.encoded}
+
+
+def about(config: RunConfig, run: str, status: str, reason: str = "") -> dict[str, Any]:
+    """The beginning of every row, also of a run that failed and has no more."""
+    return {"run": run, "status": status, "reason": reason, "dataset": config.dataset,
+            "images": config.images, "tokens": config.tokens, "sentences": config.sentences,
+            "model": config.model, "seed": config.seed}
+
+
+def knobs(config: RunConfig) -> dict[str, Any]:
+    """What differs from the defaults, by dotted path."""
+    left_out = ("dataset", "data_options", "images", "tokens", "sentences", "model", "seed")
+    return flat({k: v for k, v in config.differing().items() if k not in left_out})
 
 
 def flat(values: Any, path: str = "") -> dict[str, Any]:

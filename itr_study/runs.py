@@ -5,9 +5,10 @@
     weights(config, root)               the trained model
 """
 
+import traceback
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -27,7 +28,7 @@ from itr_study.store import RunResult, RunStore, machine_facts
 from itr_study.training import Diverged, choose_device, fit
 
 __all__ = ["RunConfig", "RunResult", "RunStore", "Settings", "TermConfig", "base", "execute",
-           "figures_folder", "row", "run_id", "weights"]
+           "attempt", "figures_folder", "row", "run_id", "weights"]
 
 
 def figures_folder(figures: Path | str | None = None) -> Path:
@@ -108,11 +109,36 @@ def execute(config: RunConfig, root: Path | str | None = None, *, device: str = 
             with memory_advice(config.settings.batch_size):
                 return _train(config, root, identity, store, device, save_seconds)
         except OutOfMemory as error:
-            raise _noted(error, store, run, "oom")
+            _note(error, store, run, "oom")
+            raise
         except KeyboardInterrupt as error:
-            raise _noted(error, store, run, "interrupted")
+            _note(error, store, run, "interrupted")
+            raise
         except Exception as error:
-            raise _noted(error, store, run, "failed")
+            _note(error, store, run, "failed")
+            raise
+
+
+class Attempt(NamedTuple):
+    """How a run ended: a state of `store.STATES`, and the reason unless it is done."""
+
+    state: str
+    reason: str
+    run: str = ""
+
+
+def attempt(config: RunConfig, root: Path | str | None = None, device: str = "auto",
+            save_seconds: float = 60.0) -> Attempt:
+    """`execute` for one of many: a failure is told, not raised, because the next run is not to
+    blame; only a request to stop goes through."""
+    try:
+        result = execute(config, root, device=device, save_seconds=save_seconds)
+        return Attempt(result.status, result.reason, result.run)
+    except OutOfMemory as error:
+        return Attempt("oom", str(error))
+    except Exception as error:
+        traceback.print_exc()
+        return Attempt("failed", f"{type(error).__name__}: {error}")
 
 
 def _train(config: RunConfig, root: Path | str | None, identity: Identity, store: RunStore,
@@ -163,10 +189,9 @@ def _minutes(history: History) -> dict[str, float]:
     return {"minutes": round(sum(row["seconds"] for row in history.rows) / 60, 3)}
 
 
-def _noted(error: BaseException, store: RunStore, run: str, state: str) -> BaseException:
-    """The error, after its reason is written into the run's status where that is possible."""
+def _note(error: BaseException, store: RunStore, run: str, state: str) -> None:
+    """Write the reason into the run's status, where that is possible."""
     try:
         store.set_status(run, state, f"{type(error).__name__}: {error}")
     except OSError as second:  # a full disk: the first error says so
         error.add_note(f"the status of run {run} could not be written either: {second}")
-    return error

@@ -13,7 +13,8 @@ from itr_study.models.base import ModelOutput
 REGION_SIZE, WORDS, SIZE = 6, 20, 8
 
 
-def split(name: str, images: int, seed: int, views: int = 2, texts_per_image: int = 3) -> EncodedSplit:
+def split(name: str, images: int, seed: int, views: int = 2,
+          texts_per_image: int = 3) -> EncodedSplit:
     """Pictures are noisy copies of a few topics; texts are the topic's word among others."""
     random = np.random.default_rng(seed)
     image_of_text = np.repeat(np.arange(images), texts_per_image)
