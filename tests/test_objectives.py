@@ -127,8 +127,8 @@ def test_losses_run_in_float32_inside_autocast():
     output, batch, split = setting()
     with torch.autocast("cpu", torch.bfloat16):
         objective = Objective([Term(Multiplying())])
-        value, _ = objective(output, batch, split)
-    assert value.dtype == torch.float32
+        value, parts = objective(output, batch, split)
+    assert value.dtype == parts["Multiplying"].dtype == torch.float32
 
 
 class Multiplying(nn.Module):

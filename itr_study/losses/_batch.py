@@ -25,11 +25,9 @@ def negatives(scores: Tensor, match: Tensor) -> Tensor:
 def log_sum_exp(logits: Tensor, match: Tensor, dim: int) -> Tensor:
     """Log-sum-exp of the non-matches along dim, kept as size 1; -inf where there are none.
 
-    A row of nothing but -inf has a NaN gradient, hence the detour over finite values.
+    Where all are -inf the gradient of logsumexp is NaN, but filling the matches stops it there.
     """
-    none = match.all(dim, keepdim=True)
-    filled = logits.masked_fill(match & ~none, -torch.inf)
-    return filled.logsumexp(dim, keepdim=True).masked_fill(none, -torch.inf)
+    return negatives(logits, match).logsumexp(dim, keepdim=True)
 
 
 def over_matches(values: Tensor, match: Tensor, reduction: str) -> Tensor:
