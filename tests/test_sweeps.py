@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import replace
 
+import pandas as pd
 import psutil
 import pytest
 
@@ -56,7 +57,8 @@ def test_rows_come_in_the_order_of_configs_whatever_fails(store, tmp_path, capsy
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "other"))
     here = sweep(good, workers=0)
     same = [name for name in here if name != "minutes"]
-    assert frame[same].loc[[0, 3]].reset_index(drop=True).equals(here[same])
+    there = frame[same].loc[[0, 3]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(there, here[same], check_dtype=False, check_exact=True)
 
 
 def test_what_is_there_is_not_trained(store, monkeypatch):
