@@ -60,7 +60,7 @@ html: figures
 	$(BIN)/itr-study html --dataset $(DATASET)
 
 bench: $(STAMP)
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 soak: $(STAMP)
 	$(BIN)/python benchmarks/soak.py

@@ -44,7 +44,7 @@ class Parameter:
 
         Raises:  ValueError if no reading fits the declared type.
         """
-        for candidate in _readings(text):
+        for candidate in readings(text):
             if self.accepts(candidate):
                 return candidate
         raise ValueError(f"{self.name} must be {self.kind}, got {text!r}")
@@ -169,7 +169,8 @@ def _fits(kind: ast.expr, value: Any) -> bool:
                      f"{', '.join(SCALARS)}, None and |")
 
 
-def _readings(text: str) -> list[Any]:
+def readings(text: str) -> list[Any]:
+    """What a typed text may mean, likeliest first: a Python or JSON literal, else the text."""
     words = {"true": True, "false": False, "null": None}
     if text in words:
         return [words[text], text]

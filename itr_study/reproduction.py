@@ -1,0 +1,119 @@
+"""`itr-study reproduce`: which notebooks, with which parameters, at what cost, and how it went."""
+
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from itr_study.batch import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.notebooks import find_notebooks, read_notebook
+
+PROFILES = ("smoke", "quick", "full")
+# Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
+PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60}
+
+
+def data_root(dataset: str, data: Path | str | None) -> str | None:
+    """The root of the data as an absolute path: given, or $ITR_DATA; None for generated data.
+
+    Raises:  ValueError for an unknown data set, or real data without a root.
+    """
+    if dataset == "scenes":
+        return None
+    from itr_study.checks import check_choice
+    from itr_study.data import DATASETS  # loads torch: only where it is needed
+
+    check_choice("the data set", dataset, DATASETS)
+    root = data or os.environ.get("ITR_DATA")
+    if not root:
+        raise ValueError(f"{dataset} is real data: say where it lies with --data (make: DATA=...) "
+                         "or ITR_DATA")
+    return str(Path(root).expanduser().resolve())
+
+
+@dataclass(frozen=True)
+class Request:
+    """A checked wish to execute notebooks."""
+
+    paths: list[Path]
+    dataset: str
+    profile: str
+    parameters: dict[str, Any]
+    workers: int
+    timeout: float  # seconds
+    options: tuple[str, ...]  # the command line again, without names, for the retry
+
+    @classmethod
+    def make(cls, names: Sequence[str], dataset: str, data: Path | None, profile: str | None,
+             figures: Path | None, given: Sequence[str], workers: int,
+             minutes: float | None) -> "Request":
+        """A request from what the user typed.
+
+        Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
+        """
+        profile = profile or ("quick" if dataset == "scenes" else "full")
+        if profile not in PROFILES:
+            raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
+        paths, root = find_notebooks(list(names)), data_root(dataset, data)
+        if not paths:
+            raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
+        parameters = {"profile": profile, "dataset": dataset}
+        parameters |= {"data": root} if root else {}
+        parameters |= {"figures": str(figures.resolve())} if figures else {}
+        parameters |= read_given(paths, given)
+        options = ["--dataset", dataset, "--profile", profile]
+        options += ["--data", root] if root else []
+        options += ["--figures", str(figures)] if figures else []
+        options += [part for text in given for part in ("-p", text)]
+        return cls(paths, dataset, profile, parameters, workers,
+                   60 * (minutes or PATIENCE[profile]), tuple(options))
+
+    def hours(self) -> float:
+        """Hours that the missing runs will take; none are foreseen for generated data."""
+        if self.dataset == "scenes":
+            return 0.0
+        from itr_study.planning import planned
+
+        return sum(p.hours for p in planned(self.paths, self.parameters))
+
+    def plan(self) -> str:
+        """The runs of each notebook: present, missing, stale, and hours."""
+        from itr_study.planning import plan_table, planned
+
+        return plan_table(planned(self.paths, self.parameters))
+
+    def run(self) -> int:
+        """Execute, print the table and the way to retry; 0 only if every notebook is done."""
+        start = time.monotonic()
+        results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
+        print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
+        print(f"Executed notebooks and logs: {executed_folder(self.dataset)}")
+        wrong = [r for r in results if r.status not in FINE]
+        if wrong:
+            print(f"Retry just those: {self.retry(wrong)}")
+        return int(bool(wrong))
+
+    def retry(self, wrong: Sequence[NotebookResult]) -> str:
+        """The command that executes these notebooks again."""
+        return shlex.join(["itr-study", "reproduce", *(r.notebook for r in wrong), *self.options])
+
+
+def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
+    """`name=value` texts as values of the type that the notebooks declare.
+
+    Raises:  ValueError for a text without "=", an unknown name, or a value of a wrong type.
+    """
+    notebooks, values = [read_notebook(path) for path in paths], {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"a parameter is given as name=value, got {text!r}")
+        for notebook in notebooks:
+            parameter = notebook.parameters.get(name)
+            if parameter is None:
+                notebook.check({name: value})
+            values[name] = parameter.read(value)
+    return values
