@@ -13,13 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from itr_study.atomic import canonical_json
 from itr_study.configs import RunConfig
 from itr_study.executors import Executor, Here, Workers
-from itr_study.identity import GENERATED, Identity, data_part, encoded_data, identify
+from itr_study.identity import Identity, data_part, encoded_data, identify
 from itr_study.paths import home
 from itr_study.progress import progress
-from itr_study.rows import Rows, about, knobs
+from itr_study.rows import about, knobs
 from itr_study.runs import add_row, committed, figures_folder, is_complete
 from itr_study.store import ENDED, RunStore
 from itr_study.training import choose_device
@@ -122,41 +121,3 @@ def close_workers() -> None:
     """End the workers that are kept for the next sweep; Python's end does it too."""
     while _kept:
         _kept.popitem()[1].close()
-
-
-def plan(configs: Iterable[RunConfig], *, root: Path | str | None = None,
-         figures: Path | str | None = None) -> pd.DataFrame:
-    """What a sweep would do: one line per config with run, state and minutes it will take.
-
-    State: "committed" (its row is kept), "local" (finished here), "stale" (a row of the same
-    config is kept, made with other versions of parts or data), "missing". Minutes are 0 for the
-    first two; else those of kept rows like it, scaled by epochs; None where there is none.
-    """
-    lines = []
-    for config in configs:
-        identity = identify(config, root, figures_folder(figures))
-        kept = [] if config.dataset in GENERATED else list(
-            Rows(figures_folder(figures) / config.dataset).read().values())
-        state = _state(config, identity, figures, kept)
-        minutes = 0.0 if state in ("committed", "local") else _minutes(config, kept)
-        lines.append(about(config, identity.run, state) | {"minutes": minutes})
-    return pd.DataFrame(lines).drop(columns="reason").rename(columns={"status": "state"})
-
-
-def _state(config: RunConfig, identity: Identity, figures: Path | str | None,
-           kept: list[dict[str, Any]]) -> str:
-    if committed(config, identity, figures):
-        return "committed"
-    found = RunStore().result(identity.run)
-    if found is not None and is_complete(found):
-        return "local"
-    written = canonical_json(config.model_dump(mode="json"))
-    return "stale" if any(row["config"] == written for row in kept) else "missing"
-
-
-def _minutes(config: RunConfig, kept: list[dict[str, Any]]) -> float | None:
-    """Median minutes an epoch of rows with the same data and model, times the epochs."""
-    alike = [row["minutes"] / row["epochs"] for row in kept if row["epochs"] and all(
-        row[name] == value for name, value in about(config, "", "").items()
-        if name in ("images", "tokens", "sentences", "model"))]
-    return float(pd.Series(alike).median() * config.settings.epochs) if alike else None

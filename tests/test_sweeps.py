@@ -1,19 +1,16 @@
-import inspect
 import os
 import signal
 import threading
 import time
-from dataclasses import replace
 
 import pandas as pd
 import psutil
 import pytest
 
 from itr_study import executors, identity, sweeps
-from itr_study.data import DATASETS
 from itr_study.executors import Answer, Here, Workers
 from itr_study.runs import RunStore, execute
-from itr_study.sweeps import close_workers, plan, sweep
+from itr_study.sweeps import close_workers, sweep
 from tests.small_runs import SMALL, count_trainings
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
@@ -125,30 +122,6 @@ def test_workers_of_other_code_are_found_out(store, monkeypatch):
 
     frame = sweep([SMALL], executor=Elsewhere())
     assert frame["status"][0] == "failed" and "the code has changed" in frame["reason"][0]
-
-
-def test_a_plan_says_what_a_sweep_would_do(store, tmp_path, monkeypatch):
-    scenes = DATASETS["scenes"]
-
-    def load(root=None, **options):
-        return replace(scenes(**options), name="photos")
-
-    load.__signature__ = inspect.signature(scenes)
-    monkeypatch.setitem(DATASETS, "photos", load)
-    monkeypatch.setattr(identity, "_datasets", {})
-    real = SMALL.with_(dataset="photos")
-    configs = [real, real.with_(seed=1), real.with_(seed=2),
-               real.with_(**{"seed": 3, "settings.epochs": 4})]
-    sweep(configs[:1], workers=0, figures=tmp_path)
-    execute(configs[1])
-    rows = (tmp_path / "photos" / "runs.csv").read_text()
-    old = rows.replace('""seed"":0', '""seed"":2').splitlines()[1]
-    (tmp_path / "photos" / "runs.csv").write_text(rows + "0" * 16 + old[16:] + "\n")
-    found = plan(configs, figures=tmp_path)
-    assert found["state"].tolist() == ["committed", "local", "stale", "missing"]
-    assert found["minutes"].tolist()[:2] == [0, 0]
-    assert found["minutes"][3] == pytest.approx(2 * found["minutes"][2], abs=1e-4)
-    assert plan([SMALL.with_(seed=9)])["minutes"].isna().all()
 
 
 def test_queued_runs_say_so(store):
