@@ -68,8 +68,7 @@ class BlockFile:
 
     def stamp(self) -> None:
         """Remember size and time of the file as verified, so that opening it is fast."""
-        state = self.path.stat()
-        write_json(self.verified, {"size": state.st_size, "mtime_ns": state.st_mtime_ns})
+        write_json(self.verified, _stamp(self.path.stat()))
 
     def map(self) -> np.ndarray:
         """The whole array, read-only, without reading it."""
@@ -153,9 +152,8 @@ class BlockFile:
     def _stamped(self) -> bool:
         if not (self.verified.is_file() and self.path.is_file()):
             return False
-        state = self.path.stat()
         try:
-            return read_json(self.verified) == {"size": state.st_size, "mtime_ns": state.st_mtime_ns}
+            return read_json(self.verified) == _stamp(self.path.stat())
         except ValueError:  # a damaged stamp: verify again
             return False
 
@@ -192,6 +190,10 @@ class BlockFile:
 
 def _check(body: dict) -> str:
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+
+def _stamp(state: os.stat_result) -> dict[str, int]:
+    return {"size": state.st_size, "mtime_ns": state.st_mtime_ns}
 
 
 def _flush(file: io.BufferedIOBase) -> None:

@@ -38,7 +38,8 @@ class CacheKey:
         """Name of the file: words for people, then the digest."""
         chosen = [self.settings[k] for k in ("kind", "views") if k in self.settings]
         words = "-".join([self.dataset, self.encoder, *chosen])
-        return "".join(c if c.isalnum() else "-" for c in words)[-80:].strip("-") + "-" + self.digest
+        words = "".join(c if c.isalnum() else "-" for c in words)[-80:].strip("-")
+        return f"{words}-{self.digest}"
 
 
 def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
@@ -60,7 +61,8 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
             file.create(np.asarray(compute(0, 1)), block)
         jobs = file.missing()
         results = in_order(lambda job: compute(*job), jobs, workers)
-        for (start, stop), values in zip(jobs, progress(results, path.stem, len(jobs)), strict=True):
+        shown = progress(results, path.stem, len(jobs))
+        for (start, stop), values in zip(jobs, shown, strict=True):
             file.write(start, stop, values)
         file.stamp()
         return file.map()

@@ -18,10 +18,11 @@ from itr_study.encoders.images import FrozenImages, dataset_features, given_feat
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.specs import ImagePart, check_tokens, image_parts, sentence_parts
 from itr_study.encoders.texts import dataset_sentences
-from itr_study.encoders.wordpiece import WordPieces
+from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
 from itr_study.paths import home
 
 MIN_COUNT = 2  # a word used once in training counts as unknown: its vector could not be learnt
+TOKENS_VERSION = 1  # raised when the same text gives other tokens than before
 MOST_UNMATCHED = 1 - 1e-4
 
 Frozen = dict[ImagePart, FrozenImages]
@@ -150,7 +151,8 @@ def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Froze
     """16 digits: equal keys mean equal arrays."""
     images = [frozen[part].identity if part in frozen else part.encoder for part in parts]
     texts = [[encoder.name, encoder.version, encoder.settings] for encoder in encoders]
-    content = [dataset.fingerprint, images, tokens, MIN_COUNT if tokens else None, texts]
+    words = [tokens, TOKENS_VERSION, MIN_COUNT, MAX_TOKENS] if tokens else None
+    content = [dataset.fingerprint, images, words, texts]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
 
 

@@ -62,7 +62,7 @@ class Fisher:
 
 
 def fit_mixture(texts: list[str], components: int) -> dict[str, np.ndarray]:
-    """Diagonal Gaussian mixture on (a sample of) the known words of the texts, every use counted."""
+    """Diagonal Gaussian mixture on the known words of texts, every use counted, or a sample."""
     from sklearn.mixture import GaussianMixture
 
     tokens = [word for text in texts for word in tokenize(text)]

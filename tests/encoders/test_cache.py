@@ -2,6 +2,7 @@
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -109,7 +110,9 @@ def test_a_truncated_file_keeps_its_sound_blocks(tmp_path):
 
 
 @pytest.mark.parametrize("spoil", [lambda p: flip_byte(p, 40), lambda p: p.write_text("{"),
-                                   lambda p: p.write_text("[]"), lambda p: p.unlink()])
+                                   lambda p: p.write_text("[]"), lambda p: p.unlink(),
+                                   lambda p: p.write_text(p.read_text().replace(
+                                       '"block": 3', '"block": 4'))])
 def test_a_damaged_sidecar_means_computing_again(tmp_path, spoil):
     build(tmp_path, Source())
     spoil(path_in(tmp_path).with_suffix(".json"))
@@ -143,7 +146,9 @@ def test_wrong_rows_are_refused_and_earlier_blocks_kept(tmp_path, spoil, message
 
 def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path):
     """A real one: the system refuses to let a file grow past a limit."""
-    wide = lambda start, stop: np.ones((stop - start, 4000))  # 8,000 bytes a row
+    def wide(start, stop):
+        return np.ones((stop - start, 4000))  # 8,000 bytes a row
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
@@ -158,21 +163,20 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path):
 
 
 def test_a_block_whose_write_fails_is_not_done(tmp_path, monkeypatch):
-    source, write = Source(), os.fsync
+    source, flushes = Source(), []
 
-    def full(descriptor):
-        if len(source.asked) > 2 * BLOCK + 1 and tmp_path.joinpath("full").exists():
+    def full(file):
+        flushes.append(file.name)
+        if len(flushes) == 4:  # one for the empty file, then block by block: the third block
             raise OSError(28, "No space left on device")
-        write(descriptor)
 
-    tmp_path.joinpath("full").touch()
-    monkeypatch.setattr("itr_study.encoders.blocks.os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        build(tmp_path, source, workers=1)
-    tmp_path.joinpath("full").unlink()
+    monkeypatch.setattr("itr_study.encoders.blocks._flush", full)
+    with pytest.raises(OSError, match="cannot write features.*No space left.*are kept") as caught:
+        build(tmp_path, source)
+    assert caught.value.filename == str(path_in(tmp_path))
     source.asked.clear()
     np.testing.assert_array_equal(build(tmp_path, source), source.expected)
-    assert source.asked and set(source.asked) <= set(range(ROWS))
+    assert source.asked == list(range(2 * BLOCK, ROWS))
 
 
 SLOW = """
@@ -216,17 +220,23 @@ def test_of_two_processes_one_builds_and_the_other_reads(tmp_path):
     hold = tmp_path / "hold"
     hold.touch()
     first = slow_build(tmp_path)
-    assert first.stdout.readline().startswith("asked")
+    assert first.stdout.readline().startswith("asked")  # it has the lock, and is held up
     second = slow_build(tmp_path)
-    assert "another process is computing" in second.stderr.readline()
-    hold.unlink()
-    outputs = [process.communicate(timeout=60)[0] for process in (first, second)]
+    try:
+        ready, _, _ = select.select([second.stdout, second.stderr], [], [], 60)
+        assert ready == [second.stderr]
+        assert "another process is computing" in second.stderr.readline()
+        hold.unlink()
+        outputs = [process.communicate(timeout=60)[0] for process in (first, second)]
+    finally:
+        first.kill()
+        second.kill()
     expected = f"sum {Source().expected.sum(dtype=float)}"
     assert all(expected in output for output in outputs) and "asked" not in outputs[1]
 
 
 def test_keys_differ_where_anything_differs():
-    changes = [dict(fingerprint="x"), dict(encoder="x"), dict(version=2), dict(settings={})]
+    changes = [{"fingerprint": "x"}, {"encoder": "x"}, {"version": 2}, {"settings": {}}]
     digests = {CacheKey(**(vars(KEY) | change)).digest for change in [{}, *changes]}
     assert len(digests) == 5
 

@@ -149,16 +149,16 @@ def test_seen_names_only_encoders_in_use(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (dict(images="resnet:pooled:one"), "unknown image encoder 'resnet'.*lite0.*detector"),
-    (dict(images="tiny:poled:one"), "pooled.grid"),
-    (dict(images="tiny"), "should be tiny:"),
-    (dict(images="tiny:pooled:two"), "one.flip.ten"),
-    (dict(images="tiny:pooled:one+tiny:pooled:one"), "twice"),
-    (dict(images="tiny:grid:one+detector"), "same views and regions"),
-    (dict(images=""), "lite0:pooled:flip"),
-    (dict(tokens="letters"), "words, glove, wordpiece:minilm"),
-    (dict(sentences="bert"), "minilm, fisher, glove-mean"),
-    (dict(relevance=True), "no exact relevance"),
+    ({"images": "resnet:pooled:one"}, "unknown image encoder 'resnet'.*lite0.*detector"),
+    ({"images": "tiny:poled:one"}, "pooled.grid"),
+    ({"images": "tiny"}, "should be tiny:"),
+    ({"images": "tiny:pooled:two"}, "one.flip.ten"),
+    ({"images": "tiny:pooled:one+tiny:pooled:one"}, "twice"),
+    ({"images": "tiny:grid:one+detector"}, "same views and regions"),
+    ({"images": ""}, "lite0:pooled:flip"),
+    ({"tokens": "letters"}, "words, glove, wordpiece:minilm"),
+    ({"sentences": "bert"}, "minilm, fisher, glove-mean"),
+    ({"relevance": True}, "no exact relevance"),
 ])
 def test_wrong_specs_are_refused_with_the_choices(tmp_path, arguments, message):
     dataset = fake_dataset(features={"detector": detector})
@@ -203,8 +203,8 @@ def test_an_unreadable_picture_is_named(tmp_path):
         encode_dataset(fake_dataset(open_image=broken), "tiny:pooled:one", store=tmp_path)
 
 
-@pytest.mark.parametrize("change", [dict(image_of_text=np.array([0, 0, 1])),
-                                    dict(image_of_text=np.zeros(6, np.int64)), dict(image_ids=())])
+@pytest.mark.parametrize("change", [{"image_of_text": np.array([0, 0, 1])},
+                                    {"image_of_text": np.zeros(6, np.int64)}, {"image_ids": ()}])
 def test_splits_that_do_not_fit_together_are_refused(tmp_path, change):
     dataset = fake_dataset()
     for name, value in change.items():

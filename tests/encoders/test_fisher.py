@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itr_study.encoders import encode_dataset, fisher, glove
-from itr_study.encoders.fisher import Fisher, fit_mixture, fit_pca, fisher_vectors
+from itr_study.encoders.fisher import Fisher, fisher_vectors, fit_mixture, fit_pca
 from tests.encoders.fakes import WORDS, detector, fake_dataset
 from tests.oracles.fisher import HAND, oracle
 

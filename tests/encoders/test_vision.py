@@ -41,7 +41,7 @@ def save_timm(folder, name, size):
 
 
 def save_transformers(root):
-    from transformers import (ResNetConfig, ResNetModel, ViTConfig, ViTImageProcessor, ViTModel)
+    from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTImageProcessor, ViTModel
 
     processor = ViTImageProcessor(size={"height": 32, "width": 32}, image_mean=[0.5] * 3,
                                   image_std=[0.25] * 3)

@@ -8,13 +8,13 @@ import math
 # Square roots with sign, then length 1.
 U, V = math.sqrt(1 / 2), -math.sqrt(1 / (2 * math.sqrt(2)))
 LENGTH = math.sqrt(U * U + V * V)
-HAND = dict(words=[[3.0], [1.0]], weights=[1.0], means=[[1.0]], variances=[[4.0]],
-            expected=[U / LENGTH, V / LENGTH])
+HAND = {"words": [[3.0], [1.0]], "weights": [1.0], "means": [[1.0]], "variances": [[4.0]],
+        "expected": [U / LENGTH, V / LENGTH]}
 
 
 def normal(x, mean, variance):
     value = 1.0
-    for a, m, s in zip(x, mean, variance):
+    for a, m, s in zip(x, mean, variance, strict=True):
         value *= math.exp(-((a - m) ** 2) / (2 * s)) / math.sqrt(2 * math.pi * s)
     return value
 
