@@ -17,7 +17,7 @@ FILE = Path(__file__).parent / "profiles.toml"
 PROFILES = ("smoke", "quick", "full")
 
 
-def read_profiles(file: Path = FILE) -> dict[str, dict[str, dict[str, Any]]]:
+def read_profiles(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """Notebook -> profile -> knob -> value.
 
     Raises:  ValueError where a notebook lacks a profile, or its profiles differ in names.
@@ -41,7 +41,7 @@ def choose(notebook: str, profile: str, **knobs: Any) -> SimpleNamespace:
              "full"; knobs: those of the parameters cell.
     Raises:  ValueError for a name that is not there, or a knob of another type than the profile's.
     """
-    notebooks = read_profiles()
+    notebooks = read_profiles(FILE)
     check_choice("notebook with profiles", notebook, notebooks)
     check_choice("profile", profile, PROFILES)
     chosen = dict(notebooks[notebook][profile])

@@ -24,7 +24,6 @@ def file(tmp_path, monkeypatch):
     path = tmp_path / "profiles.toml"
     path.write_text(TEXT)
     monkeypatch.setattr(profiles, "FILE", path)
-    monkeypatch.setattr(profiles.read_profiles, "__defaults__", (path,))
     return path
 
 
@@ -57,10 +56,10 @@ def test_another_type_is_refused(file, knob):
 def test_profiles_of_a_notebook_have_the_same_names(file):
     file.write_text(TEXT.replace("seeds = 2", "seed = 2"))
     with pytest.raises(ValueError, match="seed, seeds must be in all profiles or in none"):
-        read_profiles()
+        read_profiles(file)
     file.write_text(TEXT.split('["03_topk".full]')[0])
     with pytest.raises(ValueError, match="must have the profiles smoke, quick, full"):
-        read_profiles()
+        read_profiles(file)
 
 
 def test_the_file_of_the_package_is_sound():

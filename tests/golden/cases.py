@@ -1,0 +1,152 @@
+"""The numbers of a 5-step run of every part, computed now; `parts.json` holds those agreed on."""
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.nn.functional import normalize
+
+from itr_study import evaluation, training
+from itr_study.data.batches import EncodedSplit, InputSpec
+from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders.images import FrozenImages
+from itr_study.encoders.specs import image_parts
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models import MODELS
+from itr_study.models.base import ModelOutput
+from itr_study.objectives import Objective, Term
+from itr_study.relevance import RELEVANCE
+from itr_study.settings import Settings
+from tests.small import SmallData, SmallLoss, small_model
+
+STEPS, PAIRS, SIZE, HEADS = 5, 12, 8, 3
+# Arguments of models beside their defaults that have numbers of their own.
+VARIANTS = {"vsepp": ({"text": "bigru", "pool": "max", "size": 16},
+                      {"pool": "both", "image_dropout": 0.2, "dropout": 0.2, "size": 16}),
+            "two_branch": ({"text_layers": 1, "input_dropout": 0.2, "size": 16},)}
+# A mixture of 30 from a few words would end elsewhere on another machine.
+TEXT_ARGUMENTS = {"fisher": {"components": 2, "dims": 20}}
+WORDS = """dog cat horse bird man woman boy girl child baby people crowd team player rider ball
+bike car truck boat street road beach sand snow water river lake grass field park tree mountain
+rock wall building house window red blue green white black yellow brown small large young old runs
+jumps sits stands plays rides holds walks climbs swims smiles watches near behind under over"""
+# Encoders whose weights the user brings: there is nothing to compute here.
+BROUGHT = {"timm", "transformers"}
+
+
+def loss_numbers(name: str) -> list[float]:
+    """Values of a loss over 5 steps of gradient descent on codes, in float64."""
+    torch.manual_seed(0)
+    loss = (LOSSES | OUTPUT_LOSSES)[name]()
+    images = torch.randn(PAIRS, HEADS, SIZE, dtype=torch.float64, requires_grad=True)
+    texts = torch.randn(PAIRS, SIZE, dtype=torch.float64, requires_grad=True)
+    relevance = {"binary": torch.zeros(PAIRS, PAIRS), "unit": torch.rand(PAIRS, PAIRS),
+                 "cosine": 2 * torch.rand(PAIRS, PAIRS) - 1}[loss.labels].double()
+    relevance = relevance.clamp(max=0.99).fill_diagonal_(1.0)
+    optimizer = torch.optim.SGD([images, texts], lr=1.0)
+    values = []
+    for _ in range(STEPS):
+        heads = torch.einsum("ikd,td->kit", normalize(images, dim=2), normalize(texts, dim=1))
+        output = ModelOutput(heads.amax(dim=0), head_scores=heads,
+                             subembeddings=normalize(images, dim=2),
+                             mask=torch.ones(PAIRS, HEADS, dtype=torch.float64))
+        value = loss(output if name in OUTPUT_LOSSES else output.scores, relevance)
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        values.append(value.item())
+    return values
+
+
+def model_numbers(name: str) -> list[float]:
+    """Losses of 5 steps of training, with default arguments and with each variant."""
+    train = SmallData().splits["train"]
+    train.sentences = np.random.default_rng(0).normal(size=(train.n_texts, 5)).astype(np.float32)
+    values = []
+    for arguments in ({}, *VARIANTS.get(name, ())):
+        torch.manual_seed(0)
+        model = MODELS[name](InputSpec(6, 20, 5), **arguments).train()
+        objective = Objective([Term("triplet_sum")])
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for step in range(STEPS):
+            texts = np.arange(step * PAIRS, (step + 1) * PAIRS)
+            batch = train.pair_batch(texts, texts % 2)
+            loss, _ = objective(training.forward(model, batch), batch, train)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            values.append(loss.item())
+    return values
+
+
+def loop_numbers() -> list[float]:
+    """Losses and dev RSUM of two epochs for each optimiser and schedule."""
+    values = []
+    for optimizer, schedule in (("adamw", "constant"), ("adam", "cosine"), ("sgd", "exponential"),
+                                ("adamw", "step")):
+        settings = Settings(epochs=2, batch_size=16, optimizer=optimizer, schedule=schedule,
+                            learning_rate=0.02, weight_decay=0.01, warmup_steps=2, decay_epochs=1,
+                            learning_rate_factors={"image": 0.5})
+        rows = training.fit(small_model(), SmallLoss(), SmallData(), settings, seed=1).rows
+        values += [row[name] for row in rows for name in ("loss", "score_std", "dev_rsum")]
+    return values
+
+
+def evaluation_numbers() -> list[float]:
+    """The whole table of a small split."""
+    return list(evaluation.evaluate(small_model(), SmallData().splits["test"]).table.values())
+
+
+def label_numbers(name: str) -> list[float]:
+    """Sum, and sums of rows, of the labels of one batch."""
+    split = SmallData().splits["train"]
+    graded = np.random.default_rng(0).random((split.n_images, split.n_texts), np.float32)
+    split = EncodedSplit("train", split.image_of_text, split.regions, tokens=split.tokens,
+                         relevance=graded)
+    labels = RELEVANCE[name]()(split.pair_batch(np.arange(0, 30, 2)), split)
+    return [labels.sum().item(), *labels.double().sum(dim=1).tolist()]
+
+
+def picture() -> Image.Image:
+    """A picture of bands and a gradient."""
+    y, x = np.mgrid[0:300, 0:260]
+    return Image.fromarray(np.stack([x % 256, (y * 2) % 256, (x * y) // 64 % 256],
+                                    axis=2).astype(np.uint8))
+
+
+def image_encoder_numbers(name: str) -> list[float]:
+    """Mean, spread and some features of one picture."""
+    (part,) = image_parts(f"{name}:pooled:flip")
+    features = FrozenImages(part).encode([picture()]).ravel()
+    return [float(v) for v in (features.mean(), features.std(), *features[:300:50])]
+
+
+def text_encoder_numbers(name: str) -> list[float]:
+    """Spread and some numbers of two sentences, fitted on a few more."""
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(WORDS.split(), 8)) for _ in range(60)]
+    encoder = TEXT_ENCODERS[name](**TEXT_ARGUMENTS.get(name, {}))
+    encoder.load(encoder.fit(texts))
+    vectors = encoder.encode(["a dog runs on the grass", "two children play"])
+    return [float(v) for v in (vectors.std(), vectors[0] @ vectors[1], *np.abs(vectors[0, :5]))]
+
+
+def parts() -> dict[str, tuple[int, object]]:
+    """Name of every part -> its version, and a function that computes its numbers."""
+    found = {f"loss:{n}": (c.version, lambda n=n: loss_numbers(n))
+             for n, c in (LOSSES | OUTPUT_LOSSES).items()}
+    found |= {f"model:{n}": (c.version, lambda n=n: model_numbers(n)) for n, c in MODELS.items()}
+    found |= {f"labels:{n}": (c.version, lambda n=n: label_numbers(n))
+              for n, c in RELEVANCE.items()}
+    found |= {f"image:{n}": (c.version, lambda n=n: image_encoder_numbers(n))
+              for n, c in IMAGE_ENCODERS.items() if n not in BROUGHT}
+    found |= {f"text:{n}": (c.version, lambda n=n: text_encoder_numbers(n))
+              for n, c in TEXT_ENCODERS.items()}
+    return found | {"loop": (training.VERSION, loop_numbers),
+                    "evaluation": (evaluation.VERSION, evaluation_numbers)}
+
+
+def tolerance(name: str) -> float:
+    """Relative: machines multiply float32 matrices in different orders, and encoders compute in
+    half precision where it is fast; losses are computed in float64."""
+    kind = name.partition(":")[0]
+    return {"loss": 1e-9, "image": 0.03, "text": 1e-3}.get(kind, 1e-4)
