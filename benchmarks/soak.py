@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from itr_study.atomic import read_json, sha256_file
+from itr_study.atomic import sha256_file
 
 CONFIG = """
 dataset = "scenes"
@@ -26,7 +26,7 @@ model_arguments = {size = 96, word_size = 48}
 objective = [{loss = "triplet_hardest"}]
 data_options = {train = 200, dev = 40, test = 40}
 [settings]
-epochs = 40
+epochs = 80
 batch_size = 64
 """
 
@@ -39,14 +39,17 @@ def start(config: Path, home: Path) -> subprocess.Popen:
                             stdout=subprocess.DEVNULL)
 
 
-def wait_until_training(home: Path, process: subprocess.Popen) -> None:
-    """Return when this process has said that it runs."""
+def undisturbed(config: Path, home: Path) -> tuple[float, float]:
+    """Train to the end; (seconds until the first epoch was over, seconds in all)."""
+    begin, first = time.monotonic(), 0.0
+    process = start(config, home)
     while process.poll() is None:
-        for status in home.glob("runs/*/status.json"):
-            told = read_json(status)
-            if told["pid"] == process.pid and told["state"] == "running":
-                return
+        if not first and list(home.glob("runs/*/metrics.jsonl")):
+            first = time.monotonic() - begin
         time.sleep(0.02)
+    if process.returncode != 0:
+        raise SystemExit(f"the undisturbed training failed with code {process.returncode}")
+    return first, time.monotonic() - begin
 
 
 def finished_weights(home: Path) -> str:
@@ -54,37 +57,50 @@ def finished_weights(home: Path) -> str:
     return sha256_file(weights)
 
 
+def killed(process: subprocess.Popen, after: float) -> bool:
+    """Wait, then kill -9; False if it had come to its end by then."""
+    time.sleep(after)
+    if process.poll() is not None:
+        return False
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def soak(folder: Path, kills: int, chance: random.Random) -> list[bool]:
+    """Kill trainings so many times; of each that came to its end, whether its weights are equal."""
+    config, home = folder / "config.toml", folder / "soaked"
+    first, whole = undisturbed(config, folder / "calm")
+    weights = finished_weights(folder / "calm")
+    print(f"undisturbed: {whole:.0f} s, {first:.0f} to the first epoch; weights {weights[:16]}")
+    ends, done = [], 0
+    while done < kills or not ends:
+        process = start(config, home)
+        moment = chance.uniform(first / 2, first + (whole - first) / 4)
+        if done < kills and killed(process, moment):
+            done += 1
+            saved = sorted(p.name for p in home.glob("runs/*/checkpoints/*"))
+            print(f"kill {done}: saved {saved[-1] if saved else 'nothing yet'}", flush=True)
+            continue
+        process.wait()
+        ends.append(finished_weights(home) == weights)
+        shutil.rmtree(home)  # the next one begins anew
+    return ends
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     wanted = parser.parse_args()
-    chance, folder = random.Random(wanted.seed), Path(tempfile.mkdtemp(prefix="itr_study-soak-"))
+    folder = Path(tempfile.mkdtemp(prefix="itr_study-soak-"))
     (folder / "config.toml").write_text(CONFIG)
-    start_time = time.monotonic()
-    if start(folder / "config.toml", folder / "calm").wait() != 0:
-        return 1
-    calm = time.monotonic() - start_time
-    print(f"undisturbed: {calm:.0f} s, weights {finished_weights(folder / 'calm')[:16]}")
-    kills = 0
-    while kills < wanted.kills:
-        process = start(folder / "config.toml", folder / "soaked")
-        wait_until_training(folder / "soaked", process)
-        time.sleep(chance.uniform(0.0, calm / 12))
-        if process.poll() is not None:
-            print(f"finished after {kills} kills only; train longer")
-            return 1
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-        saved = sorted(p.name for p in folder.glob("soaked/runs/*/checkpoints/*"))
-        print(f"kill {kills}: last checkpoint {saved[-1] if saved else 'none'}", flush=True)
-    start(folder / "config.toml", folder / "soaked").wait()
-    equal = finished_weights(folder / "soaked") == finished_weights(folder / "calm")
-    print(f"after {kills} kills: weights are {'bit-equal' if equal else 'DIFFERENT'}")
-    if equal:
+    ends = soak(folder, wanted.kills, random.Random(wanted.seed))
+    print(f"{len(ends)} trainings came to their end through {wanted.kills} kills; weights "
+          f"{'bit-equal to' if all(ends) else 'DIFFERENT from'} those of the undisturbed one")
+    if all(ends):
         shutil.rmtree(folder)
-    return int(not equal)
+    return int(not all(ends))
 
 
 if __name__ == "__main__":

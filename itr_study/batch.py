@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -222,5 +223,5 @@ def table(results: Sequence[NotebookResult]) -> str:
     lines = [f"{'notebook':<{width}}  status       minutes  why"]
     lines += [f"{r.notebook:<{width}}  {r.status:<11}  {r.minutes:7.1f}  {r.message}".rstrip()
               for r in results]
-    counts = {s: sum(r.status == s for r in results) for s in dict.fromkeys(r.status for r in results)}
+    counts = Counter(r.status for r in results)
     return "\n".join([*lines, ", ".join(f"{n} {status}" for status, n in counts.items())])

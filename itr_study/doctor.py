@@ -111,9 +111,9 @@ def device() -> list[Finding]:
 
 
 def _describe_gpu(torch) -> str:
-    free, total = torch.cuda.mem_get_info()
+    free, total = (size / GIB for size in torch.cuda.mem_get_info())
     fast = "yes" if torch.cuda.is_bf16_supported() else "no"
-    return (f"cuda: {torch.cuda.get_device_name()}, {free / GIB:.1f} of {total / GIB:.1f} GiB free, "
+    return (f"cuda: {torch.cuda.get_device_name()}, {free:.1f} of {total:.1f} GiB free, "
             f"CUDA {torch.version.cuda}, driver {nvidia_driver() or 'unknown'}, bfloat16 {fast}")
 
 

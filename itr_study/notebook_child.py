@@ -16,7 +16,7 @@ LONGEST_MESSAGE = 400  # characters
 
 
 def execute(task: dict) -> tuple[str, str]:
-    """Execute a notebook by papermill; (status, message), where only "done" means every cell ran."""
+    """Execute a notebook by papermill; (status, message). "done" means that every cell ran."""
     import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError

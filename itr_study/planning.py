@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from itr_study.atomic import canonical_json
 from itr_study.configs import RunConfig
 from itr_study.identity import GENERATED, identify
 from itr_study.plans import PLANS
 from itr_study.rows import Rows
-from itr_study.runs import figures_folder
+from itr_study.runs import figures_folder, is_complete
 from itr_study.store import RunStore
 
 
@@ -34,43 +34,54 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
 
     Raises:  DataError where the data is not there and no rows of it are kept.
     """
-    dataset, root = parameters["dataset"], parameters.get("data")
-    rows = Rows(figures_folder(parameters.get("figures")) / dataset)
-    kept, seen = ({} if dataset in GENERATED else rows.read()), set()
-    return [_plan_one(path.stem, parameters, root, kept, rows, seen) for path in paths]
+    known = _Known.read(parameters)
+    return [_plan_one(path.stem, known) for path in paths]
 
 
-def _plan_one(name: str, parameters: Mapping[str, Any], root: str | None, kept: dict[str, dict],
-              rows: Rows, seen: set[str]) -> Planned:
-    plan = Planned(name)
-    make = PLANS.get(name)
-    for config in make(parameters["dataset"], parameters["profile"]) if make else ():
-        run = identify(config, root, rows.folder.parent).run
-        if run in seen or _is_there(run, kept, rows):
+@dataclass
+class _Known:
+    """What is looked up for every run."""
+
+    parameters: Mapping[str, Any]
+    rows: Rows
+    kept: dict[str, dict]  # the rows by run
+    old: set[str]  # their configs, whatever versions of the parts made them
+    seen: set[str] = field(default_factory=set)  # runs planned already
+
+    @classmethod
+    def read(cls, parameters: Mapping[str, Any]) -> "_Known":
+        dataset, old = parameters["dataset"], set()
+        rows = Rows(figures_folder(parameters.get("figures")) / dataset)
+        kept = {} if dataset in GENERATED else rows.read()
+        for row in kept.values():
+            with suppress(ValueError):  # of a part that is gone: no config of today equals it
+                old.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
+        return cls(parameters, rows, kept, old)
+
+    def has(self, run: str) -> bool:
+        """Whether a run needs no training: planned before, kept as a row, or in the store."""
+        if run in self.seen or (run in self.kept and self.rows.complete(run) is not None):
+            return True
+        found = RunStore().result(run)
+        return found is not None and is_complete(found)
+
+
+def _plan_one(name: str, known: _Known) -> Planned:
+    plan, make = Planned(name), PLANS.get(name)
+    wanted = make(known.parameters["dataset"], known.parameters["profile"]) if make else ()
+    for config in wanted:
+        run = identify(config, known.parameters.get("data"), known.rows.folder.parent).run
+        if known.has(run):
             plan.present += 1
             continue
-        seen.add(run)
+        known.seen.add(run)
         plan.runs.append(run)
-        if _same_config(config, kept):
-            plan.stale += 1
-        else:
-            plan.missing += 1
-        minutes = expected_minutes(config, kept)
+        stale = config.model_dump_json() in known.old
+        plan.stale, plan.missing = plan.stale + stale, plan.missing + (not stale)
+        minutes = expected_minutes(config, known.kept)
         plan.hours += (minutes or 0.0) / 60
         plan.unknown += minutes is None
     return plan
-
-
-def _is_there(run: str, kept: dict[str, dict], rows: Rows) -> bool:
-    if run in kept and rows.complete(run) is not None:
-        return True
-    return (RunStore().path(run) / "manifest.json").exists()
-
-
-def _same_config(config: RunConfig, kept: dict[str, dict]) -> bool:
-    """Whether a row of this very config is kept under another id."""
-    text = canonical_json(config.model_dump(mode="json"))
-    return any(row["config"] == text for row in kept.values())
 
 
 def expected_minutes(config: RunConfig, kept: dict[str, dict]) -> float | None:

@@ -98,7 +98,10 @@ class Request:
 
     def retry(self, wrong: Sequence[NotebookResult]) -> str:
         """The command that executes these notebooks again."""
-        return shlex.join(["itr-study", "reproduce", *(r.notebook for r in wrong), *self.options])
+        ours = {path.stem for path in find_notebooks()}
+        again = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
+        names = [again[result.notebook] for result in wrong]
+        return shlex.join(["itr-study", "reproduce", *names, *self.options])
 
 
 def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:

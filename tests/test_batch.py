@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from itr_study.atomic import read_json
-from itr_study.batch import (FINE, NotebookResult, executed_folder, reproduce, run_notebook,
-                             table)
+from itr_study.batch import FINE, NotebookResult, executed_folder, reproduce, run_notebook, table
 from tests.small_notebooks import write_notebook
 
 LEAVE_GRANDCHILD = """\

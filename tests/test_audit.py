@@ -1,0 +1,62 @@
+"""A committed row that lies is found out."""
+
+import pytest
+
+from itr_study import audit as module
+from itr_study.audit import audit, compare
+from itr_study.identity import identify
+from itr_study.rows import make_row
+from itr_study.runs import execute
+from tests.small_runs import SMALL
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """A row as a finished run leaves it."""
+    from itr_study.store import RunStore
+
+    result = execute(SMALL, store=RunStore(tmp_path_factory.mktemp("runs")))
+    return make_row(SMALL, identify(SMALL), result)
+
+
+def kept(monkeypatch, *rows: dict) -> None:
+    monkeypatch.setattr(module.Rows, "read", lambda self: {r["run"]: r for r in rows})
+
+
+def test_an_honest_row_is_repeated_to_the_last_bit(honest, monkeypatch, store):
+    kept(monkeypatch, honest)
+    lines = []
+    (result,) = audit("scenes", None, 5, say=lines.append)
+    assert result.good and "equal (same device and software)" in result.told, result
+    assert "difference is 0 in" in result.told and len(lines) == 2
+    assert not (store / "runs").exists()  # an empty store of its own
+
+
+def test_a_row_that_lies_is_different(honest, monkeypatch, store):
+    kept(monkeypatch, honest | {"test_i2t_r1": honest["test_i2t_r1"] + 0.5})
+    (result,) = audit("scenes", None, 1, say=lambda line: None)
+    assert not result.good and "DIFFERENT" in result.told and "0.5 in test_i2t_r1" in result.told
+
+
+def test_another_machine_may_differ_a_little(honest):
+    other = honest | {"device": "cuda Some GPU", "test_rsum": honest["test_rsum"] + 3}
+    assert compare(other, honest).good
+    assert not compare(other | {"test_rsum": honest["test_rsum"] + 30}, honest).good
+
+
+def test_a_metric_that_is_lost_or_a_run_that_diverged_is_not_good(honest):
+    assert not compare(honest | {"test_new": 1.0}, honest).good
+    assert not compare(honest, honest | {"status": "diverged"}).good
+
+
+def test_a_row_of_an_older_part_is_stale_and_not_trained(honest, monkeypatch, store):
+    kept(monkeypatch, honest | {"run": "0" * 16})
+    (result,) = audit("scenes", None, 1, say=lambda line: None)
+    assert result.good and result.told.startswith("stale")
+    assert not (store / "runs").exists()
+
+
+def test_without_rows_there_is_nothing_to_audit(monkeypatch):
+    kept(monkeypatch)
+    with pytest.raises(ValueError, match="no rows are kept"):
+        audit("scenes", None, 1)
