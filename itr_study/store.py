@@ -94,7 +94,11 @@ class RunStore:
         path = self.path(run) / STATUS
         if not path.exists():
             return None
-        status = read_json(path)
+        try:
+            status = read_json(path)
+        except ValueError as error:
+            set_aside(path, f"run {run}: {error}")
+            return None
         gone = status["host"] == platform.node() and not psutil.pid_exists(status["pid"])
         if status["state"] == "running" and gone:
             return status | {"state": "interrupted", "reason": "its process is gone"}
@@ -112,6 +116,9 @@ class RunStore:
             set_aside(folder, f"run {run}: {error}; it is trained again")
             return None
         facts = {k: v for k, v in manifest.items() if k != "files"}
+        if (self.status(run) or {}).get("state") != values["status"]:  # killed before it was said
+            clear_temporary(folder)
+            self.set_status(run, values["status"], values["reason"])
         return RunResult(run, values["status"], values["reason"], folder,
                          read_json(folder / "config.json"), values["tables"],
                          History(values["history"], values["best_epoch"]), facts)
@@ -140,9 +147,16 @@ class RunStore:
             save_weights(folder / "test.safetensors",
                          {"images": test.images.half(), "texts": test.texts.half()})
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+        clear_temporary(folder)
         seal(folder, but=(STATUS,), **facts)
         self.set_status(run, status, reason)
         return self.result(run)
+
+
+def clear_temporary(folder: Path) -> None:
+    """Remove what a write that was killed has left."""
+    for left in folder.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 def packed_ranks(evaluations: dict[str, Evaluation]) -> bytes:

@@ -201,6 +201,9 @@ def test_a_running_status_of_a_dead_process_means_interrupted(store):
     write_json(path, read_json(path) | {"pid": 2 ** 22 + 5})
     assert runs_.status("a" * 16)["state"] == "interrupted"
     assert runs_.status("b" * 16) is None
+    path.write_text('{"state": "run')
+    with pytest.warns(UserWarning, match="is not valid JSON.*set aside as status.json.corrupt"):
+        assert runs_.status("a" * 16) is None
 
 
 def test_diverged_carries_the_epochs_before():

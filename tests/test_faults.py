@@ -1,0 +1,166 @@
+"""Kill -9 and a full disk at every point of a save: nothing finished is lost, numbers are equal.
+
+The victim is a fork of this process, so that dozens of points cost a moment each.
+"""
+
+import os
+import resource
+import shutil
+import signal
+
+import pytest
+import torch
+
+from itr_study import identity
+from itr_study.checkpoints import save
+from itr_study.runs import RunStore, execute
+from itr_study.settings import Settings
+from itr_study.training import fit
+from tests.small import SmallData, SmallLoss, small_model
+from tests.small_runs import SMALL
+
+SETTINGS = Settings(epochs=2, batch_size=16, learning_rate=0.02)
+CALLS = (("os", os, "fsync"), ("os", os, "rename"), ("os", os, "replace"),
+         ("shutil", shutil, "rmtree"))
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def in_a_fork(victim) -> int:
+    """Run a function in a fork of this process; its exit code, negative for a signal."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            victim()
+        except BaseException as error:
+            os._exit(3 if isinstance(error, OSError) else 4)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def at_call(module, name, number, action):
+    """Let `action` happen instead of the number-th call of a function, in this process."""
+    real, left = getattr(module, name), [number]
+
+    def counted(*arguments, **named):
+        left[0] -= 1
+        if left[0] == 0:
+            action()
+        return real(*arguments, **named)
+
+    setattr(module, name, counted)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def no_room():
+    raise OSError(28, "No space left on device")
+
+
+def train(folder):
+    model = small_model()
+    fit(model, SmallLoss(), SmallData(), SETTINGS, seed=3, folder=folder, save_seconds=0)
+    return model.state_dict()
+
+
+@pytest.fixture(scope="module")
+def calm():
+    """Weights of a training that nobody disturbed."""
+    return train(None)
+
+
+@pytest.mark.parametrize("place", CALLS, ids=lambda place: place[2])
+@pytest.mark.parametrize("number", [1, 2, 3, 9])
+def test_a_kill_at_any_point_of_a_checkpoint(tmp_path, calm, place, number):
+    _, module, name = place
+
+    def victim():
+        at_call(module, name, number, die)
+        train(tmp_path)
+
+    assert in_a_fork(victim) == -signal.SIGKILL
+    resumed = train(tmp_path)
+    assert all(torch.equal(resumed[key], value) for key, value in calm.items())
+    assert not list(tmp_path.glob(".*")) and len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 8])
+@pytest.mark.parametrize("place", CALLS[:3], ids=lambda place: place[2])
+def test_a_full_disk_at_any_point_of_a_checkpoint(tmp_path, calm, place, number):
+    _, module, name = place
+
+    def victim():
+        at_call(module, name, number, no_room)
+        train(tmp_path)
+
+    assert in_a_fork(victim) == 3
+    assert not list(tmp_path.glob(".*"))
+    resumed = train(tmp_path)
+    assert all(torch.equal(resumed[key], value) for key, value in calm.items())
+
+
+def test_a_file_that_cannot_grow_is_an_error_that_says_how_much_is_needed(tmp_path):
+    """The system refuses in the middle of the write, as a full disk does."""
+    def victim():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        try:
+            save(tmp_path / "one", {"a": torch.zeros(10000)}, {})
+        except OSError as error:
+            (tmp_path / "message").write_text(str(error))
+            raise
+
+    assert in_a_fork(victim) == 3
+    assert "cannot save 40,000 bytes" in (tmp_path / "message").read_text()
+    assert os.listdir(tmp_path) == ["message"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The tables of SMALL, undisturbed."""
+    home = tmp_path_factory.mktemp("calm")
+    return execute(SMALL, store=RunStore(home)).tables
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_a_kill_at_any_point_of_a_run(store, finished, number):
+    """Every file of a run is put in place by os.replace: the status, each epoch's history, the
+    checkpoint's manifest, and at the end config, result, weights, ranks, codes, manifest."""
+    def victim():
+        at_call(os, "replace", number, die)
+        execute(SMALL)
+
+    identity.encoded_data(SMALL)
+    assert in_a_fork(victim) == -signal.SIGKILL
+    run = identity.identify(SMALL).run
+    status = RunStore().status(run)
+    assert status is None or status["state"] == "interrupted"
+    assert execute(SMALL).tables == finished
+    assert RunStore().status(run)["state"] == "done"
+    assert not list((store / "runs").rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("number", [2, 3, 5, 7, 9, 10])
+def test_a_full_disk_at_any_point_of_a_run(store, finished, number):
+    def victim():
+        at_call(os, "replace", number, no_room)
+        execute(SMALL)
+
+    identity.encoded_data(SMALL)
+    assert in_a_fork(victim) == 3
+    assert RunStore().status(identity.identify(SMALL).run)["state"] == "failed"
+    assert execute(SMALL).tables == finished
+    assert not list((store / "runs").rglob("*.tmp"))
+
+
+def test_the_counts_above_reach_the_end_of_a_run(store):
+    """One call more than a run makes, and the victim lives: the points above are all there are."""
+    def victim():
+        at_call(os, "replace", 13, die)
+        execute(SMALL)
+
+    identity.encoded_data(SMALL)
+    assert in_a_fork(victim) == 0
