@@ -17,7 +17,7 @@ from itr_study.evaluation import columns
 from itr_study.identity import Identity, folder_lock
 from itr_study.store import ENDED, RunResult
 
-SPLITS = ("dev", "test")
+SPLITS = ("train", "dev", "test")  # of train, the first images (`runs.TRAIN_IMAGES`)
 # Columns that are text, whatever their letters look like (an id may consist of digits).
 TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
         "device", "commit", "software", "versions", "seen", "data", "encoded")
@@ -25,7 +25,7 @@ MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere
 
 
 def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[str, Any]:
-    """One row: id, what was run, dev_ and test_ metrics (percent, or ranks), cost, versions."""
+    """One row: id, what was run, train_, dev_ and test_ metrics (percent, or ranks), cost, versions."""
     facts = result.facts
     row = about(config, result.run, result.status, result.reason)
     row |= {f"{split}_{name}": value for split, table in result.tables.items()

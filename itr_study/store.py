@@ -162,7 +162,7 @@ def clear_temporary(folder: Path) -> None:
 def packed_ranks(evaluations: dict[str, Evaluation]) -> bytes:
     """Ranks of every split as a small npz: int32, compressed, the same bytes every time."""
     arrays = {f"{split}_{direction}": np.asarray(ranks, np.int32)
-              for split, found in evaluations.items()
+              for split, found in evaluations.items() if split != "train"
               for direction, ranks in (("i2t", found.ranks.i2t), ("t2i", found.ranks.t2i))}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)

@@ -51,7 +51,8 @@ class DataReport:
         if self.errors:
             lines = "\n".join(f"  {p.kind}: {p.where}: {p.detail}" for p in self.errors[:50])
             more = f"\n  ... and {len(self.errors) - 50} more" if len(self.errors) > 50 else ""
-            raise DataError(f"{len(self.errors)} problems in the data:\n{lines}{more}\n{self.remedy}")
+            raise DataError(f"{len(self.errors)} problems in the data:\n{lines}{more}\n"
+                            f"{self.remedy}")
 
 
 class Regions(NamedTuple):
@@ -73,7 +74,7 @@ class RetrievalDataset:
     name: str
     splits: dict[str, Split]
     open_image: Callable[[str], Image.Image]  # image id -> RGB picture
-    fingerprint: str  # sha256 over ids, texts, splits and picture bytes (or their source)
+    fingerprint: str  # sha256 over ids, texts, splits and what identifies the pictures
     report: DataReport = field(default_factory=DataReport)
     features: dict[str, Callable[[Split], Regions]] = field(default_factory=dict)
     relevance: Callable[[Split], np.ndarray] | None = None

@@ -71,6 +71,16 @@ class EncodedSplit:
     def n_texts(self) -> int:
         return len(self.image_of_text)
 
+    def head(self, images: int) -> "EncodedSplit":
+        """The first images of the split, with their texts."""
+        texts = np.flatnonzero(self.image_of_text < images)
+        return EncodedSplit(
+            self.name, self.image_of_text[texts], self.regions[:images],
+            None if self.region_mask is None else self.region_mask[:images],
+            None if self.tokens is None else [self.tokens[text] for text in texts],
+            None if self.sentences is None else self.sentences[texts],
+            None if self.relevance is None else self.relevance[:images, texts])
+
     def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
         """Batch of the given images and no texts; `views` (I,) picks one view per image."""
         return self._batch(images, np.zeros(0, np.int64), views)
@@ -116,7 +126,8 @@ class EncodedSplit:
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:
     """(T, W) token ids padded with 0 to the longest, and lengths (T,)."""
     lengths = torch.tensor([len(s) for s in sequences], dtype=torch.int64)
-    tokens = torch.zeros(len(sequences), int(lengths.max()) if len(sequences) else 0, dtype=torch.int64)
+    widest = int(lengths.max()) if len(sequences) else 0
+    tokens = torch.zeros(len(sequences), widest, dtype=torch.int64)
     for row, sequence in zip(tokens, sequences, strict=True):
         row[: len(sequence)] = torch.from_numpy(np.asarray(sequence, np.int64))
     return tokens, lengths

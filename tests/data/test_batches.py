@@ -1,0 +1,45 @@
+"""Batches: pairs, views, padding, and the head of a split."""
+
+import numpy as np
+import torch
+
+from itr_study.data.batches import EncodedSplit, pad
+
+
+def small_split() -> EncodedSplit:
+    """Three images with 2, 1 and 2 texts in mixed order; two views of one region."""
+    regions = np.arange(3 * 2 * 1 * 4, dtype=np.float32).reshape(3, 2, 1, 4)
+    return EncodedSplit(
+        "train", np.array([1, 0, 2, 0, 2]), regions,
+        tokens=[np.arange(1, 2 + n) for n in range(5)],
+        sentences=np.eye(5, dtype=np.float32), relevance=np.arange(15.0).reshape(3, 5))
+
+
+def test_row_i_of_a_pair_batch_is_the_image_of_text_i():
+    split = small_split()
+    batch = split.pair_batch(np.array([3, 0, 1]), np.array([0, 1, 0]))
+    assert batch.image_ids.tolist() == [0, 1, 0] == batch.text_images.tolist()
+    assert batch.match.tolist() == [[True, False, True], [False, True, False],
+                                    [True, False, True]]  # siblings match
+    torch.testing.assert_close(batch.regions[1], torch.from_numpy(split.regions[1, 1]))
+
+
+def test_evaluation_takes_the_mean_over_views():
+    split = small_split()
+    batch = split.image_batch(np.array([2]))
+    torch.testing.assert_close(batch.regions[0], torch.from_numpy(split.regions[2].mean(axis=0)))
+
+
+def test_head_keeps_the_first_images_and_their_texts_in_order():
+    head = small_split().head(2)
+    assert head.n_images == 2
+    assert head.image_of_text.tolist() == [1, 0, 0]
+    assert [len(tokens) for tokens in head.tokens] == [1, 2, 4]
+    assert head.sentences.argmax(axis=1).tolist() == [0, 1, 3]
+    assert head.relevance.tolist() == [[0, 1, 3], [5, 6, 8]]
+
+
+def test_padding_is_zero_and_lengths_are_true():
+    tokens, lengths = pad([np.array([4, 5]), np.array([6])])
+    assert tokens.tolist() == [[4, 5], [6, 0]]
+    assert lengths.tolist() == [2, 1]
