@@ -1,7 +1,182 @@
-"""Which runs each notebook trains: name -> function of (data set, profile) that lists configs."""
+"""Which runs each notebook trains. An arm is a label of the ledger with one run per seed.
 
-from collections.abc import Callable
+    knobs = choose("03_topk", "quick")
+    rows = train_arms(k_arms("scenes", knobs), root=None)     one row per run, with its arm
 
-from itr_study.configs import RunConfig
+Labels are explained in reported/README.md; numbers come from profiles.toml, base configs from
+bases/<dataset>.toml.
+"""
 
-PLANS: dict[str, Callable[[str, str], list[RunConfig]]] = {}
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from itr_study.configs import BASES, RunConfig, base
+from itr_study.profiles import choose
+from itr_study.sweeps import sweep
+
+# The losses of Table IV, "hardest" being ours: the paper compares the sum with top-5, which
+# changes two things at once.
+TERMS: dict[str, dict[str, Any]] = {
+    "sum": {"loss": "triplet_sum"},
+    "hardest": {"loss": "triplet_hardest"},
+    "top5": {"loss": "topk", "arguments": {"k": 5}},
+    "soft": {"loss": "triplet_soft"},
+    "info_nce": {"loss": "info_nce"},
+    "sigmoid": {"loss": "sigmoid"},
+}
+SETTINGS = ("two_branch+fisher", "two_branch+sentence", "vsepp+gru", "vsepp+bigru-glove")
+TABLE_IV = ("sum", "hardest", "top5")
+
+
+class Arm(NamedTuple):
+    """One run of the ledger: its label, and what is run."""
+
+    label: str
+    config: RunConfig
+
+
+def base_config(dataset: str, name: str, knobs: SimpleNamespace, **changes: Any) -> RunConfig:
+    """A base config at the size of the profile: `knobs.epochs` and, on generated data,
+    `knobs.scenes`; 0 epochs and an empty `scenes` leave the base as it is."""
+    sized: dict[str, Any] = {}
+    if knobs.epochs:
+        sized["settings.epochs"] = knobs.epochs
+    if dataset == "scenes" and knobs.scenes:
+        sized["data_options"] = dict(knobs.scenes)
+    return base(dataset, name, **sized | changes)
+
+
+def over_seeds(label: str, config: RunConfig, seeds: int) -> list[Arm]:
+    """The same run for seeds 0 … seeds-1: arms share seeds, so that differences are paired."""
+    return [Arm(label, config.with_(seed=seed)) for seed in range(seeds)]
+
+
+def k_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Fig. 6: k of the mean, with the sum over all negatives and the k-th one alone apart."""
+    start = base_config(dataset, "two_branch", knobs)
+    terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in knobs.ks}
+    terms |= {"sum": TERMS["sum"], "kth=5": {"loss": "kth", "arguments": {"k": 5}}}
+    return [arm for label, term in terms.items()
+            for arm in over_seeds(label, start.with_(**{"objective.0": term}), knobs.seeds)]
+
+
+def d_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Fig. 7: the embedding dimension at k = 5."""
+    start = base_config(dataset, "two_branch", knobs)
+    return [arm for d in knobs.dims for arm in over_seeds(
+        f"d={d}", start.with_(**{"model_arguments.size": d}), knobs.dim_seeds)]
+
+
+def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
+    """Learning rate by setting and loss, chosen on dev from the three of `rate_arms`."""
+    return tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))["rates"]
+
+
+def setting_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Table IV: every setting with every loss, each at its frozen learning rate."""
+    rates = frozen_rates(dataset)
+    return [arm for name in knobs.settings for loss in TABLE_IV for arm in over_seeds(
+        f"{name}/{loss}", with_loss(dataset, name, knobs, loss, rates[name][loss]),
+        knobs.setting_seeds)]
+
+
+def rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """The search behind `frozen_rates`: three learning rates of each setting and loss, one seed."""
+    return [Arm(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, knobs, loss, rate))
+            for name in knobs.settings for loss in TABLE_IV for rate in knobs.rates]
+
+
+def with_loss(dataset: str, name: str, knobs: SimpleNamespace, loss: str,
+              rate: float) -> RunConfig:
+    """A setting with one loss at a learning rate."""
+    return base_config(dataset, name, knobs, **{
+        "objective.0": TERMS[loss], "settings.learning_rate": rate})
+
+
+def loss_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Notebook 02: every loss of the registry's pairwise kind in the knob sweeps' model."""
+    start = base_config(dataset, "two_branch", knobs)
+    return [arm for loss in knobs.losses for arm in over_seeds(
+        loss, start.with_(**{"objective.0": TERMS[loss]}), knobs.seeds)]
+
+
+def margin_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Notebook 02: the margin of the hardest-negative loss."""
+    start = base_config(dataset, "two_branch", knobs)
+    return [arm for margin in knobs.margins for arm in over_seeds(f"margin={margin:g}", start.with_(
+        **{"objective.0": {"loss": "triplet_hardest", "arguments": {"margin": margin}}}),
+        knobs.margin_seeds)]
+
+
+def sibling_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Notebook 02: other captions of the same image as negatives (published code) or matches."""
+    start = base_config(dataset, "two_branch", knobs)
+    return [arm for loss in ("sum", "hardest") for same in ("positive", "negative")
+            for arm in over_seeds(f"{loss}, siblings {same}", start.with_(**{
+                "objective.0": TERMS[loss] | {"label_arguments": {"same_image": same}}}),
+                knobs.sibling_seeds)]
+
+
+def collapse_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Notebook 02: the hardest negative from scratch at a high learning rate, and its remedies."""
+    start = base_config(dataset, "collapse", knobs)
+    warm = {"objective.0": TERMS["hardest"], "warmup_objective": [TERMS["sum"]],
+            "settings.warmup_epochs": 1}
+    slow = {"objective.0": TERMS["hardest"],
+            "settings.learning_rate": start.settings.learning_rate / 10}
+    changes = {"hardest": {"objective.0": TERMS["hardest"]}, "one epoch of sum first": warm,
+               "a tenth of the rate": slow, "soft": {"objective.0": TERMS["soft"]},
+               "top5": {"objective.0": TERMS["top5"]}}
+    return [arm for label, change in changes.items()
+            for arm in over_seeds(label, start.with_(**change), knobs.collapse_seeds)]
+
+
+def best_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """The best single model of a data set, as frozen in its base configs."""
+    return over_seeds("best", base_config(dataset, "best", knobs), knobs.best_seeds)
+
+
+def first_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Notebook 00: one model, trained in about a minute."""
+    return over_seeds("first", base_config(dataset, "first", knobs), 1)
+
+
+def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Notebook 12: every arm that the claims of `topk` name."""
+    return k_arms(dataset, knobs) + d_arms(dataset, knobs) + setting_arms(dataset, knobs)
+
+
+def train_arms(arms: Sequence[Arm], *, root: Path | str | None = None,
+               figures: Path | str | None = None, workers: int = 2) -> pd.DataFrame:
+    """One row per arm and seed, trained where it is missing, with its label in `arm` and its
+    model in words in `model`."""
+    rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers)
+    words = [f"{c.model} on {c.images}, {c.sentences or c.tokens}"
+             for c in (arm.config for arm in arms)]
+    return rows.assign(arm=[arm.label for arm in arms], model=words)
+
+
+Maker = Callable[[str, SimpleNamespace], list[Arm]]
+ARMS: dict[str, tuple[Maker, ...]] = {
+    "00_start_here": (first_arms,),
+    "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
+    "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
+    "12_claims": (ledger_arms,),
+}
+
+
+def configs_of(notebook: str, dataset: str, profile: str) -> list[RunConfig]:
+    """Every run of a notebook in a profile."""
+    knobs = choose(notebook, profile)
+    arms: Iterable[Arm] = (arm for make in ARMS[notebook] for arm in make(dataset, knobs))
+    return [arm.config for arm in arms]
+
+
+PLANS: dict[str, Callable[[str, str], list[RunConfig]]] = {
+    notebook: lambda dataset, profile, notebook=notebook: configs_of(notebook, dataset, profile)
+    for notebook in ARMS}
