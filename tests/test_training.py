@@ -89,17 +89,19 @@ def test_the_seed_decides_everything():
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 @pytest.mark.parametrize("save_seconds", [0.0, 1e9])
-@pytest.mark.parametrize("step", [2, 9, 10, 11, 23])  # 9 steps an epoch
+@pytest.mark.parametrize("step", [2, 9, 10, 11, 31])  # 9 steps an epoch
 def test_resume_is_bit_equal(tmp_path, optimizer, save_seconds, step):
     settings = SETTINGS.model_copy(update={"optimizer": optimizer})
     whole = small_model()
-    expected = fit(whole, StopAt(-1, fail), SmallData(), settings, seed=3)
+    expected = fit(whole, StopAt(-1, fail), SmallData(), settings, seed=1)
+    if optimizer == "adamw":  # after 31 steps the best epoch is behind
+        assert expected.best_epoch < 4
     with pytest.raises(RuntimeError, match="the machine is gone"):
-        fit(small_model(), StopAt(step, fail), SmallData(), settings, seed=3, folder=tmp_path,
+        fit(small_model(), StopAt(step, fail), SmallData(), settings, seed=1, folder=tmp_path,
             save_seconds=save_seconds)
     # where there is a checkpoint its weights count, not those of the model
     again = small_model(seed=0 if save_seconds else 99)
-    found = fit(again, StopAt(-1, fail), SmallData(), settings, seed=3, folder=tmp_path)
+    found = fit(again, StopAt(-1, fail), SmallData(), settings, seed=1, folder=tmp_path)
     assert_same(weights(whole), weights(again))
     for one, other in zip(expected.rows, found.rows, strict=True):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
