@@ -87,9 +87,9 @@ def test_the_seed_decides_everything():
     assert not torch.equal(trained(1)["words.weight"], trained(2)["words.weight"])
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
-@pytest.mark.parametrize("save_seconds", [0.0, 1e9])
-@pytest.mark.parametrize("step", [2, 9, 10, 11, 31])  # 9 steps an epoch
+@pytest.mark.parametrize("optimizer,save_seconds,step", [  # 9 steps an epoch
+    ("adamw", 0.0, 2), ("adamw", 0.0, 9), ("adamw", 0.0, 10), ("adamw", 0.0, 31),
+    ("adamw", 1e9, 11), ("sgd", 0.0, 11)])
 def test_resume_is_bit_equal(tmp_path, optimizer, save_seconds, step):
     settings = SETTINGS.model_copy(update={"optimizer": optimizer})
     whole = small_model()
