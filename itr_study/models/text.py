@@ -78,10 +78,15 @@ class WordPieceText(nn.Module):
 
 
 def minilm(inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.Module:
-    """all-MiniLM-L6-v2 fine-tuned; its captions-trained start is a leak the tables name."""
+    """all-MiniLM-L6-v2 fine-tuned; its captions-trained start is a leak the tables name.
+
+    Its word vectors stay as they are: half of its parameters, most of them of rare words.
+    """
     from itr_study.encoders.wordpiece import trainable_text_encoder
 
-    return WordPieceText(trainable_text_encoder("minilm"), 384, size, dropout)
+    text = trainable_text_encoder("minilm")
+    text.transformer.embeddings.requires_grad_(False)
+    return WordPieceText(text, text.width, size, dropout)
 
 
 TEXTS = {"gru": gru, "bigru": bigru, "minilm": minilm}
