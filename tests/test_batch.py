@@ -51,17 +51,16 @@ def test_every_kind_of_ending_has_its_status(tmp_path, store):
         "00_good": ["import os, sys", "print(k, sys.executable, os.environ['JUPYTER_DATA_DIR'])"],
         "01_raises": ["raise ValueError('too few negatives')"],
         "02_killed": ["import os, signal", "os.kill(os.getpid(), signal.SIGKILL)", "1"],
-        "03_hangs": [LEAVE_GRANDCHILD, "time.sleep(300)"],
         "04_leaves": [LEAVE_GRANDCHILD],
         "05_exits": ["import sys", "sys.exit(0)", "print('never')"],
     }
     paths = [write_notebook(tmp_path / f"{n}.ipynb", *c) for n, c in cells.items()]
     paths.append(write_notebook(tmp_path / "06_real.ipynb", "1", datasets=["flickr8k"]))
     lines = []
-    results = reproduce(paths, {"k": 7}, "scenes", workers=2, timeout=15, say=lines.append)
+    results = reproduce(paths, {"k": 7}, "scenes", workers=2, say=lines.append)
     assert family(store) == []  # grandchildren in sessions of their own included
-    assert [r.status for r in results] == ["done", "failed", "kernel-died", "timeout", "done",
-                                           "failed", "skipped"]
+    assert [r.status for r in results] == ["done", "failed", "kernel-died", "done", "failed",
+                                           "skipped"]
     by_name = {r.notebook: r for r in results}
     assert "ValueError: too few negatives" in by_name["01_raises"].message
     assert "stopped by itself" in by_name["05_exits"].message
@@ -74,7 +73,16 @@ def test_every_kind_of_ending_has_its_status(tmp_path, store):
     assert f"7 {sys.executable}" in text and str(tmp_path) not in os.environ.get("IPYTHONDIR", "")
     log = (executed_folder("scenes") / "00_good.log").read_text()
     assert "encryption" not in log.lower()  # the warning is answered, not hidden
-    assert any(line.startswith("03_hangs: timeout") for line in lines)
+    assert any(line.startswith("02_killed: kernel-died") for line in lines)
+
+
+@pytest.mark.notebooks
+def test_a_notebook_that_hangs_is_ended_with_its_grandchildren(tmp_path, store):
+    path = write_notebook(tmp_path / "hangs.ipynb", LEAVE_GRANDCHILD, "time.sleep(300)")
+    result = run_notebook(path, {}, tmp_path / "out.ipynb", timeout=10)
+    assert (result.status, family(store)) == ("timeout", [])
+    assert "raise --timeout" in result.message and not (tmp_path / "out.ipynb").exists()
+    assert read_json(tmp_path / "out.status.json")["status"] == "timeout"
 
 
 def test_wrong_parameters_are_refused_before_any_kernel(tmp_path, store):
