@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from itr_study.data import DATASETS, load_dataset
@@ -18,3 +20,11 @@ def test_the_promised_names():
 def test_the_default_needs_no_folder():
     data = load_dataset("scenes", train=4, dev=2, test=2)
     assert isinstance(data, RetrievalDataset) and set(data.splits) == {"train", "dev", "test"}
+
+
+def test_every_data_set_has_tests_of_its_own():
+    """A reader of the name, or of the file that serves it, is tested in a file named so."""
+    here = Path(__file__).parent
+    for name, load in DATASETS.items():
+        file = load.__module__.rpartition(".")[2]
+        assert (here / f"test_{file}.py").exists(), f"{name}: write tests/data/test_{file}.py"
