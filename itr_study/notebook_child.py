@@ -30,6 +30,7 @@ def execute(task: dict) -> tuple[str, str]:
             kernel_name="python3",
             language="python",  # a notebook need not name a kernel
             cwd=str(Path(task["notebook"]).parent),
+            start_timeout=300,  # seconds; a loaded machine is slow
             progress_bar=False,
             log_output=True,
             autosave_cell_every=30,
