@@ -15,6 +15,7 @@ from itr_study.encoders.specs import ImagePart
 from itr_study.encoders.views import make_views
 
 CPU_BATCH, GPU_BATCH = 8, 64  # crops a step; fixed, for the last bit may depend on it
+BLOCK = 64  # pictures a block: what a kill can cost, and what one thread takes at a time
 CHECK_BYTES = 1 << 26  # given features are checked in pieces of this size
 
 
@@ -68,7 +69,7 @@ def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
 
     name, version, settings = images.identity
     key = CacheKey(dataset.name, dataset.fingerprint, name, version, settings)
-    rows = cached(key, len(ids), compute, folder, workers=cores())
+    rows = cached(key, len(ids), compute, folder, block=BLOCK, workers=cores())
     return cut(rows, {name: len(split.image_ids) for name, split in dataset.splits.items()})
 
 

@@ -1,5 +1,7 @@
 """encode_dataset: shapes, joins, tokens, keys, leakage, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -84,6 +86,24 @@ def test_second_call_reads_the_cache(tmp_path):
     second = encode_dataset(dataset, "tiny:pooled:flip", store=tmp_path)
     assert calls >= 26 and CountingNetwork.calls == calls and first.key == second.key
     np.testing.assert_array_equal(first.splits["dev"].regions, second.splits["dev"].regions)
+
+
+def test_a_failure_costs_at_most_one_block_of_pictures(tmp_path):
+    dataset, opened = fake_dataset(train=130), []
+
+    def fails_late(image_id):
+        opened.append(image_id)
+        if image_id == "test3":
+            raise OSError("image file is truncated")
+        return fake_dataset().open_image(image_id)
+
+    with pytest.raises(DataError, match="test3"):
+        encode_dataset(replace(dataset, open_image=fails_late), "tiny:pooled:one", store=tmp_path)
+    opened.clear()
+    sound = replace(dataset, open_image=lambda i: (opened.append(i), dataset.open_image(i))[1])
+    encode_dataset(sound, "tiny:pooled:one", store=tmp_path)
+    assert set(opened) == {"train128", "train129", *dataset.splits["dev"].image_ids,
+                           *dataset.splits["test"].image_ids}
 
 
 def test_key_changes_with_everything_the_arrays_depend_on(tmp_path):
