@@ -1,4 +1,4 @@
-"""Time of frozen features: lite0, one crop and its flip, against the network as its package gives it.
+"""Time of frozen features: lite0, one crop and its flip, against the network as packaged.
 
     python benchmarks/features.py [--pictures 128 --repeats 3]
 

@@ -10,7 +10,8 @@ def test_numbers():
     check_number("x", 1, above=0, most=1)
     for value, bounds, message in [
             (0, dict(above=0), "x must be > 0, got 0"), (2, dict(least=0, most=1), ">= 0 and <= 1"),
-            (float("nan"), {}, "finite"), ("1", {}, "finite number, got '1'"), (None, {}, "finite")]:
+            (float("nan"), {}, "finite"), ("1", {}, "finite number, got '1'"),
+            (None, {}, "finite")]:
         with pytest.raises(ValueError, match=message):
             check_number("x", value, **bounds)
 

@@ -101,7 +101,8 @@ def recipe(what):
     """Paths that the README names between the bold word of a recipe and the end of its part."""
     text = (project_root() / "README.md").read_text()
     part = re.search(rf"\*\*{what}\*\*:(.*?)(To add|Tests are red)", text, re.S).group(1)
-    return {path.replace("<name>", "dummy") for path in re.findall(r"`([\w./<>]+/[\w./<>]+)`", part)}
+    found = re.findall(r"`([\w./<>]+/[\w./<>]+)`", part)
+    return {path.replace("<name>", "dummy") for path in found}
 
 
 def changed(folder):

@@ -3,12 +3,38 @@
 from typing import NamedTuple
 
 from itr_study.data.scenes_meaning import Assertion, Count, Has, Meaning, Pattern, Related, Where
-from itr_study.data.scenes_phrases import (HOW_MANY, MANY, MORE, ONE, ONE_OF, ONLY_ONE, RELATED,
-                                           SOME, TWO)
-from itr_study.data.scenes_words import (ANY, COLOUR_WORDS, COLOURS, NOUNS, NUMBERS, PLACE_PHRASES,
-                                         RELATIONS, SHAPES, SIZE_WORDS, SIZES, TEXTURE_TAILS,
-                                         TEXTURE_WORDS, TEXTURES, VAGUE_COLOURS, VAGUE_NOUNS,
-                                         VAGUE_TEXTURES, bits, plural, with_article)
+from itr_study.data.scenes_phrases import (
+    HOW_MANY,
+    MANY,
+    MORE,
+    ONE,
+    ONE_OF,
+    ONLY_ONE,
+    RELATED,
+    SOME,
+    TWO,
+)
+from itr_study.data.scenes_words import (
+    ANY,
+    COLOUR_WORDS,
+    COLOURS,
+    NOUNS,
+    NUMBERS,
+    PLACE_PHRASES,
+    RELATIONS,
+    SHAPES,
+    SIZE_WORDS,
+    SIZES,
+    TEXTURE_TAILS,
+    TEXTURE_WORDS,
+    TEXTURES,
+    VAGUE_COLOURS,
+    VAGUE_NOUNS,
+    VAGUE_TEXTURES,
+    bits,
+    plural,
+    with_article,
+)
 from itr_study.data.scenes_world import Dice, Scene, Thing, relations
 
 BESIDE = bits(RELATIONS, "left", "right")

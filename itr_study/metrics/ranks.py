@@ -25,7 +25,8 @@ class Ranks:
     t2i: np.ndarray
 
 
-def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray, block: int | None = None) -> Ranks:
+def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
+          block: int | None = None) -> Ranks:
     """Rank the best match of every query: 1 + non-matching items that score at least as high.
 
     Ties count against the model: constant scores rank every match last.
@@ -189,4 +190,5 @@ def padded(vectors: Tensor, rows: int) -> Tensor:
     """
     multiple = rows if rows % 64 == 0 else 64
     missing = -len(vectors) % multiple
-    return torch.cat((vectors, vectors.new_zeros(missing, vectors.shape[1]))) if missing else vectors
+    zeros = vectors.new_zeros(missing, vectors.shape[1])
+    return torch.cat((vectors, zeros)) if missing else vectors

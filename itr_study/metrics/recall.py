@@ -43,7 +43,8 @@ def recall(scores: np.ndarray | Tensor, truth: Truth, ks: tuple[int, ...] = KS) 
     for k in ks:
         check_number("k", k, least=1)
     found = ranks(scores, truth.image_of_text)
-    return {f"{d}_r{k}": float((by_direction(found, d) <= k).mean()) for d in DIRECTIONS for k in ks}
+    return {f"{d}_r{k}": float((by_direction(found, d) <= k).mean())
+            for d in DIRECTIONS for k in ks}
 
 
 def retrieval_table(found: Ranks) -> dict[str, float]:
@@ -90,7 +91,8 @@ def folds(image_of_text: np.ndarray, n_images: int,
         yield slice(start, start + size), texts, local
 
 
-def five_fold(scores: np.ndarray | Tensor, image_of_text: np.ndarray, n: int = 5) -> dict[str, float]:
+def five_fold(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
+              n: int = 5) -> dict[str, float]:
     """Mean of the retrieval tables of n folds: the "1K" protocol of a 5,000-image test set.
 
     Args:
@@ -133,7 +135,7 @@ def bootstrap(found: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int 
 
 
 def image_totals(found: Ranks, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(I, 8) hits in percent and ranks of each image and, summed, of its texts; (I,) text counts."""
+    """(I, 8) hits in percent and ranks of each image and, summed, of its texts; (I,) texts."""
     def columns(each: np.ndarray) -> np.ndarray:
         return np.stack([100.0 * (each <= k) for k in KS] + [each.astype(float)], axis=1)
 

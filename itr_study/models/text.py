@@ -14,7 +14,8 @@ def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
         raise ValueError("this text encoder reads tokens, but the data has none; "
                          "set tokens='words' (or 'glove') in the run's config")
     if inputs.word_vectors is not None:
-        return nn.Embedding.from_pretrained(inputs.word_vectors.clone(), freeze=False, padding_idx=0)
+        return nn.Embedding.from_pretrained(inputs.word_vectors.clone(), freeze=False,
+                                            padding_idx=0)
     words = nn.Embedding(inputs.vocabulary, size, padding_idx=0)
     with torch.no_grad():
         words.weight[1:].uniform_(-0.1, 0.1)
@@ -92,7 +93,8 @@ def minilm(inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.M
 TEXTS = {"gru": gru, "bigru": bigru, "minilm": minilm}
 
 
-def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.Module:
+def build_text(kind: str, inputs: InputSpec, size: int, word_size: int,
+               dropout: float) -> nn.Module:
     """The text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size)."""
     check_choice("text", kind, TEXTS)
     return TEXTS[kind](inputs, size, word_size, dropout)

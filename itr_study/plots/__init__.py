@@ -8,8 +8,7 @@ from itr_study.plots.examples import example_grid
 from itr_study.plots.figures import save_figure
 from itr_study.plots.grids import dot_intervals, heat_map
 from itr_study.plots.retrieval import Query, Result, retrieval_grid
-from itr_study.plots.schematics import (schematic_branches, schematic_pairs_and_lists,
-                                        schematic_topk)
+from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_lists, schematic_topk
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
 from itr_study.plots.style import METHODS, METRICS, look, style
 from itr_study.plots.tables import table_figure, table_html

@@ -8,8 +8,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.plots.marks import band_line, label_ends, plain_log, seeds_said, summarise
-from itr_study.plots.style import (DIRECTIONS, DOUBLE, GREY, INK, Picture, canvas, caption,
-                                   look, styled)
+from itr_study.plots.style import (
+    DIRECTIONS,
+    DOUBLE,
+    GREY,
+    INK,
+    Picture,
+    canvas,
+    caption,
+    look,
+    styled,
+)
 
 Panels = Mapping[str, Sequence[str]]
 Ends = list[tuple[float, float, str, str]]  # x, y, text and colour of each line's end

@@ -4,8 +4,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from itr_study.plots.style import (DIFFERENCES, GREY, INK, RIGHT, VALUES, WRONG, Picture, canvas,
-                                   caption, styled)
+from itr_study.plots.style import (
+    DIFFERENCES,
+    GREY,
+    INK,
+    RIGHT,
+    VALUES,
+    WRONG,
+    Picture,
+    canvas,
+    caption,
+    styled,
+)
 
 OUTCOME_LOOKS = {"reproduced": (RIGHT, "o", "full"), "contradicted": (WRONG, "X", "full"),
                  "undecided": (GREY, "o", "none")}

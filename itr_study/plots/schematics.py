@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from itr_study.plots.style import (GREY, INK, METHODS, RIGHT, WRONG, Picture, canvas, caption,
-                                   styled)
+from itr_study.plots.style import GREY, INK, METHODS, RIGHT, WRONG, Picture, canvas, caption, styled
 
 EXAMPLE = np.array([[0.55, 0.90, 0.72, 0.20, 0.35],
                     [0.30, 0.85, 0.15, 0.45, 0.60],

@@ -6,8 +6,17 @@ import numpy as np
 import pandas as pd
 
 from itr_study.plots.marks import label_ends, plain_log
-from itr_study.plots.style import (GREY, METHODS, RIGHT, WRONG, Picture, canvas, caption, look,
-                                   styled)
+from itr_study.plots.style import (
+    GREY,
+    METHODS,
+    RIGHT,
+    WRONG,
+    Picture,
+    canvas,
+    caption,
+    look,
+    styled,
+)
 
 
 def tabulate(functions: Mapping[str, Callable[[float], float]],

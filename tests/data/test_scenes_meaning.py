@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from itr_study.data.scenes_captions import captions
-from itr_study.data.scenes_meaning import (Count, Has, Pattern, Related, Where, as_world,
-                                           meaning_scores)
+from itr_study.data.scenes_meaning import (
+    Count,
+    Has,
+    Pattern,
+    Related,
+    Where,
+    as_world,
+    meaning_scores,
+)
 from itr_study.data.scenes_twins import family
 from itr_study.data.scenes_words import COLOURS, PLACES, RELATIONS, SHAPES, SIZES, TEXTURES, bits
 from itr_study.data.scenes_world import Scene, Thing, relations

@@ -6,8 +6,16 @@ import pytest
 
 from itr_study.data import scenes_twins
 from itr_study.data.scenes_twins import FAMILY, TWINS, family
-from itr_study.data.scenes_words import (ATTRIBUTES, COLOURS, NOUNS, PLACE_PHRASES, PLACES,
-                                         RELATIONS, SHAPES, bits)
+from itr_study.data.scenes_words import (
+    ATTRIBUTES,
+    COLOURS,
+    NOUNS,
+    PLACE_PHRASES,
+    PLACES,
+    RELATIONS,
+    SHAPES,
+    bits,
+)
 from itr_study.data.scenes_world import Dice, Thing, fresh_scene, relations
 
 SCENES = [scene for g in range(60) for scene in family(5, g)]

@@ -61,7 +61,8 @@ def test_hand_worked_values(name):
     for arguments, scores, relevance, expected in cases(name).HAND:
         value = LOSSES[name](**arguments)(*tensors(scores, relevance))
         assert value.item() == pytest.approx(expected, abs=1e-9)
-        assert cases(name).oracle(scores, relevance, **arguments) == pytest.approx(expected, abs=1e-9)
+        slow = cases(name).oracle(scores, relevance, **arguments)
+        assert slow == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from itr_study.metrics import (
-    Ranks, Truth, bootstrap, five_fold, folds, ranks, recall, retrieval_table,
+    Ranks,
+    Truth,
+    bootstrap,
+    five_fold,
+    folds,
+    ranks,
+    recall,
+    retrieval_table,
 )
 from tests.metrics.sets import random_set
 
@@ -58,7 +65,8 @@ def test_five_fold_equals_five_separate_tests(ordered, kind):
     for fold in range(5):
         images = np.arange(8 * fold, 8 * fold + 8)
         texts = np.flatnonzero(np.isin(owner, images))
-        tables.append(retrieval_table(ranks(scores[np.ix_(images, texts)], owner[texts] - images[0])))
+        fold = ranks(scores[np.ix_(images, texts)], owner[texts] - images[0])
+        tables.append(retrieval_table(fold))
     expected = {key: sum(table[key] for table in tables) / 5 for key in tables[0]}
     assert five_fold(kind(scores), owner) == pytest.approx(expected)
     assert len({table["rsum"] for table in tables}) > 1
