@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,10 +60,10 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
         if file.is_new:  # the first row says how wide a row is
             file.create(np.asarray(compute(0, 1)), block)
         jobs = file.missing()
-        results = in_order(lambda job: compute(*job), jobs, workers)
-        shown = progress(results, path.stem, len(jobs))
-        for (start, stop), values in zip(jobs, shown, strict=True):
-            file.write(start, stop, values)
+        with closing(in_order(lambda job: compute(*job), jobs, workers)) as results:
+            shown = progress(results, path.stem, len(jobs))
+            for (start, stop), values in zip(jobs, shown, strict=True):
+                file.write(start, stop, values)
         file.stamp()
         return file.map()
 
