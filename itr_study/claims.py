@@ -6,9 +6,11 @@ paper's own data.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
+from itr_study.atomic import write_atomic
 from itr_study.paired import MOST, Arms, Part, arms_in
 from itr_study.reported import reported_differences, split_list
 from itr_study.rules import CASES, decide
@@ -23,7 +25,7 @@ class Verdict:
     id: str
     outcome: str  # one of OUTCOMES
     dataset: str
-    model: str
+    model: str  # of several: separated by semicolons
     pairs: int  # shared seeds, the fewest over the parts
     parts: tuple[Part, ...] = ()
     needed: int | None = None  # pairs that would decide; None: unknown or more than MOST
@@ -60,8 +62,11 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame) -> Verdict:
 
     Args:    claim: a row of claims.csv.
              rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent.
-    Raises:  ValueError for more than one data set, repeated (arm, seed), arms without a shared
-             seed or of different models, missing values.
+    A claim may span several models, such as the settings of a table: each pair of arms is of one
+    model, and the verdict names all of them.
+
+    Raises:  ValueError for more than one data set, repeated (arm, seed), missing values, a pair
+             of arms without a shared seed or of different models.
     """
     datasets = sorted(rows["dataset"].unique()) if "dataset" in rows else []
     if len(datasets) > 1:
@@ -145,3 +150,10 @@ def ledger_markdown(table: pd.DataFrame) -> str:
     lines = [" | ".join(row) for row in [head, ["---"] * len(head), *cells]]
     return "\n".join([f"{len(table)} claims: {counts}.", "",
                       *(f"| {line} |" for line in lines), ""])
+
+
+def write_ledger(table: pd.DataFrame, folder: Path | str) -> Path:
+    """Write `claims.md` into a folder, such as that of its figure: whole, or not at all."""
+    path = Path(folder) / "claims.md"
+    write_atomic(path, ledger_markdown(table).encode())
+    return path

@@ -115,8 +115,8 @@ class Arms:
         return Part(arm_a, arm_b, metric, tuple(seeds), 100 * (a / b - 1) if relative else a - b)
 
     def model(self, arms: set[str]) -> str:
-        """The models of some arms, in words."""
-        return ", ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
+        """The models of some arms, in words, separated by semicolons."""
+        return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
 
 
 def arms_in(arm: str) -> list[str]:

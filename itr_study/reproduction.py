@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.batch import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.gallery import build_gallery
 from itr_study.notebooks import find_notebooks, read_notebook
+from itr_study.paths import project_root
 
 PROFILES = ("smoke", "quick", "full")
 # Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
@@ -86,7 +88,8 @@ class Request:
         return plan_table(planned(self.paths, self.parameters))
 
     def run(self) -> int:
-        """Execute, print the table and the way to retry; 0 only if every notebook is done."""
+        """Execute, make the gallery anew, print the table and the way to retry; 0 only if every
+        notebook is done and every figure of the gallery has its files."""
         start = time.monotonic()
         results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
         print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
@@ -94,7 +97,10 @@ class Request:
         wrong = [r for r in results if r.status not in FINE]
         if wrong:
             print(f"Retry just those: {self.retry(wrong)}")
-        return int(bool(wrong))
+        done = {r.notebook for r in results if r.status == "done"}
+        drawn = any(read_notebook(path).figures for path in self.paths if path.stem in done)
+        whole = make_gallery(self.parameters.get("figures")) if drawn else True
+        return int(bool(wrong) or not whole)
 
     def retry(self, wrong: Sequence[NotebookResult]) -> str:
         """The command that executes these notebooks again."""
@@ -120,3 +126,16 @@ def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
                 notebook.check({name: value})
             values[name] = parameter.read(value)
     return values
+
+
+def make_gallery(figures: str | None) -> bool:
+    """Write the page of all figures; False, with the reason printed, where one is not whole.
+
+    Args:    figures: the folder of all figures; None takes the project's.
+    """
+    try:
+        print(f"Gallery: {build_gallery(Path(figures or project_root() / 'figures'))}")
+    except ValueError as error:
+        print(f"The gallery was not made: {error}")
+        return False
+    return True

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.claims import judge, ledger, ledger_markdown, ledger_parts
+from itr_study.claims import judge, ledger, ledger_markdown, ledger_parts, write_ledger
 from itr_study.paired import Sample, student_interval
 from itr_study.reported import load_claims
 
@@ -148,6 +148,29 @@ def test_verdict_names_our_data_and_model():
     assert said == "reproduced on scenes with two_branch, n = 5 pairs"
 
 
+def test_a_claim_may_span_settings_whose_models_differ_and_names_them_all():
+    rows = pd.concat([runs(**{"fisher/top5": 1, "fisher/sum": 0}, model="two_branch"),
+                      runs(**{"gru/top5": 2, "gru/sum": 0}, model="vsepp")])
+    both = claim(arm_a="fisher/top5;gru/top5", arm_b="fisher/sum;gru/sum")
+    verdict = judge(both, rows)
+    assert [round(part.mean, 6) for part in verdict.parts] == [1, 2]
+    assert verdict.sentence == "reproduced on scenes with two_branch; vsepp, n = 5 pairs"
+    crossed = claim(arm_a="fisher/top5;gru/top5", arm_b="gru/sum;fisher/sum")
+    with pytest.raises(ValueError, match="only runs of one model"):
+        judge(crossed, rows)
+
+
+def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
+    claims = load_claims("topk").set_index("id", drop=False)
+    rows = pd.concat([runs(**{"k=5": 1}), runs(sum=0)])
+    missing = judge(claims.loc["topk-eq8-tolerance"].to_dict(), rows).missing
+    assert missing.startswith("no values of train_penalised_inside_topk; the share (%) of training")
+    gap = claims.loc["topk-sec1-overfitting"].to_dict()
+    assert judge(gap, rows).missing == "no values of train_rsum"
+    assert judge(gap, rows.assign(train_rsum=2 * rows["test_rsum"])).parts[0].mean == \
+        pytest.approx(-1)  # train - test = test: 1 lower for the sum than for k = 5
+
+
 def test_ledger_lists_every_claim_with_and_without_runs():
     claims = load_claims("topk")
     empty = ledger(claims, pd.DataFrame())
@@ -169,3 +192,10 @@ def test_ledger_as_markdown_counts_outcomes_and_keeps_its_columns():
     assert lines[0].startswith("52 claims: 0 reproduced, 0 contradicted, 0 undecided, 52 not")
     assert "+1.2 to +4.4 (24 differences)" in text
     assert {line.replace("\\|", "").count("|") for line in lines[2:]} == {7}
+
+
+def test_the_ledger_is_written_beside_its_figure(tmp_path):
+    table = ledger(load_claims("topk"), pd.DataFrame())
+    path = write_ledger(table, tmp_path / "scenes")
+    assert path == tmp_path / "scenes" / "claims.md"
+    assert path.read_text(encoding="utf-8") == ledger_markdown(table)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from itr_study.reported import load_claims, read_table, reported, reported_differences, split_list
+from itr_study.reported import (
+    RECALLS,
+    load_claims,
+    read_table,
+    reported,
+    reported_differences,
+    split_list,
+    wide,
+)
 from itr_study.rules import CASES
 
 CLAIMS = load_claims("topk").to_dict("records")
@@ -22,6 +30,17 @@ def test_a_table_has_its_numbers_and_unknown_ones_are_refused():
         reported("topk", table="IX")
     with pytest.raises(ValueError, match="paper must be one of topk"):
         reported("clip")
+
+
+def test_a_wide_table_has_every_printed_number_once_and_keeps_the_order():
+    for table in ("I", "II", "III", "IV"):
+        frame = wide("topk", table)
+        assert list(frame.columns) == ["method", *RECALLS]
+        assert frame[list(RECALLS)].notna().sum().sum() == len(reported("topk", table))
+        assert frame["method"].is_unique
+    first = wide("topk", "I")
+    assert first["method"].tolist()[-2:] == ["TOP-k Ranking, k=5", "TOP-k Ranking, k=6"]
+    assert first.iloc[-2]["test_t2i_r10"] == 69.3 and first["test_i2t_r10"].isna().sum() == 1
 
 
 @pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])

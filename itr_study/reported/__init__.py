@@ -46,6 +46,23 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
     return frame.reset_index(drop=True)
 
 
+def wide(paper: str, table: str) -> pd.DataFrame:
+    """A printed table with one method per row, in the order printed: method, and our columns of
+    recalls in percent; NaN where the paper prints a dash.
+
+    Example:
+        >>> float(wide("topk", "I").set_index("method").loc["TOP-k Ranking, k=5", "test_i2t_r1"])
+        36.2
+    """
+    frame = reported(paper, table)
+    named = frame.assign(
+        method=(frame["method"] + ", " + frame["variant"]).str.rstrip(", "),
+        column="test_" + frame["direction"] + "_" + frame["metric"].str.replace("R@", "r"))
+    order = pd.unique(named["method"])
+    return (named.pivot(index="method", columns="column", values="value")
+            .reindex(index=order, columns=list(RECALLS)).rename_axis(columns=None).reset_index())
+
+
 def load_claims(paper: str | None = None) -> pd.DataFrame:
     """Every claim of a paper (None: of all papers), one per row, all columns as text."""
     frame = read_table("claims.csv")

@@ -1,0 +1,40 @@
+"""The ledger at a glance: how many claims of each section have which verdict."""
+
+import pandas as pd
+
+from itr_study.plots.style import DOUBLE, GREY, RIGHT, WRONG, Picture, canvas, caption, styled
+
+# From good to unknown: colour, hatching for those who see no colour, letters that read well on it.
+LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "white"),
+         "undecided": ("#bbbbbb", "", "black"), "not tested": ("white", "", GREY)}
+
+
+@styled
+def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", note: str = "") -> Picture:
+    """A bar of claims per group, cut by verdict, with the counts inside.
+
+    Args:    table: one claim per row: `by`, and outcome as the ledger gives it.
+             by: column of group names, a bar each, from top to bottom in order of appearance.
+    Raises:  ValueError for an outcome that the ledger does not know.
+    """
+    unknown = sorted(set(table["outcome"]) - set(LOOKS))
+    if unknown:
+        raise ValueError(f"outcome must be one of {', '.join(LOOKS)}; got {', '.join(unknown)}")
+    groups = list(dict.fromkeys(table[by]))
+    figure, (axes,) = canvas(size=(DOUBLE[0], 1.2 + 0.4 * len(groups)))
+    start = pd.Series(0, index=groups)
+    for outcome, (colour, hatch, letters) in LOOKS.items():
+        part = table[table["outcome"] == outcome]
+        count = part.groupby(by).size().reindex(groups, fill_value=0)
+        bars = axes.barh(groups, count, left=start, color=colour, hatch=hatch, edgecolor=GREY,
+                         height=0.7, label=f"{outcome} ({len(part)})")
+        axes.bar_label(bars, [str(n) if n else "" for n in count], label_type="center",
+                       fontsize=9, color=letters, fontweight="bold")
+        start = start + count
+    axes.invert_yaxis()
+    axes.set(xlabel="claims")
+    axes.grid(False, axis="y")
+    figure.legend(loc="outside lower right", ncols=4)
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    caption(figure, note)
+    return figure
