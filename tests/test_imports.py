@@ -21,7 +21,7 @@ LAYERS = (
     {"configs", "store", "rows", "runs", "sweeps", "worker", "claims", "paired", "rules", "plans",
      "profiles", "gallery", "identity", "executors", "planning",
      "reproduction", "search", "audit", "batch", "notebooks", "notebook_child", "processes",
-     "doctor", "evidence"},
+     "doctor", "evidence", "lessons"},
     {"plots", "widgets"},
     {"commands"},
     {"cli"},
