@@ -17,7 +17,7 @@ from itr_study.configs import RunConfig, part_versions, run_id
 from itr_study.data import load_dataset
 from itr_study.data.base import RetrievalDataset
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS, EncodedData, encode_dataset
-from itr_study.encoders.dataset import encoded_key
+from itr_study.encoders.dataset import TOKENS_VERSION, encoded_key
 from itr_study.encoders.images import FrozenImages
 from itr_study.encoders.specs import image_parts, sentence_parts
 from itr_study.paths import home
@@ -38,6 +38,7 @@ class Identity:
 
 _datasets: dict[str, RetrievalDataset] = {}  # the last ones used, by what they are read from
 _encoded: dict[str, EncodedData] = {}
+_keys: dict[str, str] = {}
 
 
 def _kept(cache: dict, key: str, make, most: int):
@@ -78,11 +79,18 @@ def data_part(config: RunConfig) -> str:
     words = set(re.split(r"[:+]", f"{config.images}+{config.tokens}+{config.sentences}"))
     encoders = IMAGE_ENCODERS | TEXT_ENCODERS
     part["versions"] = {name: encoders[name].version for name in sorted(words & set(encoders))}
+    if config.tokens:
+        part["versions"]["tokens"] = TOKENS_VERSION
     return canonical_json(part)
 
 
 def data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
     """The key that the encoded data will have, without encoding anything."""
+    return _kept(_keys, canonical_json([data_part(config), dataset.fingerprint]), most=100,
+                 make=lambda: _data_key(config, dataset))
+
+
+def _data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
     parts = image_parts(config.images, tuple(dataset.features))
     frozen = {part: FrozenImages(part) for part in parts if part.kind != "given"}
     encoders = [TEXT_ENCODERS[name]("cpu") for name in sentence_parts(config.sentences)]

@@ -25,7 +25,7 @@ MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere
 
 
 def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[str, Any]:
-    """One row: id, what was run, train_, dev_ and test_ metrics (percent, or ranks), cost, versions."""
+    """One row: id, what was run, train_, dev_ and test_ metrics (percent or ranks), cost, parts."""
     facts = result.facts
     row = about(config, result.run, result.status, result.reason)
     row |= {f"{split}_{name}": value for split, table in result.tables.items()
@@ -63,6 +63,9 @@ def flat(values: Any, path: str = "") -> dict[str, Any]:
     return found
 
 
+_read: dict[str, tuple] = {}  # path -> what identifies the file as it was, and its rows
+
+
 class Rows:
     """The committed rows of one data set.
 
@@ -74,9 +77,16 @@ class Rows:
         self.path = self.folder / "runs.csv"
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """All rows by run id, numbers as numbers, empty cells as None."""
-        return {row["run"]: {name: typed(name, cell) for name, cell in row.items()}
-                for row in self._lines()[1]}
+        """All rows by run id, numbers as numbers, empty cells as None; read anew when the file
+        has changed."""
+        if not self.path.exists():
+            return {}
+        stat = self.path.stat()
+        key, seen = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        if _read.get(key, (None,))[0] != seen:
+            _read[key] = seen, {row["run"]: {name: typed(name, cell) for name, cell in row.items()}
+                                for row in self._lines()[1]}
+        return {run: dict(row) for run, row in _read[key][1].items()}
 
     def frame(self) -> pd.DataFrame:
         """All rows as a table."""

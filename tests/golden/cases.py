@@ -7,7 +7,9 @@ from torch.nn.functional import normalize
 
 from itr_study import evaluation, training
 from itr_study.data.batches import EncodedSplit, InputSpec
+from itr_study.data.vocabulary import Vocabulary
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders.dataset import TOKENS_VERSION
 from itr_study.encoders.images import FrozenImages
 from itr_study.encoders.specs import image_parts
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
@@ -130,6 +132,13 @@ def text_encoder_numbers(name: str) -> list[float]:
     return [float(v) for v in (vectors.std(), vectors[0] @ vectors[1], *np.abs(vectors[0, :5]))]
 
 
+def token_numbers() -> list[float]:
+    """Ids of the words of a text, with one unknown, after fitting on a few texts."""
+    vocabulary = Vocabulary.fit(["A dog, a cat!", "the dog's ball", "A cat on the mat"],
+                                min_count=2)
+    return [len(vocabulary), *map(float, vocabulary.encode("The DOG chases a cat"))]
+
+
 def parts() -> dict[str, tuple[int, object]]:
     """Name of every part -> its version, and a function that computes its numbers."""
     found = {f"loss:{n}": (c.version, lambda n=n: loss_numbers(n))
@@ -141,7 +150,8 @@ def parts() -> dict[str, tuple[int, object]]:
               for n, c in IMAGE_ENCODERS.items() if n not in BROUGHT}
     found |= {f"text:{n}": (c.version, lambda n=n: text_encoder_numbers(n))
               for n, c in TEXT_ENCODERS.items()}
-    return found | {"loop": (training.VERSION, loop_numbers),
+    return found | {"tokens": (TOKENS_VERSION, token_numbers),
+                    "loop": (training.VERSION, loop_numbers),
                     "evaluation": (evaluation.VERSION, evaluation_numbers)}
 
 
