@@ -61,7 +61,7 @@ def test_a_missing_package_is_broken_and_named(monkeypatch):
     assert "To mend: packages" in doctor.report(findings)
 
 
-def test_an_absent_pretrained_part_comes_with_its_command(monkeypatch):
+def test_an_absent_pretrained_part_comes_with_its_command(monkeypatch, store):
     monkeypatch.setattr(doctor, "PRETRAINED", (("vectors", "no_such_module", "*", "some-part"),
                                                ("weights", "itr_study", "*.pth", "other-part")))
     absent, empty = doctor.pretrained()
