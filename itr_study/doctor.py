@@ -197,5 +197,6 @@ def pretrained() -> list[Finding]:
         found.append(line)
     given = home() / "weights"
     own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
-    return [*found, Finding("pretrained", "ok", f"your own: {', '.join(own)} in {given}")] if own \
-        else found
+    if own:
+        found.append(Finding("pretrained", "ok", f"given or unpacked: {', '.join(own)} in {given}"))
+    return found
