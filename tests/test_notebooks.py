@@ -36,6 +36,11 @@ def anatomy(path: Path) -> list[str]:
         wrong.append("metadata itr_study.figures should list the figures it promises")
     wrong += [f"{name} should begin with {path.stem}__" for name in declared.figures
               if not name.startswith(f"{path.stem}__")]
+    for name in content.metadata.get("itr_study", {}).get("scenes_only", []):
+        saving = [c.source for c in code if f'"{name}"' in c.source]
+        if name not in declared.figures or not saving or any(
+                'if dataset == "scenes":' not in source for source in saving):
+            wrong.append(f"{name} shows pictures: save it only if dataset == \"scenes\"")
     for number, cell in enumerate(code):
         if cell.outputs or cell.execution_count is not None:
             wrong.append(f"code cell {number} has outputs: clear them before committing")
@@ -102,6 +107,7 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     broken["cells"][0]["source"] = "Hello"
     broken["metadata"]["kernelspec"]["name"] = "mine"
     broken["metadata"]["itr_study"]["figures"] = ["41_other__curve"]
+    broken["metadata"]["itr_study"]["scenes_only"] = ["42_small__grid"]
     parameters = "".join(broken["cells"][1]["source"])
     broken["cells"][1]["source"] = parameters.replace("profile", "speed")
     broken["cells"][2] |= {"execution_count": 3,
@@ -109,7 +115,7 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
-                  "loop over epochs", "training step"):
+                  "42_small__grid shows pictures", "loop over epochs", "training step"):
         assert fault in wrong, fault
 
 
