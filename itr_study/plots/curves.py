@@ -16,6 +16,7 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     caption,
+    headline,
     look,
     styled,
 )
@@ -101,7 +102,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
                 draw_reported(axes, reported[reported["metric"] == column], places,
                               look(column).marker)
         mark_default(axes, default)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, " · ".join(filter(None, [note, seeds_said(pd.concat(counts))])))
     finish_labels(axes_list, ends)
     return figure
@@ -204,7 +205,7 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
                 ends.append((*summary.iloc[-1][[x, "mean"]], how.label, how.colour))
                 counts.append(summary["n"])
         ends_list.append(ends)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, " · ".join(filter(None, [note, seeds_said(pd.concat(counts))])))
     finish_labels(axes_list, ends_list)
     return figure

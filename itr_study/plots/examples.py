@@ -6,7 +6,7 @@ from textwrap import wrap
 import numpy as np
 from PIL import Image
 
-from itr_study.plots.style import Picture, canvas, caption, styled
+from itr_study.plots.style import Picture, canvas, caption, headline, styled
 
 LETTERS = 46  # of 8 pt in a column
 
@@ -38,6 +38,6 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
         panels[above].imshow(np.asarray(picture.convert("RGB")), interpolation="lanczos")
         panels[above].set_anchor("W")
         panels[above + columns].text(0, 1, block, fontsize=8, va="top", linespacing=1.15)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure

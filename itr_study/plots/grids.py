@@ -14,6 +14,7 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     caption,
+    headline,
     styled,
 )
 
@@ -52,7 +53,7 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=WRONG,
                                  linewidth=2, clip_on=False))
     figure.colorbar(image, label=value_label)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure
 
@@ -104,7 +105,7 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
                              color=GREY, label="reported")
     if entries:
         figure.legend(handles=entries, loc="outside lower right", ncols=4)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure
 

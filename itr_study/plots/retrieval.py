@@ -8,11 +8,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
-from itr_study.plots.style import GREY, INK, RIGHT, WRONG, Picture, canvas, caption, styled
+from itr_study.plots.style import (
+    GREY,
+    INK,
+    RIGHT,
+    WRONG,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    styled,
+)
 
 Item = str | Image.Image  # a text or a picture
 CELL, LINE = 1.62, 0.135  # inches: width of a cell, height of a line of text
-LETTERS = 24  # of 8 pt in a cell's width
+LETTERS = 22  # of 8 pt in a cell's width
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "") -> Pict
             draw_result(axes, result, rank)
         for axes in cells[1 + len(query.results):]:
             axes.axis("off")
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, " · ".join(filter(None, [note, "✓ solid frame: match, ✗ dashed: not"])))
     return figure
 

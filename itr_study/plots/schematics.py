@@ -6,7 +6,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from itr_study.plots.style import GREY, INK, METHODS, RIGHT, WRONG, Picture, canvas, caption, styled
+from itr_study.plots.style import (
+    GREY,
+    INK,
+    METHODS,
+    RIGHT,
+    WRONG,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    styled,
+)
 
 EXAMPLE = np.array([[0.55, 0.90, 0.72, 0.20, 0.35],
                     [0.30, 0.85, 0.15, 0.45, 0.60],
@@ -42,8 +53,8 @@ def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHE
                        va="center", fontsize=8.5, color=WRONG if loss > 0 else RIGHT)
     panels[0].set_title("scores of three images")
     panels[1].set_title("sorted for each image")
-    figure.suptitle(f"A match pays only when it is not above the {ordinal(k)} negative by the "
-                    f"margin {margin:g} (k = {k})", x=0.01, ha="left", fontweight="bold")
+    headline(figure, f"A match pays only when it is not above the {ordinal(k)} negative by the "
+                    f"margin {margin:g} (k = {k})")
     caption(figure, f"red solid frame: match · green dashed frame: {ordinal(k)} largest "
                     "non-match · darker is a larger score")
     return figure
@@ -120,8 +131,8 @@ def schematic_branches(relevance: bool = True) -> Picture:
         arrow(axes, (0.8, 0.87), (1.92, 0.05), green)
         arrow(axes, (3.48, 0.05), (3.97, 0.05), green)
         arrow(axes, (7.23, 0.05), (8.6, 1.37), green)
-    figure.suptitle("Two encoders, one matrix of scores, one loss: only the loss changes from "
-                    "paper to paper", x=0.01, ha="left", fontweight="bold")
+    headline(figure, "Two encoders, one matrix of scores, one loss: only the loss changes from "
+                    "paper to paper")
     return figure
 
 
@@ -138,7 +149,7 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
     for axes, ask, scheme in zip(panels, asks, ("pair", "topk", "list"), strict=True):
         draw_list(axes, np.asarray(relevance), scheme)
         axes.set_title(ask, fontsize=9)
-    figure.suptitle("From one match to the whole list", x=0.01, ha="left", fontweight="bold")
+    headline(figure, "From one match to the whole list")
     caption(figure, "darker green: more relevant to the query (value inside) · arrow: the loss "
                     "wants the upper item to score higher")
     return figure

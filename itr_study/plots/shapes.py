@@ -14,6 +14,7 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     caption,
+    headline,
     look,
     styled,
 )
@@ -48,7 +49,7 @@ def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one ne
                       textcoords="offset points", fontsize=8, ha="center", va="bottom",
                       color=GREY)
     axes.set(xlabel=x_label, ylabel=y_label)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     label_ends(axes, ends)
     return figure
@@ -76,7 +77,7 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
                  ylabel="density")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0) if not name else (0.3, 1.0),
                     ncols=2, borderaxespad=0.2)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure
 
@@ -95,7 +96,7 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
     axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
     if by:
         figure.legend(loc="outside lower right", ncols=4)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure
 
@@ -119,7 +120,7 @@ def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
             how = look(name, position)
             axes.plot(line["k"], line["recall"], how.line, color=how.colour)
             ends[-1].append((*line.iloc[-1][["k", "recall"]], how.label, how.colour))
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     for axes, names in zip(panels, ends, strict=True):
         label_ends(axes, names)

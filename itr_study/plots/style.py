@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from functools import wraps
 from io import BytesIO
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -108,10 +109,18 @@ def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = N
     return figure, list(panels.flat)
 
 
+def headline(figure: Figure, text: str) -> None:
+    """The finding, in bold at the top left, in as many lines as the width asks for."""
+    letters = int(figure.get_figwidth() * 72 / (0.66 * SETTINGS["figure.titlesize"]))
+    figure.suptitle("\n".join(fill(line, letters) for line in text.splitlines()), x=0.01,
+                    ha="left", fontweight="bold")
+
+
 def caption(figure: Figure, text: str) -> None:
     """A line of small type under the figure: other data than the paper's, n, units."""
     if text:
-        figure.supxlabel(text, fontsize=8, color=GREY, x=0.01, ha="left")
+        letters = int(figure.get_figwidth() * 72 / (0.56 * 8))
+        figure.supxlabel(fill(text, letters), fontsize=8, color=GREY, x=0.01, ha="left")
 
 
 def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.plots.marks import summarise
-from itr_study.plots.style import GREY, Picture, canvas, caption, styled
+from itr_study.plots.style import GREY, Picture, canvas, caption, headline, styled
 
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
@@ -94,7 +94,7 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
         axes.text(left - 0.43, height, "reported" if printed else seeds, ha="center", **how)
         for place, cell in enumerate(values):
             number(axes, left + 0.86 * (place + 0.5), height, cell, how)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure
 

@@ -2,7 +2,17 @@
 
 import pandas as pd
 
-from itr_study.plots.style import DOUBLE, GREY, RIGHT, WRONG, Picture, canvas, caption, styled
+from itr_study.plots.style import (
+    DOUBLE,
+    GREY,
+    RIGHT,
+    WRONG,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    styled,
+)
 
 # From good to unknown: colour, hatching for those who see no colour, letters that read well on it.
 LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "white"),
@@ -35,6 +45,6 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", note: str
     axes.set(xlabel="claims")
     axes.grid(False, axis="y")
     figure.legend(loc="outside lower right", ncols=4)
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    headline(figure, title)
     caption(figure, note)
     return figure

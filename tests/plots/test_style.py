@@ -1,0 +1,14 @@
+"""The look of every picture."""
+
+import pandas as pd
+
+from itr_study.plots import sweep_curve
+
+
+def test_a_long_headline_stays_inside_the_picture():
+    rows = pd.DataFrame({"k": [1, 2], "test_rsum": [1.0, 2.0], "seed": [0, 0]})
+    long = "Four percent of the texts fit more than ten images: R@10 cannot be 100 % for anybody"
+    figure = sweep_curve(rows, "k", ["test_rsum"], long, "k", "RSUM")
+    box = figure._suptitle.get_window_extent()
+    assert long.split() == figure.get_suptitle().split()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
