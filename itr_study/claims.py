@@ -37,9 +37,9 @@ class Verdict:
         if self.outcome == "not tested":
             return f"not tested: {self.missing}"
         where = f"on {self.dataset} with {self.model}, n = {self.pairs} pairs"
-        more = str(self.needed) if self.needed else f"more than {MOST} or an unknown number of"
-        return f"{self.outcome} {where}" + (
-            f"; about {more} pairs would decide" if self.outcome == "undecided" else "")
+        more = (f"about {self.needed} pairs would decide" if self.needed else
+                f"how many would decide is unknown, or more than {MOST}")
+        return f"{self.outcome} {where}" + (f"; {more}" if self.outcome == "undecided" else "")
 
 
 def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
@@ -103,7 +103,8 @@ def measured_span(parts: tuple[Part, ...]) -> str:
     """Our difference with its interval, or the smallest and the largest of several."""
     ends = sorted(parts, key=lambda part: part.mean)
     shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
-    said = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval()) for part in shown]
+    said = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval())
+            if len(part.seeds) > 1 else f"{part.mean:+.1f} (one pair)" for part in shown]
     return " to ".join(said) + (f" ({len(parts)} differences)" if len(parts) > 1 else "")
 
 

@@ -113,6 +113,12 @@ def test_fewer_than_five_pairs_decide_nothing():
     rows = runs(a=9, b=0)
     verdict = judge(claim(), rows[rows["seed"] < 4])
     assert (verdict.outcome, verdict.pairs, verdict.needed) == ("undecided", 4, 5)
+    alone = rows[rows["seed"] == 0]
+    assert "how many would decide is unknown" in judge(claim(), alone).sentence
+    shown = ledger(pd.DataFrame([claim() | {"paper": "topk", "place": "", "statement": "",
+                                            "dataset_of_paper": "", "note": "", "reported_a": "",
+                                            "reported_b": ""}]), alone)["ours"][0]
+    assert shown == "+8.8 (one pair)"  # 9 and the noise of seed 0
 
 
 def test_only_shared_seeds_are_compared_and_none_is_refused():

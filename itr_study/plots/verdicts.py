@@ -1,6 +1,7 @@
 """The ledger at a glance: how many claims of each section have which verdict."""
 
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
 
 from itr_study.plots.style import (
     DOUBLE,
@@ -43,8 +44,9 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", note: str
         start = start + count
     axes.invert_yaxis()
     axes.set(xlabel="claims")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(False, axis="y")
-    figure.legend(loc="outside lower right", ncols=4)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
     headline(figure, title)
     caption(figure, note)
     return figure
