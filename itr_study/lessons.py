@@ -46,7 +46,7 @@ def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
     if row["dataset"] in GENERATED:
         result = RunStore().result(row["run"])
         if result is None:
-            raise ValueError(f"run {row['run']} is not in the store; train it again with train_arms")
+            raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")
         return result.history.table()
     path = figures_folder(figures) / row["dataset"] / "curves" / f"{row['run']}.csv"
     if not path.is_file():

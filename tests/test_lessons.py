@@ -8,8 +8,14 @@ import pytest
 
 from itr_study.data.batches import EncodedSplit
 from itr_study.identity import encoded_data
-from itr_study.lessons import (counted_siblings, curves, differences, expected_siblings, made_with,
-                               verdict)
+from itr_study.lessons import (
+    counted_siblings,
+    curves,
+    differences,
+    expected_siblings,
+    made_with,
+    verdict,
+)
 from itr_study.plans import Arm, train_arms
 from itr_study.plots.figures import full_record
 from itr_study.settings import Settings
