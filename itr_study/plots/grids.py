@@ -104,7 +104,8 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
         entries += axes.plot([], [], marker="s", linestyle="", markerfacecolor="white",
                              color=GREY, label="reported")
     if entries:
-        figure.legend(handles=entries, loc="outside lower right", ncols=4)
+        axes.legend(handles=entries, loc="lower right", bbox_to_anchor=(1, 1), ncols=4,
+                    borderaxespad=0.2)
     headline(figure, title)
     caption(figure, note)
     return figure
