@@ -1,6 +1,8 @@
 """The batch that every model takes, and the arrays it is cut from."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -47,12 +49,22 @@ class InputSpec:
     word_vectors: Tensor | None = None  # (vocabulary, D_w), initial word embeddings
 
 
+class Described(Protocol):
+    """What a label source reads of T texts: vectors (T, D), or anything else with a row a text."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, texts: np.ndarray) -> "Described": ...
+
+
 @dataclass(eq=False)
 class EncodedSplit:
     """One split as arrays, ready to be cut into batches.
 
     regions (I, V, R, D): V views of each picture (flips, crops). Training draws one view per
     picture and step; evaluation takes the mean over views where R = 1, else the first view.
+    labels: texts as label sources read them, by the name of what described them ("minilm" ->
+    (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see it.
     """
 
     name: str
@@ -62,6 +74,7 @@ class EncodedSplit:
     tokens: list[np.ndarray] | None = None  # T arrays of int64 ids, no padding
     sentences: np.ndarray | None = None  # (T, D) float32
     relevance: np.ndarray | None = None  # (I, T) exact graded relevance, where the data has it
+    labels: Mapping[str, Described] = field(default_factory=dict)
 
     @property
     def n_images(self) -> int:
@@ -79,7 +92,8 @@ class EncodedSplit:
             None if self.region_mask is None else self.region_mask[:images],
             None if self.tokens is None else [self.tokens[text] for text in texts],
             None if self.sentences is None else self.sentences[texts],
-            None if self.relevance is None else self.relevance[:images, texts])
+            None if self.relevance is None else self.relevance[:images, texts],
+            {name: described[texts] for name, described in self.labels.items()})
 
     def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
         """Batch of the given images and no texts; `views` (I,) picks one view per image."""
