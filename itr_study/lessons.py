@@ -4,6 +4,7 @@ and how often two captions of one image meet in a batch."""
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,20 @@ from itr_study.settings import Settings
 from itr_study.store import RunStore
 
 
-def made_with(profile: str, rows: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:
-    """The provenance of a figure: profile, and seeds, ids and data of the runs it shows.
+def made_with(knobs: SimpleNamespace, rows: pd.DataFrame | None = None,
+              **more: Any) -> dict[str, Any]:
+    """The provenance of a figure: profile, knobs set by hand, and seeds, ids and data of its runs.
 
-    Args:    rows: as `train_arms` gives them, None where nothing was trained; more: what else
-             the reader of the figure must know, such as the fingerprint of the data.
+    Args:    knobs: as `profiles.choose` gives them; rows: as `train_arms` gives them, None where
+             nothing was trained; more: what else the reader of the figure must know, such as the
+             fingerprint of the data.
     """
+    origin = {"profile": knobs.profile, "knobs": knobs.explicit}
     if rows is None:
-        return {"profile": profile, "seeds": [], **more}
+        return origin | {"seeds": []} | more
     fingerprints = rows["data"].dropna().unique() if "data" in rows else []
-    return {"profile": profile, "seeds": sorted({int(seed) for seed in rows["seed"]}),
-            "run_ids": sorted(set(rows["run"])), "data": ", ".join(fingerprints), **more}
+    return origin | {"seeds": sorted({int(seed) for seed in rows["seed"]}),
+                     "run_ids": sorted(set(rows["run"])), "data": ", ".join(fingerprints)} | more
 
 
 def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:

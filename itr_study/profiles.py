@@ -4,6 +4,7 @@ In a notebook's set-up cell, after the parameters cell (whose knobs default to N
 
     knobs = choose("03_topk", profile, seeds=seeds, ks=ks)
     knobs.seeds                         the profile's number, or the explicit one
+    knobs.profile, knobs.explicit       where the numbers are from: "quick", {"seeds": 3}
 """
 
 import tomllib
@@ -39,6 +40,7 @@ def choose(notebook: str, profile: str, **knobs: Any) -> SimpleNamespace:
 
     Args:    notebook: name as in profiles.toml, such as "03_topk"; profile: "smoke", "quick" or
              "full"; knobs: those of the parameters cell.
+    Returns: every knob by name, and `profile` and `explicit`, for the provenance of figures.
     Raises:  ValueError for a name that is not there, or a knob of another type than the profile's.
     """
     notebooks = read_profiles(FILE)
@@ -50,7 +52,8 @@ def choose(notebook: str, profile: str, **knobs: Any) -> SimpleNamespace:
         if value is not None:
             _check_type(name, value, chosen[name])
             chosen[name] = value
-    return SimpleNamespace(**chosen)
+    explicit = {name: value for name, value in knobs.items() if value is not None}
+    return SimpleNamespace(**chosen, profile=profile, explicit=explicit)
 
 
 def _check_type(name: str, value: Any, like: Any) -> None:

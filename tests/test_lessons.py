@@ -18,6 +18,7 @@ from itr_study.lessons import (
 )
 from itr_study.plans import Arm, train_arms
 from itr_study.plots.figures import full_record
+from itr_study.profiles import choose
 from itr_study.settings import Settings
 from tests.small_runs import SMALL
 
@@ -52,10 +53,12 @@ def test_a_run_that_failed_has_no_curve(rows):
 
 
 def test_provenance_is_what_a_figure_asks_for(rows):
-    record = full_record("42_small__curve", "scenes", "It rises.", made_with("smoke", rows, k=3))
+    knobs = choose("03_topk", "smoke", seeds=2)
+    record = full_record("42_small__curve", "scenes", "It rises.", made_with(knobs, rows, k=3))
     assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
     assert record["data"] == rows.data[0] and record["k"] == 3
-    assert made_with("quick") == {"profile": "quick", "seeds": []}
+    assert record["profile"] == "smoke" and record["knobs"] == {"seeds": 2}
+    assert made_with(choose("03_topk", "quick")) == {"profile": "quick", "knobs": {}, "seeds": []}
 
 
 def test_differences_are_paired_by_seed():

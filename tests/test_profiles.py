@@ -29,9 +29,10 @@ def file(tmp_path, monkeypatch):
 
 def test_the_profile_gives_numbers_and_an_explicit_knob_wins(file):
     assert vars(choose("03_topk", "quick", seeds=None, ks=None)) == {
-        "seeds": 2, "ks": [1, 2, 5], "rate": 0.1}
+        "seeds": 2, "ks": [1, 2, 5], "rate": 0.1, "profile": "quick", "explicit": {}}
     knobs = choose("03_topk", "full", seeds=7, ks=[4], rate=1)
     assert (knobs.seeds, knobs.ks, knobs.rate) == (7, [4], 1)
+    assert knobs.profile == "full" and knobs.explicit == {"seeds": 7, "ks": [4], "rate": 1}
     assert choose("03_topk", "full", seeds=0).seeds == 0
 
 
