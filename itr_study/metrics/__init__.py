@@ -4,11 +4,12 @@ A metric is called with (scores (I, T), truth) and returns a dict of fractions i
 and plots print percent. `ranks` is the primitive under everything that asks where a match stands.
 """
 
+from itr_study.metrics.ndcg import ndcg, ndcg_per_query
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
 from itr_study.metrics.recall import Interval, bootstrap, five_fold, folds, recall, retrieval_table
 from itr_study.metrics.truth import Positives, Truth
 
-METRICS = {"recall": recall}
+METRICS = {"recall": recall, "ndcg": ndcg}
 
 __all__ = ["METRICS", "Interval", "Positives", "Ranks", "Truth", "bootstrap", "five_fold", "folds",
-           "ranks", "ranks_from_embeddings", "recall", "retrieval_table"]
+           "ndcg", "ndcg_per_query", "ranks", "ranks_from_embeddings", "recall", "retrieval_table"]

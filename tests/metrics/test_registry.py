@@ -10,7 +10,7 @@ import itr_study.metrics
 from itr_study.metrics import METRICS, Truth
 from tests.metrics.sets import random_set
 
-PRIMITIVES = {"ranks", "truth"}
+PRIMITIVES = {"ranks", "truth", "graded"}
 
 
 def cases(name):
@@ -25,10 +25,10 @@ def test_every_file_is_registered():
 @pytest.mark.parametrize("name", METRICS)
 def test_hand_worked_values(name):
     assert cases(name).HAND
-    for scores, owner, ks, expected in cases(name).HAND:
+    for scores, owner, arguments, expected in cases(name).HAND:
         truth = Truth(np.array(owner), len(scores))
-        assert METRICS[name](np.array(scores), truth, ks=ks) == pytest.approx(expected)
-        assert cases(name).oracle(scores, owner, ks) == pytest.approx(expected)
+        assert METRICS[name](np.array(scores), truth, **arguments) == pytest.approx(expected)
+        assert cases(name).oracle(scores, owner, **arguments) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", METRICS)

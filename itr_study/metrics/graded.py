@@ -1,0 +1,87 @@
+"""Scores beside graded relevance, block by block in both directions: what ranking metrics read.
+
+Rows of a block are queries. Relevance comes in blocks of images only, so it is laid out anew once,
+text by text, for t2i: one more matrix as large as float32 scores, and a few MB.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from torch import Tensor
+
+from itr_study.metrics.ranks import refuse_nan, wide
+from itr_study.metrics.truth import Truth
+
+BLOCK = 500_000  # pairs at a time: keys and ranks of a block stay near the cores
+SIGN = np.uint32(1 << 31)
+
+Block = tuple[str, slice, np.ndarray, np.ndarray]
+
+
+def query_blocks(scores: np.ndarray | Tensor, truth: Truth) -> Iterator[Block]:
+    """(direction, queries, scores (q, n), relevance (q, n) float32): images first, then texts.
+
+    Raises: ValueError for NaN, for scores that are not (I, T), for relevance outside [0, 1].
+    """
+    shape = (truth.n_images, truth.n_texts)
+    if tuple(scores.shape) != shape:
+        raise ValueError(f"scores must be (n_images, n_texts) = {shape}; got {tuple(scores.shape)}")
+    turned = np.empty(shape[::-1], np.float32)  # (T, I), so that t2i has its relevance in rows
+    for images in steps(shape[0], shape[1], truth.block):
+        values, relevance = on_host(scores[images]), truth.relevance(images).astype(np.float32)
+        if np.isnan(values.max()):
+            refuse_nan(values, images.start)
+        low, high = relevance.min(), relevance.max()
+        if not (low >= 0 and high <= 1):
+            raise ValueError(f"relevance must lie in [0, 1], found {low} to {high} at images "
+                             f"{images.start} to {images.stop - 1}; a cosine c becomes (1 + c) / 2")
+        turned[:, images] = relevance.T
+        yield "i2t", images, values, relevance
+    for texts in steps(shape[1], shape[0], shape[1]):
+        yield "t2i", texts, np.ascontiguousarray(on_host(scores[:, texts]).T), turned[texts]
+
+
+def steps(n: int, width: int, most: int) -> Iterator[slice]:
+    """Slices of 0 .. n, at most `most` long, of about BLOCK pairs."""
+    step = max(1, min(most, BLOCK // width))
+    return (slice(a, min(a + step, n)) for a in range(0, n, step))
+
+
+def on_host(values: np.ndarray | Tensor) -> np.ndarray:
+    """A block as numpy floats of single or double precision."""
+    return wide(values.detach()).cpu().numpy() if isinstance(values, Tensor) else wide(values)
+
+
+def ordered(values: np.ndarray) -> np.ndarray:
+    """(q, n) uint32 in the order of each row, equal where it is equal.
+
+    The bits of a float32, turned so that whole numbers stand in its order; of other types the
+    place among the row's distinct values. Two such keys make one sortable 64-bit number.
+    """
+    if values.dtype == np.float32:
+        bits = (values + np.float32(0)).view(np.uint32)  # -0.0 becomes 0.0, which it equals
+        return bits ^ np.where(bits & SIGN, np.uint32(2**32 - 1), SIGN)
+    order = np.argsort(values, axis=1)
+    ascending = np.take_along_axis(values, order, 1)
+    place = np.zeros(values.shape, np.uint32)
+    np.cumsum(ascending[:, 1:] != ascending[:, :-1], axis=1, out=place[:, 1:])
+    found = np.empty_like(place)
+    np.put_along_axis(found, order, place, 1)
+    return found
+
+
+def joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """uint64 keys that sort by `high`, then by `low` (both uint32)."""
+    keys = high.astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= low
+    return keys
+
+
+def first_of_run(new: np.ndarray) -> np.ndarray:
+    """(q, n) int32, for each place the first place of its run; `new` (q, n - 1) marks starts."""
+    places = np.zeros((len(new), new.shape[1] + 1), np.int32)
+    np.multiply(new, np.arange(1, places.shape[1], dtype=np.int32), out=places[:, 1:])
+    return np.maximum.accumulate(places, axis=1, out=places)
+
+

@@ -1,0 +1,121 @@
+"""NDCG by sorted keys: against loops, whatever the blocks, types and ties."""
+
+import doctest
+import importlib
+
+import numpy as np
+import pytest
+import torch
+
+from itr_study.metrics import graded as blocks
+from itr_study.metrics import ndcg, ndcg_per_query
+from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
+from tests.oracles.ndcg import graded_oracle
+
+module = importlib.import_module("itr_study.metrics.ndcg")
+
+
+def test_examples_in_docstrings():
+    result = doctest.testmod(module)
+    assert result.attempted == 4 and not result.failed
+
+
+def assert_equal(found, expected, **how):
+    assert found["i2t"].tolist() == pytest.approx(expected[0], **how)
+    assert found["t2i"].tolist() == pytest.approx(expected[1], **how)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ties", ["worst", "paper"])
+@pytest.mark.parametrize("at", [None, 1, 3, 100])
+@pytest.mark.parametrize("tied", [False, True])
+def test_equals_slow_oracle_on_graded_relevance(dtype, ties, at, tied):
+    for seed in range(20):
+        scores, relevance, truth = graded_set(seed, tied, dtype)
+        expected = graded_oracle(scores.tolist(), relevance.tolist(), ties=ties, at=at)
+        assert_equal(ndcg_per_query(scores, truth, ties, at), expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_block_size_changes_nothing(size, monkeypatch):
+    scores, relevance, truth = graded_set(2, ties=True)
+    monkeypatch.setattr(blocks, "BLOCK", size)
+    small = graded(relevance, truth.image_of_text, block=2)
+    expected = graded_oracle(scores.tolist(), relevance.tolist())
+    assert_equal(ndcg_per_query(scores, small), expected, abs=1e-12)
+
+
+def test_relevance_is_asked_for_once():
+    asked = []
+
+    def relevance(images):
+        asked.extend(range(10)[images])
+        return np.ones((len(range(10)[images]), 10))
+
+    truth = graded(np.ones((10, 10)), block=3)
+    object.__setattr__(truth, "graded", relevance)
+    ndcg(np.zeros((10, 10)), truth)
+    assert asked == list(range(10))
+
+
+def test_texts_read_the_columns_of_the_same_relevance():
+    # relevance is not symmetric: text 1 is found by image 0 (r = 0.5), not image 1 by text 0
+    truth = graded([[1, 0.5], [0, 1]])
+    found = ndcg_per_query(np.array([[2.0, 2.0], [1.0, 1.0]]), truth)
+    half = 2**0.5 - 1
+    third = 1 / np.log2(3)
+    assert found["t2i"].tolist() == pytest.approx([1, (half + third) / (1 + half * third)])
+    assert found["i2t"].tolist() == pytest.approx([(half + third) / (1 + half * third), third])
+
+
+def test_a_perfect_order_scores_one_though_relevance_ties():
+    relevance = np.array([[1, 1, 0.5, 0.5, 0.5, 0.0]], np.float32)
+    truth = graded(relevance, np.zeros(6, int))
+    assert ndcg(relevance - 0.1 * np.arange(6) / 6, truth)["i2t_ndcg"] == pytest.approx(1)
+
+
+def test_tied_scores_earn_the_worst_order():
+    scores, relevance, truth = graded_set(3, ties=True)
+    worst, lucky = (ndcg(scores + sign * 1e-4 * relevance, truth) for sign in (-1, 1))
+    assert ndcg(scores, truth) == pytest.approx(worst)
+    assert ndcg(scores, truth)["i2t_ndcg"] < lucky["i2t_ndcg"]
+
+
+def test_a_query_without_relevant_items_has_zero():
+    found = ndcg_per_query(np.zeros((2, 2)), graded([[1, 0], [0, 0]]))
+    assert found["i2t"][1] == 0 and found["t2i"][1] == 0
+    assert ndcg(np.zeros((2, 2)), graded(np.zeros((2, 2)))) == {"i2t_ndcg": 0, "t2i_ndcg": 0}
+
+
+def test_one_image_with_one_text():
+    assert ndcg(np.array([[0.0]]), graded([[0.3]])) == {"i2t_ndcg": 1, "t2i_ndcg": 1}
+
+
+def test_zero_and_minus_zero_tie():
+    truth = graded([[1, 0]], np.zeros(2, int))
+    for dtype in (np.float32, np.float64):
+        for values in ([0.0, -0.0], [-0.0, 0.0]):
+            found = ndcg_per_query(np.array([values], dtype), truth)
+            assert found["i2t"].tolist() == pytest.approx([1 / np.log2(3)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_tensor_and_array_agree(dtype):
+    scores, _, truth = graded_set(4, ties=True)
+    tensor = torch.from_numpy(scores).to(dtype).requires_grad_()
+    assert ndcg(tensor, truth) == pytest.approx(ndcg(scores, truth))
+
+
+def test_infinite_scores_have_their_place():
+    truth = graded([[1, 0.5, 0]], np.zeros(3, int))
+    for dtype in (np.float32, np.float64):
+        scores = np.array([[np.inf, 3, -np.inf]], dtype)
+        assert ndcg(scores, truth)["i2t_ndcg"] == 1
+        assert ndcg(-scores, truth)["i2t_ndcg"] < 1
+
+
+def test_bad_input_is_refused():
+    bad_input_is_refused(ndcg)
+    for arguments in (dict(at=0), dict(ties="best")):
+        with pytest.raises(ValueError, match="must be"):
+            ndcg(np.eye(2), graded(np.eye(2)), **arguments)
