@@ -1,15 +1,18 @@
 """Metrics by name. To add one: its file, its function here, and its oracle under tests/oracles.
 
 A metric is called with (scores (I, T), truth) and returns a dict of fractions in [0, 1]; tables
-and plots print percent. `ranks` is the primitive under everything that asks where a match stands.
+and plots print percent. Only `kendall` may be negative: it lies in [-1, 1]. `ranks` is the
+primitive under everything that asks where a match stands.
 """
 
+from itr_study.metrics.kendall import kendall, kendall_per_query
 from itr_study.metrics.ndcg import ndcg, ndcg_per_query
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
 from itr_study.metrics.recall import Interval, bootstrap, five_fold, folds, recall, retrieval_table
 from itr_study.metrics.truth import Positives, Truth
 
-METRICS = {"recall": recall, "ndcg": ndcg}
+METRICS = {"recall": recall, "ndcg": ndcg, "kendall": kendall}
 
 __all__ = ["METRICS", "Interval", "Positives", "Ranks", "Truth", "bootstrap", "five_fold", "folds",
-           "ndcg", "ndcg_per_query", "ranks", "ranks_from_embeddings", "recall", "retrieval_table"]
+           "kendall", "kendall_per_query", "ndcg", "ndcg_per_query", "ranks",
+           "ranks_from_embeddings", "recall", "retrieval_table"]

@@ -60,7 +60,8 @@ def ordered(values: np.ndarray) -> np.ndarray:
     """
     if values.dtype == np.float32:
         bits = (values + np.float32(0)).view(np.uint32)  # -0.0 becomes 0.0, which it equals
-        return bits ^ np.where(bits & SIGN, np.uint32(2**32 - 1), SIGN)
+        negative = (bits.view(np.int32) >> 31).view(np.uint32)  # all bits set where it is
+        return bits ^ (negative | SIGN)
     order = np.argsort(values, axis=1)
     ascending = np.take_along_axis(values, order, 1)
     place = np.zeros(values.shape, np.uint32)
