@@ -1,11 +1,20 @@
 """Label sources by name: how relevant is text j to image i. To add one: its file, its class here.
 
 A label source is called with (batch, split) and returns (I, T) float32 on the batch's device:
-exactly 1 for matches, at most 1 - 1e-4 otherwise. Attributes: `name`, `version` (raised whenever
-its values change) and `scale`: "binary" (0 or 1), "unit" ([0, 1]) or "cosine" ([-1, 1]).
+exactly 1 for matches, at most 1 - 1e-4 otherwise; `block(split, images)` gives the same of every
+text of a split and a slice of its images, as numpy. Attributes: `name`, `version` (raised whenever
+its values change), `scale`: "binary" (0 or 1), "unit" ([0, 1]) or "cosine" ([-1, 1]), and `needs`:
+names of what it reads in `split.labels`.
 """
 
 from itr_study.relevance.binary import Binary
+from itr_study.relevance.cider import Cider
+from itr_study.relevance.clip import Clip
 from itr_study.relevance.exact import Exact
+from itr_study.relevance.features import Features
+from itr_study.relevance.meteor import Meteor
+from itr_study.relevance.sentence import Sentence
+from itr_study.relevance.spice import Spice
 
-RELEVANCE = {source.name: source for source in (Binary, Exact)}
+RELEVANCE = {source.name: source for source in (Binary, Exact, Sentence, Cider, Clip, Features,
+                                                   Meteor, Spice)}

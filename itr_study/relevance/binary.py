@@ -1,5 +1,6 @@
 """Binary labels: 1 where the text was written about the image, else 0."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,6 +31,7 @@ class Binary:
     """
 
     name, version, scale = "binary", 1, "binary"
+    needs: tuple[str, ...] = ()
 
     def __init__(self, same_image: str = "positive") -> None:
         check_choice("same_image", same_image, SAME_IMAGE)
@@ -44,3 +46,11 @@ class Binary:
                              f"text i; got {len(images)} images and {len(texts)} texts that are "
                              'not paired. Take same_image="positive" here.')
         return torch.eye(len(images), device=images.device)
+
+    def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
+        """(i, T) float32, 0 or 1, of every text of a split and a slice of its images."""
+        if self.same_image == "negative":
+            raise ValueError('same_image="negative" is about batches of pairs; a whole split has '
+                             'no pairs. Take same_image="positive" here.')
+        rows = np.arange(split.n_images)[images]
+        return (rows[:, None] == split.image_of_text).astype(np.float32)

@@ -25,13 +25,24 @@ class Exact:
     """
 
     name, version, scale = "exact", 1, "unit"
+    needs: tuple[str, ...] = ()
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
+        pairs = np.ix_(batch.image_ids.cpu().numpy(), batch.text_ids.cpu().numpy())
+        values = torch.from_numpy(np.asarray(self._given(split)[pairs], np.float32))
+        values = values.to(batch.image_ids.device).clamp(max=MATCH - GAP)
+        return values.masked_fill(batch.match, MATCH)
+
+    def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
+        """(i, T) float32 of every text of a split and a slice of its images."""
+        rows = np.arange(split.n_images)[images]
+        values = np.minimum(self._given(split)[rows], MATCH - GAP).astype(np.float32)
+        values[rows[:, None] == split.image_of_text] = MATCH
+        return values
+
+    def _given(self, split: EncodedSplit) -> np.ndarray:
         if split.relevance is None:
             raise ValueError(f'labels "exact" need graded relevance, and split {split.name!r} of '
                              'this data has none: encode a data set that has it (scenes) with '
                              'relevance=True, or take labels "binary"')
-        pairs = np.ix_(batch.image_ids.cpu().numpy(), batch.text_ids.cpu().numpy())
-        values = torch.from_numpy(np.asarray(split.relevance[pairs], np.float32))
-        values = values.to(batch.image_ids.device).clamp(max=MATCH - GAP)
-        return values.masked_fill(batch.match, MATCH)
+        return split.relevance

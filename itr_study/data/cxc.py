@@ -1,0 +1,110 @@
+"""Crisscrossed Captions (CxC): graded ratings of pairs of COCO captions and images.
+
+Source: Parekh, Baldridge, Cer, Waters and Yang, EACL 2021. Captions are known by their sentence
+ids in COCO, images by the number in their file names; both are of Karpathy's 5K val and test.
+"""
+
+import csv
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from itr_study.checks import check_choice
+from itr_study.data.base import DataError, DataReport, Problem
+from itr_study.data.roots import find_root, read_text
+
+SPLITS = ("val", "test")
+CAPTION = re.compile(r"COCO_(?:val|train)2014:sentid:(\d+)")
+IMAGE = re.compile(r"COCO_(?:val|train)2014_(\d{12})\.jpg")
+# Columns with their ids, and what the sampling method calls pairs of one and the same image.
+KINDS = {"sits": (("caption", "image"), (CAPTION, IMAGE), "c2i_original"),
+         "sts": (("caption1", "caption2"), (CAPTION, CAPTION), "c2c_cocaption"),
+         "sis": (("image1", "image2"), (IMAGE, IMAGE), None)}
+OBTAIN = ("CxC is {sits,sts,sis}_{val,test}.csv, in the folder data of the repository "
+          "google-research-datasets/Crisscrossed-Captions.")
+TERMS = ("Crisscrossed Captions: ratings of COCO's captions and images, handed out by Google "
+         "Research; cite Parekh et al., EACL 2021.")
+
+
+@dataclass(frozen=True, eq=False)
+class Crisscrossed:
+    """N rated pairs: ratings (N,) in [0, 5], the mean over raters, higher = more alike.
+
+    first and second (N,) int64 are ids in COCO: of captions (sentence ids) or images, by kind:
+    "sits" caption, image; "sts" caption, caption; "sis" image, image. own (N,) bool: both sides
+    belong to the same image.
+    """
+
+    kind: str
+    split: str
+    first: np.ndarray
+    second: np.ndarray
+    ratings: np.ndarray
+    own: np.ndarray
+    terms: str = TERMS
+
+    def __len__(self) -> int:
+        return len(self.ratings)
+
+
+def read_cxc(root: Path | str | None, kind: str = "sits", split: str = "test") -> Crisscrossed:
+    """Read one file of ratings.
+
+    Args:    root: a folder that holds `cxc/`, or that folder; kind: "sits" (caption-image), "sts"
+             (caption-caption) or "sis" (image-image); split: "val" or "test".
+    Raises:  ValueError for another kind or split; DataError listing all that is wrong.
+    """
+    check_choice("kind", kind, KINDS)
+    check_choice("split", split, SPLITS)
+    name = f"{kind}_{split}.csv"
+    path = find_root(root, "cxc", marks=(name,), obtain=OBTAIN) / name
+    if not path.is_file():
+        raise DataError(f"cxc: there is no {path}. {OBTAIN}")
+    columns, patterns, same = KINDS[kind]
+    rows = csv.reader(read_text(path).splitlines())
+    header = [*columns, "agg_score", "sampling_method"]
+    found = next(rows, [])
+    if found != header:
+        raise DataError(f"{path}: expected the columns {', '.join(header)}, found "
+                        f"{', '.join(found) or 'none'}. {OBTAIN}")
+    report = DataReport(remedy=f"Obtain {name} again, then read again. {OBTAIN}")
+    ids, ratings, own = [], [], []
+    for number, row in enumerate(rows, start=2):
+        pair = _ids(row, patterns)
+        rating = _rating(row)
+        if pair is None or rating is None:
+            report.errors.append(Problem("malformed row", f"{name}:{number}",
+                                         f"expected two ids, a rating from 0 to 5 and a method, "
+                                         f"got {','.join(row)[:90]!r}"))
+            continue
+        ids.append(pair)
+        ratings.append(rating)
+        own.append(row[3] == same)
+    report.errors += [Problem("rated twice", f"{a}, {b}", f"{times} rows of {name}")
+                      for (a, b), times in Counter(ids).items() if times > 1]
+    if not ids:
+        report.errors.append(Problem("no ratings", name, "not one row could be read"))
+    report.refuse_errors()
+    first, second = np.array(ids, np.int64).T
+    return Crisscrossed(kind, split, first, second, np.array(ratings), np.array(own))
+
+
+def _ids(row: list[str], patterns: tuple[re.Pattern, re.Pattern]) -> tuple[int, int] | None:
+    """Both ids of a row as numbers; None if they are not ids."""
+    if len(row) != 4:
+        return None
+    found = [pattern.fullmatch(cell) for pattern, cell in zip(patterns, row[:2], strict=True)]
+    return (int(found[0][1]), int(found[1][1])) if all(found) else None
+
+
+def _rating(row: list[str]) -> float | None:
+    """A number in [0, 5]; None if it is not."""
+    try:
+        value = float(row[2])
+    except (ValueError, IndexError):
+        return None
+    return value if math.isfinite(value) and 0 <= value <= 5 else None

@@ -1,0 +1,159 @@
+"""What sources share that compare a text with the captions of an image: which, and how combined."""
+
+from abc import ABC, abstractmethod
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itr_study.checks import GAP, MATCH, check_choice
+from itr_study.data.batches import Batch, Described, EncodedSplit
+
+OVER = ("max", "mean", "pair")
+ENTRIES = 1 << 22  # similarities computed at a time in `block` and `pairs`: 16 MB
+
+
+class CaptionSource(ABC):
+    """Relevance of text j to image i: how alike text j is to the captions of image i.
+
+    A subclass says by `alike` how alike all captions and texts are, by `alike_pairs` how alike
+    they are one by one, and by `check` what it expects of `split.labels[needs[0]]`.
+    """
+
+    name: str
+    version: int
+    scale: str
+    needs: tuple[str, ...]
+
+    def __init__(self, over: str) -> None:
+        check_choice("over", over, OVER)
+        self.over = over
+        self._known: WeakKeyDictionary[EncodedSplit, Captions] = WeakKeyDictionary()
+
+    @abstractmethod
+    def alike(self, captions: Described, texts: Described) -> np.ndarray:
+        """(C, T) float: every text with every caption; not above 1."""
+
+    @abstractmethod
+    def alike_pairs(self, captions: Described, texts: Described) -> np.ndarray:
+        """(N,) float: caption n with text n."""
+
+    @abstractmethod
+    def check(self, described: Described, texts: int) -> None:
+        """Raise ValueError where `described` cannot be read as the T texts of a split."""
+
+    def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
+        """(I, T) float32 on the batch's device: exactly 1 for matches, at most 1 - 1e-4 else."""
+        captions = self.captions(split)
+        images, texts, owners = (x.cpu().numpy() for x in (batch.image_ids, batch.text_ids,
+                                                           batch.text_images))
+        if self.over == "pair":
+            if not np.array_equal(images, owners):
+                raise ValueError('over="pair" needs a batch of pairs, row i the image of text i: '
+                                 f"got {len(images)} images and {len(texts)} texts that are not "
+                                 'paired; take over="max" or "mean" here')
+            drawn = captions.described[texts]
+            values = self.alike(drawn, drawn)
+        else:
+            values = self._combined(captions, images, captions.described[texts])
+        finished = finish(values, images[:, None] == owners)
+        return torch.from_numpy(finished).to(batch.image_ids.device)
+
+    def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
+        """(i, T) float32 relevance of every text of a split to a slice of its images."""
+        self._refuse_pair("block")
+        captions = self.captions(split)
+        rows, owners = np.arange(split.n_images)[images], split.image_of_text
+        values = np.empty((len(rows), len(owners)), np.float32)
+        texts = captions.described[np.arange(len(owners))]
+        step = max(1, int(ENTRIES / max(1, captions.most * len(owners))))
+        for a in range(0, len(rows), step):
+            part = rows[a:a + step]
+            values[a:a + step] = finish(self._combined(captions, part, texts),
+                                        part[:, None] == owners)
+        return values
+
+    def pairs(self, split: EncodedSplit, images: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """(N,) float32 relevance of text texts[n] to image images[n]: `block` at these places."""
+        self._refuse_pair("pairs")
+        captions = self.captions(split)
+        values = np.empty(len(images), np.float32)
+        step = max(1, ENTRIES // (512 * captions.most))
+        for a in range(0, len(images), step):
+            part = slice(a, a + step)
+            rows, starts, counts = captions.of(images[part])
+            alike = self.alike_pairs(captions.described[rows],
+                                     captions.described[np.repeat(texts[part], counts)])
+            matches = split.image_of_text[texts[part]] == images[part]
+            values[part] = finish(combine(alike, starts, counts, self.over), matches)
+        return values
+
+    def captions(self, split: EncodedSplit) -> "Captions":
+        """The captions of a split's images, checked once for each split and its labels."""
+        (label,) = self.needs
+        if label not in split.labels:
+            there = ", ".join(split.labels) or "none"
+            raise ValueError(f'labels "{self.name}" read split.labels["{label}"], and split '
+                             f"{split.name!r} has {there}: encode with labels=({label!r},)")
+        described, known = split.labels[label], self._known.get(split)
+        if (known is None or known.described is not described
+                or known.owners is not split.image_of_text):
+            if len(described) != split.n_texts:
+                raise ValueError(f'split.labels["{label}"] must have a row for each of the '
+                                 f"{split.n_texts} texts of split {split.name!r}, got "
+                                 f"{len(described)}: encode this data with labels=({label!r},)")
+            self.check(described, split.n_texts)
+            known = self._known[split] = Captions(described, split.image_of_text, split.n_images)
+        return known
+
+    def _combined(self, captions: "Captions", images: np.ndarray, texts: Described) -> np.ndarray:
+        """(I, T) of images that may repeat, each image's captions read once."""
+        distinct, place = np.unique(images, return_inverse=True)
+        rows, starts, counts = captions.of(distinct)
+        alike = self.alike(captions.described[rows], texts)
+        values = combine(alike, starts, counts, self.over)
+        return values if len(distinct) == len(images) and (place[1:] > place[:-1]).all() \
+            else values[place]
+
+    def _refuse_pair(self, asked: str) -> None:
+        if self.over == "pair":
+            raise ValueError(f'over="pair" knows only the caption drawn with an image in a '
+                             f'training batch, so it has no {asked}; take over="max" or "mean"')
+
+
+class Captions:
+    """The texts of a split as label sources read them, and which of them describe each image."""
+
+    def __init__(self, described: Described, owners: np.ndarray, images: int) -> None:
+        self.described, self.owners = described, owners
+        self.order = np.argsort(owners, kind="stable")
+        self.counts = np.bincount(owners, minlength=images)
+        self.ends = np.cumsum(self.counts)
+        self.most = int(self.counts.max(initial=1))
+
+    def of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows (C,) of the captions of these images, end to end; where each begins; how many."""
+        counts = self.counts[images]
+        if not counts.all():
+            raise ValueError(f"image {images[counts.argmin()]} has no caption in this split, so "
+                             "nothing says how relevant a text is to it; leave it out")
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        shift = np.repeat(self.ends[images] - ends, counts)
+        return self.order[np.arange(len(shift)) + shift], starts, counts
+
+
+def combine(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, over: str) -> np.ndarray:
+    """Maximum or mean over each group of rows."""
+    if over == "max":
+        return np.maximum.reduceat(alike, starts, axis=0)
+    sums = np.add.reduceat(alike, starts, axis=0)
+    return sums / counts.reshape(-1, *[1] * (alike.ndim - 1))
+
+
+def finish(values: np.ndarray, match: np.ndarray) -> np.ndarray:
+    """float32: exactly 1 for matches, at most 1 - 1e-4 for all others."""
+    values = np.minimum(values, MATCH - GAP, dtype=np.float32, casting="same_kind")
+    values[match] = MATCH
+    return values

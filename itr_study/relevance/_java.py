@@ -1,0 +1,95 @@
+"""What sources share that ask a Java program of the caption evaluation tools."""
+
+import shutil
+import subprocess
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from itr_study.data.vocabulary import tokenize
+from itr_study.encoders.weights import required_package
+from itr_study.relevance._captions import CaptionSource
+
+PAIRS = 1000  # sent to the program at a time
+
+
+class Tool(Protocol):
+    """A scorer of pycocoevalcap: references and the one candidate by number -> mean, scores."""
+
+    def compute_score(self, gts: dict[int, list[str]], res: dict[int, list[str]]
+                      ) -> tuple[float, Sequence]: ...
+
+
+class JavaSource(CaptionSource):
+    """Relevance of text j to image i: the tool's score of text j with the captions of image i.
+
+    Each caption is a reference of its own; texts are given to the tool as words (`tokenize`).
+    """
+
+    scale, needs = "unit", ("texts",)
+    module: str  # of pycocoevalcap
+
+    def __init__(self, over: str = "max") -> None:
+        super().__init__(over)
+        self._tool: Tool | None = None
+
+    @abstractmethod
+    def start(self) -> Tool:
+        """The running tool."""
+
+    @abstractmethod
+    def read(self, score: object) -> float:
+        """The number in [0, 1] in what the tool says of one pair."""
+
+    def check(self, described: np.ndarray, texts: int) -> None:
+        if not isinstance(described, np.ndarray) or not all(isinstance(t, str) for t in described):
+            raise ValueError('split.labels["texts"] must be a numpy array of strings: encode with '
+                             'labels=("texts",)')
+
+    def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        values = self.alike_pairs(np.repeat(captions, len(texts)), np.tile(texts, len(captions)))
+        return values.reshape(len(captions), len(texts))
+
+    def alike_pairs(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        words = {text: " ".join(tokenize(text)) for text in {*captions, *texts}}
+        values = np.zeros(len(texts), np.float32)  # a text without any word is like nothing
+        said = [n for n in range(len(texts)) if words[captions[n]] and words[texts[n]]]
+        for start in range(0, len(said), PAIRS):
+            part = said[start:start + PAIRS]
+            values[part] = self.scores({n: [words[captions[n]]] for n in part},
+                                       {n: [words[texts[n]]] for n in part})
+        if not (np.isfinite(values).all() and values.min(initial=0) >= 0
+                and values.max(initial=0) <= 1 + 1e-6):
+            raise ValueError(f"{self.name} gave scores outside [0, 1], from {values.min()} to "
+                             f"{values.max()}")
+        return np.minimum(values, 1)
+
+    def scores(self, references: dict[int, list[str]], candidates: dict[int, list[str]]
+               ) -> list[float]:
+        """What the tool says of each pair; ValueError where its Java program fails."""
+        tool = self.tool()
+        try:
+            _, scores = tool.compute_score(references, candidates)
+            if len(scores) == len(references):
+                return [self.read(score) for score in scores]
+            reason = f"{len(scores)} answers to {len(references)} pairs"
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise ValueError(self.failed(str(error))) from error
+        raise ValueError(self.failed(reason))
+
+    def failed(self, reason: str) -> str:
+        """The message where the program ends early, such as for want of memory."""
+        return (f"the Java program of {self.name} failed ({reason}); see what it printed. METEOR "
+                "takes 2 GB of memory; SPICE 8 GB, and it was written for Java 8")
+
+    def tool(self) -> Tool:
+        """The tool, started on first use; ValueError with the remedy where it cannot be."""
+        if self._tool is None:
+            required_package(self.module, "pycocoevalcap", f'labels "{self.name}"')
+            if shutil.which("java") is None:
+                raise ValueError(f'labels "{self.name}" run a Java program, and no `java` is on '
+                                 "the PATH; install a Java runtime, such as openjdk 8 or later")
+            self._tool = self.start()
+        return self._tool

@@ -1,0 +1,54 @@
+"""Relevance scores computed (RSC): cosines of sentence vectors of captions."""
+
+import numpy as np
+
+from itr_study.checks import check_choice
+from itr_study.relevance._captions import CaptionSource
+from itr_study.relevance._vectors import SCALES, check_vectors, cosines, rescale, row_cosines
+
+WIDTHS = {"minilm": 384}  # of encoders whose vectors have a known width
+
+
+class Sentence(CaptionSource):
+    """Relevance of text j to image i: cosine of sentence vectors of text j and i's captions.
+
+    Args:
+        vectors: name in `split.labels`, vectors (T, D) of all texts of the split; over: which
+            captions of image i: "max" or "mean" of the cosines over all of them in the split, or
+            "pair", the one drawn with it in a training batch (the paper); scale: "unit" gives
+            (1 + cosine) / 2 in [0, 1], "cosine" the cosine in [-1, 1].
+    Shape: called with (batch, split) returns (I, T) float32 on the batch's device.
+    Raises: ValueError for another value of an argument; vectors that are absent, not finite or of
+        another number of rows or width; "pair" on a batch that is not made of pairs.
+    Source: listwise Eqs. 7-8 ("unit"); bcls, Sec. III-B, takes the raw cosine ("cosine").
+    Differs: the paper speaks of "the positive caption" of an image that has five, which is "pair"
+        in training and undefined in a test; captions of the same image are matches, exactly 1, and
+        all others at most 1 - 1e-4 (on both scales).
+    Example: text 2 is half way between the captions 0 and 1 of image 0
+        >>> from itr_study.data.batches import EncodedSplit
+        >>> vectors = np.array([[1, 0], [0.6, 0.8], [0.8, 0.6]], np.float32)
+        >>> split = EncodedSplit("train", np.array([0, 0, 1]), np.zeros((2, 1, 1, 1)),
+        ...                      labels={"mine": vectors})
+        >>> Sentence("mine", scale="cosine").block(split, slice(0, 2)).round(2)
+        array([[1.  , 1.  , 0.96],
+               [0.8 , 0.96, 1.  ]], dtype=float32)
+        >>> Sentence("mine", "mean").block(split, slice(0, 1)).round(2)
+        array([[1.  , 1.  , 0.94]], dtype=float32)
+    """
+
+    name, version = "sentence", 1
+
+    def __init__(self, vectors: str = "minilm", over: str = "max", scale: str = "unit") -> None:
+        super().__init__(over)
+        check_choice("scale", scale, SCALES)
+        self.vectors, self.scale, self.needs = vectors, scale, (vectors,)
+
+    def check(self, described: np.ndarray, texts: int) -> None:
+        check_vectors(f'split.labels["{self.vectors}"]', described, texts,
+                      WIDTHS.get(self.vectors))
+
+    def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        return rescale(cosines(captions, texts), self.scale)
+
+    def alike_pairs(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        return rescale(row_cosines(captions, texts), self.scale)

@@ -1,0 +1,50 @@
+"""Relevance by CIDEr-D: over the captions of an image, against the slow form."""
+
+import doctest
+import sys
+
+import numpy as np
+import pytest
+
+from itr_study.relevance import RELEVANCE
+from tests.oracles import cider as slow
+from tests.relevance.test_registry import TEXTS, batches, small_split
+
+Cider = RELEVANCE["cider"]
+
+
+def test_example_in_docstring():
+    result = doctest.testmod(sys.modules[Cider.__module__])
+    assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("over", ["max", "mean"])
+def test_over_the_captions_by_loops(over):
+    split, source = small_split(), Cider(over)
+    frequency, images = slow.document_frequency(TEXTS, split.image_of_text.tolist())
+    expected = np.zeros((4, 9))
+    for i in range(4):
+        for j in range(9):
+            values = [slow.oracle(TEXTS[j], TEXTS[c], frequency, images)
+                      for c in range(9) if split.image_of_text[c] == i]
+            value = {"max": max(values), "mean": sum(values) / len(values)}[over]
+            expected[i, j] = 1 if split.image_of_text[j] == i else min(value, 1 - 1e-4)
+    assert source.block(split, slice(None)) == pytest.approx(expected, abs=1e-6)
+    i, j = np.divmod(np.arange(36), 9)
+    assert source.pairs(split, i, j) == pytest.approx(expected[i, j], abs=1e-6)
+    assert 0 < expected[0, 6] < expected[0, 4] < 1
+
+
+def test_the_text_is_the_candidate_and_the_caption_the_reference():
+    """Clipped counts are not symmetric: min(a, b) * b over the two lengths."""
+    split = small_split()
+    frequency, images = slow.document_frequency(TEXTS, split.image_of_text.tolist())
+    relevance = Cider("pair")(split.pair_batch(np.array([1, 6])), split)
+    assert relevance[0, 1].item() == pytest.approx(
+        slow.oracle(TEXTS[6], TEXTS[1], frequency, images), abs=1e-6)
+
+
+def test_vectors_in_the_place_of_ngrams_are_refused():
+    split = small_split(labels={"cider": np.zeros((9, 5), np.float32)})
+    with pytest.raises(ValueError, match="must be NgramVectors.*ndarray"):
+        Cider()(batches(split)[0], split)
