@@ -5,14 +5,18 @@ and plots print percent. Only `kendall` may be negative: it lies in [-1, 1]. `ra
 primitive under everything that asks where a match stands.
 """
 
+from itr_study.metrics.eccv import eccv_table, read_eccv
 from itr_study.metrics.kendall import kendall, kendall_per_query
 from itr_study.metrics.ndcg import ndcg, ndcg_per_query
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
 from itr_study.metrics.recall import Interval, bootstrap, five_fold, folds, recall, retrieval_table
+from itr_study.metrics.retrieval_sets import map_at_r, r_precision
 from itr_study.metrics.truth import Positives, Truth
 
-METRICS = {"recall": recall, "ndcg": ndcg, "kendall": kendall}
+METRICS = {"recall": recall, "map_at_r": map_at_r, "r_precision": r_precision, "ndcg": ndcg,
+           "kendall": kendall}
 
-__all__ = ["METRICS", "Interval", "Positives", "Ranks", "Truth", "bootstrap", "five_fold", "folds",
-           "kendall", "kendall_per_query", "ndcg", "ndcg_per_query", "ranks",
-           "ranks_from_embeddings", "recall", "retrieval_table"]
+__all__ = ["METRICS", "Interval", "Positives", "Ranks", "Truth", "bootstrap", "eccv_table",
+           "five_fold", "folds", "kendall", "kendall_per_query", "map_at_r", "ndcg",
+           "ndcg_per_query", "r_precision", "ranks", "ranks_from_embeddings", "read_eccv",
+           "recall", "retrieval_table"]

@@ -41,9 +41,9 @@ def query_blocks(scores: np.ndarray | Tensor, truth: Truth) -> Iterator[Block]:
         yield "t2i", texts, np.ascontiguousarray(on_host(scores[:, texts]).T), turned[texts]
 
 
-def steps(n: int, width: int, most: int) -> Iterator[slice]:
-    """Slices of 0 .. n, at most `most` long, of about BLOCK pairs."""
-    step = max(1, min(most, BLOCK // width))
+def steps(n: int, width: int, most: int, pairs: int | None = None) -> Iterator[slice]:
+    """Slices of 0 .. n, at most `most` long, of about `pairs` (BLOCK) pairs."""
+    step = max(1, min(most, (pairs or BLOCK) // width))
     return (slice(a, min(a + step, n)) for a in range(0, n, step))
 
 

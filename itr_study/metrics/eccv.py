@@ -1,0 +1,220 @@
+"""COCO 1K and 5K, CxC and ECCV Caption from one matrix of scores and the ids of its rows, columns.
+
+The three ground truths judge the same 5,000 images and 25,000 captions of COCO's test set. COCO
+knows an image's own five captions; CxC and ECCV Caption found more that people call a match.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from itr_study.checks import check_number
+from itr_study.metrics.ranks import ranks
+from itr_study.metrics.retrieval_sets import Matches, best_ranks, find
+from itr_study.metrics.truth import DIRECTIONS, Positives
+
+# Captions that ECCV Caption calls matches of images 575916 and 421999, and that are none of the
+# 25,000: they count in R, as they do in the package, and nobody can find them.
+ABSENT = frozenset({144675, 467259})
+KS = (1, 5, 10)
+FOLDS = 5
+PACKAGE = "eccv_caption"
+
+
+class Judged(NamedTuple):
+    """Ids of the matches of every query: image -> captions, and caption -> images."""
+
+    i2t: Mapping[int, Sequence[int]]
+    t2i: Mapping[int, Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class TruthSets:
+    """The ground truths, and all captions in the order that COCO 1K cuts into five folds.
+
+    Raises: ValueError unless in `coco` every caption of `order` has one image, and no other does.
+    """
+
+    coco: Judged
+    cxc: Judged
+    eccv: Judged
+    order: np.ndarray
+
+    def __post_init__(self) -> None:
+        wrong = [t for t, images in self.coco.t2i.items() if len(images) != 1]
+        if wrong:
+            raise ValueError(f"in `coco` every caption has one image; {sample(wrong)} have not")
+        if sorted(self.coco.t2i) != sorted(np.asarray(self.order).tolist()):
+            raise ValueError("`order` must hold each caption of `coco` once; it has "
+                             f"{len(self.order)}, `coco` {len(self.coco.t2i)}")
+
+
+def read_eccv(folder: Path | str | None = None) -> TruthSets:
+    """The ground truths of the package `eccv-caption` (or of a folder with its data files).
+
+    Raises: ValueError where the package is not installed, or a file is missing.
+    Source: Chun et al., ECCV 2022 (ECCV Caption); Parekh et al., EACL 2021 (CxC); COCO's test set
+        as Karpathy split it. The package is MIT licensed.
+    """
+    if folder is None:
+        spec = find_spec(PACKAGE)  # found, not imported: importing warns about optional packages
+        if spec is None:
+            raise ValueError("the ground truth of ECCV Caption comes with the package "
+                             "eccv-caption, which is not installed: pip install eccv-caption")
+        folder = Path(spec.origin).parent / "data"
+    folder = Path(folder)
+    names = {name: [folder / f"{file}_{way}.json" for way in ("image_to_caption",
+                                                             "caption_to_image")]
+             for name, file in (("coco", "original"), ("cxc", "cxc"), ("eccv", "eccv"))}
+    order = folder / "coco_test_ids.npy"
+    missing = [str(p) for p in [*chain.from_iterable(names.values()), order] if not p.is_file()]
+    if missing:
+        raise ValueError(f"ground truth is incomplete, missing {', '.join(missing)}; "
+                         "install eccv-caption anew")
+    judged = {name: Judged(*map(read_lists, paths)) for name, paths in names.items()}
+    return TruthSets(**judged, order=np.load(order, allow_pickle=False))
+
+
+def read_lists(path: Path) -> dict[int, list[int]]:
+    """A JSON object of lists of ids."""
+    with open(path, encoding="utf-8") as file:
+        return {int(key): [int(i) for i in items] for key, items in json.load(file).items()}
+
+
+def eccv_table(scores: np.ndarray | Tensor, image_ids: Sequence[int], text_ids: Sequence[int],
+               truth_sets: TruthSets | None = None, ks: Sequence[int] = KS,
+               absent: Collection[int] = ABSENT) -> dict[str, float]:
+    """All metrics of `eccv-caption` in both directions, from full rankings, as fractions.
+
+    Keys, each after "i2t_" and "t2i_": coco1k_r1, r5, r10 (mean of five folds, each ranked within
+    itself), coco5k_r1 ..., cxc_r1 ..., eccv_map_at_r, eccv_r_precision, eccv_r1.
+
+    Args:
+        scores: (I, T), higher = more alike, all 5,000 images and 25,000 captions, in any order.
+        image_ids: (I,) COCO image numbers of the rows; text_ids: (T,) caption ids of the columns.
+        truth_sets: as `read_eccv` gives them, which is the default.
+        ks: the K of R@K.
+        absent: ids of matches that may be missing in the gallery; they count in R. Two captions of
+            ECCV Caption are.
+    Raises: ValueError for NaN, shapes that differ, ids twice, ids that are not in the ground
+        truth, ids of the ground truth that are not in the gallery.
+    Source: Chun et al., ECCV 2022, and its package.
+    Differs: ties count against the model; published scripts cut rankings at 50 or 100 items, which
+        makes COCO 1K R@10 too low by up to 1.8 points.
+    """
+    truth_sets = read_eccv() if truth_sets is None else truth_sets
+    for k in ks:
+        check_number("k", k, least=1)
+    rows, columns = places("image", image_ids, len(scores)), places("text", text_ids,
+                                                                   scores.shape[1])
+    check_ids(truth_sets, rows, columns, absent)
+    judged = [lists(truth, rows, columns) for truth in (truth_sets.coco, truth_sets.cxc)]
+    table = {}
+    for name, found in zip(("coco5k", "cxc"), best_ranks(scores, *judged), strict=True):
+        table |= {f"{d}_{name}_r{k}": float((found[d][found[d] > 0] <= k).mean())
+                  for d in DIRECTIONS for k in ks}
+    r = sizes(truth_sets.eccv.i2t, rows), sizes(truth_sets.eccv.t2i, columns)
+    for d, matches, size in zip(DIRECTIONS, lists(truth_sets.eccv, rows, columns), r, strict=True):
+        found = find(scores, matches, d, size)
+        table |= {f"{d}_eccv_map_at_r": float(found.map_at_r().mean()),
+                  f"{d}_eccv_r_precision": float(found.r_precision().mean()),
+                  f"{d}_eccv_r1": float(found.recall_at(1).mean())}
+    return coco_1k(scores, rows, columns, truth_sets, ks) | table
+
+
+def coco_1k(scores: np.ndarray | Tensor, rows: dict[int, int], columns: dict[int, int],
+            truth_sets: TruthSets, ks: Sequence[int]) -> dict[str, float]:
+    """Mean R@K of the five folds of captions with their images, ranked within each fold."""
+    values = {f"{d}_coco1k_r{k}": [] for d in DIRECTIONS for k in ks}
+    seen = set()
+    for part in np.array_split(truth_sets.order, FOLDS):
+        owners = [truth_sets.coco.t2i[t][0] for t in part.tolist()]
+        images = sorted(set(owners), key=rows.__getitem__)
+        if not seen.isdisjoint(images):
+            raise ValueError("`order` tears the captions of an image apart: "
+                             f"{sample(seen.intersection(images))} are in two folds")
+        seen.update(images)
+        place = {image: position for position, image in enumerate(images)}
+        here = as_slice([rows[i] for i in images])
+        found = ranks(scores[here][:, as_slice([columns[t] for t in part.tolist()])],
+                      np.array([place[i] for i in owners]))
+        for d in DIRECTIONS:
+            for k in ks:
+                each = found.i2t if d == "i2t" else found.t2i
+                values[f"{d}_coco1k_r{k}"].append((each <= k).mean())
+    return {key: float(np.mean(folds)) for key, folds in values.items()}
+
+
+def lists(judged: Judged, rows: dict[int, int], columns: dict[int, int]) -> Matches:
+    """Ids as places: for every row its columns that match, for every column its rows."""
+    return Matches(positives(judged.i2t, rows, columns), positives(judged.t2i, columns, rows))
+
+
+def positives(of: Mapping[int, Sequence[int]], queries: dict[int, int],
+              items: dict[int, int]) -> Positives:
+    """The items of each query that are in the gallery, each once, as places."""
+    query = np.repeat(np.array([queries[q] for q in of], np.int64), [len(x) for x in of.values()])
+    item = np.array([items.get(i, -1) for i in chain.from_iterable(of.values())], np.int64)
+    pairs = np.unique((query * len(items) + item)[item >= 0])
+    starts = np.searchsorted(pairs, np.arange(len(queries) + 1) * len(items))
+    return Positives(starts, pairs % len(items))
+
+
+def sizes(of: Mapping[int, Sequence[int]], queries: dict[int, int]) -> np.ndarray:
+    """R of every query, matches outside the gallery included."""
+    found = np.zeros(len(queries), np.int64)
+    for query, items in of.items():
+        found[queries[query]] = len(set(items))
+    return found
+
+
+def places(kind: str, ids: Sequence[int], n: int) -> dict[int, int]:
+    """Place of each id, in order; ValueError unless there are n different ones."""
+    ids = np.asarray(ids).tolist()
+    found = {one: place for place, one in enumerate(ids)}
+    if len(ids) != n or len(found) != n:
+        raise ValueError(f"{kind}_ids must be {n} different ids, one for each {kind} of the "
+                         f"scores; got {len(ids)}, {len(found)} of them different")
+    return found
+
+
+def check_ids(truth_sets: TruthSets, rows: dict[int, int], columns: dict[int, int],
+              absent: Collection[int]) -> None:
+    """ValueError naming ids of the gallery nothing is known of, and judged ids it lacks."""
+    problems = []
+    for kind, gallery, known in (("images", rows, truth_sets.coco.i2t),
+                                 ("captions", columns, truth_sets.coco.t2i)):
+        strange = [i for i in gallery if i not in known]
+        if strange:
+            problems.append(f"{kind} {sample(strange)} are not in the ground truth")
+    for name in ("coco", "cxc", "eccv"):
+        judged = vars(truth_sets)[name]
+        images, captions = ({*a, *(i for x in b.values() for i in x)}
+                            for a, b in (judged, judged[::-1]))
+        for kind, ids, gallery in (("images", images, rows), ("captions", captions, columns)):
+            lacking = [i for i in ids if i not in gallery and i not in absent]
+            if lacking:
+                problems.append(f"{kind} {sample(lacking)} of {name} are not in the gallery")
+    if problems:
+        raise ValueError("; ".join(problems) + ". Scores must cover the whole test set; ids are "
+                         "COCO's image numbers and caption ids (eccv-caption: coco_test_ids.npy)")
+
+
+def sample(ids: Collection[int]) -> str:
+    """The first few of many ids, and how many there are."""
+    first = ", ".join(map(str, sorted(ids)[:5]))
+    return first if len(ids) <= 5 else f"{first}, ... ({len(ids)} in all)"
+
+
+def as_slice(indices: list[int]) -> slice | np.ndarray:
+    """Consecutive indices as a slice, which copies nothing."""
+    if indices == list(range(indices[0], indices[0] + len(indices))):
+        return slice(indices[0], indices[0] + len(indices))
+    return np.array(indices)
