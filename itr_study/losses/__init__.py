@@ -7,9 +7,12 @@ Losses of OUTPUT_LOSSES take (ModelOutput, relevance) instead and say so by `tak
 A loss may have `diagnostics(scores, relevance) -> dict` of named 0-dim tensors to be logged.
 """
 
+from itr_study.losses.approx_ndcg import ApproxNDCG
 from itr_study.losses.info_nce import InfoNCE
 from itr_study.losses.kth import Kth
+from itr_study.losses.listnet import ListNet
 from itr_study.losses.sigmoid import Sigmoid
+from itr_study.losses.smooth_ndcg import SmoothNDCG
 from itr_study.losses.topk import TopK
 from itr_study.losses.triplet_hardest import TripletHardest
 from itr_study.losses.triplet_soft import TripletSoft
@@ -17,5 +20,6 @@ from itr_study.losses.triplet_sum import TripletSum
 
 LOSSES = {loss.name: loss for loss in (
     TripletSum, TripletHardest, TripletSoft, TopK, Kth, InfoNCE, Sigmoid,
+    SmoothNDCG, ListNet, ApproxNDCG,
 )}
 OUTPUT_LOSSES: dict = {}

@@ -1,5 +1,6 @@
 from math import exp, log
 
+SILENT = {"no match"}  # it asks about single pairs: a match counts where there is nothing else
 HAND = [  # arguments, scores, relevance, value worked by hand
     (dict(scale=10, bias=-5), [[0.5, 0.5]], [[1, 0]], log(2) + log(2)),
     (dict(scale=1, bias=0), [[log(2), 0.0], [0.0, log(3)]], [[1, 0], [0, 1]],

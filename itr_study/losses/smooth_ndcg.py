@@ -1,0 +1,75 @@
+"""Smooth-NDCG: the order of the whole list, by a differentiable NDCG.
+
+    L = mean_i (1 - NDCG_i) + mean_t (1 - NDCG_t)
+    NDCG_i = (1 / ideal_i) sum_j (2^r_ij - 1) / log2(1 + rank_ij)
+    rank_ij = 1 + sum_{k != j} sigmoid((s_ik - s_ij) / tau)
+
+and the same for every text on the transpose of scores and of relevance.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice, check_number
+from itr_study.losses._batch import read_batch
+from itr_study.losses._hinge import REDUCTIONS
+from itr_study.losses._ndcg import smooth_ndcg, true_ndcg
+
+
+class SmoothNDCG(nn.Module):
+    """Raise the NDCG of every image's list of texts and of every text's list of images.
+
+    Memory O(I T). A list without a relevant item adds 0. One in which all are equally relevant has
+    nothing to order, but its smooth NDCG is below 1 where scores are near each other.
+
+    Args:
+        temperature: > 0, in units of scores; tau. Small is close to the true rank, but only items
+            within some tau of each other get a gradient.
+        reduction: "mean" over the queries of a direction, or "sum".
+    Shape: scores (I, T), relevance (I, T) in [0, 1]; returns () >= 0.
+    Raises: ValueError for temperature <= 0, shapes that differ, relevance outside [0, 1] or NaN.
+    Source: listwise Eqs. 17 to 21.
+    Differs: Eq. 16 prints the sigmoid of the opposite difference, which is the list upside down,
+        and drops tau; Eqs. 12, 13 give tied relevances the same rank, so that no order reaches 1:
+        here the ideal sorts them. t2i uses the transpose of relevance (published code does not).
+    Example:
+        >>> import torch
+        >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
+        >>> value = SmoothNDCG()(scores, relevance)
+        >>> round(value.item(), 4)  # i2t: rank 1.5, 1 - 1 / log2(2.5); each text has one image
+        0.2435
+    """
+
+    name, label, source, version = "smooth_ndcg", "Smooth-NDCG", "listwise Eqs. 16-21", 1
+    labels = "unit"
+
+    def __init__(self, temperature: float = 0.01, reduction: str = "mean") -> None:
+        super().__init__()
+        check_number("temperature", temperature, above=0)
+        check_choice("reduction", reduction, REDUCTIONS)
+        self.temperature, self.reduction = temperature, reduction
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, _ = read_batch(scores, relevance, self.labels)
+        relevance = relevance.to(scores.dtype)
+        return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
+
+    def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        """() loss of the rows' lists."""
+        ndcg, ranked = smooth_ndcg(scores, relevance, self.temperature)  # (I,)
+        missing = (1 - ndcg).where(ranked, 0.0)
+        return missing.sum() if self.reduction == "sum" else missing.mean()
+
+    def diagnostics(self, scores: Tensor, relevance: Tensor) -> dict[str, Tensor]:
+        """Means over all lists of both directions: true and smooth NDCG (listwise Fig. 6), and
+        "error", their absolute difference (Eq. 24), taken for each list. NaN where a direction has
+        no list with a relevant item."""
+        scores, _ = read_batch(scores, relevance, self.labels)
+        relevance = relevance.to(scores.dtype)
+        parts = []
+        for s, r in ((scores, relevance), (scores.T, relevance.T)):
+            smooth, ranked = smooth_ndcg(s, r, self.temperature)
+            true, _ = true_ndcg(s, r)
+            lists = torch.stack((true, smooth, (smooth - true).abs()))  # (3, I)
+            parts.append(lists[:, ranked].mean(dim=1))
+        return dict(zip(("ndcg", "smooth_ndcg", "error"), sum(parts) / 2, strict=True))
