@@ -133,17 +133,16 @@ def tables(result: RunResult) -> str:
              f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
     lines += [result.reason] * bool(result.reason)
     if result.tables:
-        lines.append("metric      " + "".join(f"{name:>9}" for name in result.tables))
-        for metric in sorted(next(iter(result.tables.values())), key=_place):
-            cells = "".join(f"{table[metric]:9.2f}" for table in result.tables.values())
-            lines.append(f"{metric:<12}{cells}")
+        there = {name for table in result.tables.values() for name in table}
+        order = [name for name in columns(result.config["dataset"], "test") if name in there]
+        names = order + sorted(there - set(order))
+        wide = max(len(name) for name in names)
+        lines.append(" " * wide + "".join(f"{split:>9}" for split in result.tables))
+        for name in names:
+            cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
+                     for table in result.tables.values())
+            lines.append(f"{name:<{wide}}{''.join(cells)}")
     return "\n".join(lines)
-
-
-def _place(metric: str) -> tuple[int, str]:
-    """Metrics in the order of the suite; of an older suite, at the end."""
-    order = columns()
-    return (order.index(metric) if metric in order else len(order), metric)
 
 
 def search(config: str, dataset: str, data: Path | None, changes: list[str], text: str | None,

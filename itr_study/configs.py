@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from itr_study.atomic import canonical_json
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
+from itr_study.encoders.described import DESCRIBERS
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.objectives import Objective, Term
@@ -71,6 +72,11 @@ class RunConfig(Frozen):
         canonical_json(self.model_dump(mode="json"))
         return self
 
+    @property
+    def terms(self) -> tuple[TermConfig, ...]:
+        """All terms, those of warm-up epochs included."""
+        return self.objective + self.warmup_objective
+
     def with_(self, **changes: Any) -> "RunConfig":
         """A changed copy; dots lead inside: with_(**{"objective.0.arguments.k": 3, "seed": 1}).
 
@@ -102,10 +108,15 @@ def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
 def part_versions(config: RunConfig) -> dict[str, int]:
     """Version of the model, losses and label sources that a config uses."""
     versions = {f"model:{config.model}": MODELS[config.model].version}
-    versions |= build_objective(config.objective).versions
-    if config.warmup_objective:
-        versions |= build_objective(config.warmup_objective).versions
-    return versions
+    versions |= build_objective(config.terms).versions
+    return versions | {f"described:{name}": DESCRIBERS[name].version
+                       for name in sorted(label_needs(config))}
+
+
+def label_needs(config: RunConfig) -> set[str]:
+    """What must describe the training texts for the label sources of a config."""
+    return {name for term in config.terms
+            for name in RELEVANCE[term.labels](**term.label_arguments).needs}
 
 
 def run_id(config: RunConfig, fingerprint: str, data_key: str, versions: dict[str, int]) -> str:

@@ -5,10 +5,8 @@ every text is scored by itself. (Rounding of a matrix product may differ in the 
 block shapes; the block size is a constant, so numbers are the same from run to run.)
 """
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.metrics import Ranks, Truth, ranks, retrieval_table
+from itr_study.metrics import Ranks, ranks, retrieval_table
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.models.base import Code
+from itr_study.suite import measure, suite_columns
 
 BLOCK = 256  # items encoded, and images scored, at a time
 TEXT_BLOCK = 2048  # texts scored at a time
@@ -28,21 +27,9 @@ RETRIEVAL = tuple(f"{direction}_{metric}" for direction in DIRECTIONS
                   for metric in ("r1", "r5", "r10", "medr", "meanr")) + ("rsum",)
 
 
-class Measure(NamedTuple):
-    """More of the suite: the names it gives, and a metric of (scores (I, T), truth) that returns
-    them as fractions."""
-
-    columns: tuple[str, ...]
-    metric: Callable[[Tensor, Truth], dict[str, float]]
-
-
-# Each joins the columns dev_<name> and test_<name> of all rows; rows without them are incomplete.
-SUITE: dict[str, Measure] = {}
-
-
-def columns() -> tuple[str, ...]:
-    """The names in the table of an evaluation, in order."""
-    return RETRIEVAL + tuple(name for measure in SUITE.values() for name in measure.columns)
+def columns(dataset: str, split: str) -> tuple[str, ...]:
+    """The names in the table of an evaluation of a split of a data set, in order."""
+    return RETRIEVAL + suite_columns(dataset, split)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,26 +83,20 @@ def score(model: nn.Module, images: Code, texts: Code,
     return scores
 
 
-def evaluate(model: nn.Module, split: EncodedSplit,
-             device: torch.device | str = "cpu") -> Evaluation:
+def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str = "cpu",
+             suite: bool = False) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
+    Args:    suite: measure all that the split carries the truth for (`itr_study.suite`), not
+             retrieval alone, which is what a choice of epoch needs.
     Raises:  ValueError where a score is not a number.
     """
     images, texts = encode(model, split, device)
     scores = score(model, images, texts, device)
     found = ranks(scores, split.image_of_text)
     table = {name: float(value) for name, value in retrieval_table(found).items()}
-    for measure in SUITE.values():
-        values = measure.metric(scores, truth_of(split))
-        table |= {name: 100 * float(values[name]) for name in measure.columns}
+    table |= measure(scores, split) if suite else {}
     return Evaluation(table, found, images, texts)
-
-
-def truth_of(split: EncodedSplit) -> Truth:
-    """What is true of a split, with its graded relevance where it has one."""
-    graded = None if split.relevance is None else split.relevance.__getitem__
-    return Truth(split.image_of_text, split.n_images, graded)
 
 
 def blocks(count: int, size: int) -> list[np.ndarray]:

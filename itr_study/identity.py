@@ -13,17 +13,18 @@ from filelock import FileLock
 
 from itr_study import evaluation, training
 from itr_study.atomic import canonical_json, read_json, write_json
-from itr_study.configs import RunConfig, part_versions, run_id
+from itr_study.configs import RunConfig, label_needs, part_versions, run_id
 from itr_study.data import load_dataset
 from itr_study.data.base import RetrievalDataset
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS, EncodedData, encode_dataset
+from itr_study.encoders.base import KINDS
 from itr_study.encoders.dataset import TOKENS_VERSION, encoded_key
 from itr_study.encoders.images import FrozenImages
 from itr_study.encoders.specs import image_parts, sentence_parts
 from itr_study.paths import home
+from itr_study.suite import graded_truths, labels_needed
 
 GENERATED = ("scenes",)  # made in seconds anywhere: no rows are committed, everything trains
-NEED_RELEVANCE = ("exact",)  # label sources that read the graded relevance of the data
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,13 @@ def dataset_of(config: RunConfig, root: Path | str | None = None) -> RetrievalDa
 def encoded_data(config: RunConfig, root: Path | str | None = None,
                  device: str = "cpu") -> EncodedData:
     """The encoded data of a config: from the cache on disk, or computed now; kept in memory."""
-    terms = config.objective + config.warmup_objective
-    relevance = any(term.labels in NEED_RELEVANCE for term in terms)
-    key = canonical_json([data_part(config), str(root), relevance])
+    truths, labels = graded_truths(config.dataset), sorted(label_needs(config))
+    relevance = "exact" in truths or any(term.labels == "exact" for term in config.terms)
+    key = canonical_json([data_part(config), str(root), relevance, labels])
     return _kept(_encoded, key, most=2, make=lambda: encode_dataset(
         dataset_of(config, root), images=config.images, tokens=config.tokens,
-        sentences=config.sentences, relevance=relevance, device=device))
+        sentences=config.sentences, relevance=relevance, device=device, labels=labels,
+        judging=labels_needed(truths)))
 
 
 def data_part(config: RunConfig) -> str:
@@ -92,7 +94,7 @@ def data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
 
 def _data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
     parts = image_parts(config.images, tuple(dataset.features))
-    frozen = {part: FrozenImages(part) for part in parts if part.kind != "given"}
+    frozen = {part: FrozenImages(part) for part in parts if part.kind in KINDS}
     encoders = [TEXT_ENCODERS[name]("cpu") for name in sentence_parts(config.sentences)]
     return encoded_key(dataset, parts, frozen, config.tokens, encoders)
 

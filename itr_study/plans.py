@@ -3,57 +3,37 @@
     knobs = choose("03_topk", "quick")
     rows = train_arms(k_arms("scenes", knobs), root=None)     one row per run, with its arm
 
-Labels are explained in reported/README.md; numbers come from profiles.toml, base configs from
+Arms of topk and of the pairwise losses stand here, those of listwise in plans_listwise.py; labels
+are explained in reported/README.md; numbers come from profiles.toml, base configs from
 bases/<dataset>.toml.
 """
 
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 import pandas as pd
 
-from itr_study.configs import BASES, RunConfig, base
+from itr_study.arms import (
+    TABLE_IV,
+    TERMS,
+    Arm,
+    base_config,
+    frozen_rates,
+    over_seeds,
+    with_loss,
+)
+from itr_study.configs import RunConfig
+from itr_study.plans_listwise import (
+    added_arms,
+    label_arms,
+    plug_in_arms,
+    rival_arms,
+    tau_arms,
+    term_arms,
+)
 from itr_study.profiles import choose
 from itr_study.sweeps import sweep
-
-# The losses of Table IV, "hardest" being ours: the paper compares the sum with top-5, which
-# changes two things at once.
-TERMS: dict[str, dict[str, Any]] = {
-    "sum": {"loss": "triplet_sum"},
-    "hardest": {"loss": "triplet_hardest"},
-    "top5": {"loss": "topk", "arguments": {"k": 5}},
-    "soft": {"loss": "triplet_soft"},
-    "info_nce": {"loss": "info_nce"},
-    "sigmoid": {"loss": "sigmoid"},
-}
-SETTINGS = ("two_branch+fisher", "two_branch+sentence", "vsepp+gru", "vsepp+bigru-glove")
-TABLE_IV = ("sum", "hardest", "top5")
-
-
-class Arm(NamedTuple):
-    """One run of the ledger: its label, and what is run."""
-
-    label: str
-    config: RunConfig
-
-
-def base_config(dataset: str, name: str, knobs: SimpleNamespace, **changes: Any) -> RunConfig:
-    """A base config at the size of the profile: `knobs.epochs` and, on generated data,
-    `knobs.scenes`; 0 epochs and an empty `scenes` leave the base as it is."""
-    sized: dict[str, Any] = {}
-    if knobs.epochs:
-        sized["settings.epochs"] = knobs.epochs
-    if dataset == "scenes" and knobs.scenes:
-        sized["data_options"] = dict(knobs.scenes)
-    return base(dataset, name, **sized | changes)
-
-
-def over_seeds(label: str, config: RunConfig, seeds: int) -> list[Arm]:
-    """The same run for seeds 0 … seeds-1: arms share seeds, so that differences are paired."""
-    return [Arm(label, config.with_(seed=seed)) for seed in range(seeds)]
 
 
 def k_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
@@ -72,11 +52,6 @@ def d_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
         f"d={d}", start.with_(**{"model_arguments.size": d}), knobs.dim_seeds)]
 
 
-def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
-    """Learning rate by setting and loss, chosen on dev from the three of `rate_arms`."""
-    return tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))["rates"]
-
-
 def setting_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Table IV: every setting with every loss, each at its frozen learning rate."""
     rates = frozen_rates(dataset)
@@ -89,13 +64,6 @@ def rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """The search behind `frozen_rates`: three learning rates of each setting and loss, one seed."""
     return [Arm(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, knobs, loss, rate))
             for name in knobs.settings for loss in TABLE_IV for rate in knobs.rates]
-
-
-def with_loss(dataset: str, name: str, knobs: SimpleNamespace, loss: str,
-              rate: float) -> RunConfig:
-    """A setting with one loss at a learning rate."""
-    return base_config(dataset, name, knobs, **{
-        "objective.0": TERMS[loss], "settings.learning_rate": rate})
 
 
 def loss_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
@@ -166,6 +134,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
+    "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, rival_arms),
     "12_claims": (ledger_arms,),
 }
 

@@ -97,7 +97,8 @@ class Rows:
         row = self.read().get(run)
         if row is None or row["status"] not in ENDED:
             return None
-        wanted = [f"{split}_{name}" for split in SPLITS for name in columns()]
+        wanted = [f"{split}_{name}" for split in SPLITS
+                  for name in columns(row["dataset"], split)]
         lacking = row["status"] == "done" and any(row.get(name) is None for name in wanted)
         return None if lacking else row
 

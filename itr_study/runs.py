@@ -170,7 +170,8 @@ def _train(config: RunConfig, root: Path | str | None, identity: Identity, store
 def is_complete(result: RunResult) -> bool:
     """Whether a result has every metric that the suite has now; a diverged run has none."""
     return result.status != "done" or all(
-        name in table for table in result.tables.values() for name in columns())
+        name in table for split, table in result.tables.items()
+        for name in columns(result.config["dataset"], split))
 
 
 def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResult,
@@ -186,7 +187,7 @@ def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResul
 def _evaluate(model: nn.Module, data: EncodedData, device: torch.device) -> dict[str, Evaluation]:
     splits = dict(data.splits) | {"train": data.splits["train"].head(TRAIN_IMAGES)}
     with one_thread():
-        return {split: evaluate(model, splits[split], device)
+        return {split: evaluate(model, splits[split], device, suite=True)
                 for split in SPLITS if split in splits}
 
 

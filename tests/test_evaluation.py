@@ -4,8 +4,8 @@ import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from itr_study import evaluation
-from itr_study.evaluation import Measure, encode, evaluate, join, score
+from itr_study import evaluation, suite
+from itr_study.evaluation import encode, evaluate, join, score
 from itr_study.models.base import ModelOutput
 from tests.small import SIZE, WORDS, SmallData, small_model
 
@@ -102,16 +102,14 @@ def test_evaluation_leaves_mode_and_random_state_alone():
     assert model.words.weight.grad is None
 
 
-def test_a_later_metric_joins_the_table(monkeypatch):
-    def share(scores, truth):
-        return {"matched": float(truth.relevance(slice(0, 2)).mean()), "more": scores.shape[0]}
-
+def test_the_suite_is_measured_only_when_asked():
     model, dev = small_model(), SmallData().splits["dev"]
-    assert tuple(evaluate(model, dev).table) == evaluation.columns()
-    monkeypatch.setitem(evaluation.SUITE, "share", Measure(("matched",), share))
-    table = evaluate(model, dev).table
-    assert tuple(table) == evaluation.columns()
-    assert table["matched"] == pytest.approx(100 * 3 / 54)  # an image has 3 of 54 texts
+    assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL
+    dev.relevance = suite.Truth(dev.image_of_text, dev.n_images).relevance(slice(None))
+    assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL
+    table = evaluate(model, dev, suite=True).table
+    assert tuple(table) == evaluation.columns("scenes", "dev")
+    assert 0 < table["t2i_ndcg_exact"] < 100 and -100 <= table["i2t_tau_exact"] <= 100
 
 
 def test_scores_that_are_not_finite_are_refused():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study import evaluation, identity, rows, runs
+from itr_study import evaluation, identity, rows, runs, suite
 from itr_study.configs import RunConfig
 from itr_study.data import DATASETS
 from itr_study.identity import Identity
@@ -50,7 +50,7 @@ def test_a_row_holds_config_metrics_cost_and_versions(store, tmp_path, real):
     assert RunConfig.model_validate_json(found["config"]).objective[0].arguments == {"k": 2}
     assert found["objective.0.arguments.k"] == 2 and found["model_arguments.size"] == 8
     for split in ("dev", "test"):
-        assert {f"{split}_{name}" for name in evaluation.columns()} <= set(found)
+        assert {f"{split}_{name}" for name in evaluation.columns("photos", split)} <= set(found)
     assert (found["epochs"], found["seed"], found["model"]) == (2, 0, "two_branch")
     assert found["minutes"] >= 0 and '"loss:topk":1' in found["versions"]
     folder = tmp_path / "photos"
@@ -77,8 +77,9 @@ def test_a_new_version_makes_the_row_stale(store, tmp_path, monkeypatch, real):
 
 def test_a_row_without_a_metric_of_the_suite_is_incomplete(store, tmp_path, monkeypatch, real):
     before = row(real, "anywhere", tmp_path)
-    measure = evaluation.Measure(("i2t_new",), lambda scores, truth: {"i2t_new": 0.5})
-    monkeypatch.setitem(evaluation.SUITE, "new", measure)
+    measure = suite.Measure(lambda dataset, split: ("i2t_new",),
+                            lambda scores, split: {"i2t_new": 0.5})
+    monkeypatch.setitem(suite.SUITE, "new", measure)
     assert Rows(tmp_path / "photos").complete(before["run"]) is None
     # the store's result has no such metric either: it is evaluated again
     assert row(real, "anywhere", tmp_path)["test_i2t_new"] == 50.0

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from itr_study.data.judgements import Judgements
+
 SPLITS = ("train", "dev", "test")
 
 
@@ -81,3 +83,4 @@ class RetrievalDataset:
     boxes: Callable[[str], list] | None = None  # image id -> boxes with names, where known
     seen_by: tuple[str, ...] = ()  # text encoders trained on these captions (leakage)
     terms: str = ""  # licence and citation, one sentence
+    judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from itr_study.data.judgements import Judgements
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -47,6 +49,7 @@ class InputSpec:
     vocabulary: int = 0  # number of token ids, id 0 = padding; 0 = no tokens
     sentence_size: int = 0  # D of sentence vectors, 0 = none
     word_vectors: Tensor | None = None  # (vocabulary, D_w), initial word embeddings
+    pixels: str = ""  # the image network to fine-tune, such as "lite0"; "" = features are given
 
 
 class Described(Protocol):
@@ -57,6 +60,23 @@ class Described(Protocol):
     def __getitem__(self, texts: np.ndarray) -> "Described": ...
 
 
+class Pixels(Protocol):
+    """The pictures of a split, (N, 3, H, W) uint8 for images (N,)."""
+
+    def __call__(self, images: np.ndarray) -> np.ndarray: ...
+
+    def head(self, images: int) -> "Pixels": ...
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """Pairs of a split that people have judged: pair n is image images[n] with text texts[n]."""
+
+    images: np.ndarray  # (N,) int64, index into the split's images
+    texts: np.ndarray  # (N,) int64, index into the split's texts
+    judgements: Judgements  # of these N pairs
+
+
 @dataclass(eq=False)
 class EncodedSplit:
     """One split as arrays, ready to be cut into batches.
@@ -64,7 +84,9 @@ class EncodedSplit:
     regions (I, V, R, D): V views of each picture (flips, crops). Training draws one view per
     picture and step; evaluation takes the mean over views where R = 1, else the first view.
     labels: texts as label sources read them, by the name of what described them ("minilm" ->
-    (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see it.
+    (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see it. judgements:
+    what people said of pairs, by the name of the collection. pixels: the pictures themselves,
+    where a network is fine-tuned; regions then have D = 0.
     """
 
     name: str
@@ -75,6 +97,8 @@ class EncodedSplit:
     sentences: np.ndarray | None = None  # (T, D) float32
     relevance: np.ndarray | None = None  # (I, T) exact graded relevance, where the data has it
     labels: Mapping[str, Described] = field(default_factory=dict)
+    judgements: Mapping[str, JudgedPairs] = field(default_factory=dict)
+    pixels: Pixels | None = None
 
     @property
     def n_images(self) -> int:
@@ -85,7 +109,7 @@ class EncodedSplit:
         return len(self.image_of_text)
 
     def head(self, images: int) -> "EncodedSplit":
-        """The first images of the split, with their texts."""
+        """The first images of the split, with their texts; judgements are left behind."""
         texts = np.flatnonzero(self.image_of_text < images)
         return EncodedSplit(
             self.name, self.image_of_text[texts], self.regions[:images],
@@ -93,7 +117,8 @@ class EncodedSplit:
             None if self.tokens is None else [self.tokens[text] for text in texts],
             None if self.sentences is None else self.sentences[texts],
             None if self.relevance is None else self.relevance[:images, texts],
-            {name: described[texts] for name, described in self.labels.items()})
+            {name: described[texts] for name, described in self.labels.items()},
+            pixels=None if self.pixels is None else self.pixels.head(images))
 
     def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
         """Batch of the given images and no texts; `views` (I,) picks one view per image."""
@@ -114,6 +139,9 @@ class EncodedSplit:
         if self.sentences is not None:
             sentences = torch.from_numpy(np.asarray(self.sentences[texts], np.float32))
         regions = torch.from_numpy(self._regions(images, views))
+        pixels = None
+        if self.pixels is not None and len(images):
+            pixels = torch.from_numpy(self.pixels(images))
         mask = torch.ones(regions.shape[:2], dtype=torch.bool)
         if self.region_mask is not None:
             mask = torch.from_numpy(self.region_mask[images])
@@ -126,6 +154,7 @@ class EncodedSplit:
             tokens=tokens,
             lengths=lengths,
             sentences=sentences,
+            pixels=pixels,
         )
 
     def _regions(self, images: np.ndarray, views: np.ndarray | None) -> np.ndarray:

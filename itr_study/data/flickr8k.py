@@ -10,6 +10,8 @@ from pathlib import Path
 
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import DataReport, Problem, RetrievalDataset
+from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
+from itr_study.data.judgements import Judgements
 from itr_study.data.picture_checks import SUFFIXES
 from itr_study.data.roots import find_part, find_root, read_lines
 
@@ -43,8 +45,18 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     report.found.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
     pictures = {image: folder / image for ids in images.values() for image in ids}
-    return assemble("flickr8k", images, captions, pictures, report, cache=cache,
-                    skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)
+    dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
+                       skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)
+    dataset.judgements = _judgements(root)
+    return dataset
+
+
+def _judgements(root: Path) -> dict[str, Judgements]:
+    """The collections of human judgements that are there: they are published apart."""
+    readers = {EXPERT: read_expert, CROWD: read_crowdflower}
+    there = [read(root) for file, read in readers.items()
+             if (root / file).is_file() or (root / "Flickr8k_text" / file).is_file()]
+    return {judged.name: judged for judged in there}
 
 
 def _text(root: Path, name: str) -> Path:

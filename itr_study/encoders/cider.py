@@ -15,6 +15,7 @@ from scipy import sparse
 from itr_study.data.vocabulary import tokenize
 
 ORDERS = 4  # n-grams of 1 to 4 words
+CHUNK = 256  # candidates at a time
 SIGMA = 6.0  # words: spread of the Gaussian over differences in length
 
 Gram = tuple[str, ...]
@@ -142,10 +143,30 @@ def cider_d(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:
         [[0.25, 0.0], [0.0, 0.25]]
     """
     check_same_source(references, candidates)
-    values = (references.references @ candidates.candidates.T).toarray()
+    values = np.empty((len(references), len(candidates)), np.float32)
+    for start in range(0, len(candidates), CHUNK):
+        part = slice(start, start + CHUNK)
+        values[:, part] = product(references.references, candidates.candidates[part])
     apart = np.abs(references.lengths[:, None] - candidates.lengths)
     values *= length_factors(int(apart.max(initial=0)))[apart]
     return np.minimum(values, 1, out=values)
+
+
+def product(a: sparse.csr_array, b: sparse.csr_array) -> np.ndarray:
+    """a @ b.T as a dense array, for b of few rows: b is made dense on the columns it uses.
+
+    Common words are in most texts, so the product is dense, and a sparse one is slower.
+    """
+    used = np.unique(b.indices)
+    place = np.full(b.shape[1], -1, np.int32)
+    place[used] = np.arange(len(used))
+    dense = np.zeros((len(used), b.shape[0]), np.float32)
+    dense[place[b.indices], np.repeat(np.arange(b.shape[0]), np.diff(b.indptr))] = b.data
+    columns = place[a.indices]
+    met = columns >= 0
+    starts = np.concatenate(([0], np.cumsum(met)))[a.indptr]
+    return sparse.csr_array((a.data[met], columns[met], starts),
+                            shape=(a.shape[0], len(used))) @ dense
 
 
 def cider_d_rows(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:

@@ -1,20 +1,23 @@
 """A data set as arrays that models take: features, tokens, sentence vectors, relevance."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from itr_study.atomic import canonical_json
-from itr_study.data.base import DataError, RetrievalDataset
+from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.data.vocabulary import Vocabulary
 from itr_study.encoders.arrays import JoinedRegions, join_regions
-from itr_study.encoders.base import TextEncoder
+from itr_study.encoders.base import KINDS, TextEncoder
+from itr_study.encoders.described import describe_texts, judged_pairs
 from itr_study.encoders.encoded import EncodedData
 from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.images import FrozenImages, dataset_features, given_features
+from itr_study.encoders.pixels import Pixels, pixel_size
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.specs import ImagePart, check_tokens, image_parts, sentence_parts
 from itr_study.encoders.texts import dataset_sentences
@@ -31,14 +34,17 @@ Frozen = dict[ImagePart, FrozenImages]
 def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
                    tokens: str | None = "words", sentences: str | None = None,
                    relevance: bool = False, device: str = "cpu",
-                   store: Path | str | None = None) -> EncodedData:
+                   store: Path | str | None = None, labels: Sequence[str] = (),
+                   judging: Sequence[str] = ()) -> EncodedData:
     """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
 
     Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>` or names of features that come
              with the data, joined by "+" along D; tokens: None, "words" (learnt vocabulary),
              "glove" (with word vectors) or "wordpiece:minilm"; sentences: None, or "minilm",
              "fisher", "glove-mean", joined by "+"; relevance: attach the data's exact relevance;
-             device: where networks run; store: folder of caches, None = `<home>/features`.
+             device: where networks run; store: folder of caches, None = `<home>/features`;
+             labels: what describes the texts for label sources, "minilm" or "cider"; judging:
+             the same for evaluation only, which train does without.
     Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
              WeightsError for weights that cannot be found; OSError for a full disk.
     """
@@ -46,21 +52,24 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
     check_tokens(tokens)
     check_dataset(dataset, relevance)
     folder = Path(store) if store is not None else home() / "features"
-    frozen = {part: FrozenImages(part, device) for part in parts if part.kind != "given"}
+    frozen = {part: FrozenImages(part, device) for part in parts if part.kind in KINDS}
     encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
     regions = encode_regions(dataset, parts, frozen, folder)
     vocabulary = make_vocabulary(dataset, tokens)
     vectors = encode_sentences(dataset, encoders, folder)
+    described = describe_texts(dataset, labels, judging, folder, device)
     splits = {name: EncodedSplit(
         name, split.image_of_text, *regions[name],
         tokens=[vocabulary.encode(text) for text in split.texts] if vocabulary else None,
         sentences=vectors[name],
-        relevance=exact_relevance(dataset, name) if relevance else None)
+        relevance=exact_relevance(dataset, name) if relevance else None,
+        labels=described[name], judgements=judged_pairs(dataset, split),
+        pixels=split_pixels(dataset, split, parts))
         for name, split in dataset.splits.items()}
     return EncodedData(
-        splits, input_spec(splits["train"], vocabulary, tokens),
+        splits, input_spec(splits["train"], vocabulary, tokens, parts),
         encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
-        seen_encoders(dataset, tokens, encoders), dataset.name,
+        seen_encoders(dataset, tokens, encoders, labels), dataset.name,
         image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
         sentence_encoders=encoders)
 
@@ -86,7 +95,13 @@ def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:
 
 def encode_regions(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
                    folder: Path) -> dict[str, tuple[np.ndarray | JoinedRegions, np.ndarray | None]]:
-    """Joined features (I, V, R, D) and mask (I, R) of each split; a region exists in all parts."""
+    """Joined features (I, V, R, D) and mask (I, R) of each split; a region exists in all parts.
+
+    Where the network is fine-tuned there are none: D is 0.
+    """
+    if parts[0].kind == "pixels":
+        return {name: (np.zeros((len(split.image_ids), 1, 1, 0), np.float16), None)
+                for name, split in dataset.splits.items()}
     computed = {part: dataset_features(dataset, frozen[part], folder) for part in frozen}
     joined = {}
     for name, split in dataset.splits.items():
@@ -138,18 +153,29 @@ def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
     return relevance
 
 
+def split_pixels(dataset: RetrievalDataset, split: Split,
+                 parts: list[ImagePart]) -> Pixels | None:
+    """The pictures of a split for a network that is fine-tuned, else None."""
+    if parts[0].kind != "pixels":
+        return None
+    return Pixels(dataset.open_image, split.image_ids, pixel_size(parts[0]))
+
+
 def input_spec(split: EncodedSplit, vocabulary: Vocabulary | WordPieces | None,
-               tokens: str | None) -> InputSpec:
+               tokens: str | None, parts: list[ImagePart]) -> InputSpec:
     """The sizes a model is built for."""
     vectors = torch.from_numpy(word_vectors(vocabulary)) if tokens == "glove" else None
     return InputSpec(split.regions.shape[-1], len(vocabulary) if vocabulary else 0,
-                     0 if split.sentences is None else split.sentences.shape[1], vectors)
+                     0 if split.sentences is None else split.sentences.shape[1], vectors,
+                     parts[0].name if parts[0].kind == "pixels" else "")
 
 
 def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
                 tokens: str | None, encoders: list[TextEncoder]) -> str:
     """16 digits: equal keys mean equal arrays."""
-    images = [frozen[part].identity if part in frozen else part.encoder for part in parts]
+    images = [frozen[part].identity if part in frozen else
+              ["pixels", part.name, pixel_size(part)] if part.kind == "pixels" else part.encoder
+              for part in parts]
     texts = [[encoder.name, encoder.version, encoder.settings] for encoder in encoders]
     words = [tokens, TOKENS_VERSION, MIN_COUNT, MAX_TOKENS] if tokens else None
     content = [dataset.fingerprint, images, words, texts]
@@ -157,9 +183,9 @@ def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Froze
 
 
 def seen_encoders(dataset: RetrievalDataset, tokens: str | None,
-                  encoders: list[TextEncoder]) -> tuple[str, ...]:
-    """Names of encoders in use that were trained on this data's captions."""
-    names = [encoder.name for encoder in encoders]
+                  encoders: list[TextEncoder], labels: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of encoders in use, label sources included, that were trained on these captions."""
+    names = [*(encoder.name for encoder in encoders), *labels]
     if tokens and tokens.startswith("wordpiece:"):
         names.append(tokens.removeprefix("wordpiece:"))
     return tuple(sorted(set(names) & set(dataset.seen_by)))

@@ -15,16 +15,22 @@ class ImagePart(NamedTuple):
 
     encoder: str  # "lite0", "timm", ...; or the name of given features
     argument: str = ""  # what follows "timm:" or "transformers:"
-    kind: str = "given"
+    kind: str = "given"  # or "pooled", "grid"; "pixels": no features, the network is fine-tuned
     views: str = "one"
     precision: str | None = None  # None: the encoder's default
+
+    @property
+    def name(self) -> str:
+        """The encoder as users name it: "lite0", "timm:<name or folder>"."""
+        return f"{self.encoder}:{self.argument}" if self.argument else self.encoder
 
 
 def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
     """Parts of an images spec, joined by "+".
 
     Args:    spec: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, with `:<precision>` after it
-             where wanted, or names of features that come with the data; given: those names.
+             where wanted, or names of features that come with the data; or `pixels:<encoder>`
+             alone, for models that fine-tune that network; given: those names.
     Raises:  ValueError naming the choices.
     Example:
         >>> image_parts("lite0:pooled:flip")
@@ -33,6 +39,8 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
     if not (isinstance(spec, str) and spec):
         raise ValueError(f'images must be text such as "lite0:pooled:flip", got {spec!r}')
     parts = [_image_part(text.strip(), given) for text in spec.split("+")]
+    if len(parts) > 1 and any(part.kind == "pixels" for part in parts):
+        raise ValueError(f"images={spec!r}: pixels of a network that is fine-tuned stand alone")
     if len(set(parts)) < len(parts):
         raise ValueError(f"images={spec!r} names a part twice")
     return parts
@@ -42,13 +50,16 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
     if text in given:
         return ImagePart(text)
     fields, precision = text.split(":"), None
+    if fields[0] == "pixels" and len(fields) > 1 and fields[1] in IMAGE_ENCODERS:
+        return ImagePart(fields[1], ":".join(fields[2:]), "pixels")
     if fields[-1] in PRECISIONS:
         precision = fields.pop()
     name, *argument = fields[:-2] if len(fields) > 2 else fields[:1]
     if name not in IMAGE_ENCODERS:
         with_data = f"; features with this data: {', '.join(given)}" if given else ""
         raise ValueError(f"unknown image encoder {name!r} in {text!r}; choose from "
-                         f"{', '.join(IMAGE_ENCODERS)}{with_data}")
+                         f"{', '.join(IMAGE_ENCODERS)}{with_data}; or pixels:<one of these> to "
+                         "fine-tune it")
     if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
                          f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip")

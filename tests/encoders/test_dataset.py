@@ -9,6 +9,7 @@ import torch
 from itr_study.data.base import DataError, Regions
 from itr_study.encoders import IMAGE_ENCODERS, encode_dataset
 from itr_study.encoders.base import ImageNetwork
+from itr_study.models import MODELS
 from tests.encoders.fakes import detector, fake_dataset, relevance
 
 
@@ -23,6 +24,19 @@ class CountingNetwork(ImageNetwork):
         return quarters.flatten(2).transpose(1, 2) / 255
 
 
+class TrainableNetwork(CountingNetwork):
+    """The same, each number times a weight that learns."""
+
+    width = 3
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, pixels):
+        return super().forward(pixels) * self.weight
+
+
 class Tiny:
     """An image encoder for tests: 8 x 8 pixels, 3 numbers a place."""
 
@@ -35,7 +49,7 @@ class Tiny:
         return CountingNetwork()
 
     def trainable(self):
-        return CountingNetwork()
+        return TrainableNetwork()
 
 
 @pytest.fixture(autouse=True)
@@ -238,3 +252,31 @@ def test_no_train_split_is_refused(tmp_path):
     del dataset.splits["train"]
     with pytest.raises(DataError, match="no train split, only dev, test"):
         encode_dataset(dataset, "tiny:pooled:one", store=tmp_path)
+
+
+def test_pixels_reach_a_model_that_fine_tunes_its_network(tmp_path):
+    """Fine-tuned without a step it gives what the frozen network gives; gradients reach it."""
+    given = encode_dataset(fake_dataset(), "tiny:grid:one", store=tmp_path)
+    tuned = encode_dataset(fake_dataset(), "pixels:tiny", store=tmp_path)
+    assert tuned.inputs.pixels == "tiny" and tuned.inputs.region_size == 0
+    assert given.key != tuned.key
+    models = []
+    for data in (given, tuned):
+        torch.manual_seed(0)
+        models.append(MODELS["vsepp"](data.inputs, size=4, word_size=5))
+    texts = np.array([0, 3, 5])
+    batches = [data.splits["train"].pair_batch(texts) for data in (given, tuned)]
+    assert batches[0].pixels is None and batches[1].pixels.dtype == torch.uint8
+    scores = [model(batch).scores for model, batch in zip(models, batches, strict=True)]
+    torch.testing.assert_close(*scores, atol=2e-3, rtol=0)  # cached features are float16
+    scores[1].sum().backward()
+    assert models[1].network.weight.grad.abs().sum() > 0
+    assert tuned.splits["train"].head(2).pixels(np.array([1])).shape == (1, 3, 8, 8)
+    assert tuned.splits["train"].text_batch(texts).pixels is None
+
+
+def test_pixels_stand_alone(tmp_path):
+    with pytest.raises(ValueError, match="stand alone"):
+        encode_dataset(fake_dataset(), "pixels:tiny+tiny:grid:one", store=tmp_path)
+    with pytest.raises(ValueError, match="pixels:<one of these>"):
+        encode_dataset(fake_dataset(), "pixels:huge", store=tmp_path)
