@@ -7,7 +7,8 @@ from itr_study.relevance._java import JavaSource, Tool
 class Meteor(JavaSource):
     """Relevance of text j to image i: METEOR 1.5 of text j with the captions of image i.
 
-    Some thousand pairs a second: for judged pairs (`pairs`), not for every step of training.
+    Some hundred pairs a second: for judged pairs (`pairs`), not for every step of training.
+
     Args:
         over: "max" over the captions of image i (METEOR's own way with several references),
             "mean", or "pair", the one drawn with it in a training batch.

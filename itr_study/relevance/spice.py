@@ -10,6 +10,7 @@ class Spice(JavaSource):
     """Relevance of text j to image i: SPICE of text j with the captions of image i.
 
     It parses every text: for judged pairs (`pairs`), not for every step of training.
+
     Args:
         over: "max" or "mean" over the captions of image i taken one by one, or "pair", the one
             drawn with it in a training batch.

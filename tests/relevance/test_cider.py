@@ -6,6 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from itr_study.data.batches import EncodedSplit
+from itr_study.data.flickr8k_judgements import read_expert
+from itr_study.data.roots import read_lines
+from itr_study.encoders.cider import Ngrams
+from itr_study.metrics.human import human_correlation
 from itr_study.relevance import RELEVANCE
 from tests.oracles import cider as slow
 from tests.relevance.test_registry import TEXTS, batches, small_split
@@ -48,3 +53,23 @@ def test_vectors_in_the_place_of_ngrams_are_refused():
     split = small_split(labels={"cider": np.zeros((9, 5), np.float32)})
     with pytest.raises(ValueError, match="must be NgramVectors.*ndarray"):
         Cider()(batches(split)[0], split)
+
+
+def test_real_agreement_with_experts(real_data):
+    """What was measured once stays so: CIDEr-D over an image's captions, Flickr8k-Expert."""
+    folder = real_data / "flickr8k"
+    lines = dict(line.split("\t") for line in read_lines(folder / "Flickr8k.token.txt"))
+
+    def read(split):
+        images = read_lines(folder / f"Flickr_8k.{split}Images.txt")
+        return images, [f"{image}#{k}" for image in images for k in range(5)]
+
+    train, test = read("train"), read("test")
+    ngrams = Ngrams().fit([lines[t] for t in train[1]], np.arange(30_000) // 5)
+    split = EncodedSplit("test", np.arange(5000) // 5, np.zeros((1000, 1, 1, 1)),
+                         labels={"cider": ngrams.encode([lines[t] for t in test[1]])})
+    said = read_expert(real_data)
+    images = np.array([test[0].index(image) for image in said.image_ids])
+    texts = np.array([test[1].index(text) for text in said.text_ids])
+    found = human_correlation(Cider().pairs(split, images, texts), said)
+    assert found["expert_tau_c"] == pytest.approx(0.4304, abs=2e-3)
