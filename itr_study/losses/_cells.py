@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 TERMS = {torch.float32: 10, torch.float64: 18}
-AT_ONCE = 2**18  # items looked at in one go
+AT_ONCE = 2**16  # items looked at in one go
 Kernel = Callable[[Tensor], Tensor]
 
 
@@ -84,10 +84,10 @@ def _place(scaled: Tensor) -> Tensor:
 
 def _polynomials(place: Tensor, terms: int) -> Iterator[Tensor]:
     """T_0, T_1, ... at the places: T_n+1 = 2 u T_n - T_n-1."""
-    last, now = place, torch.ones_like(place)
+    last, now, double = place, torch.ones_like(place), 2 * place
     for _ in range(terms):
         yield now
-        last, now = now, (2 * place * now).sub_(last)
+        last, now = now, (double * now).sub_(last)
 
 
 def _matrix(kernel: Kernel, terms: int, cells: int, step: float) -> Tensor:
