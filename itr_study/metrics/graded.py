@@ -28,7 +28,8 @@ def query_blocks(scores: np.ndarray | Tensor, truth: Truth) -> Iterator[Block]:
         raise ValueError(f"scores must be (n_images, n_texts) = {shape}; got {tuple(scores.shape)}")
     turned = np.empty(shape[::-1], np.float32)  # (T, I), so that t2i has its relevance in rows
     for images in steps(shape[0], shape[1], truth.block):
-        values, relevance = on_host(scores[images]), truth.relevance(images).astype(np.float32)
+        values = on_host(scores[images])
+        relevance = np.asarray(truth.relevance(images), np.float32)
         if np.isnan(values.max()):
             refuse_nan(values, images.start)
         low, high = relevance.min(), relevance.max()
