@@ -140,8 +140,8 @@ def main() -> None:
         apart = max(abs(slow[3][key] - fast[3][key]) for key in fast[3])
         if slow[3].keys() != fast[3].keys() or apart > 1e-12:
             sys.exit(f"{version} and counted disagree by {apart}")
-        print(f"ratio to {version}: {slow[1] / fast[1]:.1f}x CPU, {slow[2] / fast[2]:.1f}x wall; all "
-              f"{len(fast[3])} numbers equal to {apart:.0e}")
+        print(f"ratio to {version}: {slow[1] / fast[1]:.1f}x CPU, {slow[2] / fast[2]:.1f}x wall; "
+              f"all {len(fast[3])} numbers equal to {apart:.0e}")
 
 
 if __name__ == "__main__":
