@@ -115,8 +115,18 @@ def first_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
 
 def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Notebook 12: every arm that the claims of `topk` name."""
-    return k_arms(dataset, knobs) + d_arms(dataset, knobs) + setting_arms(dataset, knobs)
+    """Notebook 12: every arm that the claims of `topk` and `listwise` name, each once.
+
+    Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
+    """
+    makers = (k_arms, d_arms, setting_arms, *ARMS["05_listwise"])
+    arms = {}
+    for arm in (arm for make in makers for arm in make(dataset, knobs)):
+        key = (arm.label, arm.config.seed)
+        if arms.setdefault(key, arm).config != arm.config:
+            raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
+                             "give one of them another label")
+    return list(arms.values())
 
 
 def train_arms(arms: Sequence[Arm], *, root: Path | str | None = None,

@@ -14,6 +14,9 @@ from itr_study.arms import (
     sum_of,
     with_loss,
 )
+from itr_study.losses import LOSSES
+
+TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
 
 
 def plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
@@ -22,7 +25,7 @@ def plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     The learning rate is the one chosen for the hardest negative alone: the gain is no search's.
     """
     arms = []
-    for name in knobs.settings:
+    for name in knobs.plug_in_settings:
         alone = with_loss(dataset, name, knobs, "hardest", frozen_rates(dataset)[name]["hardest"])
         arms += over_seeds(f"{name}/hardest", alone, knobs.plug_in_seeds)
         arms += over_seeds(f"{name}/hardest+listwise", sum_of(alone, "hardest", "listwise"),
@@ -48,15 +51,21 @@ def term_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
 
 def tau_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for tau in knobs.taus for arm in over_seeds(
-        f"tau={tau:g}", sum_of(start, "hardest", TERMS["listwise"] | {
-            "arguments": {"temperature": tau}}), knobs.tau_seeds)]
+    """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative.
+
+    At the default temperature the runs are those of "hardest+listwise", trained once.
+    """
+    start, arms = base_config(dataset, "two_branch", knobs), []
+    for tau in knobs.taus:
+        chosen = {} if tau == TAU else {"arguments": {"temperature": tau}}
+        arms += over_seeds(f"tau={tau:g}", sum_of(start, "hardest", TERMS["listwise"] | chosen),
+                           knobs.tau_seeds)
+    return arms
 
 
 def label_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """The control for leakage: the same loss with labels whose makers saw no captions."""
+    """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
+    whose maker saw no captions; "binary", a list of matches and the rest, without any relevance."""
     start = base_config(dataset, "two_branch", knobs)
     return [arm for source in knobs.label_sources for arm in over_seeds(
         f"hardest+listwise({source})", sum_of(start, "hardest", TERMS["listwise"] | {
