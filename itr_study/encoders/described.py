@@ -12,7 +12,14 @@ from itr_study.encoders.cider import Ngrams
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.texts import dataset_sentences
 
-DESCRIBERS = TEXT_ENCODERS | {Ngrams.name: Ngrams}
+
+class AsWritten:
+    """The texts themselves, for label sources that run a tool on them (METEOR, SPICE)."""
+
+    name, version = "texts", 1
+
+
+DESCRIBERS = TEXT_ENCODERS | {Ngrams.name: Ngrams, AsWritten.name: AsWritten}
 
 
 def describe_texts(dataset: RetrievalDataset, labels: Sequence[str], judging: Sequence[str],
@@ -28,7 +35,7 @@ def describe_texts(dataset: RetrievalDataset, labels: Sequence[str], judging: Se
         check_choice("labels", name, DESCRIBERS)
         wanted = [split for split in dataset.splits if split != "train" or name in labels]
         described = (vectors(dataset, name, folder, device) if name in TEXT_ENCODERS
-                     else grams(dataset, wanted))
+                     else COMPUTED[name](dataset, wanted))
         for split in wanted:
             found[split][name] = described[split]
     return found
@@ -45,6 +52,14 @@ def grams(dataset: RetrievalDataset, wanted: Sequence[str]) -> dict[str, Describ
     train = dataset.splits["train"]
     ngrams = Ngrams().fit(train.texts, train.image_of_text)
     return {split: ngrams.encode(dataset.splits[split].texts) for split in wanted}
+
+
+def as_written(dataset: RetrievalDataset, wanted: Sequence[str]) -> dict[str, Described]:
+    """The texts of the wanted splits, (T,) of str."""
+    return {split: np.array(dataset.splits[split].texts, object) for split in wanted}
+
+
+COMPUTED = {Ngrams.name: grams, AsWritten.name: as_written}
 
 
 def judged_pairs(dataset: RetrievalDataset, split: Split) -> dict[str, JudgedPairs]:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from itr_study.data.base import DataError, Regions
+from itr_study.data.judgements import Judgements
 from itr_study.encoders import IMAGE_ENCODERS, encode_dataset
 from itr_study.encoders.base import ImageNetwork
 from itr_study.models import MODELS
@@ -280,3 +281,27 @@ def test_pixels_stand_alone(tmp_path):
         encode_dataset(fake_dataset(), "pixels:tiny+tiny:grid:one", store=tmp_path)
     with pytest.raises(ValueError, match="pixels:<one of these>"):
         encode_dataset(fake_dataset(), "pixels:huge", store=tmp_path)
+
+
+def test_labels_describe_all_texts_and_judging_only_those_that_are_judged(tmp_path):
+    data = encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path, labels=("texts",),
+                          judging=("cider",))
+    assert {name: set(split.labels) for name, split in data.splits.items()} == {
+        "train": {"texts"}, "dev": {"texts", "cider"}, "test": {"texts", "cider"}}
+    assert list(data.splits["test"].labels["texts"]) == list(fake_dataset().splits["test"].texts)
+    assert len(data.splits["dev"].labels["cider"]) == 6
+    plain = encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path)
+    assert plain.key == data.key and not plain.splits["test"].labels
+    with pytest.raises(ValueError, match="labels must be one of"):
+        encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path, labels=("bleu",))
+
+
+def test_judged_pairs_find_their_image_and_text(tmp_path):
+    judged = Judgements("crowdflower", ("test1", "dev0", "test3"), ("test0#0", "dev1#2", "test3#7"),
+                        np.array([[0.1], [0.5], [0.9]]), np.array([False, False, True]), "b")
+    data = encode_dataset(fake_dataset(judgements={"crowdflower": judged}), "tiny:pooled:one",
+                          store=tmp_path)
+    pairs = data.splits["test"].judgements["crowdflower"]
+    assert (pairs.images.tolist(), pairs.texts.tolist()) == ([1, 3], [0, 7])
+    assert pairs.judgements.ratings.tolist() == [[0.1], [0.9]]
+    assert not data.splits["train"].judgements
