@@ -50,8 +50,8 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     wanted = {inner for arm in listed for inner in arms_in(arm)}
     names = {name for metric in split_list(claim["metric"]) for name in metric.split("-")}
     arms = sorted(wanted - set(rows["arm"] if "arm" in rows else ()))
-    columns = sorted(name for name in names
-                     if name not in rows or rows.loc[rows["arm"].isin(wanted), name].isna().all())
+    columns = sorted(name for name in names if name not in rows or any(
+        rows.loc[rows["arm"] == arm, name].isna().all() for arm in wanted))
     said = [f"no runs of {', '.join(arms)}"] * bool(arms)
     said += [f"no values of {', '.join(columns)}"] * bool(columns and not arms)
     return "; ".join(said + [claim["needs"]] * bool(said and claim["needs"]))

@@ -149,6 +149,13 @@ def test_not_tested_says_what_is_missing():
         "no values of minutes"
 
 
+def test_a_metric_that_one_arm_does_not_have_is_not_tested():
+    """Runs carry a label source's NDCG only where they read those labels."""
+    rows = runs(a=1, b=0).assign(only_a=lambda frame: frame["test_rsum"].where(frame["arm"] == "a"))
+    assert judge(claim(metric="only_a"), rows).missing == "no values of only_a"
+    assert judge(claim(metric="only_a", arm_b="zero"), rows).outcome == "reproduced"
+
+
 def test_verdict_names_our_data_and_model():
     said = judge(claim(), runs(a=1, b=0)).sentence
     assert said == "reproduced on scenes with two_branch, n = 5 pairs"

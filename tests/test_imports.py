@@ -23,7 +23,7 @@ LAYERS = (
      "plans_listwise", "arms",
      "profiles", "gallery", "identity", "executors", "planning",
      "reproduction", "search", "audit", "batch", "notebooks", "notebook_child", "processes",
-     "doctor", "evidence", "lessons"},
+     "doctor", "evidence", "lessons", "milestones"},
     {"plots", "widgets"},
     {"commands"},
     {"cli"},

@@ -6,9 +6,11 @@ import pytest
 
 from itr_study import plans
 from itr_study.arms import Arm
+from itr_study.paired import arms_in
 from itr_study.plans import PLANS, ledger_arms
 from itr_study.plans_listwise import label_arms, plug_in_arms, tau_arms, term_arms
 from itr_study.profiles import choose
+from itr_study.reported import load_claims, split_list
 
 PLACES = (("scenes", "quick"), ("flickr8k", "full"))
 
@@ -52,3 +54,13 @@ def test_a_gain_is_measured_with_everything_else_equal():
     assert both.with_(objective=alone.objective) == alone and alone.seed == both.seed
     assert [term.loss for term in both.objective] == ["triplet_hardest", "smooth_ndcg"]
     assert [term.labels for term in both.objective] == ["binary", "sentence"]
+
+
+@pytest.mark.parametrize("paper", ["topk", "listwise"])
+def test_every_arm_that_a_claim_names_is_trained(paper):
+    trained = {arm.label for dataset, profile in PLACES
+               for arm in ledger_arms(dataset, choose("12_claims", profile))}
+    for claim in load_claims(paper).to_dict("records"):
+        named = {inner for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
+                 for inner in arms_in(arm)}
+        assert named <= trained or claim["needs"], (claim["id"], sorted(named - trained))

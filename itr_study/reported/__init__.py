@@ -13,6 +13,7 @@ import pandas as pd
 
 PAPERS = ("topk", "listwise", "bcls", "dvse")
 RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
+PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P"}
 
 
 @cache
@@ -78,7 +79,8 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
     """One printed number, by our name of the metric, from the rows of one method.
 
     Args:    rows: rows of one method in one table.
-             metric: "test_i2t_r1" …, "test_rsum" (the sum of six), or "a-b" for a contrast.
+             metric: "test_i2t_r1" …, "eccv_t2i_map", "eccv_t2i_rp", "test_rsum" (the sum of six),
+             "epoch_seconds" (of training), or "a-b" for a contrast.
     Raises:  ValueError where the table does not print it, or more than one row fits.
     """
     if "-" in metric:
@@ -86,8 +88,8 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
         return reported_value(rows, first) - reported_value(rows, second)
     if metric == "test_rsum":
         return sum(reported_value(rows, name) for name in RECALLS)
-    _, direction, recall = metric.split("_")
-    name = recall.replace("r", "R@")
+    direction, name = ("both", "train_seconds_per_epoch") if metric == "epoch_seconds" else (
+        metric.split("_")[1], PRINTED[metric.split("_")[2]])
     found = rows.loc[(rows["direction"] == direction) & (rows["metric"] == name), "value"]
     if len(found) != 1:
         raise ValueError(f"expected one printed {direction} {name}, found {len(found)}; "
@@ -97,10 +99,13 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
 
 @cache
 def select(paper: str, table: str, selector: str) -> pd.DataFrame:
-    """Rows of one method: a selector reads `tables|method|variant`."""
+    """Rows of one method: a selector reads `tables|method|variant`, a table that prints several
+    data sets `VI@coco1k`; a semicolon of a printed variant is written as a comma."""
     _, method, variant = selector.split("|")
-    rows = reported(paper, table)
-    return rows[(rows["method"] == method) & (rows["variant"] == variant)]
+    number, _, dataset = table.partition("@")
+    rows = reported(paper, number)
+    rows = rows[rows["dataset"] == dataset] if dataset else rows
+    return rows[(rows["method"] == method) & (rows["variant"].str.replace(";", ",") == variant)]
 
 
 def reported_differences(claim: Mapping[str, str]) -> pd.DataFrame:
@@ -109,7 +114,7 @@ def reported_differences(claim: Mapping[str, str]) -> pd.DataFrame:
     Selectors name rows as `tables|method|variant`, several of them separated by `;`, several
     tables by `+`. Difference and equivalence pair them one to one (a single one is repeated),
     order takes neighbours of `reported_a`, peak the best of `reported_a` minus the best of
-    `reported_b`, in each table.
+    `reported_b`, in each table. Under a relative margin ("5%") differences are in percent.
 
     Returns: frame of table, metric, first, second, difference; empty where nothing is printed.
     """
@@ -121,11 +126,13 @@ def reported_differences(claim: Mapping[str, str]) -> pd.DataFrame:
         if claim["kind"] == "peak":
             records += peak_records(claim["paper"], firsts, seconds, metric)
         else:
-            records += pair_records(claim["paper"], firsts, seconds, metric)
+            records += pair_records(claim["paper"], firsts, seconds, metric,
+                                    claim["margin"].endswith("%"))
     return pd.DataFrame(records, columns=["table", "metric", "first", "second", "difference"])
 
 
-def pair_records(paper: str, firsts: list[str], seconds: list[str], metric: str) -> list[tuple]:
+def pair_records(paper: str, firsts: list[str], seconds: list[str], metric: str,
+                 relative: bool = False) -> list[tuple]:
     """One record per pair of selectors and table; a list of one is repeated."""
     size = max(len(firsts), len(seconds))
     firsts, seconds = (part * size if len(part) == 1 else part for part in (firsts, seconds))
@@ -133,10 +140,11 @@ def pair_records(paper: str, firsts: list[str], seconds: list[str], metric: str)
     for first, second in zip(firsts, seconds, strict=True):
         tables = [selector.split("|")[0].split("+") for selector in (first, second)]
         for one, two in zip(*tables, strict=True):
-            difference = (reported_value(select(paper, one, first), metric)
-                          - reported_value(select(paper, two, second), metric))
+            a = reported_value(select(paper, one, first), metric)
+            b = reported_value(select(paper, two, second), metric)
             place = one if one == two else f"{one}/{two}"
-            records.append((place, metric, first, second, round(difference, 6)))
+            records.append((place, metric, first, second,
+                            round(100 * (a / b - 1) if relative else a - b, 6)))
     return records
 
 
