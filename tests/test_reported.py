@@ -47,6 +47,9 @@ def test_a_wide_table_has_every_printed_number_once_and_keeps_the_order():
         assert list(frame.columns) == ["method", *RECALLS]
         assert frame[list(RECALLS)].notna().sum().sum() == len(reported("topk", table))
         assert frame["method"].is_unique
+    assert len(wide("listwise", "VI", "coco5k")) == 3
+    eccv = wide("listwise", "VII")
+    assert eccv["eccv_i2t_map"].tolist() == [26.80, 21.40, 27.75] and eccv.shape == (3, 7)
     first = wide("topk", "I")
     assert first["method"].tolist()[-2:] == ["TOP-k Ranking, k=5", "TOP-k Ranking, k=6"]
     assert first.iloc[-2]["test_t2i_r10"] == 69.3 and first["test_i2t_r10"].isna().sum() == 1
@@ -56,6 +59,13 @@ def test_a_wide_table_has_every_printed_number_once_and_keeps_the_order():
 def test_every_paper_can_be_read(paper):
     frame = reported(paper)
     assert set(frame["paper"]) == {paper} and frame["value"].notna().all()
+
+
+def test_competitors_can_be_read_too():
+    frame = reported("clipscore")
+    assert frame.set_index(["dataset", "method"])["value"].to_dict() == {
+        ("flickr8k-expert", "CLIP-S"): 51.2, ("flickr8k-expert", "RefCLIP-S"): 53.0,
+        ("flickr8k-cf", "CLIP-S"): 34.4, ("flickr8k-cf", "RefCLIP-S"): 36.4}
 
 
 def test_claims_are_well_formed():

@@ -12,6 +12,7 @@ from io import StringIO
 import pandas as pd
 
 PAPERS = ("topk", "listwise", "bcls", "dvse")
+COMPETITORS = ("clipscore",)  # not studied here, only compared with
 RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P"}
 
@@ -27,7 +28,7 @@ def read_table(name: str) -> pd.DataFrame:
 def reported(paper: str, table: str | None = None, dataset: str | None = None) -> pd.DataFrame:
     """The numbers a paper prints, as printed (percent for recalls).
 
-    Args:    paper: "topk", "listwise", "bcls" or "dvse".
+    Args:    paper: "topk", "listwise", "bcls" or "dvse", or one of COMPETITORS.
              table: its number as printed, such as "I"; None takes every table.
              dataset: such as "flickr8k"; None takes every data set.
     Returns: frame of paper, table, dataset, setting, method, variant, direction, metric, value.
@@ -36,8 +37,8 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
         >>> len(reported("topk", table="I"))
         58
     """
-    if paper not in PAPERS:
-        raise ValueError(f"paper must be one of {', '.join(PAPERS)}; got {paper!r}")
+    if paper not in PAPERS + COMPETITORS:
+        raise ValueError(f"paper must be one of {', '.join(PAPERS + COMPETITORS)}; got {paper!r}")
     frame = read_table(f"reported_{paper}.csv")
     for column, wanted in (("table", table), ("dataset", dataset)):
         known = sorted(frame[column].unique())
@@ -47,21 +48,26 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
     return frame.reset_index(drop=True)
 
 
-def wide(paper: str, table: str) -> pd.DataFrame:
-    """A printed table with one method per row, in the order printed: method, and our columns of
-    recalls in percent; NaN where the paper prints a dash.
+def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
+    """A printed table with one method per row, in the order printed: method, and our columns in
+    percent: the six recalls, or those of ECCV Caption; NaN where the paper prints a dash.
 
+    Args:    dataset: where a table prints several; None takes the whole table.
     Example:
         >>> float(wide("topk", "I").set_index("method").loc["TOP-k Ranking, k=5", "test_i2t_r1"])
         36.2
     """
-    frame = reported(paper, table)
+    frame = reported(paper, table, dataset)
+    eccv = (frame["dataset"] == "eccv").all()
+    short = {printed: name for name, printed in PRINTED.items()}
     named = frame.assign(
         method=(frame["method"] + ", " + frame["variant"]).str.rstrip(", "),
-        column="test_" + frame["direction"] + "_" + frame["metric"].str.replace("R@", "r"))
-    order = pd.unique(named["method"])
+        column=("eccv_" if eccv else "test_") + frame["direction"] + "_"
+        + frame["metric"].map(short).fillna(frame["metric"]))
+    order, found = pd.unique(named["method"]), pd.unique(named["column"])
     return (named.pivot(index="method", columns="column", values="value")
-            .reindex(index=order, columns=list(RECALLS)).rename_axis(columns=None).reset_index())
+            .reindex(index=order, columns=list(found if eccv else RECALLS))
+            .rename_axis(columns=None).reset_index())
 
 
 def load_claims(paper: str | None = None) -> pd.DataFrame:
