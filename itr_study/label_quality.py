@@ -206,3 +206,28 @@ def similarities(split: EncodedSplit, source: object, pairs: int = 10_000,
     one, two = np.r_[first, a[apart]], np.r_[captions.order[begin + turn], b[apart]]
     alike = source.alike_pairs(captions.described[one], captions.described[two])
     return pd.DataFrame({"score": alike, "match": owner[one] == owner[two]})
+
+
+def rating_shares(judge: str, ratings: np.ndarray, own: np.ndarray, edges: Sequence[float],
+                  labels: Sequence[str]) -> pd.DataFrame:
+    """Share of each rating among pairs of the same image and among others, in percent.
+
+    Args:    ratings: (N,) or (N, raters), each a rating of its own, NaN where absent; own: (N,);
+             edges: of the levels, each up to the next, the last one closed; labels: of the levels.
+    Returns: judge, rating, own, share, pairs.
+    Example:
+        >>> rating_shares("a", np.array([1, 2, 2, 5]), np.zeros(4, bool), [0, 2, 5],
+        ...               ["low", "high"])["share"].tolist()
+        [25.0, 75.0]
+    """
+    table = np.asarray(ratings, float).reshape(len(own), -1)
+    records = []
+    for kind in (kind for kind in (True, False) if (own == kind).any()):
+        values = table[own == kind]
+        counts = np.histogram(values[~np.isnan(values)], edges)[0]
+        if counts.sum() != (~np.isnan(values)).sum():
+            raise ValueError(f"{judge}: ratings from {np.nanmin(values):g} to "
+                             f"{np.nanmax(values):g} do not lie in {edges[0]:g} to {edges[-1]:g}")
+        records += [(judge, label, kind, 100 * count / counts.sum(), int(count))
+                    for label, count in zip(labels, counts, strict=True)]
+    return pd.DataFrame(records, columns=["judge", "rating", "own", "share", "pairs"])

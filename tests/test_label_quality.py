@@ -20,6 +20,7 @@ from itr_study.label_quality import (
     label_sources,
     one_caption,
     ranking_table,
+    rating_shares,
     similarities,
 )
 from itr_study.metrics.eccv import eccv_table
@@ -128,6 +129,16 @@ def test_texts_within_and_between_images():
     lonely.regions = np.zeros((6, 1, 1, 0), np.float32)
     with pytest.raises(ValueError, match="no image of split 'test' has two texts"):
         similarities(lonely, source)
+
+
+def test_shares_of_ratings_count_each_rater_and_refuse_what_fits_no_level():
+    ratings = np.array([[4, 4, 3], [1, 1, np.nan], [1, 2, 4]])
+    table = rating_shares("experts", ratings, np.array([True, False, False]),
+                          [0.5, 1.5, 2.5, 3.5, 4.5], "1234")
+    assert table["pairs"].tolist() == [0, 0, 1, 2, 3, 1, 0, 1]
+    assert table["share"].tolist() == pytest.approx([0, 0, 100 / 3, 200 / 3, 60, 20, 0, 20])
+    with pytest.raises(ValueError, match="ratings from 1 to 4 do not lie in 2 to 4"):
+        rating_shares("experts", ratings, np.zeros(3, bool), [2, 4], ["x"])
 
 
 @pytest.mark.skipif(find_spec("eccv_caption") is None, reason="needs the package eccv-caption")
