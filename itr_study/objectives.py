@@ -50,8 +50,14 @@ class Term:
     label_arguments: Mapping[str, object] = field(default_factory=dict)
 
 
+SENTENCE_COSINES = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
 # Objectives whose name is not that of a loss; every loss is an objective by its own name.
-OBJECTIVES: dict[str, tuple[Term, ...]] = {"triplet": (Term("triplet_hardest"),)}
+OBJECTIVES: dict[str, tuple[Term, ...]] = {
+    "triplet": (Term("triplet_hardest"),),
+    "listwise": (Term("triplet_hardest"), Term("smooth_ndcg", labels="sentence")),
+    "bcls": (Term("triplet_soft"),
+             Term("kendall_window", arguments={"hard": True}, **SENTENCE_COSINES)),
+}
 
 
 class Objective(nn.Module):
@@ -119,9 +125,15 @@ class Objective(nn.Module):
 
 
 def named_objective(name: str) -> tuple[Term, ...]:
-    """The terms of an objective, or the one term of a loss, by name."""
+    """The terms of an objective, or the one term of a loss, by name.
+
+    A loss by name is fed binary labels, or where it takes none (Kendall), sentence cosines.
+    """
     check_choice("objective", name, [*OBJECTIVES, *LOSSES, *OUTPUT_LOSSES])
-    return OBJECTIVES[name] if name in OBJECTIVES else (Term(name),)
+    if name in OBJECTIVES:
+        return OBJECTIVES[name]
+    cosine = (LOSSES | OUTPUT_LOSSES)[name].labels == "cosine"
+    return (Term(name, **SENTENCE_COSINES) if cosine else Term(name),)
 
 
 def build_loss(term: Term) -> nn.Module:

@@ -1,6 +1,7 @@
 """Objectives: weighted sums, sources computed once, diagnostics, and wrong pairings refused."""
 
 import doctest
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,7 +66,11 @@ def test_example_in_docstring():
 @pytest.mark.parametrize("name", [*OBJECTIVES, *LOSSES, *OUTPUT_LOSSES])
 def test_every_objective_and_every_loss_is_one_by_name(name):
     terms = Objective(name).terms
-    assert terms == OBJECTIVES.get(name, (Term(name),))
+    labels = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
+    if name in LOSSES and LOSSES[name].labels == "cosine":  # binary labels would be refused
+        assert terms == (Term(name, **labels),)
+    else:
+        assert terms == OBJECTIVES.get(name, (Term(name),))
 
 
 def test_triplet_is_the_hardest():
@@ -74,6 +79,35 @@ def test_triplet_is_the_hardest():
     assert list(parts) == ["triplet_hardest"]
     expected = LOSSES["triplet_hardest"]()(output.scores, batch.match)
     assert value.item() == expected.item() == parts["triplet_hardest"].item()
+
+
+def sentence_setting():
+    """As setting, with sentence vectors of every text."""
+    output, batch, split = setting()
+    vectors = np.random.default_rng(0).normal(size=(split.n_texts, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return output, batch, replace(split, labels={"mine": vectors})
+
+
+@pytest.mark.parametrize(("name", "first", "second", "scale"), [
+    ("listwise", "triplet_hardest", "smooth_ndcg", "unit"),
+    ("bcls", "triplet_soft", "kendall_window", "cosine")])
+def test_objectives_of_the_papers(name, first, second, scale):
+    """Two terms of weight 1: matches alone, and sentence labels on the scale of the paper."""
+    output, batch, split = sentence_setting()
+    terms = OBJECTIVES[name]
+    assert [(t.loss, t.labels, t.weight) for t in terms] == [(first, "binary", 1.0),
+                                                             (second, "sentence", 1.0)]
+    own = {**terms[1].label_arguments, "vectors": "mine"}
+    value, parts = Objective([terms[0], replace(terms[1], label_arguments=own)])(
+        output, batch, split)
+    labels = RELEVANCE["sentence"]("mine", scale=scale)(batch, split)
+    assert labels.min() < (0.5 if scale == "unit" else 0)
+    expected = (LOSSES[first]()(output.scores, batch.match).item(),
+                LOSSES[second]()(output.scores, labels).item())
+    assert (parts[first].item(), parts[second].item()) == expected
+    assert value.item() == pytest.approx(sum(expected)) and value.item() > 0
+    assert ("smooth_ndcg.error" in parts) == (name == "listwise")
 
 
 def test_weighted_sum_of_terms_with_their_arguments_and_labels():
@@ -150,7 +184,7 @@ def test_pairing_of_scales(labels, scale, allowed):
 
 
 @pytest.mark.parametrize(("terms", "message"), [
-    ("tripelt", "objective must be one of triplet, triplet_sum, .*got 'tripelt'"),
+    ("tripelt", "objective must be one of triplet, listwise, bcls, .*got 'tripelt'"),
     ([], "at least one term"),
     ([Term("nothing")], "loss must be one of triplet_sum, .*got 'nothing'"),
     ([Term("topk", arguments={"n": 3})], "'topk' has no argument 'n'; it takes margin, k, red"),

@@ -9,8 +9,12 @@ A loss may have `diagnostics(scores, relevance) -> dict` of named 0-dim tensors 
 
 from itr_study.losses.approx_ndcg import ApproxNDCG
 from itr_study.losses.info_nce import InfoNCE
+from itr_study.losses.kendall import Kendall
+from itr_study.losses.kendall_window import KendallWindow
 from itr_study.losses.kth import Kth
+from itr_study.losses.ladder import Ladder
 from itr_study.losses.listnet import ListNet
+from itr_study.losses.semantic_margin import SemanticMargin
 from itr_study.losses.sigmoid import Sigmoid
 from itr_study.losses.smooth_ndcg import SmoothNDCG
 from itr_study.losses.topk import TopK
@@ -20,6 +24,6 @@ from itr_study.losses.triplet_sum import TripletSum
 
 LOSSES = {loss.name: loss for loss in (
     TripletSum, TripletHardest, TripletSoft, TopK, Kth, InfoNCE, Sigmoid,
-    SmoothNDCG, ListNet, ApproxNDCG,
+    SmoothNDCG, ListNet, ApproxNDCG, Kendall, KendallWindow, Ladder, SemanticMargin,
 )}
 OUTPUT_LOSSES: dict = {}

@@ -170,7 +170,11 @@ def test_bad_input_is_refused(name, scores, relevance, message):
 
 BAD_ARGUMENTS = [("margin", -0.1), ("margin", float("nan")), ("reduction", "max"), ("k", 0),
                  ("k", 2.0), ("k", True), ("scale", 0), ("temperature", 0), ("temperature", "low"),
-                 ("bias", float("inf")), ("alpha", 0), ("relevance_temperature", -1)]
+                 ("bias", float("inf")), ("alpha", 0), ("relevance_temperature", -1),
+                 ("relaxation", -0.1), ("relaxation", 2.0), ("relaxation", float("nan")),
+                 ("stride", 0), ("stride", -1), ("stride", 1.9), ("hard", "yes"),
+                 ("negatives", "random"), ("thresholds", (0.5, 0.7)), ("thresholds", (-1,)),
+                 ("margins", (-0.1, 0.2)), ("margins", (0.2,)), ("weights", (-1,))]
 
 
 @pytest.mark.parametrize(("argument", "value"), BAD_ARGUMENTS)

@@ -1,5 +1,6 @@
 from math import log, log2
 
+from tests.oracles.loops import directions
 from tests.oracles.smooth_ndcg import list_ndcg
 
 SILENT = {"no match"}
@@ -16,8 +17,7 @@ HAND = [  # arguments, scores, relevance, value worked by hand
 
 def oracle(scores, relevance, alpha=10.0):
     total = 0.0
-    for lists, labels in ((scores, relevance), (list(zip(*scores, strict=True)),
-                                                list(zip(*relevance, strict=True)))):
+    for lists, labels in directions(scores, relevance):
         found = [list_ndcg(s, r, 1 / alpha) for s, r in zip(lists, labels, strict=True)]
         total -= sum(value for value in found if value is not None) / len(found)
     return total

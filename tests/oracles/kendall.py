@@ -1,45 +1,29 @@
-"""Kendall's tau by comparing every item of a list with every other."""
+from tests.oracles.loops import directions
 
-from math import sqrt
-
-import numpy as np
-
-HAND = [  # scores, image_of_text, arguments, value worked by hand
-    # image 0 prefers the wrong text (-1), image 1 the right one (+1); both texts are right
-    ([[0.3, 0.4], [0.2, 0.5]], [0, 1], {}, {"i2t_tau": 0.0, "t2i_tau": 1.0}),
-    # three images and texts, a perfect match each: 2 pairs right, 1 of 3 ties in relevance
-    ([[3, 2, 1], [1, 3, 2], [2, 1, 3]], [0, 1, 2], {"kind": "a"},
-     {"i2t_tau": 2 / 3, "t2i_tau": 2 / 3}),
-    ([[3, 2, 1], [1, 3, 2], [2, 1, 3]], [0, 1, 2], {"kind": "b"},
-     {"i2t_tau": 2 / sqrt(6), "t2i_tau": 2 / sqrt(6)}),
-    ([[3, 2, 1], [1, 3, 2], [2, 1, 3]], [0, 1, 2], {"kind": "c"},
-     {"i2t_tau": 2 / (9 / 2 / 2), "t2i_tau": 2 / (9 / 2 / 2)}),
-    # constant scores order nothing
-    ([[0.5] * 2] * 2, [0, 1], {}, {"i2t_tau": 0.0, "t2i_tau": 0.0}),
-    # one text for each of two images, and one image only: nothing to order
-    ([[0.5]], [0], {"kind": "a"}, {"i2t_tau": 0.0, "t2i_tau": 0.0}),
+SILENT = {"one pair", "no negative", "all tied", "all relevant", "no match"}  # no margin
+HAND = [  # arguments, scores, relevance, value worked by hand
+    (dict(), [[0.1, 0.5, 0.2]], [[1, 0.4, 0.3]], (0.4 + 0.1) / 2),  # 0.4 - 0.3 is not 0.2
+    (dict(), [[0.1], [0.5], [0.2]], [[1], [0.4], [0.3]], (0.4 + 0.1) / 2),
+    (dict(relaxation=0), [[0.1, 0.2, 0.5]], [[1, 0.4, 0.3]], (0.1 + 0.4 + 0.3) / 3),
+    (dict(relaxation=0, reduction="sum"), [[0.1, 0.2, 0.5]], [[1, 0.4, 0.3]], 0.1 + 0.4 + 0.3),
+    (dict(relaxation=0.7), [[0.1, 0.2, 0.5]], [[1, 0.4, 0.3]], 0.4),  # exactly alpha: a pair
+    (dict(relaxation=0), [[0.1, 0.5, 0.9]], [[1, 1, 0.3]], (0.8 + 0.4) / 2),  # equal: no pair
+    (dict(relaxation=0.5), [[0.1, 0.5]], [[-0.2, -0.8]], 0.4),  # t2i has one image, no pair
+    # relevance is not symmetric: i2t 0.9 over 0.1, met; t2i of text 0: 0.9 over 0.95, 0.05
+    (dict(), [[0.9, 0.1], [0.95, 0.99]], [[1, 0], [0, 1]], (0 + 0) / 2 + (0.05 + 0) / 2),
+    (dict(relaxation=1.99), [[0.1, 0.9]], [[0.5, -1]], 0.0),  # no pair beyond alpha
 ]
 
 
-def query_tau(scores, relevance, kind="b"):
-    """Tau of one list."""
-    n = len(scores)
-    a, b = (np.sign(np.subtract.outer(x, x)) for x in (scores, relevance))  # pairs (j, k)
-    excess, scores_differ, relevance_differs = (x.sum() / 2 for x in (a * b, a != 0, b != 0))
-    fewest = min(len(set(scores)), len(set(relevance)))
-    most = {"a": n * (n - 1) / 2, "b": sqrt(scores_differ * relevance_differs),
-            "c": n * n * (fewest - 1) / fewest / 2}[kind]
-    return excess / most if most else 0.0
-
-
-def graded_oracle(scores, relevance, **arguments):
-    """Values of all images, and of all texts from the transposes, as two lists."""
-    columns = list(zip(*scores, strict=True)), list(zip(*relevance, strict=True))
-    return tuple([query_tau(s, r, **arguments) for s, r in zip(*rows, strict=True)]
-                 for rows in ((scores, relevance), columns))
-
-
-def oracle(scores, image_of_text, **arguments):
-    relevance = [[float(owner == i) for owner in image_of_text] for i in range(len(scores))]
-    found = graded_oracle(scores, relevance, **arguments)
-    return {f"{d}_tau": sum(x) / len(x) for d, x in zip(("i2t", "t2i"), found, strict=True)}
+def oracle(scores, relevance, relaxation=0.2, reduction="mean"):
+    total = 0.0
+    for lists, labels in directions(scores, relevance):
+        value, pairs = 0.0, 0
+        for s, r in zip(lists, labels, strict=True):
+            for j in range(len(s)):
+                for k in range(len(s)):
+                    if r[j] > r[k] and r[j] - r[k] >= relaxation - 1e-6:
+                        value += max(0.0, s[k] - s[j])
+                        pairs += 1
+        total += value if reduction == "sum" else value / max(pairs, 1)
+    return total

@@ -1,5 +1,7 @@
 from math import exp, log
 
+from tests.oracles.loops import directions
+
 SILENT = {"one pair"}
 PULLS = False  # a match is pulled down where it has more weight than the labels give it
 HAND = [  # arguments, scores, relevance, value worked by hand
@@ -24,8 +26,7 @@ def cross_entropy(scores, relevance, temperature, relevance_temperature):
 
 def oracle(scores, relevance, temperature=0.1, relevance_temperature=0.05):
     total = 0.0
-    for lists, labels in ((scores, relevance), (list(zip(*scores, strict=True)),
-                                                list(zip(*relevance, strict=True)))):
+    for lists, labels in directions(scores, relevance):
         total += sum(cross_entropy(s, r, temperature, relevance_temperature)
                      for s, r in zip(lists, labels, strict=True)) / len(lists)
     return total

@@ -21,3 +21,9 @@ def hinge_oracle(scores, relevance, margin, rival, reduction):
             if others:
                 total += max(0.0, margin + rival(others) - own)
     return total if reduction == "sum" or matches == 0 else total / matches
+
+
+def directions(scores, relevance):
+    """(lists of scores, lists of relevance): of every image, then of every text."""
+    yield scores, relevance
+    yield list(zip(*scores, strict=True)), list(zip(*relevance, strict=True))

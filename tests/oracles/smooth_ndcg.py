@@ -1,5 +1,7 @@
 from math import exp, log, log2
 
+from tests.oracles.loops import directions
+
 SILENT = {"one pair", "no match"}
 PULLS = False  # a match may be pulled down for another match
 # sigmoid(log 3) = 3/4: with tau = 1, scores 0 and log 3 have ranks 1 + 3/4 and 1 + 1/4
@@ -42,9 +44,7 @@ def list_ndcg(scores, relevance, temperature):
 
 def oracle(scores, relevance, temperature=0.01, reduction="mean"):
     total = 0.0
-    columns = [list(c) for c in zip(*scores, strict=True)], [
-        list(c) for c in zip(*relevance, strict=True)]
-    for lists, labels in ((scores, relevance), columns):
+    for lists, labels in directions(scores, relevance):
         found = [list_ndcg(s, r, temperature) for s, r in zip(lists, labels, strict=True)]
         missing = sum(1 - value for value in found if value is not None)
         total += missing if reduction == "sum" else missing / len(found)

@@ -1,0 +1,111 @@
+"""Kendall ranking loss: every pair of candidates in the order of their labels.
+
+    L = (1/P) sum_i sum_{(j, k): r_ij - r_ik >= alpha, r_ij > r_ik} [s_ik - s_ij]+  +  t2i
+
+P counts the pairs of a direction. The sum is linear in the scores as long as their order stays, so
+it equals sum_ij s_ij G_ij, where G_ij, its gradient, counts for every j
+
+    the k with r_ik + alpha <= r_ij and s_ik > s_ij (-1 each), those it is to beat and does not
+    the k with r_ik >= r_ij + alpha and s_ik < s_ij (+1 each), those it beats and is not to
+"""
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice, check_number
+from itr_study.losses._batch import read_batch
+from itr_study.losses._dominance import smaller_in_both
+from itr_study.losses._hinge import REDUCTIONS
+
+AT_ONCE = 2**18  # items looked at in one go
+TOLERANCE = 1e-6  # labels are float32: 1 - 0.8 falls short of 0.2 by 1e-8
+
+
+class Kendall(nn.Module):
+    """Push the more relevant of two candidates above the other, where labels differ enough.
+
+    Exact, in O(I T) memory, by sorting: pairs are counted, never listed. Equal scores of a pair
+    have value and gradient 0; all scores equal is a minimum with value 0, whatever the labels:
+    use it beside a loss with a margin. A query without a pair adds 0.
+
+    Args:
+        relaxation: least difference of relevance that a pair must have, in [0, 2); alpha. 0 takes
+            every pair of different relevance, the plain loss.
+        reduction: "mean" over the pairs of each direction, or "sum" as the paper prints it.
+    Shape: scores (I, T), relevance (I, T) in [-1, 1]; returns () >= 0.
+    Raises: ValueError for relaxation outside [0, 2), shapes that differ, relevance out of range.
+    Source: bcls Eqs. 4 (relaxation 0) and 17.
+    Differs: no margin, which Eqs. 6 to 9 have and Eqs. 4, 11 and 17 have not; mean over pairs, not
+        a sum; a difference of exactly alpha (within 1e-6) counts, as in the windows, where Eq. 17
+        prints >.
+    Example:
+        >>> import torch
+        >>> scores, relevance = torch.tensor([[0.1, 0.5, 0.2]]), torch.tensor([[1.0, 0.4, 0.3]])
+        >>> value = Kendall(relaxation=0.2)(scores, relevance)
+        >>> round(value.item(), 4)  # pairs 0-1: 0.4, 0-2: 0.1; 0.4 and 0.3 are too near; mean
+        0.25
+    """
+
+    name, label, source, version = "kendall", "Kendall", "bcls Eqs. 4, 17", 1
+    labels = "cosine"
+
+    def __init__(self, relaxation: float = 0.2, reduction: str = "mean") -> None:
+        super().__init__()
+        check_relaxation(relaxation)
+        check_choice("reduction", reduction, REDUCTIONS)
+        self.relaxation, self.reduction = relaxation, reduction
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, _ = read_batch(scores, relevance, self.labels)
+        return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
+
+    def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        """() loss of the rows' lists."""
+        size = max(1, AT_ONCE // scores.shape[1])
+        parts = [counts(s, r, self.relaxation) for s, r in
+                 zip(scores.detach().split(size), relevance.split(size), strict=True)]
+        gradient = torch.cat([part for part, _ in parts])
+        pairs = 1 if self.reduction == "sum" else max(sum(number for _, number in parts), 1)
+        return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
+
+
+def check_relaxation(relaxation: float) -> None:
+    """Raise ValueError unless relaxation lies in [0, 2), the range of cosines."""
+    check_number("relaxation", relaxation, least=0)
+    if relaxation >= 2:
+        raise ValueError("relaxation must be < 2, the range of labels in [-1, 1]; "
+                         f"got {relaxation}")
+
+
+def counts(scores: Tensor, relevance: Tensor, relaxation: float) -> tuple[Tensor, Tensor]:
+    """(I, T), the gradient of the sum of hinges, and (), the number of pairs."""
+    by_label, order = relevance.sort(dim=1)  # (I, T), by relevance from here on
+    by_label = by_label.double().contiguous()
+    place = score_places(scores.gather(1, order))
+    least = by_label + relaxation - TOLERANCE
+    if relaxation > TOLERANCE:
+        first = torch.searchsorted(by_label, least)  # of those more relevant by alpha
+    else:
+        first = torch.searchsorted(by_label, by_label, right=True)
+    last = below(first)  # how many are less relevant by alpha
+    low = smaller_in_both(place, torch.stack((first, last)))
+    # more relevant with a smaller score, less relevant with a larger score
+    ups, downs = place - low[0], last - low[1]
+    gradient = (ups - downs).to(scores.dtype)
+    return torch.empty_like(gradient).scatter_(1, order, gradient), last.sum()
+
+
+def score_places(scores: Tensor) -> Tensor:
+    """(I, T) place of every score in its sorted row; ties in the order of the columns.
+
+    The columns are sorted by relevance, so a pair with equal scores is in order: it adds nothing.
+    """
+    order = scores.sort(dim=1, stable=True).indices
+    places = torch.arange(scores.shape[1], device=scores.device).expand_as(order)
+    return torch.empty_like(order).scatter_(1, order, places)
+
+
+def below(first: Tensor) -> Tensor:
+    """(I, T) at every j: the number of k with first_k <= j; first never falls along a row."""
+    ends = first.new_zeros(first.shape[0], first.shape[1] + 1)
+    return ends.scatter_add_(1, first, torch.ones_like(first)).cumsum(dim=1)[:, :-1]

@@ -1,0 +1,85 @@
+"""Ladder loss in the form of CVSE++: a triplet, and a further hinge at every rung of relevance.
+
+    L = triplet_hardest with margin alpha_0
+        + sum_l beta_l mean_i [alpha_l + max_{r_ik < theta_l} s_ik - min_{r_ij >= theta_l} s_ij]+
+        + the rungs of the texts
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice, check_number
+from itr_study.losses._batch import negatives, read_batch
+from itr_study.losses._hinge import REDUCTIONS, hinge
+
+
+class Ladder(nn.Module):
+    """Push matches above the rest, and at each rung all more relevant above all less relevant.
+
+    A query adds 0 to a rung that has nothing above or nothing below.
+
+    Args:
+        thresholds: relevance at which a rung lies, falling, each in (-1, 1); theta. They depend
+            on the labels: the authors' 0.63 is for cosines of averaged word vectors.
+        margins: of the triplet, then of each rung, >= 0, in units of scores; alpha.
+        weights: of each rung, >= 0; beta.
+        reduction: "mean" over matches (triplet) and over queries (rungs), or "sum".
+    Shape: scores (I, T), relevance (I, T) in [-1, 1]; returns () >= 0.
+    Raises: ValueError for thresholds that do not fall, numbers of arguments that do not fit or are
+        out of range, shapes that differ, relevance out of range.
+    Source: Zhou et al., Ladder loss for coherent visual-semantic embedding, AAAI 2020, with the
+        hard contrastive sampling of CVSE++; the defaults are those of the authors' code.
+    Differs: means, not sums over the batch; matches are above every rung whatever their label. In
+        the authors' code items of the other side take part in the extremes with a score of 0 or 1.
+    Example:
+        >>> import torch
+        >>> scores, relevance = torch.tensor([[0.9, 0.2, 0.5]]), torch.tensor([[1.0, 0.7, 0.3]])
+        >>> value = Ladder()(scores, relevance)
+        >>> round(value.item(), 4)  # the triplet is met; rung: 0.25 (0.01 + 0.5 - 0.2)
+        0.0775
+    """
+
+    name, label, source, version = "ladder", "Ladder", "Zhou et al. 2020 (CVSE++)", 1
+    labels = "cosine"
+
+    def __init__(self, thresholds: Sequence[float] = (0.63,),
+                 margins: Sequence[float] = (0.2, 0.01), weights: Sequence[float] = (0.25,),
+                 reduction: str = "mean") -> None:
+        super().__init__()
+        self.thresholds, self.margins, self.weights = map(tuple, (thresholds, margins, weights))
+        if len(self.margins) != len(self.thresholds) + 1 or len(self.weights) != len(
+                self.thresholds):
+            raise ValueError("a ladder needs a weight for each of its thresholds, and one margin "
+                             f"more; got {len(self.thresholds)} thresholds, {len(self.margins)} "
+                             f"margins and {len(self.weights)} weights")
+        for threshold in self.thresholds:
+            check_number("thresholds", threshold, above=-1, most=1)
+        for value in self.margins:
+            check_number("margins", value, least=0)
+        for value in self.weights:
+            check_number("weights", value, least=0)
+        if list(self.thresholds) != sorted(set(self.thresholds), reverse=True):
+            raise ValueError(f"thresholds must fall, got {self.thresholds}")
+        check_choice("reduction", reduction, REDUCTIONS)
+        self.reduction = reduction
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        scores, match = read_batch(scores, relevance, self.labels)
+        rivals = negatives(scores, match)  # (I, T)
+        text, image = rivals.amax(dim=1, keepdim=True), rivals.amax(dim=0, keepdim=True)
+        total = hinge(scores, match, text, image, self.margins[0], self.reduction)
+        for threshold, margin, weight in zip(self.thresholds, self.margins[1:], self.weights,
+                                             strict=True):
+            above = match | (relevance >= threshold)
+            total = total + weight * (self.rung(scores, above, margin, dim=1)
+                                      + self.rung(scores, above, margin, dim=0))
+        return total
+
+    def rung(self, scores: Tensor, above: Tensor, margin: float, dim: int) -> Tensor:
+        """() hinge of the largest below and the least above, along dim."""
+        least = scores.masked_fill(~above, torch.inf).amin(dim)
+        largest = scores.masked_fill(above, -torch.inf).amax(dim)
+        hinges = (margin + largest - least).relu()
+        return hinges.sum() if self.reduction == "sum" else hinges.mean()
