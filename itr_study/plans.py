@@ -23,6 +23,7 @@ from itr_study.arms import (
     over_seeds,
     with_loss,
 )
+from itr_study.checks import check_choice
 from itr_study.configs import RunConfig
 from itr_study.plans_listwise import (
     added_arms,
@@ -115,13 +116,16 @@ def first_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
 
 def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Notebook 12: every arm that the claims of `topk` and `listwise` name, each once.
+    """Notebook 12: every arm that the claims of the papers chosen name, each once.
 
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
-    makers = (k_arms, d_arms, setting_arms, *ARMS["05_listwise"])
+    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"]}
+    for paper in knobs.papers:
+        check_choice("paper of the ledger", paper, makers)
     arms = {}
-    for arm in (arm for make in makers for arm in make(dataset, knobs)):
+    for arm in (arm for paper in knobs.papers for make in makers[paper]
+                for arm in make(dataset, knobs)):
         key = (arm.label, arm.config.seed)
         if arms.setdefault(key, arm).config != arm.config:
             raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
