@@ -6,7 +6,9 @@ Its parameters cell (tagged `parameters`) holds one literal a line:
 
 and its metadata may hold, under the key `itr_study`:
 
-    figures   names it promises, such as "03_topk__k_sweep"
+    figures   names it promises on every data set, such as "03_topk__k_sweep"
+    scenes_only  those of them that show pictures: never saved of photographs
+    real_only    names it promises on real data only, where all its parts are there
     datasets  the data sets it is for (absent: all)
     after     notebooks of the same batch that must end first, or "all"
 """

@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 from itr_study import evidence
-from itr_study.evidence import confusable_pairs, over_images, ranks_of, rate_table, rates_said
+from itr_study.evidence import (
+    confusable_pairs,
+    mistakes,
+    over_images,
+    ranks_of,
+    rate_table,
+    rates_said,
+)
 from itr_study.metrics import Ranks, retrieval_table
 
 SEARCH = pd.DataFrame([("gru/sum/0.001", 0, 200.0), ("gru/sum/0.002", 0, 210.0),
@@ -58,6 +65,15 @@ def test_confusable_pairs_take_no_image_twice_and_average_both_directions():
     assert [(i, j) for i, j, _ in pairs] == [(1, 2), (0, 3)]
     assert pairs[0][2] == pytest.approx(0.9) and pairs[1][2] == pytest.approx((0.1 + 0) / 2)
     assert len(confusable_pairs(alike, owner, 9)) == 2
+
+
+def test_mistakes_leave_out_matches_and_count_both_directions():
+    scores = np.array([[0.9, 0.8, 0.1], [0.5, 0.2, 0.7]])  # texts 0, 1 of image 0, text 2 of 1
+    graded = np.array([[1.0, 1.0, 0.4], [0.6, 0.2, 1.0]])
+    owner = np.array([0, 0, 1])
+    found = mistakes(scores, graded, owner, 2)  # image 1 finds 2, 0; texts find both images
+    assert found == pytest.approx({"i2t": 0.6, "t2i": (0.6 + 0.2 + 0.4) / 3})
+    assert np.isnan(mistakes(scores, graded, owner, 1)["i2t"])
 
 
 def test_examples():

@@ -41,6 +41,11 @@ def anatomy(path: Path) -> list[str]:
         if name not in declared.figures or not saving or any(
                 'if dataset == "scenes":' not in source for source in saving):
             wrong.append(f"{name} shows pictures: save it only if dataset == \"scenes\"")
+    for name in content.metadata.get("itr_study", {}).get("real_only", []):
+        saving = [c.source for c in code if f'"{name}"' in c.source]
+        if name in declared.figures or not name.startswith(f"{path.stem}__") or not saving or any(
+                'if dataset != "scenes":' not in source for source in saving):
+            wrong.append(f"{name} is of real data: save it only if dataset != \"scenes\"")
     for number, cell in enumerate(code):
         if cell.outputs or cell.execution_count is not None:
             wrong.append(f"code cell {number} has outputs: clear them before committing")
@@ -108,6 +113,7 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     broken["metadata"]["kernelspec"]["name"] = "mine"
     broken["metadata"]["itr_study"]["figures"] = ["41_other__curve"]
     broken["metadata"]["itr_study"]["scenes_only"] = ["42_small__grid"]
+    broken["metadata"]["itr_study"]["real_only"] = ["42_small__people"]
     parameters = "".join(broken["cells"][1]["source"])
     broken["cells"][1]["source"] = parameters.replace("profile", "speed")
     broken["cells"][2] |= {"execution_count": 3,
@@ -115,7 +121,8 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
-                  "42_small__grid shows pictures", "loop over epochs", "training step"):
+                  "42_small__grid shows pictures", "42_small__people is of real data",
+                  "loop over epochs", "training step"):
         assert fault in wrong, fault
 
 

@@ -10,12 +10,13 @@ from itr_study.plots.grids import dot_intervals, heat_map
 from itr_study.plots.retrieval import Query, Result, retrieval_grid
 from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_lists, schematic_topk
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
+from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import METHODS, METRICS, look, style
 from itr_study.plots.tables import table_figure, table_html
 from itr_study.plots.verdicts import verdict_bars
 
-__all__ = ["METHODS", "METRICS", "Query", "Result", "dot_intervals", "example_grid", "heat_map",
-           "histogram", "learning_curves", "look", "loss_curves", "rank_curve", "retrieval_grid",
-           "save_figure", "schematic_branches", "schematic_pairs_and_lists", "schematic_topk",
-           "score_histogram", "style", "sweep_curve", "table_figure", "table_html", "tabulate",
-           "verdict_bars"]
+__all__ = ["METHODS", "METRICS", "Query", "Result", "active_width", "dot_intervals", "example_grid",
+           "heat_map", "histogram", "learning_curves", "look", "loss_curves", "rank_curve",
+           "retrieval_grid", "save_figure", "schematic_branches", "schematic_pairs_and_lists",
+           "schematic_topk", "score_histogram", "smooth_steps", "step_table", "style",
+           "sweep_curve", "table_figure", "table_html", "tabulate", "verdict_bars"]

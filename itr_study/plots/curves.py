@@ -7,7 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from itr_study.plots.marks import band_line, label_ends, plain_log, seeds_said, summarise
+from itr_study.plots.marks import (
+    band_line,
+    label_ends,
+    level_line,
+    plain_log,
+    seeds_said,
+    summarise,
+)
 from itr_study.plots.style import (
     DIRECTIONS,
     DOUBLE,
@@ -71,7 +78,8 @@ def panel_canvas(number: int) -> tuple[Picture, list[Axes]]:
 def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: str,
                 x_label: str, y_label: str = "recall, %", *, by: str | None = None,
                 apart: Sequence[str] = (), log: bool = False, default: float | None = None,
-                reported: pd.DataFrame | None = None, note: str = "") -> Picture:
+                reported: pd.DataFrame | None = None, note: str = "",
+                baseline: pd.DataFrame | None = None, baseline_name: str = "baseline") -> Picture:
     """A metric against a knob: mean line, every seed a faint dot, the 95 % interval a band.
 
     Args:    rows: one run per row: the knob, one column per metric (percent), one row per seed.
@@ -81,6 +89,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
              default: the paper's choice, a thin vertical line.
              reported: printed numbers, columns x, metric (a name from y), value, label.
              note: said under the figure, before the number of seeds.
+             baseline: runs without the knob: their mean is a dashed line across each panel.
     Raises:  ValueError for unknown text values of the knob, or a log scale with values <= 0.
     """
     panels = panels_of(y)
@@ -90,20 +99,25 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
     figure, axes_list = panel_canvas(len(panels))
     ends, counts = [], []
     for axes, (panel, columns) in zip(axes_list, panels.items(), strict=True):
-        axes.set(title=panel, xlabel=x_label, ylabel=y_label)
+        axes.set(xlabel=x_label, ylabel=y_label)
+        axes.set_title(panel, pad=None if default is None else 14)  # room for the word "paper"
         if log:
             axes.set_xscale("log")
         knob_ticks(axes, places, rows, x, log)
         lines = sweep_lines(axes, rows, columns, by, apart, x)
         ends.append(lines[0])
         counts += lines[1]
+        for place, column in enumerate(columns if baseline is not None else ()):
+            level_line(axes, (rows["at"].min(), rows["at"].max()), baseline, column,
+                       look(column, place))
         if reported is not None:
             for column in columns:
                 draw_reported(axes, reported[reported["metric"] == column], places,
                               look(column).marker)
         mark_default(axes, default)
     headline(figure, title)
-    caption(figure, " · ".join(filter(None, [note, seeds_said(pd.concat(counts))])))
+    level = "" if baseline is None else f"dashed: {baseline_name}"
+    caption(figure, " · ".join(filter(None, [note, level, seeds_said(pd.concat(counts))])))
     finish_labels(axes_list, ends)
     return figure
 

@@ -76,7 +76,7 @@ def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str
     Args:    table: source, rating (a level; sorted as it comes), relevance.
     """
     groups = list(table.groupby("source", sort=False))
-    figure, panels = canvas(len(groups), sharey=True)
+    figure, panels = canvas(len(groups))
     for position, (axes, (source, part)) in enumerate(zip(panels, groups, strict=True)):
         levels = list(part.groupby("rating", sort=True, observed=True)["relevance"])
         boxes = axes.boxplot([values for _, values in levels], whis=(5, 95), showfliers=False,
@@ -85,7 +85,7 @@ def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str
             box.set(facecolor=SPARE[position % len(SPARE)], alpha=0.45)
         axes.set_xticks(range(1, len(levels) + 1), [f"{level}\nn = {len(values):,}"
                                                     for level, values in levels])
-        axes.set(title=source, xlabel=x_label, ylabel="relevance" if not position else "")
+        axes.set(title=source, xlabel=x_label, ylabel="relevance")
     headline(figure, title)
     caption(figure, note)
     return figure

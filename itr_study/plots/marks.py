@@ -52,6 +52,14 @@ def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
     return summary
 
 
+def level_line(axes: Axes, ends: tuple[float, float], rows: pd.DataFrame, value: str,
+               how: Look) -> None:
+    """The mean of some runs as a dashed line from end to end, with its interval."""
+    level = summarise(rows.assign(all=0), "all", value).iloc[0]
+    axes.plot(ends, [level["mean"]] * 2, color=how.colour, linestyle=(0, (4, 2)), linewidth=1.1)
+    axes.fill_between(ends, level["low"], level["high"], color=how.colour, alpha=0.07, linewidth=0)
+
+
 def spread(heights: np.ndarray, gap: float) -> np.ndarray:
     """Move heights apart as little as is simple, until neighbours are at least `gap` apart.
 

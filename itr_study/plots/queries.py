@@ -8,12 +8,14 @@ from itr_study.plots.retrieval import Query, Result
 from itr_study.search import Searcher
 
 
-def image_queries(searcher: Searcher, images: Sequence[int], top: int = 5) -> list[Query]:
+def image_queries(searcher: Searcher, images: Sequence[int], top: int = 5,
+                  relevance: np.ndarray | None = None, title: str = "") -> list[Query]:
     """What a model finds for pictures of its split: the best texts, and where the first match is.
 
-    Args:    images: indices into the split; top: results of each.
+    Args:    images: indices into the split; top: results of each; relevance: (I, T), None takes the
+             exact one where it is known; title: over each query, such as the name of the model.
     """
-    graded = relevance_of(searcher)
+    graded = relevance_of(searcher) if relevance is None else relevance
     split, queries = searcher.split, []
     text = {text_id: place for place, text_id in enumerate(split.text_ids)}
     for image in images:
@@ -22,16 +24,18 @@ def image_queries(searcher: Searcher, images: Sequence[int], top: int = 5) -> li
                           None if graded is None else float(graded[image, text[hit.id]]))
                    for hit in hits[:top]]
         picture = searcher.dataset.open_image(split.image_ids[image])
-        queries.append(Query(picture, results, next(hit.rank for hit in hits if hit.match)))
+        rank = next(hit.rank for hit in hits if hit.match)
+        queries.append(Query(picture, results, rank, title))
     return queries
 
 
-def text_queries(searcher: Searcher, texts: Sequence[int], top: int = 5) -> list[Query]:
+def text_queries(searcher: Searcher, texts: Sequence[int], top: int = 5,
+                 relevance: np.ndarray | None = None, title: str = "") -> list[Query]:
     """What a model finds for texts of its split: the best pictures, and where the match stands.
 
-    Args:    texts: indices into the split; top: results of each.
+    Args:    texts: indices into the split; the others as in `image_queries`.
     """
-    graded = relevance_of(searcher)
+    graded = relevance_of(searcher) if relevance is None else relevance
     split, queries = searcher.split, []
     place = {image_id: at for at, image_id in enumerate(split.image_ids)}
     for text in texts:
@@ -41,7 +45,7 @@ def text_queries(searcher: Searcher, texts: Sequence[int], top: int = 5) -> list
                           None if graded is None else float(graded[place[hit.id], text]))
                    for hit in hits[:top]]
         rank = next(hit.rank for hit in hits if hit.id == own)
-        queries.append(Query(split.texts[text], results, rank))
+        queries.append(Query(split.texts[text], results, rank, title))
     return queries
 
 

@@ -46,13 +46,15 @@ class Query:
 
 
 @styled
-def retrieval_grid(queries: Sequence[Query], title: str, note: str = "") -> Picture:
+def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
+                   on_topic: float | None = None) -> Picture:
     """What was retrieved for each query, for pictures finding texts and texts finding pictures.
 
     A match has a solid frame and a check mark, anything else a dashed frame and a cross; colour
     repeats it. Texts are wrapped, never cut.
 
-    Args:    queries: one row each; pictures or texts as queries and as results.
+    Args:    queries: one row each; pictures or texts as queries and as results; on_topic: what is
+             no match but at least so relevant is drawn as nearly right: grey, dotted, "≈".
     Raises:  ValueError where there is no query, or one without results.
     """
     if not queries or not all(query.results for query in queries):
@@ -67,11 +69,13 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "") -> Pict
         cells = axes_list[row * columns:(row + 1) * columns]
         draw_query(cells[0], query)
         for rank, (axes, result) in enumerate(zip(cells[1:], query.results, strict=False), 1):
-            draw_result(axes, result, rank)
+            draw_result(axes, result, rank, on_topic)
         for axes in cells[1 + len(query.results):]:
             axes.axis("off")
     headline(figure, title)
-    caption(figure, " · ".join(filter(None, [note, "✓ solid frame: match, ✗ dashed: not"])))
+    marks = "✓ solid frame: match, ✗ dashed: not" if on_topic is None else (
+        f"✓ solid: match, ≈ dotted: none, but relevance ≥ {on_topic:.2f}, ✗ dashed: less")
+    caption(figure, " · ".join(filter(None, [note, marks])))
     return figure
 
 
@@ -111,12 +115,15 @@ def draw_query(axes: Axes, query: Query) -> None:
         axes.set_xlabel(f"match at rank {query.match_rank:,}", fontsize=8, color=WRONG)
 
 
-def draw_result(axes: Axes, result: Result, rank: int) -> None:
+MATCH, NEAR, MISS = ("✓", RIGHT, "-", 2.0), ("≈", GREY, ":", 1.4), ("✗", WRONG, (0, (3, 2)), 1.2)
+
+
+def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None = None) -> None:
     """One result with rank, mark, score and relevance."""
     draw_item(axes, result.item)
-    colour = RIGHT if result.match else WRONG
-    frame(axes, colour, "-" if result.match else (0, (3, 2)), 2 if result.match else 1.2)
-    axes.set_title(f"{rank}  {'✓' if result.match else '✗'}", fontsize=9, color=colour,
-                   fontweight="bold")
-    relevance = "" if result.relevance is None else f"\nrelevance {result.relevance:.2f}"
+    near = on_topic is not None and result.relevance is not None and result.relevance >= on_topic
+    mark, colour, line, width = MATCH if result.match else NEAR if near else MISS
+    frame(axes, colour, line, width)
+    axes.set_title(f"{rank}  {mark}", fontsize=9, color=colour, fontweight="bold")
+    relevance = "" if result.relevance is None else f"\n(relevance {result.relevance:.2f})"
     axes.set_xlabel(f"score {result.score:.2f}{relevance}", fontsize=8, color=GREY)

@@ -47,6 +47,8 @@ METHODS = {
     "kth": Look("k-th", "#c0609a", "v"),
     "info_nce": Look("InfoNCE", "#c4a000", "P"),
     "sigmoid": Look("sigmoid", "#111111", "X"),
+    "smooth_ndcg": Look("Smooth-NDCG", "#7b3294", "*"),
+    "hardest+listwise": Look("hardest + listwise", "#e7298a", "d", "--"),
 }
 METRICS = {
     "r1": Look("R@1", "#332288", "o"),

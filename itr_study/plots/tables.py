@@ -11,7 +11,29 @@ from itr_study.plots.style import GREY, Picture, canvas, caption, headline, styl
 
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
-         for k in (1, 5, 10)} | {"test_rsum": "RSUM"}
+         for k in (1, 5, 10)} | {"test_rsum": "RSUM", "minutes": "minutes\na run",
+                                 "epoch_seconds": "seconds an\nepoch",
+                                 "test_human_expert_tau_c": "experts\nτ-c",
+                                 "test_human_crowdflower_tau_b": "crowd\nτ-b"}
+LESS = "minutes|seconds|medr|meanr|loss|error"  # columns of which less is better
+ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "map": "mAP@R",
+                                                "rp": "R-P", "r1": "R@1"}
+
+
+def head(column: str) -> str:
+    """What a column is called in tables and plots; a line break where it is long.
+
+    Example:
+        >>> head("test_i2t_r1"), head("test_t2i_ndcg_exact"), head("eccv_i2t_map"), head("loss")
+        ('i→t R@1', 't→i NDCG\\n(exact)', 'i→t mAP@R', 'loss')
+    """
+    if column in HEADS:
+        return HEADS[column]
+    _, *parts = column.split("_")
+    if len(parts) < 2 or parts[0] not in ARROWS or parts[1] not in OTHERS:
+        return column
+    said = f"{ARROWS[parts[0]]} {OTHERS[parts[1]]}"
+    return said if len(parts) == 2 else f"{said}\n({'_'.join(parts[2:])})"
 
 
 def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
@@ -31,8 +53,9 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
     cells = pd.concat(frames, ignore_index=True)
     cells["half"] = (cells["high"] - cells["low"]) / 2
     ours = cells[~cells["reported"]]
-    top = ours["mean"].round(1).groupby(ours["column"]).transform("max")
-    cells["best"] = (ours["mean"].round(1) == top).reindex(cells.index, fill_value=False)
+    value = ours["mean"].round(1).where(~ours["column"].str.contains(LESS), -ours["mean"].round(1))
+    top = value.groupby(ours["column"]).transform("max")
+    cells["best"] = (value == top).reindex(cells.index, fill_value=False)
     return cells[[by, "column", "mean", "half", "n", "reported", "best"]]
 
 
@@ -57,9 +80,10 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
     Args:    as in `table_cells`; show it with `IPython.display.HTML`.
     """
     cells = table_cells(rows, by, columns, reported)
-    head = "".join(f"<th>{escape(HEADS.get(column, column))}</th>" for column in columns)
+    heads = "".join(f"<th>{escape(head(column)).replace(chr(10), '<br>')}</th>"
+                    for column in columns)
     lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] if title else []
-    lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{head}</tr>")
+    lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{heads}</tr>")
     for name, printed, seeds, values in grid_of(cells, by, columns):
         texts = []
         for cell in values:
@@ -81,10 +105,11 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
     names = 0.3 + 0.075 * max(len(str(name)) for name, *_ in grid)
     left, width = names + 0.8, names + 0.8 + 0.86 * len(columns)
     figure, (axes,) = canvas(size=(width, 0.9 + 0.27 * (len(grid) + 1)))
-    axes.set(xlim=(0, width), ylim=(len(grid) + 0.6, -0.6))
+    heads = ["n", *map(head, columns)]
+    axes.set(xlim=(0, width), ylim=(len(grid) + 0.6, -1.0 if "\n" in "".join(heads) else -0.6))
     axes.axis("off")
-    for place, text in enumerate(["n", *(HEADS.get(column, column) for column in columns)]):
-        axes.text(left + 0.86 * (place - 0.5), 0, text, ha="center", va="center",
+    for place, text in enumerate(heads):
+        axes.text(left + 0.86 * (place - 0.5), 0.3, text, ha="center", va="bottom",
                   fontweight="bold", fontsize=8)
     axes.plot([0, width], [0.5, 0.5], color=GREY, linewidth=0.8)
     for height, (name, printed, seeds, values) in enumerate(grid, start=1):

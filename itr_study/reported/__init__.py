@@ -50,12 +50,13 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
 
 def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
     """A printed table with one method per row, in the order printed: method, and our columns in
-    percent: the six recalls, or those of ECCV Caption; NaN where the paper prints a dash.
+    percent: the six recalls, test_rsum where it is printed, or the metrics of ECCV Caption; NaN
+    where the paper prints a dash.
 
     Args:    dataset: where a table prints several; None takes the whole table.
     Example:
         >>> float(wide("topk", "I").set_index("method").loc["TOP-k Ranking, k=5", "test_i2t_r1"])
-        36.2
+        32.7
     """
     frame = reported(paper, table, dataset)
     eccv = (frame["dataset"] == "eccv").all()
@@ -64,10 +65,11 @@ def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
         method=(frame["method"] + ", " + frame["variant"]).str.rstrip(", "),
         column=("eccv_" if eccv else "test_") + frame["direction"] + "_"
         + frame["metric"].map(short).fillna(frame["metric"]))
+    named["column"] = named["column"].replace("test_both_RSUM", "test_rsum")
     order, found = pd.unique(named["method"]), pd.unique(named["column"])
+    columns = list(found) if eccv else [*RECALLS, *({"test_rsum"} & set(found))]
     return (named.pivot(index="method", columns="column", values="value")
-            .reindex(index=order, columns=list(found if eccv else RECALLS))
-            .rename_axis(columns=None).reset_index())
+            .reindex(index=order, columns=columns).rename_axis(columns=None).reset_index())
 
 
 def load_claims(paper: str | None = None) -> pd.DataFrame:

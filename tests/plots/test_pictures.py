@@ -53,6 +53,7 @@ def all_pictures() -> dict:
         "heat": plots.heat_map(cells, "Corner", "x", "y", "points", signed=True),
         "dots": plots.dot_intervals(dots, "One holds"), "topk": plots.schematic_topk(),
         "branches": plots.schematic_branches(), "lists": plots.schematic_pairs_and_lists(),
+        "steps": plots.smooth_steps([0.01, 0.1]),
         "examples": plots.example_grid([(picture(), [CAPTION, "A dog."])], "Parts")}
 
 
@@ -169,7 +170,57 @@ def test_grid_never_cuts_a_text_and_gives_the_rank_of_a_match_not_shown():
     said = texts(grid(note="scenes"))
     assert CAPTION in [" ".join(text.split()) for text in said]
     assert "match at rank 1,234" in said and "1  ✗" in said
-    assert "score 0.50\nrelevance 0.25" in said and "score 0.40" in said
+    assert "score 0.50\n(relevance 0.25)" in said and "score 0.40" in said
+
+
+def test_grid_tells_near_misses_from_obvious_errors():
+    results = [plots.Result("A.", 0.9, True, 1.0), plots.Result("B.", 0.8, False, 0.8),
+               plots.Result("C.", 0.7, False, 0.3), plots.Result("D.", 0.6, False)]
+    figure = plots.retrieval_grid([plots.Query(picture(), results, 1)], "Near", on_topic=0.75)
+    said = texts(figure)
+    assert {"1  ✓", "2  ≈", "3  ✗", "4  ✗"} <= set(said)
+    assert any("none, but relevance ≥ 0.75" in text for text in said)
+    lines = [axes.spines["left"].get_linestyle() for axes in figure.axes[1:4]]
+    assert len(set(map(str, lines))) == 3
+
+
+def test_sweep_draws_the_level_of_runs_without_the_knob():
+    rows = sweep_rows()
+    level = rows.query("k == 1").assign(test_i2t_r1=lambda frame: 7 + frame.seed)
+    figure = plots.sweep_curve(rows, "k", ["test_i2t_r1"], "t", "k", apart=["sum"],
+                               baseline=level, baseline_name="no knob")
+    line = next(line for line in figure.axes[0].lines if list(line.get_ydata()) == [8, 8])
+    assert line.get_color() == METRICS["r1"].colour
+    assert any("dashed: no knob" in text for text in texts(figure))
+
+
+def test_the_slope_is_that_of_the_sigmoid_and_active_where_it_is_steep():
+    table = plots.step_table([0.01, 0.1], 0.2, 4001)
+    for tau, part in table.groupby("tau"):
+        slope = np.gradient(part["sigmoid"], part["x"])
+        assert np.abs(slope - part["slope"])[1:-1].max() < 0.05
+        assert part["slope"].max() == pytest.approx(1 / (4 * tau))
+        shaded = part.loc[part["active"], "x"].abs().max()
+        assert shaded == pytest.approx(min(plots.active_width(tau), 0.2), abs=2e-4)
+    said = texts(PICTURES["steps"])
+    assert "τ = 0.01" in said and any("activation area" in text for text in said)
+
+
+def test_of_seconds_the_fewest_are_best():
+    rows = pd.DataFrame({"method": ["a", "b"], "seed": 0, "epoch_seconds": [2.0, 3.0],
+                         "test_rsum": [2.0, 3.0]})
+    cells = table_cells(rows, "method", ["epoch_seconds", "test_rsum"])
+    assert cells[cells["best"]][["method", "column"]].values.tolist() == [
+        ["a", "epoch_seconds"], ["b", "test_rsum"]]
+
+
+def test_heads_of_tables_are_words():
+    from itr_study.plots.tables import head
+    said = texts(plots.table_figure(pd.DataFrame({
+        "method": ["a"], "seed": [0], "test_i2t_ndcg_exact": [90.0]}), "method", "t",
+        ["test_i2t_ndcg_exact"]))
+    assert head("test_i2t_ndcg_exact") in said
+    assert head("test_human_expert_tau_c") == "experts\nτ-c" and head("arm") == "arm"
 
 
 def test_grid_marks_matches_by_more_than_colour():
@@ -217,3 +268,12 @@ def test_schematic_pays_what_the_loss_pays():
     assert said.count("pays 0") == 2 and "pays 0.47" in said  # 0.70 - 0.33 + 0.1
     three = texts(plots.schematic_topk(k=3))
     assert "pays 0.39" in three and any("3rd" in text for text in three)  # 0.62 - 0.33 + 0.1
+
+
+def test_examples_of_tables_and_steps():
+    import doctest
+
+    from itr_study.plots import steps, tables
+    for module in (steps, tables):
+        failed, tried = doctest.testmod(module)
+        assert tried and not failed
