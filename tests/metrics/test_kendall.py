@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 from itr_study.metrics import graded as blocks
 from itr_study.metrics import kendall, kendall_per_query
 from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
-from tests.oracles.kendall import graded_oracle
+from tests.oracles.kendall_tau import graded_oracle
 
 module = importlib.import_module("itr_study.metrics.kendall")
 
