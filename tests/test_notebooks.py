@@ -65,6 +65,8 @@ def faults(source: str) -> list[str]:
                 found.append("a loop over epochs")
             case ast.Call(func=ast.Attribute(attr="step" | "backward")):
                 found.append("a training step")
+            case ast.Call(func=ast.Name("interact" | "interactive")):
+                found.append("a bare widget, which can hang a batch: use itr_study.widgets.explore")
     return found
 
 
@@ -117,12 +119,14 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     parameters = "".join(broken["cells"][1]["source"])
     broken["cells"][1]["source"] = parameters.replace("profile", "speed")
     broken["cells"][2] |= {"execution_count": 3,
-                           "source": "class A: pass\nfor epoch in range(3):\n    optimizer.step()"}
+                           "source": "class A: pass\nfor epoch in range(3):\n"
+                                     "    optimizer.step()\ninteract(f)"}
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
                   "42_small__grid shows pictures", "42_small__people is of real data",
-                  "loop over epochs", "training step"):
+                  "loop over epochs", "training step",
+                  "bare widget"):
         assert fault in wrong, fault
 
 
