@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from itr_study.configs import BASES, RunConfig, base
 
+COSINES = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
 # The losses of Table IV, "hardest" being ours: the paper compares the sum with top-5, which
 # changes two things at once.
 TERMS: dict[str, dict[str, Any]] = {
@@ -21,6 +22,10 @@ TERMS: dict[str, dict[str, Any]] = {
     "listwise": {"loss": "smooth_ndcg", "labels": "sentence"},
     "listnet": {"loss": "listnet", "labels": "sentence"},
     "approx_ndcg": {"loss": "approx_ndcg", "labels": "sentence"},
+    "windows": {"loss": "kendall_window"} | COSINES,  # SW-HS
+    "kendall": {"loss": "kendall"} | COSINES,  # every pair that differs by more than alpha
+    "ladder": {"loss": "ladder"} | COSINES,
+    "sam": {"loss": "semantic_margin", "labels": "cider"},
 }
 SETTINGS = ("two_branch+fisher", "two_branch+sentence", "vsepp+gru", "vsepp+bigru-glove")
 TABLE_IV = ("sum", "hardest", "top5")

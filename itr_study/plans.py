@@ -3,8 +3,8 @@
     knobs = choose("03_topk", "quick")
     rows = train_arms(k_arms("scenes", knobs), root=None)     one row per run, with its arm
 
-Arms of topk and of the pairwise losses stand here, those of listwise in plans_listwise.py; labels
-are explained in reported/README.md; numbers come from profiles.toml, base configs from
+Arms of topk and of the pairwise losses stand here, those of the other papers in plans_<paper>.py;
+labels are explained in reported/README.md; numbers come from profiles.toml, base configs from
 bases/<dataset>.toml.
 """
 
@@ -25,6 +25,15 @@ from itr_study.arms import (
 )
 from itr_study.checks import check_choice
 from itr_study.configs import RunConfig
+from itr_study.plans_bcls import (
+    alpha_arms,
+    bcls_plug_in_arms,
+    beta_arms,
+    branch_arms,
+    compared_arms,
+    gamma_arms,
+    sampling_arms,
+)
 from itr_study.plans_listwise import (
     added_arms,
     label_arms,
@@ -120,7 +129,8 @@ def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
-    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"]}
+    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"],
+              "bcls": ARMS["06_kendall"]}
     for paper in knobs.papers:
         check_choice("paper of the ledger", paper, makers)
     arms = {}
@@ -149,6 +159,8 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
     "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, rival_arms),
+    "06_kendall": (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms, gamma_arms,
+                   compared_arms),
     "12_claims": (ledger_arms,),
 }
 

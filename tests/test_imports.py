@@ -20,7 +20,7 @@ LAYERS = (
     {"training", "checkpoints", "settings", "sampling", "state", "stopping", "evaluation",
      "suite"},
     {"configs", "store", "rows", "runs", "sweeps", "worker", "claims", "paired", "rules", "plans",
-     "plans_listwise", "arms",
+     "plans_listwise", "plans_bcls", "arms", "caption_spread",
      "profiles", "gallery", "identity", "executors", "planning",
      "reproduction", "search", "audit", "batch", "notebooks", "notebook_child", "processes",
      "doctor", "evidence", "lessons", "milestones", "pair_relevance", "judges",

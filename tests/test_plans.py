@@ -8,6 +8,7 @@ from itr_study import plans
 from itr_study.arms import Arm
 from itr_study.paired import arms_in
 from itr_study.plans import PLANS, ledger_arms
+from itr_study.plans_bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
 from itr_study.plans_listwise import label_arms, plug_in_arms, tau_arms, term_arms
 from itr_study.profiles import choose
 from itr_study.reported import load_claims, split_list
@@ -20,7 +21,8 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     arms = ledger_arms(dataset, choose("12_claims", profile))
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
-    others = PLANS["03_topk"](dataset, profile) + PLANS["05_listwise"](dataset, profile)
+    others = [config for notebook in ("03_topk", "05_listwise", "06_kendall")
+              for config in PLANS[notebook](dataset, profile)]
     assert {arm.config.model_dump_json() for arm in arms} <= {
         config.model_dump_json() for config in others}
 
@@ -47,6 +49,18 @@ def test_the_default_temperature_and_label_are_trained_once():
                             {"temperature": 0.1}, {"temperature": 1.0}]
 
 
+def test_the_defaults_of_bcls_are_trained_once():
+    knobs = choose("06_kendall", "full")
+    runs = {(arm.label, arm.config.seed): arm.config for make in (
+        branch_arms, alpha_arms, beta_arms, gamma_arms) for arm in make("flickr8k", knobs)}
+    for seed in range(5):
+        assert runs["alpha=0.2", seed] == runs["beta=0.1", seed] == runs["bcls", seed]
+        assert runs["gamma=50", seed] == runs["soft", seed]
+    windows = runs["alpha=0.4", 0].objective[1]
+    assert windows.arguments == {"relaxation": 0.4}
+    assert windows.labels == "sentence" and windows.label_arguments == {"scale": "cosine"}
+
+
 def test_a_gain_is_measured_with_everything_else_equal():
     arms = plug_in_arms("flickr8k", choose("05_listwise", "full"))
     alone, both = arms[0].config, arms[5].config
@@ -56,7 +70,7 @@ def test_a_gain_is_measured_with_everything_else_equal():
     assert [term.labels for term in both.objective] == ["binary", "sentence"]
 
 
-@pytest.mark.parametrize("paper", ["topk", "listwise"])
+@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls"])
 def test_every_arm_that_a_claim_names_is_trained(paper):
     trained = {arm.label for dataset, profile in PLACES
                for arm in ledger_arms(dataset, choose("12_claims", profile))}

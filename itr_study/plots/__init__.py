@@ -3,6 +3,7 @@
 Nothing here changes matplotlib's settings: every function draws inside the project's style.
 """
 
+from itr_study.plots.boards import method_board
 from itr_study.plots.curves import learning_curves, sweep_curve
 from itr_study.plots.examples import example_grid
 from itr_study.plots.figures import save_figure
@@ -14,9 +15,11 @@ from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import METHODS, METRICS, look, style
 from itr_study.plots.tables import table_figure, table_html
 from itr_study.plots.verdicts import verdict_bars
+from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["METHODS", "METRICS", "Query", "Result", "active_width", "dot_intervals", "example_grid",
-           "heat_map", "histogram", "learning_curves", "look", "loss_curves", "rank_curve",
-           "retrieval_grid", "save_figure", "schematic_branches", "schematic_pairs_and_lists",
-           "schematic_topk", "score_histogram", "smooth_steps", "step_table", "style",
-           "sweep_curve", "table_figure", "table_html", "tabulate", "verdict_bars"]
+           "heat_map", "histogram", "learning_curves", "look", "loss_curves", "method_board",
+           "rank_curve", "retrieval_grid", "save_figure", "schematic_branches",
+           "schematic_pairs_and_lists", "schematic_topk", "score_histogram", "sliding_windows",
+           "smooth_steps", "step_table", "style", "sweep_curve", "table_figure", "table_html",
+           "tabulate", "verdict_bars", "window_table"]

@@ -49,6 +49,8 @@ METHODS = {
     "sigmoid": Look("sigmoid", "#111111", "X"),
     "smooth_ndcg": Look("Smooth-NDCG", "#7b3294", "*"),
     "hardest+listwise": Look("hardest + listwise", "#e7298a", "d", "--"),
+    "windows": Look("windows alone", "#8c5a2b", "<"),
+    "bcls": Look("soft + windows", "#93003a", "p", "--"),
 }
 METRICS = {
     "r1": Look("R@1", "#332288", "o"),

@@ -14,7 +14,9 @@ import pandas as pd
 PAPERS = ("topk", "listwise", "bcls", "dvse")
 COMPETITORS = ("clipscore",)  # not studied here, only compared with
 RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
-PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P"}
+PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P",
+           "tau": "kendall_tau"}
+PERCENT = {"kendall_tau": 100}  # printed as a fraction; ours are in percent
 
 
 @cache
@@ -50,8 +52,8 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
 
 def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
     """A printed table with one method per row, in the order printed: method, and our columns in
-    percent: the six recalls, test_rsum where it is printed, or the metrics of ECCV Caption; NaN
-    where the paper prints a dash.
+    percent: the six recalls, test_rsum where it is printed, the metrics of ECCV Caption, or
+    Kendall's tau; NaN where the paper prints a dash.
 
     Args:    dataset: where a table prints several; None takes the whole table.
     Example:
@@ -67,7 +69,9 @@ def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
         + frame["metric"].map(short).fillna(frame["metric"]))
     named["column"] = named["column"].replace("test_both_RSUM", "test_rsum")
     order, found = pd.unique(named["method"]), pd.unique(named["column"])
-    columns = list(found) if eccv else [*RECALLS, *({"test_rsum"} & set(found))]
+    recalls = set(RECALLS) <= set(found)
+    columns = [*RECALLS, *({"test_rsum"} & set(found))] if recalls else list(found)
+    named["value"] *= named["metric"].map(PERCENT).fillna(1)
     return (named.pivot(index="method", columns="column", values="value")
             .reindex(index=order, columns=columns).rename_axis(columns=None).reset_index())
 
@@ -87,8 +91,8 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
     """One printed number, by our name of the metric, from the rows of one method.
 
     Args:    rows: rows of one method in one table.
-             metric: "test_i2t_r1" …, "eccv_t2i_map", "eccv_t2i_rp", "test_rsum" (the sum of six),
-             "epoch_seconds" (of training), or "a-b" for a contrast.
+             metric: "test_i2t_r1" …, "eccv_t2i_map", "eccv_t2i_rp", "test_i2t_tau_sentence",
+             "test_rsum" (the sum of six), "epoch_seconds" (of training), or "a-b" for a contrast.
     Raises:  ValueError where the table does not print it, or more than one row fits.
     """
     if "-" in metric:
@@ -102,7 +106,7 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
     if len(found) != 1:
         raise ValueError(f"expected one printed {direction} {name}, found {len(found)}; "
                          "check the selector `table|method|variant` in claims.csv")
-    return float(found.iloc[0])
+    return float(found.iloc[0]) * PERCENT.get(name, 1)
 
 
 @cache

@@ -1,0 +1,50 @@
+"""The rule by which bcls chooses alpha: both readings, on every set of captions at hand."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+import itr_study.caption_spread as module
+from itr_study.caption_spread import caption_spread, pairs_within, spread_table
+from itr_study.data import load_dataset
+from itr_study.data.base import DataError
+
+
+def test_examples():
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def test_every_pair_of_texts_of_an_image_is_taken_once():
+    owner = np.array([2, 0, 2, 1, 2, 0])
+    one, two = pairs_within(owner)
+    assert (owner[one] == owner[two]).all() and (one != two).all()
+    assert len({frozenset(pair) for pair in zip(one, two, strict=True)}) == len(one) == 3 + 1
+
+
+def test_captions_that_differ_alike_in_every_image_have_equal_readings_only_if_means_agree():
+    image = np.repeat([0, 1], 3)
+    alike = np.array([0.1, 0.2, 0.3] * 2)
+    told = caption_spread(alike, image)
+    assert told["pooled"] == pytest.approx(told["per_image"])
+    moved = caption_spread(alike + 0.5 * image, image)
+    assert moved["per_image"] == pytest.approx(told["per_image"])
+    assert moved["pooled"] > told["pooled"] + 0.1
+
+
+def test_images_with_one_caption_each_are_refused():
+    with pytest.raises(ValueError, match="two captions"):
+        caption_spread(np.zeros(0), np.zeros(0, int))
+
+
+@pytest.mark.usefixtures("store")
+def test_generated_data_needs_no_root_and_what_is_missing_is_named(tmp_path):
+    scenes = load_dataset("scenes", train=8, dev=4, test=6)
+    absent: dict[str, str] = {}
+    table = spread_table(scenes, None, absent)
+    assert table["data"].tolist() == ["scenes"] and absent == {}
+    assert table["images"].tolist() == [6] and 0 < table["pooled"].item() < 1
+    spread_table(scenes, tmp_path, absent)
+    assert set(absent) == {"captions of coco5k", "captions of flickr30k"}
+    assert issubclass(DataError, ValueError)
