@@ -29,9 +29,10 @@ class LabelSource(Protocol):
 
 @runtime_checkable
 class Diagnosing(Protocol):
-    """A loss with named 0-dim tensors to be logged beside its value."""
+    """A loss that gives named 0-dim tensors to be logged together with its value, which is that of
+    calling it: what both need is computed once."""
 
-    def diagnostics(self, scores: Tensor, relevance: Tensor) -> dict[str, Tensor]: ...
+    def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]: ...
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,11 @@ class Objective(nn.Module):
             for name, loss, term, key in zip(self.names, self.losses, self.terms, self.source_of,
                                              strict=True):
                 taken = output if takes_output(loss) else output.scores
-                value = loss(taken, relevance[key])
+                value, extra = (loss.diagnose(taken, relevance[key]) if isinstance(loss, Diagnosing)
+                                else (loss(taken, relevance[key]), {}))
                 total = total + term.weight * value
                 report[name] = value.detach()
-                if isinstance(loss, Diagnosing):
-                    with torch.no_grad():
-                        extra = loss.diagnostics(taken, relevance[key])
-                    report |= {f"{name}.{part}": x.detach() for part, x in extra.items()}
+                report |= {f"{name}.{part}": x.detach() for part, x in extra.items()}
         return total, report
 
     @property

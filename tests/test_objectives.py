@@ -40,8 +40,8 @@ class Reporting(nn.Module):
     def forward(self, scores, relevance):
         return self.factor * (scores * relevance).sum()
 
-    def diagnostics(self, scores, relevance):
-        return {"best": scores.max(), "labels": relevance.sum()}
+    def diagnose(self, scores, relevance):
+        return self(scores, relevance), {"best": scores.max(), "labels": relevance.sum()}
 
 
 class OnOutput(nn.Module):

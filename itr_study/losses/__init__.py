@@ -4,7 +4,8 @@ A loss is an nn.Module without state: `forward(scores (I, T), relevance (I, T))`
 tensor. Class attributes: `name`, `label` (for plots), `source`, `version` (raised whenever its
 numbers change) and `labels`, the scale of relevance it takes: "binary", "unit" or "cosine".
 Losses of OUTPUT_LOSSES take (ModelOutput, relevance) instead and say so by `takes = "output"`.
-A loss may have `diagnostics(scores, relevance) -> dict` of named 0-dim tensors to be logged.
+A loss may have `diagnose(scores, relevance)`: its value, and a dict of named 0-dim tensors to be
+logged.
 """
 
 from itr_study.losses.approx_ndcg import ApproxNDCG

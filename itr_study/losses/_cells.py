@@ -28,7 +28,7 @@ def suit(scores: Tensor, temperature: float) -> bool:
     """Whether cells are cheaper than pairs; never where a score is not finite."""
     spread = (scores.amax(dim=1) - scores.amin(dim=1)).amax().item()
     cells = spread / _width(temperature) + 2
-    return cells * TERMS[scores.dtype] <= 3 * min(scores.shape[1], 1500)
+    return cells * TERMS[scores.dtype] <= 5 * min(scores.shape[1], 900)
 
 
 def ranks(scores: Tensor, temperature: float) -> Tensor:

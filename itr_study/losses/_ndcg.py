@@ -8,6 +8,7 @@ that equal relevances take different ranks.
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,18 +25,27 @@ def true_ndcg(scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
 
     Ties share the best of their ranks, so lists with ties may exceed 1.
     """
-    sorted_scores, order = scores.sort(dim=1, descending=True)
+    order = falling(scores)
+    ranked = scores.gather(1, order)
     places = torch.arange(scores.shape[1], device=scores.device).expand_as(order)
     tied = torch.zeros_like(order, dtype=torch.bool)
-    tied[:, 1:] = sorted_scores[:, 1:] == sorted_scores[:, :-1]
+    tied[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
     return ndcg(relevance.gather(1, order), 1 + places.masked_fill(tied, 0).cummax(dim=1).values)
 
 
 def ndcg(relevance: Tensor, rank: Tensor) -> tuple[Tensor, Tensor]:
     """(I,) NDCG of every row, 0 where all gains are 0, and (I,) bool, where one is not."""
-    best = relevance.sort(dim=1, descending=True).values
+    best = relevance.gather(1, falling(relevance))
     ideal = discounted(best, torch.arange(1, best.shape[1] + 1, device=best.device))
     return discounted(relevance, rank) / ideal.where(ideal > 0, 1.0), ideal > 0
+
+
+def falling(values: Tensor) -> Tensor:
+    """(I, T) int64, the columns of every row, largest value first; on a CPU by numpy, which sorts
+    several times as fast as torch there."""
+    if values.device.type == "cpu":
+        return torch.from_numpy(np.argsort(values.detach().numpy(), axis=1)).flip(1)
+    return values.detach().argsort(dim=1, descending=True)
 
 
 def discounted(relevance: Tensor, rank: Tensor) -> Tensor:

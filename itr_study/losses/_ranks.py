@@ -5,7 +5,7 @@
 Two ways, equal up to rounding. Pair by pair: all T x T differences of a few rows at a time. By
 cells (`_cells.py`): items within a fraction of tau of each other are taken together, which costs a
 row some T instead of T^2 steps. Both keep O(I T) memory: the differences are computed again for
-the gradient.
+the gradient, unless there are few enough to be kept.
 """
 
 import torch
@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 from itr_study.losses import _cells
 
 AT_ONCE = 2**18  # pairs whose differences are held at one time
+KEPT = 2**21  # pairs that are kept for the gradient rather than computed again, 8 MB in float32
 
 
 def smooth_rank(scores: Tensor, temperature: float) -> Tensor:
@@ -28,18 +29,24 @@ class _SmoothRank(torch.autograd.Function):
     @staticmethod
     def forward(ctx: object, scores: Tensor, temperature: float) -> Tensor:
         scores = scores.contiguous()
-        ctx.save_for_backward(scores)
         ctx.temperature = temperature
         ctx.method = _cells if _cells.suit(scores, temperature) else Pairs
         with torch.autocast(scores.device.type, enabled=False):
+            if ctx.method is Pairs and scores.numel() * scores.shape[1] <= KEPT:
+                ahead = _ahead(scores, temperature)
+                ctx.save_for_backward(ahead)
+                return 1 + ahead.sum(dim=2)
+            ctx.save_for_backward(scores)
             return ctx.method.ranks(scores, temperature)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: object, grad: Tensor) -> tuple[Tensor, None]:
-        (scores,) = ctx.saved_tensors
-        with torch.autocast(scores.device.type, enabled=False):
-            return ctx.method.pull_back(scores, ctx.temperature, grad), None
+        (saved,) = ctx.saved_tensors
+        with torch.autocast(saved.device.type, enabled=False):
+            if saved.ndim == 3:
+                return _pull_back(saved, ctx.temperature, grad), None
+            return ctx.method.pull_back(saved, ctx.temperature, grad), None
 
 
 class Pairs:
@@ -50,28 +57,33 @@ class Pairs:
         """(I, T) ranks."""
         parts = []
         for rows in scores.split(_rows_at_once(scores)):
-            ahead = _ahead(rows, temperature)  # (i, T, T)
-            ahead.diagonal(dim1=1, dim2=2).zero_()
-            parts.append(1 + ahead.sum(dim=2))
+            parts.append(1 + _ahead(rows, temperature).sum(dim=2))
         return torch.cat(parts)
 
     @staticmethod
     def pull_back(scores: Tensor, temperature: float, grad: Tensor) -> Tensor:
-        """(I, T) gradient of sum(grad * ranks); grad_j sends s'_jk up at k and down at j."""
+        """(I, T) gradient of sum(grad * ranks)."""
         out = torch.empty_like(scores)
         size = _rows_at_once(scores)
         for rows, wanted, given in zip(scores.split(size), out.split(size), grad.split(size),
                                        strict=True):
-            ahead = _ahead(rows, temperature)
-            slope = ahead.mul_(1 - ahead)  # (i, T, T), symmetric; its diagonal cancels below
-            up = torch.bmm(slope, given[:, :, None])[:, :, 0]
-            wanted.copy_((up - given * slope.sum(dim=2)) / temperature)
+            wanted.copy_(_pull_back(_ahead(rows, temperature), temperature, given))
         return out
 
 
 def _ahead(rows: Tensor, temperature: float) -> Tensor:
-    """(i, T, T) sigmoid((s_k - s_j) / tau) at [., j, k]: how far k stands ahead of j."""
-    return rows[:, None, :].sub(rows[:, :, None]).div_(temperature).sigmoid_()
+    """(i, T, T) sigmoid((s_k - s_j) / tau) at [., j, k]: how far k stands ahead of j; 0 at k = j.
+    """
+    ahead = rows[:, None, :].sub(rows[:, :, None]).mul_(1 / temperature).sigmoid_()
+    ahead.diagonal(dim1=1, dim2=2).zero_()
+    return ahead
+
+
+def _pull_back(ahead: Tensor, temperature: float, grad: Tensor) -> Tensor:
+    """(i, T) gradient of sum(grad * ranks); grad_j sends the slope of a pair up at k, down at j."""
+    slope = torch.addcmul(ahead, ahead, ahead, value=-1)  # (i, T, T), symmetric
+    up, steep = torch.bmm(slope, torch.stack((grad, torch.ones_like(grad)), dim=2)).unbind(dim=2)
+    return (up - grad * steep) / temperature
 
 
 def _rows_at_once(scores: Tensor) -> int:

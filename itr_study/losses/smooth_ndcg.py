@@ -56,20 +56,25 @@ class SmoothNDCG(nn.Module):
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
         """() loss of the rows' lists."""
-        ndcg, ranked = smooth_ndcg(scores, relevance, self.temperature)  # (I,)
-        missing = (1 - ndcg).where(ranked, 0.0)
-        return missing.sum() if self.reduction == "sum" else missing.mean()
+        return self.missing(*smooth_ndcg(scores, relevance, self.temperature))
 
-    def diagnostics(self, scores: Tensor, relevance: Tensor) -> dict[str, Tensor]:
-        """Means over all lists of both directions: true and smooth NDCG (listwise Fig. 6), and
-        "error", their absolute difference (Eq. 24), taken for each list. NaN where a direction has
-        no list with a relevant item."""
+    def missing(self, ndcg: Tensor, ranked: Tensor) -> Tensor:
+        """() loss of lists (I,) with this NDCG, of those that have anything to find."""
+        lost = (1 - ndcg).where(ranked, 0.0)
+        return lost.sum() if self.reduction == "sum" else lost.mean()
+
+    def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss, and means over all lists of both directions: true and smooth NDCG (listwise
+        Fig. 6), and "error", their absolute difference (Eq. 24), taken for each list. NaN where a
+        direction has no list with a relevant item."""
         scores, _ = read_batch(scores, relevance, self.labels)
         relevance = relevance.to(scores.dtype)
-        parts = []
+        total, parts = scores.new_zeros(()), []
         for s, r in ((scores, relevance), (scores.T, relevance.T)):
             smooth, ranked = smooth_ndcg(s, r, self.temperature)
-            true, _ = true_ndcg(s, r)
-            lists = torch.stack((true, smooth, (smooth - true).abs()))  # (3, I)
-            parts.append(lists[:, ranked].mean(dim=1))
-        return dict(zip(("ndcg", "smooth_ndcg", "error"), sum(parts) / 2, strict=True))
+            total = total + self.missing(smooth, ranked)
+            with torch.no_grad():
+                true, _ = true_ndcg(s, r)
+                lists = torch.stack((true, smooth, (smooth - true).abs()))  # (3, I)
+                parts.append(lists[:, ranked].mean(dim=1))
+        return total, dict(zip(("ndcg", "smooth_ndcg", "error"), sum(parts) / 2, strict=True))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itr_study.losses import LOSSES, _cells
+from itr_study.losses import LOSSES, _cells, _ranks
 from itr_study.losses._ranks import Pairs, smooth_rank
 from tests.oracles.smooth_ndcg import list_ndcg, oracle
 
@@ -148,14 +148,39 @@ def test_lists_without_gains_add_0_but_count():
     assert LOSSES["smooth_ndcg"]().direction(scores[:1], tiny).isfinite()
 
 
+@pytest.mark.parametrize("kept", [0, 2**40])
+@pytest.mark.parametrize("shape", [(5, 90), (40, 33), (1, 1)])
+def test_pairs_kept_for_the_gradient_or_computed_again(kept, shape, monkeypatch):
+    monkeypatch.setattr(_ranks, "KEPT", kept)
+    monkeypatch.setattr(_cells, "suit", lambda scores, temperature: False)
+    scores = batch(*shape)[0]
+    weights = torch.rand(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    leaves = [scores.clone().requires_grad_() for _ in range(2)]
+    for leaf, rank in zip(leaves, (smooth_rank, broadcast_rank), strict=True):
+        (rank(leaf, 0.01) * weights).sum().backward()
+    torch.testing.assert_close(smooth_rank(scores, 0.01), broadcast_rank(scores, 0.01))
+    torch.testing.assert_close(leaves[0].grad, leaves[1].grad)
+
+
+def test_a_diagnosis_holds_the_value_and_its_gradient():
+    scores, relevance = batch(12, 20)
+    loss = LOSSES["smooth_ndcg"](reduction="sum")
+    leaves = [scores.clone().requires_grad_() for _ in range(2)]
+    values = [loss(leaves[0], relevance), loss.diagnose(leaves[1], relevance)[0]]
+    for value in values:
+        value.backward()
+    assert values[0].item() == values[1].item()
+    torch.testing.assert_close(leaves[0].grad, leaves[1].grad)
+
+
 def test_diagnostics():
     loss = LOSSES["smooth_ndcg"](temperature=1e-5)
     scores, relevance = batch(9, 14)
-    near = loss.diagnostics(scores, relevance)
+    near = loss.diagnose(scores, relevance)[1]
     assert list(near) == ["ndcg", "smooth_ndcg", "error"] and near["error"].item() < 1e-6
     assert near["ndcg"].item() == pytest.approx(near["smooth_ndcg"].item())
     value = LOSSES["smooth_ndcg"](0.1)(scores, relevance).item()
-    far = LOSSES["smooth_ndcg"](0.1).diagnostics(scores, relevance)
+    far = LOSSES["smooth_ndcg"](0.1).diagnose(scores, relevance)[1]
     assert far["ndcg"].item() == near["ndcg"].item()
     assert 2 - 2 * far["smooth_ndcg"].item() == pytest.approx(value)
     assert far["error"].item() > abs(far["smooth_ndcg"].item() - far["ndcg"].item()) - 1e-9 > 1e-3
@@ -164,7 +189,7 @@ def test_diagnostics():
 def test_true_ndcg_of_ties_shares_the_best_rank():
     """Ranks 1, 1, 3 of relevance 1, 0, 1/2."""
     scores, relevance = torch.tensor([[0.7, 0.7, 0.1]]), torch.tensor([[1.0, 0.0, 0.5]])
-    found = LOSSES["smooth_ndcg"]().diagnostics(scores, relevance)["ndcg"].item()
+    found = LOSSES["smooth_ndcg"]().diagnose(scores, relevance)[1]["ndcg"].item()
     i2t = (1 + (2**0.5 - 1) / 2) / (1 + (2**0.5 - 1) / 1.5849625)
     assert found == pytest.approx((i2t + 1) / 2)  # a text has one image: 1, and nothing for text 1
 
