@@ -43,7 +43,8 @@ def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     if table["reported"].any():
         entries += panels[0].plot([], [], marker="s", linestyle="", markerfacecolor="white",
                                   color=GREY, label="reported")
-    figure.legend(handles=entries, loc="outside lower right", ncols=3)
+    panels[0].legend(handles=entries, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
+                     borderaxespad=0.2)
     headline(figure, title)
     caption(figure, note)
     return figure
