@@ -12,6 +12,7 @@ import uuid
 import psutil
 
 MARK = "ITR_STUDY_FAMILY"
+PAUSE = 0.2  # seconds, above what starting a program takes on a busy machine
 
 
 def new_mark() -> str:
@@ -38,12 +39,21 @@ def _carries(process: psutil.Process, mark: str) -> bool:
 
 
 def kill_marked(mark: str, patience: float = 10.0) -> None:
-    """Kill a family, and what it starts meanwhile, until none is left.
+    """Kill a family, and what it starts meanwhile, until two looks in a row find nobody.
+
+    One look is not enough: a process that is just being started has no environment yet, so it
+    carries no mark.
 
     Raises:  RuntimeError naming the survivors after `patience` seconds.
     """
-    end = time.monotonic() + patience
-    while family := marked(mark):
+    end, quiet = time.monotonic() + patience, 0
+    while quiet < 2:
+        family = marked(mark)
+        if not family:
+            quiet += 1
+            time.sleep(PAUSE)
+            continue
+        quiet = 0
         if time.monotonic() > end:
             raise RuntimeError(f"cannot end processes {[p.pid for p in family]}; end them by hand")
         for process in family:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from itr_study import processes
 from itr_study.atomic import read_json
 from itr_study.batch import FINE, NotebookResult, executed_folder, reproduce, run_notebook, table
 from tests.small_notebooks import write_notebook
@@ -144,6 +145,16 @@ def test_killing_a_batch_leaves_no_kernel(tmp_path, store):
     process.kill()
     process.communicate(timeout=30)
     assert seconds_until_empty(store, 20) < 20
+
+
+def test_a_process_that_is_just_being_started_is_not_overlooked(monkeypatch):
+    """For a moment it has no environment: the first look does not find it."""
+    late = psutil.Process(subprocess.Popen(["sleep", "300"]).pid)
+    looks = iter([[], [late], [], []])
+    monkeypatch.setattr(processes, "marked", lambda mark: next(looks))
+    processes.kill_marked("any")
+    assert late.wait(5) is not None
+    assert next(looks, "no look left") == "no look left"
 
 
 @pytest.mark.notebooks
