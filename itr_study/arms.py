@@ -4,12 +4,13 @@ An arm is a label of the ledger with one run per seed; labels are explained in r
 """
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from itr_study.configs import BASES, RunConfig, base
+from itr_study.objectives import SENTENCE_COSINES
 
-COSINES = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
 # The losses of Table IV, "hardest" being ours: the paper compares the sum with top-5, which
 # changes two things at once.
 TERMS: dict[str, dict[str, Any]] = {
@@ -22,9 +23,9 @@ TERMS: dict[str, dict[str, Any]] = {
     "listwise": {"loss": "smooth_ndcg", "labels": "sentence"},
     "listnet": {"loss": "listnet", "labels": "sentence"},
     "approx_ndcg": {"loss": "approx_ndcg", "labels": "sentence"},
-    "windows": {"loss": "kendall_window"} | COSINES,  # SW-HS
-    "kendall": {"loss": "kendall"} | COSINES,  # every pair that differs by more than alpha
-    "ladder": {"loss": "ladder"} | COSINES,
+    "windows": {"loss": "kendall_window"} | SENTENCE_COSINES,  # SW-HS
+    "kendall": {"loss": "kendall"} | SENTENCE_COSINES,  # every pair that differs by more than alpha
+    "ladder": {"loss": "ladder"} | SENTENCE_COSINES,
     "sam": {"loss": "semantic_margin", "labels": "cider"},
 }
 SETTINGS = ("two_branch+fisher", "two_branch+sentence", "vsepp+gru", "vsepp+bigru-glove")
@@ -70,3 +71,25 @@ def sum_of(start: RunConfig, *terms: str | dict[str, Any]) -> RunConfig:
     """The config with these terms, each of weight 1, as its objective: names of TERMS, or terms."""
     return start.with_(objective=[TERMS[term] if isinstance(term, str) else term
                                   for term in terms])
+
+
+def in_one_model(dataset: str, knobs: SimpleNamespace, seeds: int,
+                 objectives: Mapping[str, Sequence[str | dict[str, Any]]]) -> list[Arm]:
+    """The knob sweeps' model with each of these objectives: label -> its terms, as in `sum_of`."""
+    start = base_config(dataset, "two_branch", knobs)
+    return [arm for label, terms in objectives.items()
+            for arm in over_seeds(label, sum_of(start, *terms), seeds)]
+
+
+def plugged_in(dataset: str, knobs: SimpleNamespace, settings: Sequence[str], seeds: int,
+               label: str, terms: Sequence[str]) -> list[Arm]:
+    """Every setting of Table IV with the hardest negative, and with other terms in its place.
+
+    The learning rate is the one chosen for the hardest negative: the gain is no search's.
+    """
+    arms = []
+    for name in settings:
+        alone = with_loss(dataset, name, knobs, "hardest", frozen_rates(dataset)[name]["hardest"])
+        arms += over_seeds(f"{name}/hardest", alone, seeds)
+        arms += over_seeds(f"{name}/{label}", sum_of(alone, *terms), seeds)
+    return arms

@@ -6,15 +6,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from itr_study.arms import (
-    TERMS,
-    Arm,
-    base_config,
-    frozen_rates,
-    over_seeds,
-    sum_of,
-    with_loss,
-)
+from itr_study.arms import TERMS, Arm, in_one_model, plugged_in
 from itr_study.losses import LOSSES
 
 DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
@@ -38,60 +30,44 @@ def changed(term: str, **arguments: float) -> dict[str, Any]:
 
 def branch_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Tables VIII and IX, Fig. 4: the branches alone and together, and the hardest negative."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for label, names in BRANCHES.items()
-            for arm in over_seeds(label, sum_of(start, *names), knobs.seeds)]
+    return in_one_model(dataset, knobs, knobs.seeds, BRANCHES)
 
 
 def alpha_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Fig. 5 (a), (b): alpha, size of a window and relaxation; the default's runs are "bcls"."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for alpha in knobs.alphas for arm in over_seeds(
-        f"alpha={alpha:g}", sum_of(start, "soft", changed("windows", relaxation=alpha)),
-        knobs.sweep_seeds)]
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        f"alpha={alpha:g}": ("soft", changed("windows", relaxation=alpha))
+        for alpha in knobs.alphas})
 
 
 def beta_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Fig. 5 (c), (d): beta, the stride; the default's runs are "bcls"."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for beta in knobs.betas for arm in over_seeds(
-        f"beta={beta:g}", sum_of(start, "soft", changed("windows", stride=beta)),
-        knobs.sweep_seeds)]
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        f"beta={beta:g}": ("soft", changed("windows", stride=beta)) for beta in knobs.betas})
 
 
 def sampling_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Fig. 5, "w/o SW-HS", and what the paper leaves out: the Kendall loss of Eq. 17 on all pairs,
     that of Eq. 4 (no relaxation), and all pairs of all windows (Eq. 18)."""
-    start = base_config(dataset, "two_branch", knobs)
-    terms = {"soft+kendall": TERMS["kendall"],
-             "soft+kendall(plain)": TERMS["kendall"] | {"arguments": {"relaxation": 0.0}},
-             "soft+sw": TERMS["windows"] | {"arguments": {"hard": False}}}
-    return [arm for label, term in terms.items()
-            for arm in over_seeds(label, sum_of(start, "soft", term), knobs.sweep_seeds)]
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        "soft+kendall": ("soft", "kendall"),
+        "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
+        "soft+sw": ("soft", TERMS["windows"] | {"arguments": {"hard": False}})})
 
 
 def gamma_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Beyond the paper: gamma, how near soft negatives come to the hardest; without windows."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for gamma in knobs.gammas for arm in over_seeds(
-        f"gamma={gamma:g}", sum_of(start, changed("soft", scale=gamma)), knobs.sweep_seeds)]
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in knobs.gammas})
 
 
 def bcls_plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Tables III-V: every setting with the hardest negative, and with the paper's objective.
-
-    The learning rate is the one chosen for the hardest negative: the gain is no search's.
-    """
-    arms = []
-    for name in knobs.bcls_settings:
-        alone = with_loss(dataset, name, knobs, "hardest", frozen_rates(dataset)[name]["hardest"])
-        arms += over_seeds(f"{name}/hardest", alone, knobs.bcls_seeds)
-        arms += over_seeds(f"{name}/bcls", sum_of(alone, "soft", "windows"), knobs.bcls_seeds)
-    return arms
+    """Tables III-V: every setting with the hardest negative, and with the paper's objective."""
+    return plugged_in(dataset, knobs, knobs.bcls_settings, knobs.bcls_seeds, "bcls",
+                      BRANCHES["bcls"])
 
 
 def compared_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for label in knobs.compared
-            for arm in over_seeds(label, sum_of(start, *COMPARED[label]), knobs.seeds)]
+    return in_one_model(dataset, knobs, knobs.seeds,
+                        {label: COMPARED[label] for label in knobs.compared})

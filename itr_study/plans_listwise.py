@@ -5,49 +5,30 @@ Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a 
 
 from types import SimpleNamespace
 
-from itr_study.arms import (
-    TERMS,
-    Arm,
-    base_config,
-    frozen_rates,
-    over_seeds,
-    sum_of,
-    with_loss,
-)
+from itr_study.arms import TERMS, Arm, in_one_model, plugged_in
 from itr_study.losses import LOSSES
 
 TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
+BOTH = ("hardest", "listwise")
 
 
 def plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Tables II-IV: every setting with the hardest negative, alone and beside Smooth-NDCG.
-
-    The learning rate is the one chosen for the hardest negative alone: the gain is no search's.
-    """
-    arms = []
-    for name in knobs.plug_in_settings:
-        alone = with_loss(dataset, name, knobs, "hardest", frozen_rates(dataset)[name]["hardest"])
-        arms += over_seeds(f"{name}/hardest", alone, knobs.plug_in_seeds)
-        arms += over_seeds(f"{name}/hardest+listwise", sum_of(alone, "hardest", "listwise"),
-                           knobs.plug_in_seeds)
-    return arms
+    """Tables II-IV: every setting with the hardest negative, alone and beside Smooth-NDCG."""
+    return plugged_in(dataset, knobs, knobs.plug_in_settings, knobs.plug_in_seeds,
+                      "hardest+listwise", BOTH)
 
 
 def added_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Is + Listwise better, whatever the loss it is added to? In the knob sweeps' model."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for loss in knobs.losses for label, config in (
-        (loss, sum_of(start, loss)), (f"{loss}+listwise", sum_of(start, loss, "listwise")))
-        for arm in over_seeds(label, config, knobs.seeds)]
+    return in_one_model(dataset, knobs, knobs.seeds, {
+        label: terms for loss in knobs.losses
+        for label, terms in ((loss, (loss,)), (f"{loss}+listwise", (loss, "listwise")))})
 
 
 def term_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Tables V-VII: the terms alone and together."""
-    start = base_config(dataset, "two_branch", knobs)
-    terms = {"hardest": ("hardest",), "listwise": ("listwise",),
-             "hardest+listwise": ("hardest", "listwise")}
-    return [arm for label, names in terms.items()
-            for arm in over_seeds(label, sum_of(start, *names), knobs.seeds)]
+    return in_one_model(dataset, knobs, knobs.seeds, {
+        "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
 
 
 def tau_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
@@ -55,27 +36,21 @@ def tau_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
     At the default temperature the runs are those of "hardest+listwise", trained once.
     """
-    start, arms = base_config(dataset, "two_branch", knobs), []
-    for tau in knobs.taus:
-        chosen = {} if tau == TAU else {"arguments": {"temperature": tau}}
-        arms += over_seeds(f"tau={tau:g}", sum_of(start, "hardest", TERMS["listwise"] | chosen),
-                           knobs.tau_seeds)
-    return arms
+    return in_one_model(dataset, knobs, knobs.tau_seeds, {
+        f"tau={tau:g}": ("hardest", TERMS["listwise"] | (
+            {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in knobs.taus})
 
 
 def label_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
     whose maker saw no captions; "binary", a list of matches and the rest, without any relevance."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for source in knobs.label_sources for arm in over_seeds(
-        f"hardest+listwise({source})", sum_of(start, "hardest", TERMS["listwise"] | {
-            "labels": source}), knobs.seeds)]
+    return in_one_model(dataset, knobs, knobs.seeds, {
+        f"hardest+listwise({source})": ("hardest", TERMS["listwise"] | {"labels": source})
+        for source in knobs.label_sources})
 
 
 def rival_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """What else ranks lists: a softmax over the batch, ListNet, ApproxNDCG."""
-    start = base_config(dataset, "two_branch", knobs)
-    terms = {"info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
-             "hardest+approx_ndcg": ("hardest", "approx_ndcg")}
-    return [arm for label, names in terms.items()
-            for arm in over_seeds(label, sum_of(start, *names), knobs.seeds)]
+    return in_one_model(dataset, knobs, knobs.seeds, {
+        "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
+        "hardest+approx_ndcg": ("hardest", "approx_ndcg")})
