@@ -31,8 +31,9 @@ class _SmoothRank(torch.autograd.Function):
         scores = scores.contiguous()
         ctx.temperature = temperature
         ctx.method = _cells if _cells.suit(scores, temperature) else Pairs
+        ctx.kept = ctx.method is Pairs and scores.numel() * scores.shape[1] <= KEPT
         with torch.autocast(scores.device.type, enabled=False):
-            if ctx.method is Pairs and scores.numel() * scores.shape[1] <= KEPT:
+            if ctx.kept:
                 ahead = _ahead(scores, temperature)
                 ctx.save_for_backward(ahead)
                 return 1 + ahead.sum(dim=2)
@@ -44,7 +45,7 @@ class _SmoothRank(torch.autograd.Function):
     def backward(ctx: object, grad: Tensor) -> tuple[Tensor, None]:
         (saved,) = ctx.saved_tensors
         with torch.autocast(saved.device.type, enabled=False):
-            if saved.ndim == 3:
+            if ctx.kept:
                 return _pull_back(saved, ctx.temperature, grad), None
             return ctx.method.pull_back(saved, ctx.temperature, grad), None
 

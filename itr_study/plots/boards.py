@@ -1,6 +1,6 @@
 """Many methods beside each other by several measures: which one should I use?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -13,16 +13,15 @@ ROW = 0.21  # inches
 
 @styled
 def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
-                 order: Sequence[str] | None = None, baseline: str | None = None,
-                 note: str = "") -> Picture:
+                 baseline: str | None = None, note: str = "") -> Picture:
     """A panel per measure, a line per method: mean and 95 % interval over seeds; the best in blue.
 
-    Args:    rows: method, seed and the columns of `measures`; measures: column -> its name;
-             order: of methods from the top, None sorts by the first measure; baseline: a method
-             whose mean is drawn as a line through each panel.
+    Args:    rows: method, seed and the columns of `measures`; measures: column -> its name, the
+             first of which sorts the methods; baseline: a method whose mean is drawn as a line
+             through each panel.
     """
     first = next(iter(measures))
-    names = list(order or rows.groupby("method")[first].mean().sort_values(ascending=False).index)
+    names = list(rows.groupby("method")[first].mean().sort_values(ascending=False).index)
     place = {name: height for height, name in enumerate(names)}
     figure, panels = canvas(len(measures), size=(2.6 + 1.55 * len(measures),
                                                  1.3 + ROW * len(names)), sharey=True)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.ticker import MaxNLocator
 
-from itr_study.losses.kendall import TOLERANCE
-from itr_study.losses.kendall_window import window_edges
+from itr_study.losses import LOSSES
 from itr_study.plots.style import (
     GREY,
     INK,
@@ -32,12 +32,22 @@ def window_table(labels: Sequence[float], relaxation: float = 0.2,
         >>> len(table), len(told), told.low.round(1).tolist()
         (18, 5, [0.4, 0.5, 0.6, 0.7, 0.8])
     """
-    values, low = np.asarray(labels, dtype=float), np.array(window_edges(relaxation, stride))
-    below = (values + TOLERANCE < low[:, None]).sum(axis=1)
-    above = (values + TOLERANCE >= low[:, None] + relaxation).sum(axis=1)
+    low, below, above = memberships(labels, relaxation, stride)
+    negatives, positives = below.sum(axis=1), above.sum(axis=1)
     return pd.DataFrame({"window": np.arange(1, len(low) + 1), "low": low, "high": low + relaxation,
-                         "negatives": below, "between": len(values) - below - above,
-                         "positives": above})
+                         "negatives": negatives, "between": len(labels) - negatives - positives,
+                         "positives": positives})
+
+
+def memberships(labels: Sequence[float], relaxation: float,
+                stride: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lower edges (M,), and as the loss has it which candidates are negative and positive (M, n).
+    """
+    loss = LOSSES["kendall_window"](relaxation=relaxation, stride=stride)
+    row = torch.tensor([list(labels)], dtype=torch.float64)
+    upto, after = (places.numpy() for places in loss.windows(row, row == 1))
+    window = np.arange(1, len(loss.edges) + 1)[:, None]
+    return np.array(loss.edges), after < window, upto >= window
 
 
 @styled
@@ -54,10 +64,9 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
     useful = (table["negatives"] > 0) & (table["positives"] > 0)
     if chosen is None:
         chosen = int(table["window"][useful if useful.any() else slice(None)].median())
-    at = table.iloc[chosen - 1]
+    at, (_, below, above) = table.iloc[chosen - 1], memberships(labels, relaxation, stride)
     figure, (items, bars) = canvas(rows=2, size=(7.2, 4.2), sharex=True, height_ratios=[1, 2.4])
-    kinds = np.where(values + TOLERANCE < at["low"], "negative",
-                     np.where(values + TOLERANCE >= at["high"], "positive", "left out"))
+    kinds = np.select([below[chosen - 1], above[chosen - 1]], ["negative", "positive"], "left out")
     looks = {"negative": (WRONG, "x"), "left out": (GREY, "|"), "positive": (RIGHT, "o")}
     for kind, (colour, marker) in looks.items():
         shown = values[kinds == kind]
