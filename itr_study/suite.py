@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from itr_study.data.batches import EncodedSplit
+from itr_study.metrics.coherent import coherent
 from itr_study.metrics.human import human_correlation
 from itr_study.metrics.kendall import kendall
 from itr_study.metrics.ndcg import ndcg
@@ -98,6 +99,7 @@ def _judged(scores: Tensor, split: EncodedSplit) -> dict[str, float]:
 SUITE: dict[str, Measure] = {
     "ndcg": Measure(_graded_columns("ndcg"), _by_truth(ndcg)),
     "kendall": Measure(_graded_columns("tau"), _by_truth(kendall)),
+    "coherent": Measure(_graded_columns("cs100"), _by_truth(coherent)),
     "human": Measure(lambda dataset, split: tuple(
         f"human_{name}" for name in JUDGED.get((dataset, split), ())), _judged),
 }

@@ -23,9 +23,10 @@ def unit_vectors(seed=0):
 
 def test_columns_follow_the_data_set_and_the_split():
     assert suite.suite_columns("scenes", "dev") == (
-        "i2t_ndcg_exact", "t2i_ndcg_exact", "i2t_tau_exact", "t2i_tau_exact")
+        "i2t_ndcg_exact", "t2i_ndcg_exact", "i2t_tau_exact", "t2i_tau_exact",
+        "i2t_cs100_exact", "t2i_cs100_exact")
     test, dev = (suite.suite_columns("flickr8k", split) for split in ("test", "dev"))
-    assert test == (*dev, "human_expert_tau_c", "human_crowdflower_tau_b") and len(dev) == 8
+    assert test == (*dev, "human_expert_tau_c", "human_crowdflower_tau_b") and len(dev) == 12
     assert suite.suite_columns("flickr8k", "train") == ()
     assert suite.suite_columns("a folder", "dev")[0] == "i2t_ndcg_cider"
 

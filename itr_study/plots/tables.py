@@ -16,8 +16,8 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
 LESS = "minutes|seconds|medr|meanr|loss|error"  # columns of which less is better
-ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "map": "mAP@R",
-                                                "rp": "R-P", "r1": "R@1"}
+ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100",
+                                                "map": "mAP@R", "rp": "R-P", "r1": "R@1"}
 
 
 def head(column: str) -> str:
