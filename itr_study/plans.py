@@ -31,6 +31,7 @@ from itr_study.plans_bcls import (
     beta_arms,
     branch_arms,
     compared_arms,
+    compared_rate_arms,
     gamma_arms,
     sampling_arms,
 )
@@ -130,7 +131,7 @@ def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
     makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"],
-              "bcls": ARMS["06_kendall"]}
+              "bcls": BCLS}
     for paper in knobs.papers:
         check_choice("paper of the ledger", paper, makers)
     arms = {}
@@ -154,13 +155,14 @@ def train_arms(arms: Sequence[Arm], *, root: Path | str | None = None,
 
 
 Maker = Callable[[str, SimpleNamespace], list[Arm]]
+BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
+                           gamma_arms, compared_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
     "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, rival_arms),
-    "06_kendall": (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms, gamma_arms,
-                   compared_arms),
+    "06_kendall": (*BCLS, compared_rate_arms),
     "12_claims": (ledger_arms,),
 }
 

@@ -71,3 +71,11 @@ def compared_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
     return in_one_model(dataset, knobs, knobs.seeds,
                         {label: COMPARED[label] for label in knobs.compared})
+
+
+def compared_rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Its control: would another learning rate change the answer? Multiples of it, seed 0."""
+    first = [arm for arm in compared_arms(dataset, knobs) if arm.config.seed == 0]
+    return [Arm(f"{arm.label}@{times:g}", arm.config.with_(
+        **{"settings.learning_rate": times * arm.config.settings.learning_rate}))
+        for times in knobs.rate_factors for arm in first]
