@@ -1,11 +1,9 @@
 """The coherent score: are the best results in the order of their relevance?"""
 
-from itertools import groupby
-
 import numpy as np
 from torch import Tensor
 
-from itr_study.metrics.graded import joined, ordered, query_blocks
+from itr_study.metrics.graded import joined, ordered, per_query
 from itr_study.metrics.kendall import block_tau
 from itr_study.metrics.truth import DIRECTIONS, Truth
 
@@ -47,11 +45,8 @@ def coherent_per_query(scores: np.ndarray | Tensor, truth: Truth,
     """
     if not (isinstance(k, int) and k >= 2):
         raise ValueError(f"k must be a whole number of at least 2, to have an order; got {k!r}")
-    found = {}
-    for direction, blocks in groupby(query_blocks(scores, truth), key=lambda block: block[0]):
-        found[direction] = np.concatenate([
-            block_tau(*best(values, relevance, k), "b") for *_, values, relevance in blocks])
-    return found
+    return per_query(scores, truth, lambda values, relevance: block_tau(
+        *best(values, relevance, k), "b"))
 
 
 def best(values: np.ndarray, relevance: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,8 @@ Rows of a block are queries. Relevance comes in blocks of images only, so it is 
 text by text, for t2i: one more matrix as large as float32 scores, and a few MB.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
 
 import numpy as np
 from torch import Tensor
@@ -40,6 +41,14 @@ def query_blocks(scores: np.ndarray | Tensor, truth: Truth) -> Iterator[Block]:
         yield "i2t", images, values, relevance
     for texts in steps(shape[1], shape[0], shape[1]):
         yield "t2i", texts, np.ascontiguousarray(on_host(scores[:, texts]).T), turned[texts]
+
+
+def per_query(scores: np.ndarray | Tensor, truth: Truth,
+              metric: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
+    """A metric of rows of scores and relevance (q, n) -> (q,), of every image and of every text:
+    {"i2t": (I,), "t2i": (T,)}. Raises: as `query_blocks`."""
+    return {direction: np.concatenate([metric(values, relevance) for *_, values, relevance in part])
+            for direction, part in groupby(query_blocks(scores, truth), key=lambda block: block[0])}
 
 
 def steps(n: int, width: int, most: int, pairs: int | None = None) -> Iterator[slice]:

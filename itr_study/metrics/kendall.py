@@ -1,12 +1,10 @@
 """Kendall's tau between scores and graded relevance: of two items, is the more relevant above?"""
 
-from itertools import groupby
-
 import numpy as np
 from torch import Tensor
 
 from itr_study.checks import check_choice
-from itr_study.metrics.graded import first_of_run, joined, ordered, query_blocks
+from itr_study.metrics.graded import first_of_run, joined, ordered, per_query
 from itr_study.metrics.truth import DIRECTIONS, Truth
 
 KINDS = ("a", "b", "c")
@@ -51,11 +49,7 @@ def kendall_per_query(scores: np.ndarray | Tensor, truth: Truth,
         [0.6667, 0.8165, 0.8889]
     """
     check_choice("kind", kind, KINDS)
-    found = {}
-    for direction, blocks in groupby(query_blocks(scores, truth), key=lambda block: block[0]):
-        found[direction] = np.concatenate([
-            block_tau(values, relevance, kind) for *_, values, relevance in blocks])
-    return found
+    return per_query(scores, truth, lambda values, relevance: block_tau(values, relevance, kind))
 
 
 def block_tau(scores: np.ndarray, relevance: np.ndarray, kind: str) -> np.ndarray:

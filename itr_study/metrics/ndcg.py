@@ -1,12 +1,10 @@
 """NDCG: is what is relevant near the top, and the more relevant the nearer?"""
 
-from itertools import groupby
-
 import numpy as np
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.metrics.graded import first_of_run, joined, ordered, query_blocks
+from itr_study.metrics.graded import first_of_run, joined, ordered, per_query
 from itr_study.metrics.truth import DIRECTIONS, Truth
 
 TIES = ("worst", "paper")
@@ -56,14 +54,13 @@ def ndcg_per_query(scores: np.ndarray | Tensor, truth: Truth, ties: str = "worst
     check_choice("ties", ties, TIES)
     if at is not None:
         check_number("at", at, least=1)
-    found = {}
-    for direction, blocks in groupby(query_blocks(scores, truth), key=lambda block: block[0]):
-        n = truth.n_texts if direction == "i2t" else truth.n_images
-        discount = 1 / np.log2(np.arange(2, n + 2))
-        discount[n if at is None else at:] = 0
-        found[direction] = np.concatenate([
-            block_ndcg(values, relevance, discount, ties) for *_, values, relevance in blocks])
-    return found
+
+    def of_block(values: np.ndarray, relevance: np.ndarray) -> np.ndarray:
+        discount = 1 / np.log2(np.arange(2, values.shape[1] + 2))
+        discount[len(discount) if at is None else at:] = 0
+        return block_ndcg(values, relevance, discount, ties)
+
+    return per_query(scores, truth, of_block)
 
 
 def block_ndcg(scores: np.ndarray, relevance: np.ndarray, discount: np.ndarray,
