@@ -50,17 +50,22 @@ def step(epoch: float, settings: "Settings") -> float:
     return settings.decay ** (math.floor(epoch) // settings.decay_epochs)
 
 
+# One kernel updates all numbers of a parameter at once, instead of a dozen small operations: a third
+# of the step of a small model. Every device of torch's list has it; PyTorch's default does not.
+OPTIMIZER_KERNEL = "fused"
+
+
 def adamw(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
-    return torch.optim.AdamW(groups, weight_decay=settings.weight_decay)
+    return torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
 
 
 def adam(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
-    return torch.optim.Adam(groups, weight_decay=settings.weight_decay)
+    return torch.optim.Adam(groups, weight_decay=settings.weight_decay, fused=True)
 
 
 def sgd(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
     return torch.optim.SGD(groups, lr=settings.learning_rate, momentum=settings.momentum,
-                           weight_decay=settings.weight_decay)
+                           weight_decay=settings.weight_decay, fused=True)
 
 
 SCHEDULES = {function.__name__: function for function in (constant, cosine, exponential, step)}
