@@ -25,6 +25,7 @@ from itr_study.arms import (
 )
 from itr_study.checks import check_choice
 from itr_study.configs import RunConfig
+from itr_study.losses import LOSSES
 from itr_study.plans_bcls import (
     alpha_arms,
     bcls_plug_in_arms,
@@ -85,20 +86,22 @@ def loss_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
 
 def margin_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Notebook 02: the margin of the hardest-negative loss."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for margin in knobs.margins for arm in over_seeds(f"margin={margin:g}", start.with_(
-        **{"objective.0": {"loss": "triplet_hardest", "arguments": {"margin": margin}}}),
-        knobs.margin_seeds)]
+    """Notebook 02: the margin of the hardest-negative loss; the default's runs are "hardest"."""
+    start, default = base_config(dataset, "two_branch", knobs), LOSSES["triplet_hardest"]().margin
+    terms = {f"margin={margin:g}": TERMS["hardest"] | (
+        {} if margin == default else {"arguments": {"margin": margin}}) for margin in knobs.margins}
+    return [arm for label, term in terms.items()
+            for arm in over_seeds(label, start.with_(**{"objective.0": term}), knobs.margin_seeds)]
 
 
 def sibling_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Notebook 02: other captions of the same image as negatives (published code) or matches."""
+    """Notebook 02: other captions of the same image as negatives (published code) or matches,
+    which is what they are by default: those runs are the ones of `loss_arms`."""
     start = base_config(dataset, "two_branch", knobs)
-    return [arm for loss in ("sum", "hardest") for same in ("positive", "negative")
-            for arm in over_seeds(f"{loss}, siblings {same}", start.with_(**{
-                "objective.0": TERMS[loss] | {"label_arguments": {"same_image": same}}}),
-                knobs.sibling_seeds)]
+    ways = {"positive": {}, "negative": {"label_arguments": {"same_image": "negative"}}}
+    return [arm for loss in ("sum", "hardest") for same, change in ways.items()
+            for arm in over_seeds(f"{loss}, siblings {same}", start.with_(
+                **{"objective.0": TERMS[loss] | change}), knobs.sibling_seeds)]
 
 
 def collapse_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:

@@ -75,7 +75,8 @@ def compared_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
 
 def compared_rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     """Its control: would another learning rate change the answer? Multiples of it, seed 0."""
-    first = [arm for arm in compared_arms(dataset, knobs) if arm.config.seed == 0]
+    first = [arm for arm in compared_arms(dataset, knobs)
+             if arm.config.seed == 0 and arm.label in knobs.rate_losses]
     return [Arm(f"{arm.label}@{times:g}", arm.config.with_(
         **{"settings.learning_rate": times * arm.config.settings.learning_rate}))
         for times in knobs.rate_factors for arm in first]

@@ -50,8 +50,8 @@ def step(epoch: float, settings: "Settings") -> float:
     return settings.decay ** (math.floor(epoch) // settings.decay_epochs)
 
 
-# One kernel updates all numbers of a parameter at once, instead of a dozen small operations: a third
-# of the step of a small model. Every device of torch's list has it; PyTorch's default does not.
+# One kernel updates a parameter, instead of a dozen small operations (PyTorch's default on a CPU):
+# a third of the step of a small model.
 OPTIMIZER_KERNEL = "fused"
 
 

@@ -50,8 +50,8 @@ class RecurrentText(nn.Module):
                 + at(lengths - 1, run_gru(turned, back, self.gru.hidden_size))) / 2
 
 
-# Padded, not packed: batches hold captions of like length, so that padding costs little, and packing
-# costs a third of a small GRU's step and a stop of the device, which must tell the host its lengths.
+# Padded, not packed: batches hold captions of like length, so that padding costs little. Packing
+# costs a third of a small GRU's step, and stops the device, which must tell the host the lengths.
 SEQUENCES = "padded"
 
 
