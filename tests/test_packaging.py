@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 CONDA_TOOLS = {"python", "pip", "setuptools"}
+PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")  # promised: those that torch has wheels for
+UNPINNED = {("aiohttp", "3.12")}  # wanted by papermill on that Python alone: pip chooses it
 
 
 def project() -> dict:
@@ -53,8 +56,23 @@ def test_the_lock_satisfies_the_project():
         assert requirement.specifier.contains(locked()[name]), (name, locked()[name])
 
 
-def test_the_lock_is_complete_and_has_nothing_it_does_not_need():
-    """Everything that a locked package needs is locked; nothing else is."""
+def test_every_pin_installs_on_every_python_that_is_promised():
+    """pip refuses a whole lock for one pin that asks for more, such as Python 3.11.5."""
+    assert project()["requires-python"] == f">={PYTHONS[0].removesuffix('.0')}"
+    wrong = []
+    for name, pin in locked().items():
+        found = metadata.metadata(name)
+        if Version(found["Version"]).public != pin:
+            wrong.append(f"{name}: {found['Version']} is installed; for {pin} run: make venv")
+        admitted = SpecifierSet(found["Requires-Python"] or "")
+        wrong += [f"{name} {found['Version']} cannot be installed on Python {python}: it needs "
+                  f"{admitted}" for python in PYTHONS if python not in admitted]
+    assert not wrong, "\n".join(wrong)
+
+
+def needed_on(python: str) -> set[str]:
+    """Names of all packages that the wanted ones bring on a version of Python."""
+    here = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
     needed, queue = set(), list(wanted().values())
     while queue:
         requirement = queue.pop()
@@ -67,9 +85,19 @@ def test_the_lock_is_complete_and_has_nothing_it_does_not_need():
             inner = Requirement(line)
             if re.match(r"nvidia-|cuda|triton", inner.name):
                 continue  # a CUDA build of torch brings these itself, at versions of its own
-            if inner.marker is None or any(inner.marker.evaluate({"extra": e}) for e in extras):
+            if (inner.name, here["python_version"]) in UNPINNED:
+                continue
+            if inner.marker is None or any(inner.marker.evaluate({**here, "extra": e})
+                                           for e in extras):
                 queue.append(inner)
-    assert {name for name, *_ in needed} == set(locked())
+    return {name for name, *_ in needed}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_is_complete_and_has_nothing_it_does_not_need(python):
+    """Everything that a locked package needs is locked; nothing else is (on the oldest Python)."""
+    assert needed_on(python) <= set(locked())
+    assert python != PYTHONS[0] or needed_on(python) == set(locked())
 
 
 def test_the_lock_brings_no_cuda_packages_and_no_torchvision():
