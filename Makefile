@@ -23,6 +23,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH := $(shell grep '^torch==' requirements.lock)
+OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 TESTS ?= tests
 
 .PHONY: help figures test lab html bench soak venv clean-venv
@@ -30,8 +31,9 @@ help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -12
 
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "itr_study needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1)." \
+	@$(PYTHON) -c 'import sys; \
+	  sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))' || { \
+	  echo "itr_study needs Python $(OLDEST) or newer, found: $$($(PYTHON) --version 2>&1)." \
 	       "Name one: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "$(PYTHON) has no venv module. On Debian or Ubuntu: apt install python3-venv;" \

@@ -26,6 +26,7 @@ from itr_study.atomic import read_json, write_json
 from itr_study.notebooks import Notebook, read_notebook
 from itr_study.paths import home
 from itr_study.processes import MARK, kill_marked, new_mark
+from itr_study.remaining import Remaining
 
 FINE = ("done", "skipped")
 POLL = 0.1  # seconds between looks at a running notebook
@@ -130,11 +131,17 @@ def executed_folder(dataset: str) -> Path:
     return home() / "executed" / dataset
 
 
+def say_at_once(text: str) -> None:
+    """Print a line without delay: into a file, Python would keep it until the batch ends."""
+    print(text, flush=True)
+
+
 def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str,
               workers: int = 1, timeout: float | None = None,
-              say: Callable[[str], None] = print) -> list[NotebookResult]:
+              say: Callable[[str], None] = say_at_once) -> list[NotebookResult]:
     """Execute notebooks, `workers` at once, going on after a failure; results in given order.
 
+    Args:    say: gets a line when a notebook starts or ends, with what the batch will still take.
     Raises:  ValueError before any kernel starts, listing every wrong parameter of every notebook.
     """
     notebooks = [read_notebook(path) for path in paths]
@@ -146,17 +153,37 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
             results[notebook.name] = NotebookResult(notebook.name, "skipped", 0.0, reason)
     waiting = [n for n in notebooks if n.name not in results]
     threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
+    remaining = Remaining({n.name: expected_minutes(n, parameters, dataset) for n in waiting},
+                          workers)
+
+    def tell(line: str) -> None:
+        say("; ".join(part for part in (line, remaining.text()) if part))
 
     def run(notebook: Notebook, stop: threading.Event) -> NotebookResult:
-        say(f"{notebook.name}: started")
+        remaining.start(notebook.name)
+        tell(f"{notebook.name}: started")
         output = executed_folder(dataset) / notebook.path.name
         result = run_notebook(notebook.path, parameters, output, timeout, threads, stop)
-        say(f"{notebook.name}: {result.status}, {result.minutes:.1f} min {result.message}".strip())
+        remaining.end(notebook.name, result.minutes if result.status == "done" else None)
+        tell(f"{notebook.name}: {result.status}, {result.minutes:.1f} min {result.message}".strip())
         return result
 
     with _stoppable() as stop:
         results |= _schedule(waiting, run, workers, stop)
     return [results[n.name] for n in notebooks]
+
+
+def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
+                     dataset: str) -> float | None:
+    """What a notebook took when it was last done here in the same profile, else what it declares
+    for `quick` on generated data, else None."""
+    profile = parameters.get("profile")
+    status = (executed_folder(dataset) / notebook.path.name).with_suffix(".status.json")
+    if status.is_file():
+        told = read_json(status)
+        if told["status"] == "done" and told["parameters"].get("profile") == profile:
+            return told["minutes"]
+    return notebook.minutes if (dataset, profile) == ("scenes", "quick") else None
 
 
 def _check_all(notebooks: list[Notebook], parameters: Mapping[str, Any]) -> None:

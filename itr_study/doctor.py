@@ -63,13 +63,12 @@ def report(findings: list[Finding]) -> str:
 
 def versions() -> list[Finding]:
     """Python, this package, and every package it needs."""
-    state = "ok" if sys.version_info >= (3, 11) else "broken"
-    found = [Finding("python", state, f"{platform.python_version()} at {sys.executable}")]
     try:
-        needed = importlib.metadata.requires("itr-study") or []
+        ours = importlib.metadata.metadata("itr-study")
     except importlib.metadata.PackageNotFoundError:
         remedy = "not installed; run: pip install -e . in the project's folder"
-        return [*found, Finding("packages", "broken", f"itr-study is {remedy}")]
+        return [Finding("packages", "broken", f"itr-study is {remedy}")]
+    found, needed = [python(ours["Requires-Python"])], ours.get_all("Requires-Dist")
     names = [re.match(r"[\w.-]+", line)[0] for line in needed if "extra ==" not in line]
     there, absent = [], []
     for name in ["itr-study", *names]:
@@ -82,6 +81,16 @@ def versions() -> list[Finding]:
         remedy = f"run: pip install {' '.join(absent)}"
         found.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; {remedy}"))
     return found
+
+
+def python(required: str) -> Finding:
+    """This Python, held against `requires-python` of pyproject.toml, such as ">=3.11"."""
+    here = f"{platform.python_version()} at {sys.executable}"
+    oldest = required.removeprefix(">=")
+    if sys.version_info >= tuple(map(int, oldest.split("."))):
+        return Finding("python", "ok", here)
+    return Finding("python", "broken", f"itr_study needs Python {oldest} or newer, found: {here}; "
+                   "run: make clean-venv; make PYTHON=python3.12 venv")
 
 
 def device() -> list[Finding]:

@@ -11,6 +11,7 @@ and its metadata may hold, under the key `itr_study`:
     real_only    names it promises on real data only, where all its parts are there
     datasets  the data sets it is for (absent: all)
     after     notebooks of the same batch that must end first, or "all"
+    minutes   what it takes in profile `quick` of scenes on two cores
 """
 
 import ast
@@ -61,6 +62,7 @@ class Notebook:
     figures: tuple[str, ...] = ()
     datasets: tuple[str, ...] | None = None
     after: tuple[str, ...] | str = ()
+    minutes: float | None = None
     cells: list[dict] = field(default_factory=list, repr=False)
 
     @property
@@ -106,6 +108,7 @@ def read_notebook(path: Path | str) -> Notebook:
         figures=tuple(own.get("figures", ())),
         datasets=tuple(own["datasets"]) if "datasets" in own else None,
         after=after if isinstance(after, str) else tuple(after),
+        minutes=own.get("minutes"),
         cells=cells,
     )
 

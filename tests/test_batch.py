@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,18 @@ import psutil
 import pytest
 
 from itr_study import processes
-from itr_study.atomic import read_json
-from itr_study.batch import FINE, NotebookResult, executed_folder, reproduce, run_notebook, table
-from tests.small_notebooks import write_notebook
+from itr_study.atomic import read_json, write_json
+from itr_study.batch import (
+    FINE,
+    NotebookResult,
+    executed_folder,
+    expected_minutes,
+    reproduce,
+    run_notebook,
+    table,
+)
+from itr_study.notebooks import read_notebook
+from tests.small_notebooks import PARAMETERS, write_notebook
 
 LEAVE_GRANDCHILD = """\
 import subprocess, sys
@@ -155,6 +165,52 @@ def test_a_process_that_is_just_being_started_is_not_overlooked(monkeypatch):
     processes.kill_marked("any")
     assert late.wait(5) is not None
     assert next(looks, "no look left") == "no look left"
+
+
+def until(there, limit: float = 60.0) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + limit
+    while not there():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+@pytest.mark.notebooks
+def test_a_file_shows_each_start_and_end_at_once(tmp_path, store):
+    """The command as `make figures > log` runs it: the second notebook waits until it was seen."""
+    go, log = tmp_path / "go", tmp_path / "log"
+    own = {"parameters": PARAMETERS + '\ndataset: str = "scenes"  # name of the data'}
+    quick = write_notebook(tmp_path / "00_quick.ipynb", "1", minutes=2, **own)
+    waits = ("import time; from pathlib import Path",
+             f"while not Path({str(go)!r}).exists(): time.sleep(0.1)")
+    slow = write_notebook(tmp_path / "01_slow.ipynb", *waits, minutes=4, **own)
+    plain = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    with open(log, "wb") as file:
+        batch = subprocess.Popen([sys.executable, "-m", "itr_study.cli", "reproduce", str(quick),
+                                  str(slow)], stdout=file, env=plain)
+    try:
+        until(lambda: "01_slow: started" in log.read_text() or batch.poll() is not None)
+        assert batch.poll() is None
+        first, second, third = log.read_text().splitlines()
+        assert first == "00_quick: started; about 6 minutes remain"
+        assert re.fullmatch(r"00_quick: done, 0\.\d min; about a minute remains", second), second
+        assert third == "01_slow: started; about a minute remains"
+        go.touch()
+        assert batch.wait(60) == 0 and "\n01_slow: done, 0." in log.read_text()
+    finally:
+        batch.kill()
+
+
+def test_a_notebook_is_expected_to_take_what_it_took_before(tmp_path, store):
+    notebook = read_notebook(write_notebook(tmp_path / "03_topk.ipynb", "1", minutes=6.7))
+    assert expected_minutes(notebook, {"profile": "quick"}, "scenes") == 6.7
+    assert expected_minutes(notebook, {"profile": "full"}, "scenes") is None
+    assert expected_minutes(notebook, {"profile": "quick"}, "flickr8k") is None
+    for status, minutes in (("failed", 6.7), ("done", 12.5)):
+        write_json(executed_folder("scenes") / "03_topk.status.json",
+                   {"status": status, "minutes": 12.5, "parameters": {"profile": "quick"}})
+        assert expected_minutes(notebook, {"profile": "quick"}, "scenes") == minutes
+    assert expected_minutes(notebook, {"profile": "full"}, "scenes") is None
 
 
 @pytest.mark.notebooks

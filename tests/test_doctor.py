@@ -88,5 +88,10 @@ def test_a_store_that_cannot_be_written_is_broken(monkeypatch, store):
 
 
 def test_python_that_is_too_old_is_broken(monkeypatch):
+    """It says what the Makefile says; which Python that is stands in pyproject.toml alone."""
     monkeypatch.setattr(sys, "version_info", (3, 10))
-    assert doctor.versions()[0].state == "broken"
+    finding = doctor.versions()[0]
+    assert finding.state == "broken" and "PYTHON=python3.12" in finding.text
+    assert finding.text.startswith("itr_study needs Python 3.11 or newer, found: ")
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+    assert doctor.versions()[0].state == "ok" and doctor.python(">=3.12").state == "broken"

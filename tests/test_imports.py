@@ -24,7 +24,7 @@ LAYERS = (
      "profiles", "gallery", "identity", "executors", "planning",
      "reproduction", "search", "audit", "batch", "notebooks", "notebook_child", "processes",
      "doctor", "evidence", "lessons", "milestones", "pair_relevance", "judges",
-     "label_quality"},
+     "label_quality", "remaining"},
     {"plots", "widgets"},
     {"commands"},
     {"cli"},

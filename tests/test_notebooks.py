@@ -75,6 +75,12 @@ def test_anatomy(path):
     assert anatomy(path) == []
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_it_says_how_long_it_takes(path):
+    """What the first batch on a machine estimates from."""
+    assert 0.1 <= read_notebook(path).minutes <= 15
+
+
 def status() -> str:
     """Uncommitted changes where a notebook might write."""
     done = subprocess.run(["git", "status", "--porcelain", "--", "figures", "notebooks"], cwd=ROOT,

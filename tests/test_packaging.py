@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 CONDA_TOOLS = {"python", "pip", "setuptools"}
+PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")  # promised: those that torch has wheels for
+UNPINNED = {("aiohttp", "3.12")}  # wanted by papermill on that Python alone: pip chooses it
 
 
 def project() -> dict:
@@ -53,8 +56,22 @@ def test_the_lock_satisfies_the_project():
         assert requirement.specifier.contains(locked()[name]), (name, locked()[name])
 
 
-def test_the_lock_is_complete_and_has_nothing_it_does_not_need():
-    """Everything that a locked package needs is locked; nothing else is."""
+def test_every_pin_installs_on_every_python_that_is_promised():
+    """pip refuses a whole lock for one pin that asks for more, such as Python 3.11.5."""
+    wrong = []
+    for name, pin in locked().items():
+        found = metadata.metadata(name)
+        if Version(found["Version"]).public != pin:
+            wrong.append(f"{name}: {found['Version']} is installed; for {pin} run: make venv")
+        admitted = SpecifierSet(found["Requires-Python"] or "")
+        wrong += [f"{name} {found['Version']} cannot be installed on Python {python}: it needs "
+                  f"{admitted}" for python in PYTHONS if python not in admitted]
+    assert not wrong, "\n".join(wrong)
+
+
+def needed_on(python: str) -> set[str]:
+    """Names of all packages that the wanted ones bring on a version of Python."""
+    here = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
     needed, queue = set(), list(wanted().values())
     while queue:
         requirement = queue.pop()
@@ -67,9 +84,19 @@ def test_the_lock_is_complete_and_has_nothing_it_does_not_need():
             inner = Requirement(line)
             if re.match(r"nvidia-|cuda|triton", inner.name):
                 continue  # a CUDA build of torch brings these itself, at versions of its own
-            if inner.marker is None or any(inner.marker.evaluate({"extra": e}) for e in extras):
+            if (inner.name, here["python_version"]) in UNPINNED:
+                continue
+            if inner.marker is None or any(inner.marker.evaluate({**here, "extra": e})
+                                           for e in extras):
                 queue.append(inner)
-    assert {name for name, *_ in needed} == set(locked())
+    return {name for name, *_ in needed}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_is_complete_and_has_nothing_it_does_not_need(python):
+    """Everything that a locked package needs is locked; nothing else is (on the oldest Python)."""
+    assert needed_on(python) <= set(locked())
+    assert python != PYTHONS[0] or needed_on(python) == set(locked())
 
 
 def test_the_lock_brings_no_cuda_packages_and_no_torchvision():
@@ -92,6 +119,15 @@ def test_conda_names_the_same_packages_at_the_same_versions():
         inner = {canonicalize_name(Requirement(line).name) for line in metadata.requires(name) or []
                  if "extra ==" not in line}
         assert inner <= set(pins), f"{name} would make pip install {inner - set(pins)}"
+
+
+def test_the_oldest_python_is_the_same_everywhere():
+    oldest = project()["requires-python"].removeprefix(">=")
+    assert f"{oldest}.0" == PYTHONS[0]
+    assert f"Python {oldest} or newer" in (ROOT / "README.md").read_text()
+    assert f"({oldest} or newer)" in (ROOT / "Makefile").read_text()
+    ruff = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]
+    assert ruff["target-version"] == f"py{oldest.replace('.', '')}"
 
 
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -161,6 +197,29 @@ def test_ci_runs_make_test_and_requires_the_data():
     script = (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK) and "set -euo pipefail" in script
     assert "make test" in script and "ITR_REQUIRE_DATA=1" in script
+    assert "CLONE_LIMIT_MB:-150" in script
+
+
+def test_ci_refuses_a_history_that_is_too_large(tmp_path):
+    """In a repository of its own, with a `make` that does nothing."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    (tmp_path / "Makefile").write_text("test:\n\t@true\n")
+    (tmp_path / "picture.png").write_bytes(os.urandom(2_500_000))
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "One"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    (tmp_path / "picture.png").unlink()  # what is gone from the tree stays in the history
+    subprocess.run([*git, "commit", "-qam", "Two"], cwd=tmp_path, check=True)
+
+    def said(**limit: str) -> tuple[int, str]:
+        done = subprocess.run([tmp_path / ".ci" / "run"], cwd=tmp_path, capture_output=True,
+                              text=True, env={**os.environ, **limit}, timeout=60)
+        return done.returncode, done.stderr
+
+    code, told = said(CLONE_LIMIT_MB="2")
+    assert code == 1 and "A clone would hold 2 MB of history; it must stay below 2 MB" in told
+    assert "MB of history" not in said(CLONE_LIMIT_MB="3")[1] + said()[1]
 
 
 def test_citations_name_the_four_papers():

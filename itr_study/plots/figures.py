@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from itr_study import __version__
 from itr_study.atomic import read_json, write_atomic, write_json
 from itr_study.paths import project_root
+from itr_study.plots import png
 from itr_study.plots.style import png_bytes
 
 PROFILES = ("smoke", "quick", "full")  # from least to fullest
@@ -25,7 +26,9 @@ def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, su
     """Write a figure with its table and provenance, each atomically; returns the PNG's path.
 
     A figure made with more seeds or a fuller profile is never replaced: the new one then goes to
-    `figures-local/` beside the folder, and a line says so. Same data, same bytes.
+    `figures-local/` beside the folder, and a line says so. Same data, same bytes. Table and
+    provenance are always written; a picture that looks like the one on disk (`png.looks_like`)
+    is left as it is, so that a redraw adds to git's history only what can be seen.
 
     Args:    table: the tidy data the figure shows.
              name: "<notebook>__<figure>", such as "03_topk__k_sweep".
@@ -47,9 +50,11 @@ def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, su
               f"this one is in {target.parent.name}/{dataset}")
     text = table.to_csv(index=False, lineterminator="\n", float_format="%.10g")
     write_atomic(target / f"{name}.csv", text.encode())
-    write_atomic(target / f"{name}.png", png_bytes(figure))
+    path, picture = target / f"{name}.png", png_bytes(figure)
+    if not (path.is_file() and png.looks_like(path.read_bytes(), picture)):
+        write_atomic(path, picture)
     write_json(target / f"{name}.json", record)
-    return target / f"{name}.png"
+    return path
 
 
 def full_record(name: str, dataset: str, summary: str,

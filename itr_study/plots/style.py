@@ -12,6 +12,9 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
+
+from itr_study.plots import png
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 DPI = 200
@@ -129,7 +132,7 @@ def caption(figure: Figure, text: str) -> None:
 
 def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
     """The picture as PNG without times or software names: the same data gives the same bytes."""
-    target = BytesIO()
+    drawn = BytesIO()
     with style():
-        figure.savefig(target, format="png", dpi=dpi, metadata={"Software": None})
-    return target.getvalue()
+        figure.savefig(drawn, format="png", dpi=dpi, pil_kwargs={"compress_level": 1})
+    return png.encode(Image.open(drawn))

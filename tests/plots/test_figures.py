@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from itr_study.plots import save_figure, tabulate
 from itr_study.plots.style import canvas
@@ -29,6 +30,33 @@ def test_three_files_and_the_same_bytes_again(tmp_path):
     assert [name.rsplit(".", 1)[1] for name in first] == ["csv", "json", "png"]
     save(tmp_path / "figures", run_ids=["ab12"], data="f00d")
     assert read(tmp_path) == first
+
+
+def drawn(folder, value: float, run: str):
+    """A saved figure that prints a value to two digits, with all of them in its table."""
+    figure, (axes,) = canvas(size=(2, 1))
+    axes.text(0.1, 0.5, f"{value:.2f}")
+    return save_figure(figure, pd.DataFrame({"value": [value]}), "03_topk__k_sweep", "scenes",
+                       "A value.", {"profile": "quick", "seeds": [0], "run_ids": [run]}, folder)
+
+
+def test_a_redraw_that_looks_the_same_leaves_the_picture_as_it_is(tmp_path):
+    """Even where the one on disk is encoded in another way."""
+    path = drawn(tmp_path, 1.0, "ab12")
+    Image.open(path).convert("RGBA").save(path)
+    before, stamp = path.read_bytes(), path.stat().st_mtime_ns
+    drawn(tmp_path, 1.0 + 1e-7, "cd34")
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, stamp)
+    assert path.with_suffix(".csv").read_text() == "value\n1.0000001\n"
+    assert json.loads(path.with_suffix(".json").read_text())["run_ids"] == ["cd34"]
+
+
+def test_a_picture_that_shows_something_else_is_written_anew(tmp_path):
+    path = drawn(tmp_path / "figures", 1.0, "ab12")
+    before = path.read_bytes()
+    drawn(tmp_path / "figures", 1.01, "ab12")  # one digit
+    assert path.read_bytes() != before
+    assert path.read_bytes() == drawn(tmp_path / "other", 1.01, "ab12").read_bytes()
 
 
 def test_table_and_provenance_say_what_was_drawn(tmp_path):

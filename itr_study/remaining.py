@@ -1,0 +1,64 @@
+"""How long a batch will still take: from what its notebooks took before, corrected as they end."""
+
+import time
+from collections.abc import Callable, Mapping
+from statistics import mean
+
+
+class Remaining:
+    """What is left of a batch, in minutes.
+
+    Each notebook that is done corrects the others: a machine twice as slow doubles what is left.
+    Notebooks of unknown length count as much as the known ones on average; where none is known,
+    nothing is said before the first is done.
+
+    Args:    expected: minutes of each notebook of the batch, None where unknown.
+             workers: notebooks at once. clock: seconds that only go forward.
+    Example:
+        >>> batch = Remaining({"00": 1.0, "01": 4.0}, clock=lambda: 0.0)
+        >>> batch.start("00")
+        >>> batch.end("00", 3.0)
+        >>> batch.text()
+        'about 12 minutes remain'
+    """
+
+    def __init__(self, expected: Mapping[str, float | None], workers: int = 1,
+                 clock: Callable[[], float] = time.monotonic):
+        known = [minutes for minutes in expected.values() if minutes is not None]
+        usual = mean(known) if known else 1.0
+        self.expected = {n: usual if m is None else m for n, m in expected.items()}
+        self.workers, self.clock, self.guessed = workers, clock, not known
+        self.started: dict[str, float] = {}
+        self.taken: dict[str, float | None] = {}
+
+    def start(self, name: str) -> None:
+        self.started[name] = self.clock()
+
+    def end(self, name: str, minutes: float | None) -> None:
+        """A notebook ended: after `minutes`, or None where it says nothing about the others."""
+        self.taken[name] = minutes
+
+    def minutes(self) -> float | None:
+        """Until the last one ends; None where nothing is known yet."""
+        done = {name: taken for name, taken in dict(self.taken).items() if taken is not None}
+        if self.guessed and not done:
+            return None
+        planned = sum(self.expected[name] for name in done)
+        pace = sum(done.values()) / planned if planned else 1.0
+        left = [self._left(name, pace) for name in self.expected if name not in self.taken]
+        return max(sum(left) / self.workers, max(left, default=0.0))
+
+    def _left(self, name: str, pace: float) -> float:
+        whole = pace * self.expected[name]
+        if name not in self.started:
+            return whole
+        return max(0.0, whole - (self.clock() - self.started[name]) / 60)
+
+    def text(self) -> str:
+        """The estimate in words; empty where there is none, or nothing is left."""
+        minutes = self.minutes()
+        if minutes is None or len(self.taken) == len(self.expected):
+            return ""
+        if minutes < 1.5:
+            return "about a minute remains"
+        return f"about {minutes:.0f} minutes remain"
