@@ -6,7 +6,7 @@
 # Every target makes .venv by itself. Variables:
 #   DATASET=flickr8k DATA=path   real data (default: scenes, generated)
 #   PROFILE=smoke|quick|full     how much to train (default: quick on scenes, full on real data)
-#   WORKERS=2                    notebooks at once     ONLY="03_topk 12_claims"   just these
+#   WORKERS=1                    notebooks at once     ONLY="03_topk 12_claims"   just these
 #   TORCH_INDEX=url              where torch comes from (default: the package index)
 #   PYTHON=python3.12            what the environment is made with (3.11 or newer)
 
@@ -15,7 +15,7 @@ VENV ?= .venv
 DATASET ?= scenes
 DATA ?=
 PROFILE ?= $(if $(filter scenes,$(DATASET)),quick,full)
-WORKERS ?= 1
+WORKERS ?=
 ONLY ?=
 TORCH_INDEX ?=
 
@@ -49,7 +49,7 @@ venv: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
-	  --workers $(WORKERS) $(if $(DATA),--data "$(DATA)") --yes
+	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DATA),--data "$(DATA)") --yes
 
 test: $(STAMP)
 	$(BIN)/ruff check .

@@ -53,6 +53,7 @@ def command(code: list[str], home: Path) -> tuple[int, str, dict[str, float]]:
                 with suppress(psutil.Error):  # ended since
                     line, spent = " ".join(process.cmdline()), process.cpu_times()
                     kind = next((name for part, name in PROCESSES.items() if part in line), "other")
+                    kind = used.get(process.pid, (kind,))[0]  # one that has ended has no line
                     used[process.pid] = (kind, (spent.user + spent.system) / 60)
             time.sleep(0.5)
         told.seek(0)

@@ -26,7 +26,7 @@ from itr_study.atomic import read_json, write_json
 from itr_study.notebooks import Notebook, read_notebook
 from itr_study.paths import home
 from itr_study.processes import MARK, kill_marked, new_mark
-from itr_study.remaining import Remaining
+from itr_study.remaining import Remaining, expected_minutes
 
 FINE = ("done", "skipped")
 POLL = 0.1  # seconds between looks at a running notebook
@@ -153,8 +153,8 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
             results[notebook.name] = NotebookResult(notebook.name, "skipped", 0.0, reason)
     waiting = [n for n in notebooks if n.name not in results]
     threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
-    remaining = Remaining({n.name: expected_minutes(n, parameters, dataset) for n in waiting},
-                          workers)
+    remaining = Remaining({n.name: expected_minutes(n, parameters, executed_folder(dataset))
+                           for n in waiting}, workers)
 
     def tell(line: str) -> None:
         say("; ".join(part for part in (line, remaining.text()) if part))
@@ -171,19 +171,6 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     with _stoppable() as stop:
         results |= _schedule(waiting, run, workers, stop)
     return [results[n.name] for n in notebooks]
-
-
-def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
-                     dataset: str) -> float | None:
-    """What a notebook took when it was last done here in the same profile, else what it declares
-    for `quick` on generated data, else None."""
-    profile = parameters.get("profile")
-    status = (executed_folder(dataset) / notebook.path.name).with_suffix(".status.json")
-    if status.is_file():
-        told = read_json(status)
-        if told["status"] == "done" and told["parameters"].get("profile") == profile:
-            return told["minutes"]
-    return notebook.minutes if (dataset, profile) == ("scenes", "quick") else None
 
 
 def _check_all(notebooks: list[Notebook], parameters: Mapping[str, Any]) -> None:

@@ -121,7 +121,8 @@ def reproduce(
     figures: Annotated[Path | None, typer.Option(help="Folder of figures.")] = None,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", help="name=value of every chosen notebook.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Notebooks at once.")] = 1,
+    workers: Annotated[int | None, typer.Option(
+        min=1, help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Minutes a notebook may take.")] = None,
     plan: Annotated[bool, typer.Option(
         "--plan", help="Only say which runs are there and what the others take.")] = False,

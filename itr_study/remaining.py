@@ -2,7 +2,29 @@
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from statistics import mean
+from typing import Any
+
+from itr_study.atomic import read_json
+from itr_study.notebooks import Notebook
+
+
+def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
+                     executed: Path) -> float | None:
+    """What a notebook took when it was last done here in the same profile, else what it declares
+    for `quick` on generated data, else None.
+
+    Args:    executed: where the executed notebooks of the data set lie.
+    """
+    profile = parameters.get("profile")
+    status = (executed / notebook.path.name).with_suffix(".status.json")
+    if status.is_file():
+        told = read_json(status)
+        if told["status"] == "done" and told["parameters"].get("profile") == profile:
+            return told["minutes"]
+    generated = parameters.get("dataset", "scenes") == "scenes"
+    return notebook.minutes if generated and profile == "quick" else None
 
 
 class Remaining:

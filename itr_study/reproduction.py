@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from itr_study.batch import FINE, NotebookResult, executed_folder, reproduce, table
 from itr_study.gallery import build_gallery
 from itr_study.notebooks import find_notebooks, read_notebook
@@ -16,6 +18,7 @@ from itr_study.paths import project_root
 PROFILES = ("smoke", "quick", "full")
 # Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
 PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60}
+NOTEBOOK_BYTES = 3 << 30  # memory of a notebook and its two processes that train, on generated data
 
 
 def data_root(dataset: str, data: Path | str | None) -> str | None:
@@ -50,9 +53,9 @@ class Request:
 
     @classmethod
     def make(cls, names: Sequence[str], dataset: str, data: Path | None, profile: str | None,
-             figures: Path | None, given: Sequence[str], workers: int,
+             figures: Path | None, given: Sequence[str], workers: int | None,
              minutes: float | None) -> "Request":
-        """A request from what the user typed.
+        """A request from what the user typed; workers: None = `side_by_side`.
 
         Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
         """
@@ -70,7 +73,7 @@ class Request:
         options += ["--data", root] if root else []
         options += ["--figures", str(figures)] if figures else []
         options += [part for text in given for part in ("-p", text)]
-        return cls(paths, dataset, profile, parameters, workers,
+        return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
                    60 * (minutes or PATIENCE[profile]), tuple(options))
 
     def hours(self) -> float:
@@ -108,6 +111,13 @@ class Request:
         again = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
         names = [again[result.notebook] for result in wrong]
         return shlex.join(["itr-study", "reproduce", *names, *self.options])
+
+
+def side_by_side(dataset: str) -> int:
+    """Notebooks at once where nobody says: two on generated data, so that one trains while the
+    other draws; one where cores or memory are few, and on real data, whose runs are large."""
+    roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
+    return 2 if roomy and dataset == "scenes" else 1
 
 
 def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:

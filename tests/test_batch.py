@@ -18,12 +18,12 @@ from itr_study.batch import (
     FINE,
     NotebookResult,
     executed_folder,
-    expected_minutes,
     reproduce,
     run_notebook,
     table,
 )
 from itr_study.notebooks import read_notebook
+from itr_study.remaining import expected_minutes
 from tests.small_notebooks import PARAMETERS, write_notebook
 
 LEAVE_GRANDCHILD = """\
@@ -187,7 +187,7 @@ def test_a_file_shows_each_start_and_end_at_once(tmp_path, store):
     plain = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     with open(log, "wb") as file:
         batch = subprocess.Popen([sys.executable, "-m", "itr_study.cli", "reproduce", str(quick),
-                                  str(slow)], stdout=file, env=plain)
+                                  str(slow), "--workers", "1"], stdout=file, env=plain)
     try:
         until(lambda: "01_slow: started" in log.read_text() or batch.poll() is not None)
         assert batch.poll() is None
@@ -201,16 +201,17 @@ def test_a_file_shows_each_start_and_end_at_once(tmp_path, store):
         batch.kill()
 
 
-def test_a_notebook_is_expected_to_take_what_it_took_before(tmp_path, store):
+def test_a_notebook_is_expected_to_take_what_it_took_before(tmp_path):
     notebook = read_notebook(write_notebook(tmp_path / "03_topk.ipynb", "1", minutes=6.7))
-    assert expected_minutes(notebook, {"profile": "quick"}, "scenes") == 6.7
-    assert expected_minutes(notebook, {"profile": "full"}, "scenes") is None
-    assert expected_minutes(notebook, {"profile": "quick"}, "flickr8k") is None
+    quick = {"profile": "quick", "dataset": "scenes"}
+    assert expected_minutes(notebook, quick, tmp_path) == 6.7
+    assert expected_minutes(notebook, quick | {"profile": "full"}, tmp_path) is None
+    assert expected_minutes(notebook, quick | {"dataset": "flickr8k"}, tmp_path) is None
     for status, minutes in (("failed", 6.7), ("done", 12.5)):
-        write_json(executed_folder("scenes") / "03_topk.status.json",
+        write_json(tmp_path / "03_topk.status.json",
                    {"status": status, "minutes": 12.5, "parameters": {"profile": "quick"}})
-        assert expected_minutes(notebook, {"profile": "quick"}, "scenes") == minutes
-    assert expected_minutes(notebook, {"profile": "full"}, "scenes") is None
+        assert expected_minutes(notebook, quick, tmp_path) == minutes
+    assert expected_minutes(notebook, quick | {"profile": "full"}, tmp_path) is None
 
 
 @pytest.mark.notebooks

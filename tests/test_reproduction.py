@@ -1,10 +1,15 @@
-"""After a batch the gallery is made anew, and a figure that is not whole is told."""
+"""How many notebooks run at once; after a batch the gallery is made anew, and what is not whole is
+told."""
 
+import os
+from types import SimpleNamespace
+
+import psutil
 import pytest
 
 from itr_study import reproduction
 from itr_study.batch import NotebookResult
-from itr_study.reproduction import Request
+from itr_study.reproduction import NOTEBOOK_BYTES, Request, side_by_side
 from tests.plots.test_figures import save
 from tests.small_notebooks import write_notebook
 
@@ -38,3 +43,20 @@ def test_a_figure_without_its_picture_is_told_and_makes_the_batch_fail(batch, tm
     save(tmp_path / "figures").unlink()
     assert batch("done", ["03_topk__k_sweep"]).run() == 1
     assert "The gallery was not made: figures without their files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("cores", "free", "dataset", "expected"), [
+    (2, 2 * NOTEBOOK_BYTES, "scenes", 2), (1, 2 * NOTEBOOK_BYTES, "scenes", 1),
+    (2, 2 * NOTEBOOK_BYTES - 1, "scenes", 1), (2, 2 * NOTEBOOK_BYTES, "flickr8k", 1)])
+def test_two_notebooks_run_side_by_side_where_there_is_room(cores, free, dataset, expected,
+                                                            monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+    assert side_by_side(dataset) == expected
+
+
+def test_what_the_user_says_about_notebooks_at_once_holds(monkeypatch):
+    monkeypatch.setattr(reproduction, "side_by_side", lambda dataset: 2)
+    for asked, expected in ((None, 2), (5, 5)):
+        request = Request.make(["00_start_here"], "scenes", None, None, None, (), asked, None)
+        assert request.workers == expected
