@@ -86,15 +86,15 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
 
 
 def adopt(old: Path, path: Path, about: dict, compute: Compute) -> None:
-    """Take over a whole cache from before names told the arithmetic, if it is of this one: if its
-    first, middle and last row are what is computed here. One of another arithmetic is left."""
+    """Take over a cache from before names told the arithmetic, if it is whole and of this one: if
+    its first, middle and last row are what is computed here. Any other is left as it is."""
     if not old.is_file():
         return
     with sole_builder(old):
         file = BlockFile(old, about)
-        if file.is_new or file.missing():
+        if file.is_new:
             return
-        rows = file.map()
+        rows = file.map()  # what is not done is 0
         if all(distance(rows[i], compute(i, i + 1)[0]) < SAME_ARITHMETIC
                for i in {0, len(rows) // 2, len(rows) - 1}):
             for suffix in (".npy", ".verified.json", ".json"):
