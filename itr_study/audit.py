@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from itr_study.atomic import canonical_json
 from itr_study.configs import RunConfig
 from itr_study.identity import identify
 from itr_study.rows import Rows, make_row
 from itr_study.runs import execute, figures_folder
-from itr_study.store import RunStore, machine_facts
-from itr_study.training import choose_device
+from itr_study.store import RunStore
 
-# On the same kind of device with the same software a run is repeated to the last bit. Elsewhere
-# rounding grows into differences like those between seeds; this many points of RSUM are more.
+# Where all of these agree a run is repeated to the last bit. Elsewhere, and where a row of old does
+# not say, rounding grows into differences like those between seeds; this many points of RSUM are
+# more.
+MACHINE = ("device", "software", "instructions", "arithmetic")
 OTHER_MACHINE = 10.0
 
 
@@ -57,18 +57,24 @@ def _retrain(row: dict[str, Any], root: Path | str | None) -> Audited:
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
     """Hold a retrained row against the committed one."""
-    here = machine_facts(choose_device("auto"))
-    same = (old["device"] == here["device"]
-            and old["software"] == canonical_json(here["software"]))
     names = [n for n in old if n.startswith(("dev_", "test_")) and old[n] is not None]
     off = {n: abs(old[n] - new[n]) for n in names if new.get(n) is not None}
     lost = [n for n in names if n not in off]
     if new["status"] != "done" or lost:
         return Audited(old["run"], False, f"{new['status']}; without {', '.join(lost) or 'loss'}")
     worst = max(off, key=off.get)
-    limit = 1e-6 if same else OTHER_MACHINE
-    checked = off if same else {n: v for n, v in off.items() if n.endswith("rsum")}
-    where = "same device and software" if same else f"other machine, RSUM within {OTHER_MACHINE:g}"
+    differing = [name for name in MACHINE if not old.get(name) or old[name] != new.get(name)]
+    limit = OTHER_MACHINE if differing else 1e-6
+    checked = {n: v for n, v in off.items() if n.endswith("rsum")} if differing else off
     good = all(value <= limit for value in checked.values())
+    where = machines(differing, old, new)
     return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({where}); the largest "
                    f"difference is {off[worst]:.4g} in {worst}")
+
+
+def machines(differing: list[str], old: dict[str, Any], new: dict[str, Any]) -> str:
+    """How the two machines compare, and so what was asked."""
+    if not differing:
+        return f"same {', '.join(MACHINE)}"
+    parts = [f"{name} {old.get(name) or 'unknown'}, here {new.get(name)}" for name in differing]
+    return f"other machine: {'; '.join(parts)}; RSUM within {OTHER_MACHINE:g}"

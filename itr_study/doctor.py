@@ -19,6 +19,10 @@ from itr_study.paths import home
 GIB = 1 << 30
 LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
 CUDA_INDEX = "https://download.pytorch.org/whl/cu130"
+# Measured on a CPU with AVX-512 without these, one training step in milliseconds.
+EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
+            "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
+            "a BiGRU")
 
 # Folders looked for below DATA: see data/ for what each must hold.
 DATA_FOLDERS = ("flickr8k", "flickr30k", "coco", "coco5k", "cxc", "cub", "folder")
@@ -134,20 +138,20 @@ def nvidia_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
     return "nvidia-smi is there" if shutil.which("nvidia-smi") else ""
 
 
-def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[Finding]:
-    """Cores, and whether half precision is fast on them."""
+def processor() -> list[Finding]:
+    """Cores, whether half precision is fast on them, and the instructions in effect."""
     try:
-        from itr_study.encoders.base import working_dtype
+        from itr_study.arithmetic import instruction_set, is_fast, libraries
     except ImportError:
         return []  # torch is broken, which `device` has said
     import torch
 
-    flags = set(cpuinfo.read_text().split()) if cpuinfo.is_file() else set()
-    special = [f for f in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f in flags]
-    fast = working_dtype("bfloat16", "cpu") == torch.bfloat16
-    return [Finding("processor", "ok", f"{os.cpu_count()} cores, {platform.machine()}, "
-                    f"{', '.join(special) or 'no special features known'}; bfloat16 is "
-                    f"{'fast' if fast else 'not supported well: float32 is used'}")]
+    fast = is_fast(torch.bfloat16)
+    told = "computed by the processor" if fast else EMULATED
+    each = ", ".join(f"{name} {level}" for name, level in libraries().items())
+    return [Finding("processor", "ok" if fast else "note", f"{os.cpu_count()} cores, "
+                    f"{platform.machine()}; bfloat16 is {told}"),
+            Finding("instructions", "ok", f"{instruction_set()} in effect ({each})")]
 
 
 def room() -> list[Finding]:

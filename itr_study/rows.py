@@ -20,7 +20,8 @@ from itr_study.store import ENDED, RunResult
 SPLITS = ("train", "dev", "test")  # of train, the first images (`runs.TRAIN_IMAGES`)
 # Columns that are text, whatever their letters look like (an id may consist of digits).
 TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
-        "device", "commit", "software", "versions", "seen", "data", "encoded")
+        "device", "commit", "software", "versions", "seen", "data", "encoded", "instructions",
+        "arithmetic")
 MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere it is nothing
 
 
@@ -37,7 +38,10 @@ def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[s
         "config": canonical_json(config.model_dump(mode="json")), "device": facts["device"],
         "commit": facts["commit"], "software": canonical_json(facts["software"]),
         "versions": canonical_json(identity.versions), "seen": " ".join(facts["seen"]),
-        "data": identity.data, "encoded": identity.encoded}
+        "data": identity.data, "encoded": identity.encoded,
+        # None for a run of a store from before these were noted
+        "instructions": facts.get("instructions"),
+        "arithmetic": canonical_json(facts["arithmetic"]) if "arithmetic" in facts else None}
 
 
 def about(config: RunConfig, run: str, status: str, reason: str = "") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from itr_study.arithmetic import arithmetic
 from itr_study.configs import RunConfig, TermConfig, base, build_objective, run_id
 from itr_study.data.batches import InputSpec
 from itr_study.encoders import EncodedData
@@ -151,8 +152,10 @@ def _train(config: RunConfig, root: Path | str | None, identity: Identity, store
     data = encoded_data(config, root, str(chosen))
     model = build_model(config, data.inputs)
     warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
-    facts = machine_facts(chosen) | {"versions": identity.versions, "data": identity.data,
-                                     "encoded": identity.encoded, "seen": list(data.seen)}
+    facts = machine_facts(chosen) | {
+        "versions": identity.versions, "data": identity.data, "encoded": identity.encoded,
+        "seen": list(data.seen),
+        "arithmetic": arithmetic(data.features_dtype, config.settings.precision)}
     written = config.model_dump(mode="json")
     try:
         history = fit(model, build_objective(config.objective), data, config.settings,

@@ -23,6 +23,7 @@ from filelock import FileLock
 from torch import Tensor
 
 import itr_study
+from itr_study.arithmetic import instruction_set
 from itr_study.atomic import read_json, write_atomic, write_json
 from itr_study.checkpoints import Damaged, load_weights, save_weights, seal, set_aside, verify
 from itr_study.evaluation import Evaluation
@@ -170,9 +171,10 @@ def packed_ranks(evaluations: dict[str, Evaluation]) -> bytes:
 
 
 def machine_facts(device: torch.device) -> dict[str, Any]:
-    """Versions, commit and device: recorded, never part of an id."""
+    """Versions, commit, device and its instructions: recorded, never part of an id."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    return {"device": f"{device.type} {name}", "commit": git_commit(),
+    return {"device": f"{device.type} {name}", "instructions": instruction_set(),
+            "commit": git_commit(),
             "software": {"python": platform.python_version(), "torch": torch.__version__,
                          "numpy": np.__version__, "itr_study": itr_study.__version__}}
 

@@ -1,9 +1,12 @@
 """A committed row that lies is found out."""
 
+import json
+
 import pytest
 
 from itr_study import audit as module
-from itr_study.audit import audit, compare
+from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instruction_set
+from itr_study.audit import MACHINE, audit, compare
 from itr_study.identity import identify
 from itr_study.rows import make_row
 from itr_study.runs import execute
@@ -27,7 +30,7 @@ def test_an_honest_row_is_repeated_to_the_last_bit(honest, monkeypatch, store):
     kept(monkeypatch, honest)
     lines = []
     (result,) = audit("scenes", None, 5, say=lines.append)
-    assert result.good and "equal (same device and software)" in result.told, result
+    assert result.good and "equal (same device, software, instr" in result.told, result
     assert "difference is 0 in" in result.told and len(lines) == 2
     assert not (store / "runs").exists()  # an empty store of its own
 
@@ -40,8 +43,26 @@ def test_a_row_that_lies_is_different(honest, monkeypatch, store):
 
 def test_another_machine_may_differ_a_little(honest):
     other = honest | {"device": "cuda Some GPU", "test_rsum": honest["test_rsum"] + 3}
-    assert compare(other, honest).good
+    assert compare(other, honest).good and "cuda Some GPU, here cpu" in compare(other, honest).told
     assert not compare(other | {"test_rsum": honest["test_rsum"] + 30}, honest).good
+
+
+@pytest.mark.parametrize("name", MACHINE)
+def test_bit_equality_is_asked_only_where_all_agree(honest, name):
+    """What a row of old does not say is unknown, and so not the same."""
+    moved = honest | {"test_rsum": honest["test_rsum"] + 3.3}
+    assert not compare(moved, honest).good
+    for other, said in ((moved | {name: "another"}, f"{name} another"),
+                        (moved | {name: None}, f"{name} unknown"),
+                        ({k: v for k, v in moved.items() if k != name}, f"{name} unknown")):
+        found = compare(other, honest)
+        assert found.good and "other machine" in found.told and said in found.told
+
+
+def test_a_row_states_its_instructions_and_arithmetic(honest):
+    assert honest["instructions"] == instruction_set()
+    assert json.loads(honest["arithmetic"]) == {
+        "features": "", "optimizer": OPTIMIZER, "precision": "float32", "sequences": SEQUENCES}
 
 
 def test_a_metric_that_is_lost_or_a_run_that_diverged_is_not_good(honest):

@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from itr_study import doctor
+from itr_study import arithmetic, doctor
 
 
 def test_this_machine_is_well(store):
@@ -13,8 +13,9 @@ def test_this_machine_is_well(store):
     text = doctor.report(findings)
     assert "broken" not in {f.state for f in findings}, text
     assert text.endswith("Nothing needed is broken.")
-    assert {f.topic for f in findings} == {"python", "packages", "device", "processor", "memory",
-                                           "disk", "store", "data", "pretrained"}
+    assert {f.topic for f in findings} == {"python", "packages", "device", "processor",
+                                           "instructions", "memory", "disk", "store", "data",
+                                           "pretrained"}
     assert f"torch {torch.__version__}" in text and str(store) in text
     assert not store.exists()  # looking writes nothing
 
@@ -45,6 +46,15 @@ def test_the_driver_version_is_read(tmp_path):
     version = tmp_path / "version"
     version.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n")
     assert doctor.nvidia_driver(version) == "535.104.05"
+
+
+@pytest.mark.parametrize("fast, state, told", [
+    (True, "ok", "computed by the processor"), (False, "note", "29 instead of 15 ms")])
+def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, state, told):
+    monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
+    processor, instructions = doctor.processor()
+    assert processor.state == state and told in processor.text
+    assert instructions.text.startswith(f"{arithmetic.instruction_set()} in effect (torch ")
 
 
 def test_a_missing_package_is_broken_and_named(monkeypatch):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "itr_study"
 # Left to right. A new file at the top of the package gets its place here.
 LAYERS = (
-    {"checks", "progress", "paths", "atomic", "reported"},
+    {"checks", "progress", "paths", "atomic", "reported", "arithmetic"},
     {"data"}, {"encoders"}, {"relevance"}, {"models"}, {"losses"}, {"metrics"}, {"rerank"},
     {"objectives"},
     {"training", "checkpoints", "settings", "sampling", "state", "stopping", "evaluation",

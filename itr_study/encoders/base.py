@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from itr_study.arithmetic import is_fast
+
 KINDS = ("pooled", "grid")  # one vector a picture (R = 1), or one a place (R = H * W)
 
 # The LEAST precision of the arithmetic; part of the cache key. A machine that has no fast
@@ -69,10 +71,6 @@ class TextEncoder(Protocol):
 def working_dtype(precision: str, device: torch.device | str) -> torch.dtype:
     """The dtype to compute in: that of `precision` where it is fast, else float32."""
     dtype = PRECISIONS[precision]
-    if torch.device(device).type != "cpu" or dtype == torch.float32:
+    if torch.device(device).type != "cpu" or dtype == torch.float32 or is_fast(dtype):
         return dtype
-    if not torch.backends.mkldnn.is_available():
-        return torch.float32
-    fast = {torch.float16: torch.ops.mkldnn._is_mkldnn_fp16_supported,
-            torch.bfloat16: torch.ops.mkldnn._is_mkldnn_bf16_supported}
-    return dtype if fast[dtype]() else torch.float32
+    return torch.float32

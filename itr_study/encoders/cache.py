@@ -1,10 +1,11 @@
 """Features on disk: computed once, checked by checksum, resumed after a kill at any moment."""
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,26 @@ from itr_study.encoders.blocks import BlockFile
 from itr_study.encoders.parallel import in_order
 from itr_study.progress import progress
 
+# Distance of rows: rounding to the float16 that is stored is 2e-4; computing in float16 instead of
+# float32 moved them by 4e-3 to 1e-2.
+SAME_ARITHMETIC = 1e-3
+
 Compute = Callable[[int, int], np.ndarray]  # (first row, last row + 1) -> rows
 
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Everything the numbers depend on. Two caches with equal digests hold equal numbers."""
+    """Everything the numbers depend on. Two caches with equal digests hold equal numbers, but for
+    rounding: that of a half precision, where one is asked for, names the file as well, since CPUs
+    without it compute in float32. Ids leave it out: an id means the same data everywhere.
+    """
 
     dataset: str  # name, for people
     fingerprint: str  # of the data
     encoder: str
     version: int
     settings: dict
+    arithmetic: str = ""  # the dtype computed in, where that differs from machine to machine
 
     @property
     def digest(self) -> str:
@@ -39,7 +48,12 @@ class CacheKey:
         chosen = [self.settings[k] for k in ("kind", "views") if k in self.settings]
         words = "-".join([self.dataset, self.encoder, *chosen])
         words = "".join(c if c.isalnum() else "-" for c in words)[-80:].strip("-")
-        return f"{words}-{self.digest}"
+        return "-".join(filter(None, [words, self.digest, self.arithmetic]))
+
+    @property
+    def about(self) -> dict:
+        """What the sidecar of the file says of it."""
+        return {name: value for name, value in vars(self).items() if name != "arithmetic"}
 
 
 def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
@@ -54,9 +68,12 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
     if rows < 1:
         raise ValueError(f"{key.encoder} has nothing to encode: {rows} rows")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{key.stem}.npy"
+    path, about = folder / f"{key.stem}.npy", key.about | {"rows": rows,
+                                                           "dtype": np.dtype(dtype).name}
     with sole_builder(path):
-        file = BlockFile(path, vars(key) | {"rows": rows, "dtype": np.dtype(dtype).name})
+        if key.arithmetic and not path.exists():
+            adopt(folder / f"{replace(key, arithmetic='').stem}.npy", path, about, compute)
+        file = BlockFile(path, about)
         if file.is_new:  # the first row says how wide a row is
             file.create(np.asarray(compute(0, 1)), block)
         jobs = file.missing()
@@ -66,6 +83,29 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
                 file.write(start, stop, values)
         file.stamp()
         return file.map()
+
+
+def adopt(old: Path, path: Path, about: dict, compute: Compute) -> None:
+    """Take over a cache from before names told the arithmetic, if it is whole and of this one: if
+    its first, middle and last row are what is computed here. Any other is left as it is."""
+    if not old.is_file():
+        return
+    with sole_builder(old):
+        file = BlockFile(old, about)
+        if file.is_new:
+            return
+        rows = file.map()  # what is not done is 0
+        if all(distance(rows[i], compute(i, i + 1)[0]) < SAME_ARITHMETIC
+               for i in {0, len(rows) // 2, len(rows) - 1}):
+            for suffix in (".npy", ".verified.json", ".json"):
+                if old.with_suffix(suffix).exists():
+                    os.replace(old.with_suffix(suffix), path.with_suffix(suffix))
+
+
+def distance(kept: np.ndarray, computed: np.ndarray) -> float:
+    """Of two rows, relative to the length of the second."""
+    apart = np.linalg.norm(np.asarray(kept, np.float32) - computed)
+    return float(apart / max(np.linalg.norm(computed), 1e-12))
 
 
 @contextmanager

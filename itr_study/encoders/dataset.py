@@ -70,6 +70,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
         splits, input_spec(splits["train"], vocabulary, tokens, parts),
         encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
         seen_encoders(dataset, tokens, encoders, labels), dataset.name,
+        "+".join(sorted({frozen[part].dtype for part in frozen})),
         image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
         sentence_encoders=encoders)
 

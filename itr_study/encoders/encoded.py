@@ -21,6 +21,7 @@ class EncodedData:
     vocabulary: Vocabulary | WordPieces | None = None  # has .words and .encode(text)
     seen: tuple[str, ...] = ()  # encoders in use that were trained on these captions (leakage)
     dataset: str = ""
+    features_dtype: str = ""  # in which frozen image networks computed; "" where there are none
     image_encoders: list[FrozenImages] = field(default_factory=list)  # none for given features
     sentence_encoders: list[TextEncoder] = field(default_factory=list)  # fitted
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
-from itr_study.encoders.base import ImageEncoder, ImageNetwork
+from itr_study.encoders.base import ImageEncoder, ImageNetwork, working_dtype
 from itr_study.encoders.cache import CacheKey, cached
 from itr_study.encoders.parallel import cores
 from itr_study.encoders.registry import IMAGE_ENCODERS
@@ -39,6 +39,12 @@ class FrozenImages:
         settings = self.encoder.settings | {"kind": self.part.kind, "views": self.part.views}
         return [self.encoder.name, self.encoder.version, settings]
 
+    @property
+    def dtype(self) -> str:
+        """In which the network computes here; not part of what it is."""
+        precision = self.encoder.settings.get("precision", "float32")
+        return str(working_dtype(precision, self.device)).removeprefix("torch.")
+
     def encode(self, images: list) -> np.ndarray:
         """Features of RGB pictures, (N, V, R, D) float32; R = 1 where pooled."""
         with self._lock:  # threads share one network
@@ -68,7 +74,9 @@ def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
         return images.encode([_open(dataset, image) for image in ids[start:stop]])
 
     name, version, settings = images.identity
-    key = CacheKey(dataset.name, dataset.fingerprint, name, version, settings)
+    asked = settings.get("precision", "float32")
+    key = CacheKey(dataset.name, dataset.fingerprint, name, version, settings,
+                   images.dtype if asked != "float32" else "")
     rows = cached(key, len(ids), compute, folder, block=BLOCK, workers=cores())
     return cut(rows, {name: len(split.image_ids) for name, split in dataset.splits.items()})
 

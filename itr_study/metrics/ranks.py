@@ -71,7 +71,9 @@ def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tenso
         block: images at a time (memory: block x T scores).
     Raises: as `ranks`, and ValueError where the sizes D differ.
     Source: ours.
-    Differs: equal to `ranks(images @ texts.T, ...)` but for scores that tie within rounding.
+    Differs: scores within rounding of the match tie with it, so that equal vectors do, whose
+        products some libraries round by their place (MKL under AVX2); else equal to
+        `ranks(images @ texts.T, ...)`.
     Example:
         >>> ranks_from_embeddings(np.eye(2), np.array([[1, 0], [0.6, 0.8]]), np.array([0, 1])).i2t
         array([1, 1])
@@ -84,16 +86,25 @@ def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tenso
     with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
         own = own_products(images, texts, owner, block)
         pieces = product_pieces(images, texts, own, owner, block)
-        return rank_pieces(pieces, own, owner, len(images))
+        return rank_pieces(pieces, own, owner, len(images), rounding(images, texts, owner))
+
+
+def rounding(images: Tensor, texts: Tensor, owner: np.ndarray) -> np.ndarray:
+    """(T,) by how much the product of each text with its own image may be off: sums of D terms in
+    another order differ by about sqrt(D) of the least step."""
+    lengths = images.norm(dim=1).cpu().numpy()[owner] * texts.norm(dim=1).cpu().numpy()
+    return lengths * (torch.finfo(images.dtype).eps * images.shape[1] ** 0.5)
 
 
 def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarray | Tensor,
-                owner: np.ndarray, n_images: int) -> Ranks:
+                owner: np.ndarray, n_images: int, slack: np.ndarray | float = 0.0) -> Ranks:
     """Ranks from (first row, rows of scores) pieces and the score of each text's own pair.
 
-    own (T,) must hold the very values found in the pieces, or a query would not meet its match.
+    own (T,) must hold the very values found in the pieces, or a query would not meet its match;
+    slack (T,): what scores by so much less ties with it.
     """
-    matched = own.cpu().numpy() if isinstance(own, Tensor) else own
+    true = own.cpu().numpy() if isinstance(own, Tensor) else own
+    matched = (true - slack).astype(true.dtype)
     best = np.full(n_images, -np.inf, matched.dtype)
     with np.errstate(invalid="ignore"):  # NaN is refused below, with its place
         np.maximum.at(best, owner, matched)
@@ -108,7 +119,7 @@ def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarr
         at_least_best[start:stop] = counts[0]
         at_least_own += counts[1]
     # what was counted includes the best match itself, and further matches that tie with it
-    ties = np.bincount(owner[matched >= best[owner]], minlength=n_images)
+    ties = np.bincount(owner[true >= best[owner]], minlength=n_images)
     return Ranks(i2t=1 + at_least_best - ties, t2i=at_least_own)
 
 

@@ -52,9 +52,7 @@ class RecurrentText(nn.Module):
 
 # Padded, not packed: batches hold captions of like length, so that padding costs little. Packing
 # costs a third of a small GRU's step, and stops the device, which must tell the host the lengths.
-SEQUENCES = "padded"
-
-
+# Rows say so: arithmetic.SEQUENCES.
 def run_gru(words: Tensor, weights: list[Tensor], size: int) -> Tensor:
     """(T, W, size) states of one direction from left to right, from a first state of 0."""
     first = words.new_zeros(1, len(words), size)

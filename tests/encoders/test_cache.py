@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -251,6 +252,60 @@ def test_keys_differ_where_anything_differs():
     changes = [{"fingerprint": "x"}, {"encoder": "x"}, {"version": 2}, {"settings": {}}]
     digests = {CacheKey(**(vars(KEY) | change)).digest for change in [{}, *changes]}
     assert len(digests) == 5
+
+
+HALF = replace(KEY, arithmetic="float16")
+OTHER = replace(KEY, arithmetic="float32")
+
+
+def test_the_arithmetic_names_the_file_and_no_id():
+    assert HALF.digest == KEY.digest and HALF.about == KEY.about
+    assert HALF.stem == f"{KEY.stem}-float16" != OTHER.stem
+
+
+def test_each_arithmetic_has_a_file_of_its_own(tmp_path):
+    """One folder on a network disk, two machines."""
+    half = cached(HALF, ROWS, Source(), tmp_path, block=BLOCK)
+    full = cached(OTHER, ROWS, lambda *span: Source()(*span) * 1.01, tmp_path, block=BLOCK)
+    np.testing.assert_array_equal(half, Source().expected)
+    assert not np.array_equal(full, half)
+
+
+@pytest.mark.parametrize("moved", [1, 1 + 2e-4])  # to the bit, and as rounding moves it
+def test_a_cache_of_old_is_taken_over_where_its_arithmetic_is_that_of_here(tmp_path, moved):
+    build(tmp_path, Source())
+    source = Source()
+    rows = cached(HALF, ROWS, lambda *span: source(*span) * moved, tmp_path, block=BLOCK)
+    np.testing.assert_array_equal(rows, Source().expected)
+    assert sorted(source.asked) == [0, ROWS // 2, ROWS - 1]  # compared, the rest not computed
+    assert not path_in(tmp_path).exists()
+    source.asked.clear()
+    cached(HALF, ROWS, source, tmp_path, block=BLOCK)
+    assert source.asked == []
+
+
+@pytest.mark.parametrize("row", [0, ROWS // 2, ROWS - 1])
+def test_a_cache_of_old_of_another_arithmetic_is_left_as_it_is(tmp_path, row):
+    """Even where only a part was made elsewhere: begun on one machine, ended on another."""
+    build(tmp_path, Source())
+    before = path_in(tmp_path).read_bytes()
+
+    def other(start, stop):
+        here = np.arange(start, stop)[:, None] == row
+        return Source()(start, stop) + np.where(here, 0.1, 0)
+
+    other_rows = cached(OTHER, ROWS, other, tmp_path, block=BLOCK)
+    assert not np.array_equal(other_rows, Source().expected)
+    assert path_in(tmp_path).read_bytes() == before
+
+
+def test_an_unfinished_cache_of_old_is_not_taken_over(tmp_path):
+    with pytest.raises(RuntimeError):
+        build(tmp_path, lambda start, stop: Source()(start, stop) if start < 9 else
+              (_ for _ in ()).throw(RuntimeError("stopped")))
+    source = Source()
+    cached(HALF, ROWS, source, tmp_path, block=BLOCK)
+    assert set(source.asked) == set(range(ROWS)) and path_in(tmp_path).exists()
 
 
 def flip_byte(path, offset):

@@ -8,7 +8,7 @@ import torch
 
 from itr_study.data.base import DataError, Regions
 from itr_study.data.judgements import Judgements
-from itr_study.encoders import IMAGE_ENCODERS, encode_dataset
+from itr_study.encoders import IMAGE_ENCODERS, base, encode_dataset
 from itr_study.encoders.base import ImageNetwork
 from itr_study.models import MODELS
 from tests.encoders.fakes import detector, fake_dataset, relevance
@@ -101,6 +101,23 @@ def test_second_call_reads_the_cache(tmp_path):
     second = encode_dataset(dataset, "tiny:pooled:flip", store=tmp_path)
     assert calls >= 26 and CountingNetwork.calls == calls and first.key == second.key
     np.testing.assert_array_equal(first.splits["dev"].regions, second.splits["dev"].regions)
+
+
+def test_features_of_a_half_precision_lie_apart_by_the_dtype_in_effect(tmp_path, monkeypatch):
+    keys = set()
+    for fast, dtype in ((True, "float16"), (False, "float32")):
+        monkeypatch.setattr(base, "is_fast", lambda _, fast=fast: fast)
+        data = encode_dataset(fake_dataset(), "tiny:pooled:one:float16", store=tmp_path)
+        assert data.features_dtype == dtype
+        keys.add(data.key)
+    names = sorted(path.stem.rpartition("-")[2] for path in tmp_path.glob("*.npy"))
+    assert names == ["float16", "float32"] and len(keys) == 1
+
+
+def test_features_asked_for_in_float32_have_one_file_everywhere(tmp_path):
+    data = encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path)
+    (path,) = tmp_path.glob("*.npy")
+    assert data.features_dtype == "float32" and not path.stem.endswith("float32")
 
 
 def test_a_failure_costs_at_most_one_block_of_pictures(tmp_path):

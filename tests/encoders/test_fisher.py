@@ -1,5 +1,10 @@
 """Fisher vectors against the hand-worked case and the slow oracle; what is fitted on what."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -128,3 +133,33 @@ def test_a_damaged_fit_is_set_aside_and_made_again(table, tmp_path, monkeypatch)
     again = encode_dataset(dataset, "detector", sentences="fisher", store=tmp_path)
     assert list(tmp_path.glob("*.corrupt"))
     np.testing.assert_array_equal(first.encode_texts(["dog"])[1], again.encode_texts(["dog"])[1])
+
+
+FIT_AND_ENCODE = """
+import hashlib, numpy as np
+from itr_study.encoders.fisher import Fisher
+from tests.golden.cases import WORDS
+random = np.random.default_rng(0)
+texts = [" ".join(random.choice(WORDS.split(), 8)) for _ in range(997)]
+fisher = Fisher(components=13, dims=37)  # odd sizes: BLAS parts them unevenly among its threads
+arrays = fisher.fit(texts) | {"encoded": fisher.encode(texts)}
+for name, array in arrays.items():
+    print(name, hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest())
+"""
+
+
+def fitted_elsewhere(folder: Path, threads: int) -> str:
+    """Digests of what is fitted and encoded in a process of its own, in another folder."""
+    environment = {name: str(threads) for name in
+                   ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTHONHASHSEED")}
+    done = subprocess.run([sys.executable, "-c", FIT_AND_ENCODE], cwd=folder, text=True,
+                          capture_output=True, timeout=120,
+                          env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_threads_folders_and_hash_seeds_change_no_bit(tmp_path):
+    """Without the limit of threads two of them fit other means, on any machine of two cores."""
+    one = fitted_elsewhere(tmp_path, 1)
+    assert one == fitted_elsewhere(Path.cwd(), 2) and len(one.splitlines()) == 6

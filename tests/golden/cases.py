@@ -1,6 +1,8 @@
 """The numbers of a 5-step run of every part, computed now; `parts.json` holds those agreed on."""
 
 import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -140,20 +142,27 @@ def picture() -> Image.Image:
 
 
 def image_encoder_numbers(name: str) -> list[float]:
-    """Mean, spread and some features of one picture."""
-    (part,) = image_parts(f"{name}:pooled:flip")
+    """Mean and spread of one picture's features, and the features in groups; in float32, which
+    all CPUs compute alike (half precision has a test of its own)."""
+    (part,) = image_parts(f"{name}:pooled:flip:float32")
     features = FrozenImages(part).encode([picture()]).ravel()
-    return [float(v) for v in (features.mean(), features.std(), *features[:300:50])]
+    return [float(features.mean()), float(features.std()), *grouped(features)]
 
 
 def text_encoder_numbers(name: str) -> list[float]:
-    """Spread and some numbers of two sentences, fitted on a few more."""
+    """Spread and product of the vectors of two sentences, fitted on a few more; the vectors."""
     random = np.random.default_rng(0)
     texts = [" ".join(random.choice(WORDS.split(), 8)) for _ in range(60)]
     encoder = TEXT_ENCODERS[name](**TEXT_ARGUMENTS.get(name, {}))
     encoder.load(encoder.fit(texts))
     vectors = encoder.encode(["a dog runs on the grass", "two children play"])
-    return [float(v) for v in (vectors.std(), vectors[0] @ vectors[1], *np.abs(vectors[0, :5]))]
+    return [float(vectors.std()), float(vectors[0] @ vectors[1]), *grouped(vectors.ravel())]
+
+
+def grouped(vector: np.ndarray) -> list[float]:
+    """Mean sizes of the numbers in at most 64 groups: each number counts, but not its sign, which
+    a PCA leaves open."""
+    return [float(group.mean()) for group in np.array_split(np.abs(vector), min(64, len(vector)))]
 
 
 def token_numbers() -> list[float]:
@@ -163,24 +172,30 @@ def token_numbers() -> list[float]:
     return [len(vocabulary), *map(float, vocabulary.encode("The DOG chases a cat"))]
 
 
-def parts() -> dict[str, tuple[int, object]]:
-    """Name of every part -> its version, and a function that computes its numbers."""
-    found = {f"loss:{n}": (c.version, lambda n=n: loss_numbers(n))
+class Part(NamedTuple):
+    """A part of a given version, and the case that makes its numbers.
+
+    A case has an edition of its own: it is raised where other numbers are computed of a part that
+    stays what it was, so that no committed row becomes stale for it.
+    """
+
+    version: int
+    compute: Callable[[], list[float]]
+    edition: int = 1
+
+
+def parts() -> dict[str, Part]:
+    """Name of every part -> its version, its case, and the edition of that."""
+    found = {f"loss:{n}": Part(c.version, lambda n=n: loss_numbers(n))
              for n, c in (LOSSES | OUTPUT_LOSSES).items()}
-    found |= {f"model:{n}": (c.version, lambda n=n: model_numbers(n)) for n, c in MODELS.items()}
-    found |= {f"labels:{n}": (c.version, lambda n=n: label_numbers(n))
+    found |= {f"model:{n}": Part(c.version, lambda n=n: model_numbers(n))
+              for n, c in MODELS.items()}
+    found |= {f"labels:{n}": Part(c.version, lambda n=n: label_numbers(n))
               for n, c in RELEVANCE.items() if n not in BROUGHT}
-    found |= {f"image:{n}": (c.version, lambda n=n: image_encoder_numbers(n))
+    found |= {f"image:{n}": Part(c.version, lambda n=n: image_encoder_numbers(n), 2)
               for n, c in IMAGE_ENCODERS.items() if n not in BROUGHT}
-    found |= {f"text:{n}": (c.version, lambda n=n: text_encoder_numbers(n))
+    found |= {f"text:{n}": Part(c.version, lambda n=n: text_encoder_numbers(n), 2)
               for n, c in TEXT_ENCODERS.items()}
-    return found | {"tokens": (TOKENS_VERSION, token_numbers),
-                    "loop": (training.VERSION, loop_numbers),
-                    "evaluation": (evaluation.VERSION, evaluation_numbers)}
-
-
-def tolerance(name: str) -> float:
-    """Relative: machines multiply float32 matrices in different orders, and encoders compute in
-    half precision where it is fast; losses are computed in float64."""
-    kind = name.partition(":")[0]
-    return {"loss": 1e-9, "image": 0.03, "text": 1e-3}.get(kind, 1e-4)
+    return found | {"tokens": Part(TOKENS_VERSION, token_numbers),
+                    "loop": Part(training.VERSION, loop_numbers),
+                    "evaluation": Part(evaluation.VERSION, evaluation_numbers)}
