@@ -41,6 +41,9 @@ class RecurrentText(nn.Module):
                           bidirectional=bidirectional)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        # Padded, not packed: batches hold captions of like length, so that padding costs little.
+        # Packing costs a third of a small GRU's step, and stops the device, which must tell the
+        # host the lengths. Rows say which: arithmetic.SEQUENCES.
         words = self.dropout(self.words(tokens))  # (T, W, D)
         if not self.gru.bidirectional:
             return at(lengths - 1, self.gru(words)[0])
@@ -50,9 +53,6 @@ class RecurrentText(nn.Module):
                 + at(lengths - 1, run_gru(turned, back, self.gru.hidden_size))) / 2
 
 
-# Padded, not packed: batches hold captions of like length, so that padding costs little. Packing
-# costs a third of a small GRU's step, and stops the device, which must tell the host the lengths.
-# Rows say so: arithmetic.SEQUENCES.
 def run_gru(words: Tensor, weights: list[Tensor], size: int) -> Tensor:
     """(T, W, size) states of one direction from left to right, from a first state of 0."""
     first = words.new_zeros(1, len(words), size)
