@@ -5,8 +5,8 @@
 Two ways, equal up to rounding. Pair by pair: all T x T differences of a few rows at a time. By
 cells (`_cells.py`): items within a fraction of tau of each other are taken together, which costs a
 row some T instead of T^2 steps. How many cells there are depends on the scores, so that only a CPU
-takes them: any other device would stop to tell, and has no trouble with pairs. Both keep O(I T) memory: the differences are computed again for
-the gradient, unless there are few enough to be kept.
+takes them: any other device would stop to tell, and has no trouble with pairs. Both keep O(I T)
+memory: the differences are computed again for the gradient, unless there are few enough to be kept.
 """
 
 import torch
