@@ -27,18 +27,18 @@ class Gathered:
 
         Raises: ValueError where a check complains.
         """
-        numbers, waiting, self.waiting = [*numbers], self.waiting, []
-        parts = [*numbers, *(found for found, _ in waiting)]
+        waiting, self.waiting = self.waiting, []
+        parts = [number.reshape(1) for number in numbers]
+        count = start = len(parts)
+        parts += [found for found, _ in waiting]
         if not parts:
             return []
-        device = parts[0].device  # float64, in which all are what they were
-        found = torch.cat([part.detach().to(device, torch.float64).reshape(-1)
-                           for part in parts]).tolist()
-        start = len(numbers)
-        for part, complaint in waiting:
-            complain(complaint(found[start:start + len(part)]))
-            start += len(part)
-        return found[:len(numbers)]
+        device = parts[0].device  # in float64 all are what they were
+        read = torch.cat([part.detach().to(device, torch.float64) for part in parts]).tolist()
+        for found, complaint in waiting:
+            complain(complaint(read[start:start + len(found)]))
+            start += len(found)
+        return read[:count]
 
 
 _GATHERED: ContextVar[Gathered | None] = ContextVar("gathered", default=None)

@@ -85,8 +85,8 @@ def sum_of_hinges(rivals: Tensor, scores: Tensor, match: Tensor, mean: bool = Fa
 def sum_by_sorting(rivals: Tensor, scores: Tensor, match: Tensor) -> Tensor:
     """(I,) of every row the sum over its matches and rivals of [rival - match]+, in O(I T) memory:
     the rivals above a score are the last so many. In float64, for differences of long sums."""
-    rising, own = rivals.double().sort(dim=1).values, scores.double()
-    passed = torch.searchsorted(rising.detach(), own.detach().contiguous(), right=True)  # (I, T)
+    rising, own = rivals.double().contiguous().sort(dim=1).values, scores.double().contiguous()
+    passed = torch.searchsorted(rising.detach(), own.detach(), right=True)  # (I, T)
     last = pad(rising.flip(1).cumsum(dim=1).flip(1), (0, 1))  # (I, T + 1) sums from there on
     each = last.gather(1, passed) - (scores.shape[1] - passed) * own  # (I, T)
     return each.where(match, 0.0).sum(dim=1).to(scores.dtype)
