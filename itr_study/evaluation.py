@@ -120,8 +120,8 @@ def first(code: Code) -> Tensor:
 def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
     """The given rows of every tensor of a code, on a device."""
     if isinstance(code, Tensor):
-        return code[rows].to(device)
-    return tuple(part[rows].to(device) for part in code)
+        return code[rows.to(code.device)].to(device)
+    return tuple(take(part, rows, device) for part in code)
 
 
 def join(codes: list[Code]) -> Code:
