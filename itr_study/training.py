@@ -77,8 +77,7 @@ def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
                 with gathered() as checks:
                     loss, diagnostics = terms(output, batch, train)
                 said = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
-                state.end_step(take_step(model, optimizer, loss, said | diagnostics, checks,
-                                         settings, state, batch))
+                state.end_step(take_step(state, loss, said | diagnostics, checks, batch))
                 state.save_if_due(stop)
             state.end_epoch(evaluate(model, dev).table if dev is not None else {})
             if on_epoch is not None:
@@ -104,18 +103,17 @@ def as_float(code: Code) -> Code:
     return tuple(as_float(part) for part in code)
 
 
-def take_step(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor,
-              said: dict[str, Tensor], checks: Gathered, settings: Settings,
-              state: TrainingState, batch: Batch) -> dict[str, float]:
+def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], checks: Gathered,
+              batch: Batch) -> dict[str, float]:
     """Backward, clip, update; returns what the step said, as numbers.
 
-    All of it is read at once, between clipping and the update: each read makes a GPU finish its
-    work first, so that one a step is what it has time for.
+    All numbers are read at once, before the update: each read makes a GPU finish its work first.
     Raises: ValueError of a check, and Diverged, before a weight is touched.
     """
-    optimizer.zero_grad(set_to_none=True)
+    state.optimizer.zero_grad(set_to_none=True)
     loss.backward()
-    norm = nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm or float("inf"))
+    limit = state.settings.clip_norm or float("inf")
+    norm = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
     value, norm, *numbers = checks.read([loss, norm, *said.values()])
     if not (math.isfinite(value) and math.isfinite(norm)):
         what = "gradient" if math.isfinite(value) else "loss"
@@ -123,7 +121,7 @@ def take_step(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor,
         raise Diverged(f"the {what} is not finite (loss {value:g}) in epoch {state.epoch + 1}, "
                        f"step {state.step + 1}, texts {texts}; try a lower learning rate",
                        state.history)
-    optimizer.step()
+    state.optimizer.step()
     return dict(zip(said, numbers, strict=True))
 
 

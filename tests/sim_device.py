@@ -9,7 +9,8 @@ all its work is done is counted:
         ...
     counted.total, counted.names
 
-The registration (a device written in Python) is an experimental interface of torch: for tests only.
+The registration (a device written in Python) is an experimental interface of torch: for tests only,
+and for processes that are not forked afterwards.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ NAME = "sim"
 # Reading a number, and results whose shape depends on values: the host has to wait for both.
 STOPS = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "bincount", "_unique",
          "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive",
-         "repeat_interleave", "masked_scatter_backward", "_assert_async"}
+         "repeat_interleave", "masked_scatter_backward"}
 BETWEEN_DEVICES = {"_to_copy", "copy_"}  # these take tensors of two devices
 FACTORIES = ("empty.memory_format", "empty_strided", "arange", "arange.start",
              "arange.start_step", "eye", "eye.m", "randperm")  # torch makes all others of these

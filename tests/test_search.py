@@ -1,7 +1,5 @@
 """Search finds what the scores say, by words of the split, new words, ids, and new pictures."""
 
-from copy import deepcopy
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -10,7 +8,6 @@ from itr_study.evaluation import score
 from itr_study.identity import dataset_of, encoded_data
 from itr_study.runs import weights
 from itr_study.search import Searcher, hit_table
-from tests.sim_device import NAME
 from tests.small_runs import SMALL
 
 
@@ -50,13 +47,3 @@ def test_new_pictures_need_features_of_our_own(searcher):
         searcher.by_image(Image.new("RGB", (32, 32)))
     with pytest.raises(ValueError, match="neither a picture file nor an image of the test split"):
         searcher.by_image("nowhere")
-
-
-def test_search_goes_where_the_model_is(searcher):
-    there = Searcher(deepcopy(searcher.model).to(NAME), searcher.dataset, searcher.data)
-    assert there.device.type == NAME
-    for found, expected in ((there.by_text("a red ball"), searcher.by_text("a red ball")),
-                            (there.by_image(there.split.image_ids[3]),
-                             searcher.by_image(searcher.split.image_ids[3]))):
-        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected],
-                                                             abs=1e-5)

@@ -9,7 +9,7 @@ logged.
 
 A loss never reads a number of its tensors, which would stop a GPU until all its work is done: no
 `item`, no `if` on a tensor, no boolean mask as an index. What must be checked goes through
-`checks.check_values`; the training loop reads everything at once. tests/test_sim.py counts.
+`checks.check_values`; the training loop reads everything at once. tests/on_sim.py counts.
 """
 
 from itr_study.losses.approx_ndcg import ApproxNDCG
