@@ -2,7 +2,9 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
@@ -10,6 +12,72 @@ from torch import Tensor
 # A match has relevance exactly 1; every other pair at most 1 - 1e-4 (DESIGN: match by image id).
 MATCH = 1.0
 GAP = 1e-4
+# What is wrong with the numbers that a check has read, or None.
+Complaint = Callable[[list[float]], str | None]
+
+
+class Gathered:
+    """Checks that wait for their numbers: each read of a device makes it finish all its work."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Tensor, Complaint]] = []
+
+    def read(self, numbers: Iterable[Tensor] = ()) -> list[float]:
+        """Further 0-dim numbers as floats, in one read with those of the checks that wait.
+
+        Raises: ValueError where a check complains.
+        """
+        waiting, self.waiting = self.waiting, []
+        parts = [number.reshape(1) for number in numbers]
+        count = start = len(parts)
+        parts += [found for found, _ in waiting]
+        if not parts:
+            return []
+        device = parts[0].device  # in float64 all are what they were
+        read = torch.cat([part.detach().to(device, torch.float64) for part in parts]).tolist()
+        for found, complaint in waiting:
+            complain(complaint(read[start:start + len(found)]))
+            start += len(found)
+        return read[:count]
+
+
+_GATHERED: ContextVar[Gathered | None] = ContextVar("gathered", default=None)
+
+
+@contextmanager
+def gathered() -> Iterator[Gathered]:
+    """Inside, `check_values` waits for `read`, to be called before what was checked is used.
+
+    Example:
+        >>> with gathered() as checks:
+        ...     check_values(torch.tensor([3.0]), lambda found: f"{found[0]} is too much")
+        >>> checks.read()
+        Traceback (most recent call last):
+        ValueError: 3.0 is too much
+    """
+    token = _GATHERED.set(waiting := Gathered())
+    try:
+        yield waiting
+    except Exception:
+        waiting.read()  # a check may know why
+        raise
+    finally:
+        _GATHERED.reset(token)
+
+
+def check_values(numbers: Tensor, complaint: Complaint) -> None:
+    """Raise ValueError where the numbers (n,) give a complaint: now, or inside `gathered` later."""
+    waiting = _GATHERED.get()
+    if waiting is None:
+        complain(complaint(numbers.tolist()))
+    else:
+        waiting.waiting.append((numbers, complaint))
+
+
+def complain(message: str | None) -> None:
+    """Raise ValueError of the message, if there is one."""
+    if message is not None:
+        raise ValueError(message)
 
 
 def check_number(name: str, value: float, *, above: float = -math.inf, least: float = -math.inf,
@@ -42,8 +110,7 @@ def check_relevance(relevance: Tensor, labels: str) -> None:
     """Raise ValueError unless every value is 1 (a match) or lies in [floor, 1 - 1e-4].
 
     The floor is 0 for labels "unit" and -1 for "cosine" and "binary": a loss of "binary" reads
-    only which pairs are matches, so it takes any scale, and a bool mask too. One read of the
-    device for all three questions, because each would stop a GPU once.
+    only which pairs are matches, so it takes any scale, and a bool mask too.
     """
     if relevance.dtype == torch.bool and labels == "binary":
         return
@@ -51,12 +118,17 @@ def check_relevance(relevance: Tensor, labels: str) -> None:
         raise ValueError(f"relevance must be float32 or float64 (half precision rounds 1 - {GAP} "
                          f"to 1, a match), got {relevance.dtype}")
     between = (relevance > MATCH - GAP + 1e-6) & (relevance < MATCH)
-    low, high, near = torch.stack((*relevance.aminmax(), between.any())).tolist()
     floor = 0.0 if labels == "unit" else -1.0
-    if not (floor <= low and high <= MATCH) or near:
-        raise ValueError(f"relevance must be exactly 1 for a match and within [{floor}, 1 - {GAP}] "
-                         f"otherwise; found values from {low} to {high}"
-                         + (f", some between 1 - {GAP} and 1" if near else ""))
+
+    def complaint(found: list[float]) -> str | None:
+        low, high, near = found
+        if floor <= low and high <= MATCH and not near:
+            return None
+        return (f"relevance must be exactly 1 for a match and within [{floor}, 1 - {GAP}] "
+                f"otherwise; found values from {low} to {high}"
+                + (f", some between 1 - {GAP} and 1" if near else ""))
+
+    check_values(torch.stack((*relevance.aminmax(), between.any())), complaint)
 
 
 def create(kind: str, registry: Mapping[str, Callable], name: str, arguments: Mapping) -> object:

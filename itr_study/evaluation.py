@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from itr_study.data.batches import EncodedSplit
 from itr_study.metrics import Ranks, ranks, retrieval_table
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.models.base import Code
+from itr_study.models.base import Code, device_of
 from itr_study.suite import measure, suite_columns
 
 BLOCK = 256  # items encoded, and images scored, at a time
@@ -56,8 +56,12 @@ def evaluating(model: nn.Module):
 
 
 def encode(model: nn.Module, split: EncodedSplit,
-           device: torch.device | str = "cpu") -> tuple[Code, Code]:
-    """Codes of all images and all texts of a split, in its order, float32 on the CPU."""
+           device: torch.device | str | None = None) -> tuple[Code, Code]:
+    """Codes of all images and all texts of a split, in its order, float32 on the CPU.
+
+    Args:    device: where they are computed; None = the model's own.
+    """
+    device = device or device_of(model)
     with evaluating(model):
         images = [model.encode_images(split.image_batch(block).to(device))
                   for block in blocks(split.n_images, BLOCK)]
@@ -70,8 +74,12 @@ def encode(model: nn.Module, split: EncodedSplit,
 
 
 def score(model: nn.Module, images: Code, texts: Code,
-          device: torch.device | str = "cpu") -> Tensor:
-    """Scores (I, T) float32 on the CPU, computed block by block."""
+          device: torch.device | str | None = None) -> Tensor:
+    """Scores (I, T) float32 on the CPU, computed block by block.
+
+    Args:    device: where they are computed; None = the model's own.
+    """
+    device = device or device_of(model)
     n_images, n_texts = first(images).shape[0], first(texts).shape[0]
     scores = torch.empty(n_images, n_texts)
     with evaluating(model):
@@ -83,12 +91,12 @@ def score(model: nn.Module, images: Code, texts: Code,
     return scores
 
 
-def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str = "cpu",
+def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str | None = None,
              suite: bool = False) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
-    Args:    suite: measure all that the split carries the truth for (`itr_study.suite`), not
-             retrieval alone, which is what a choice of epoch needs.
+    Args:    device: None = the model's own; suite: measure all that the split carries the truth
+             for (`itr_study.suite`), not retrieval alone, which is what a choice of epoch needs.
     Raises:  ValueError where a score is not a number.
     """
     images, texts = encode(model, split, device)
@@ -112,8 +120,8 @@ def first(code: Code) -> Tensor:
 def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
     """The given rows of every tensor of a code, on a device."""
     if isinstance(code, Tensor):
-        return code[rows].to(device)
-    return tuple(part[rows].to(device) for part in code)
+        return code[rows.to(code.device)].to(device)
+    return tuple(take(part, rows, device) for part in code)
 
 
 def join(codes: list[Code]) -> Code:

@@ -167,7 +167,7 @@ def _train(config: RunConfig, root: Path | str | None, identity: Identity, store
                             facts | _minutes(error.history), {}, status="diverged",
                             reason=str(error))
     return store.finish(identity.run, written, history, facts | _minutes(history),
-                        _evaluate(model, data, chosen), weights=model.state_dict())
+                        _evaluate(model, data), weights=model.state_dict())
 
 
 def is_complete(result: RunResult) -> bool:
@@ -184,13 +184,13 @@ def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResul
     model = build_model(config, data.inputs)
     model.load_state_dict(found.weights())
     return store.finish(found.run, found.config, found.history, found.facts,
-                        _evaluate(model.to(device), data, device), model.state_dict())
+                        _evaluate(model.to(device), data), model.state_dict())
 
 
-def _evaluate(model: nn.Module, data: EncodedData, device: torch.device) -> dict[str, Evaluation]:
+def _evaluate(model: nn.Module, data: EncodedData) -> dict[str, Evaluation]:
     splits = dict(data.splits) | {"train": data.splits["train"].head(TRAIN_IMAGES)}
     with one_thread():
-        return {split: evaluate(model, splits[split], device, suite=True)
+        return {split: evaluate(model, splits[split], suite=True)
                 for split in SPLITS if split in splits}
 
 

@@ -12,7 +12,7 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.encoders import EncodedData
 from itr_study.evaluation import encode, evaluating, score
-from itr_study.models.base import Code
+from itr_study.models.base import Code, device_of
 
 
 class Hit(NamedTuple):
@@ -41,8 +41,8 @@ class Searcher:
     def __post_init__(self) -> None:
         self.split = self.dataset.splits[self.name]
         self.encoded = self.data.splits[self.name]
-        self.device = next(self.model.parameters()).device
-        self.images, self.texts = encode(self.model, self.encoded, self.device)
+        self.device = device_of(self.model)
+        self.images, self.texts = encode(self.model, self.encoded)
 
     def by_text(self, text: str, top: int = 10) -> list[Hit]:
         """The images most alike to a text; their first texts are shown. Matches are known where
@@ -53,7 +53,7 @@ class Searcher:
                              sentences=sentences)
         with evaluating(self.model):
             code = self.model.encode_texts(query.text_batch(np.array([0])).to(self.device))
-        scores = score(self.model, self.images, code, self.device)[:, 0]
+        scores = score(self.model, self.images, code)[:, 0]
         own = {self.split.image_of_text[t] for t, said in enumerate(self.split.texts)
                if said == text}
         first = dict(reversed(list(zip(self.split.image_of_text, self.split.texts, strict=True))))
@@ -72,7 +72,7 @@ class Searcher:
             own = None
             regions = self.data.encode_images([image.convert("RGB")])
             code = self._image_code(EncodedSplit("query", np.zeros(0, np.int64), regions), 0)
-        scores = score(self.model, code, self.texts, self.device)[0]
+        scores = score(self.model, code, self.texts)[0]
         return [Hit(rank, value, self.split.text_ids[t], self.split.texts[t],
                     None if own is None else bool(self.split.image_of_text[t] == own))
                 for rank, value, t in _best(scores, top)]

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from itr_study.checkpoints import Checkpoints
+from itr_study.models.base import device_of
 from itr_study.settings import Settings, learning_rate
 from itr_study.stopping import Interrupted, StopFlag
 
@@ -56,11 +57,10 @@ class TrainingState:
         self.seconds, self.since = 0.0, time.monotonic()  # of this epoch, over all sittings
         self.history, self.best = History(), dict[str, Tensor]()
 
-    def end_step(self, loss: Tensor, scores: Tensor, diagnostics: dict[str, Tensor]) -> None:
+    def end_step(self, said: dict[str, float]) -> None:
         """Count a step and add up what it says."""
-        said = {"loss": loss, "score_std": scores.detach().std(correction=0)} | diagnostics
         for name, value in said.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value.item()
+            self.sums[name] = self.sums.get(name, 0.0) + value
         self.step += 1
 
     def end_epoch(self, table: dict[str, float]) -> None:
@@ -94,7 +94,7 @@ class TrainingState:
         self.saved_at = time.monotonic()
         if self.checkpoints is None:
             return
-        device = next(self.model.parameters()).device
+        device = device_of(self.model)
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         tensors |= {f"best.{k}": v for k, v in self.best.items()}
         tensors["random.cpu"] = torch.get_rng_state()

@@ -3,6 +3,7 @@
     for every epoch:  for every batch:  encode -> score -> loss -> step;  then evaluate on dev
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -10,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from itr_study.checks import Gathered, gathered
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation import evaluate
 from itr_study.models.base import Code, ModelOutput
@@ -72,11 +74,12 @@ def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
                 set_learning_rate(optimizer, rate)
                 batch = train.pair_batch(*samples[state.step]).to(device)
                 output = forward(model, batch, settings.precision)
-                loss, diagnostics = terms(output, batch, train)
-                take_step(model, optimizer, loss, settings, state, batch)
-                state.end_step(loss, output.scores, diagnostics)
+                with gathered() as checks:
+                    loss, diagnostics = terms(output, batch, train)
+                said = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
+                state.end_step(take_step(state, loss, said | diagnostics, checks, batch))
                 state.save_if_due(stop)
-            state.end_epoch(evaluate(model, dev, device).table if dev is not None else {})
+            state.end_epoch(evaluate(model, dev).table if dev is not None else {})
             if on_epoch is not None:
                 on_epoch(state.history)
             state.save_if_due(stop)
@@ -100,22 +103,26 @@ def as_float(code: Code) -> Code:
     return tuple(as_float(part) for part in code)
 
 
-def take_step(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor,
-              settings: Settings, state: TrainingState, batch: Batch) -> None:
-    """Backward, clip, update. Raises: Diverged before a weight is touched."""
-    optimizer.zero_grad(set_to_none=True)
-    value = norm = loss.item()
-    if loss.isfinite():
-        loss.backward()
-        limit = settings.clip_norm or float("inf")
-        norm = nn.utils.clip_grad_norm_(model.parameters(), limit)
-    if not torch.isfinite(torch.as_tensor([value, norm])).all():
-        what = "loss" if not loss.isfinite() else "gradient"
-        texts = ", ".join(str(int(text)) for text in batch.text_ids)
+def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], checks: Gathered,
+              batch: Batch) -> dict[str, float]:
+    """Backward, clip, update; returns what the step said, as numbers.
+
+    All numbers are read at once, before the update: each read makes a GPU finish its work first.
+    Raises: ValueError of a check, and Diverged, before a weight is touched.
+    """
+    state.optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    limit = state.settings.clip_norm or float("inf")
+    norm = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
+    value, norm, *numbers = checks.read([loss, norm, *said.values()])
+    if not (math.isfinite(value) and math.isfinite(norm)):
+        what = "gradient" if math.isfinite(value) else "loss"
+        texts = ", ".join(map(str, batch.ids.texts))
         raise Diverged(f"the {what} is not finite (loss {value:g}) in epoch {state.epoch + 1}, "
                        f"step {state.step + 1}, texts {texts}; try a lower learning rate",
                        state.history)
-    optimizer.step()
+    state.optimizer.step()
+    return dict(zip(said, numbers, strict=True))
 
 
 def choose_device(name: str = "auto") -> torch.device:

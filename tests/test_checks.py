@@ -1,9 +1,21 @@
 """Argument checks: messages name what was expected, what was found, and the choices."""
 
+import doctest
+
 import pytest
 import torch
 
-from itr_study.checks import check_choice, check_number, check_relevance, check_scores, create
+import itr_study.checks as module
+from itr_study.checks import (
+    Gathered,
+    check_choice,
+    check_number,
+    check_relevance,
+    check_scores,
+    check_values,
+    create,
+    gathered,
+)
 
 
 def test_numbers():
@@ -58,3 +70,51 @@ def test_create_names_the_choices():
         create("thing", registry, "range", {"start": 1, "step": 2})
     with pytest.raises(ValueError, match="it takes none"):
         create("thing", registry, "none", {"a": 2})
+
+
+def test_example_in_docstring():
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert result.attempted and not result.failed
+
+
+def complaint(found):
+    return f"too large: {found}" if max(found) > 3 else None
+
+
+def test_values_are_checked_at_once_unless_gathered():
+    check_values(torch.tensor([1, 3]), complaint)
+    with pytest.raises(ValueError, match=r"too large: \[4.0\]"):
+        check_values(torch.tensor([4.0]), complaint)
+    with gathered() as checks:
+        check_values(torch.tensor([1.0, 2.0]), complaint)
+        check_values(torch.tensor([5, 2]), complaint)
+        with gathered() as inner:
+            check_values(torch.tensor([6]), complaint)
+    with pytest.raises(ValueError, match=r"\[5.0, 2.0\]"):
+        checks.read([torch.tensor(1.0)])
+    with pytest.raises(ValueError, match=r"\[6.0\]"):
+        inner.read()
+    with pytest.raises(ValueError, match="too large"):
+        check_values(torch.tensor([4.0]), complaint)  # gathering has ended
+
+
+def test_numbers_read_with_the_checks_are_what_they_were():
+    given = [torch.tensor(0.1), torch.tensor(0.1, dtype=torch.float64, requires_grad=True),
+             torch.tensor(2**40 + 1), torch.tensor(True), torch.tensor(float("nan"))]
+    with gathered() as checks:
+        check_values(torch.tensor([1.0]), complaint)
+    found = checks.read(given)
+    assert found[:-1] == [float(torch.tensor(0.1)), 0.1, 2**40 + 1, 1] and found[-1] != found[-1]
+    assert Gathered().read() == []
+    with pytest.raises(RuntimeError, match="size 2"):
+        checks.read([torch.zeros(2)])
+
+
+def test_a_failing_block_is_explained_by_its_checks():
+    with pytest.raises(ValueError, match="too large") as caught, gathered():
+        check_values(torch.tensor([4]), complaint)
+        raise IndexError("somewhere below")
+    assert isinstance(caught.value.__context__, IndexError)
+    with pytest.raises(IndexError), gathered():
+        check_values(torch.tensor([1]), complaint)
+        raise IndexError("somewhere below")

@@ -7,6 +7,7 @@ import torch
 from pydantic import ValidationError
 
 from itr_study.models.base import ModelOutput
+from itr_study.objectives import Objective, Term
 from itr_study.sampling import epoch_samples
 from itr_study.settings import Settings, build_optimizer, learning_rate
 from itr_study.stopping import Interrupted, OutOfMemory
@@ -160,6 +161,28 @@ def test_the_first_non_finite_loss_ends_the_training(kind):
     assert f"the {kind} is not finite" in str(caught.value)
     assert f"in epoch 2, step 3, texts {texts};" in str(caught.value)
     assert all(value.isfinite().all() for value in model.state_dict().values())
+
+
+class TooLarge:
+    """Labels that no loss takes."""
+
+    scale = "binary"
+
+    def __call__(self, batch, split):
+        return 3 * batch.match.float()
+
+
+@pytest.mark.parametrize(("term", "wrong"), [
+    (Term("topk", arguments={"k": 9}), "k = 9, but a query has only"),
+    (Term("triplet_sum", labels=TooLarge()), "exactly 1 for a match.*to 3.0")])
+def test_what_a_loss_refuses_ends_the_training_before_a_weight_is_touched(term, wrong):
+    """Its checks are read with all else that a step says, after backward."""
+    model = small_model()
+    before = weights(model)
+    with pytest.raises(ValueError, match=wrong):
+        fit(model, Objective([term]), SmallData(), SETTINGS)
+    for name, value in model.named_parameters():
+        assert torch.equal(before[name], value), name
 
 
 def test_out_of_memory_is_a_clear_failure():

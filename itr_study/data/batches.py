@@ -2,13 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from itr_study.data.judgements import Judgements
+
+
+class Ids(NamedTuple):
+    """Which images (I,) and texts (T,) a batch has, and the image (T,) of each text; int64."""
+
+    images: np.ndarray
+    texts: np.ndarray
+    owners: np.ndarray
+
+    @property
+    def paired(self) -> bool:
+        """Whether row i is the image of text i."""
+        return np.array_equal(self.images, self.owners)
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,7 @@ class Batch:
     lengths (T,) int64; sentences (T, D) float32. Absent parts are None. image_ids (I,) and
     text_images (T,) int64 are comparable: text j matches image i iff text_images[j] ==
     image_ids[i]. text_ids (T,) int64. pixels (I, 3, H, W) only where a CNN is fine-tuned.
+    host: what `ids` returns where the batch was moved to another device.
     """
 
     image_ids: Tensor
@@ -30,6 +44,14 @@ class Batch:
     lengths: Tensor | None = None
     sentences: Tensor | None = None
     pixels: Tensor | None = None
+    host: Ids | None = None
+
+    @property
+    def ids(self) -> Ids:
+        """The ids as the host knew them before the batch was moved: to read them back would stop
+        the device."""
+        return self.host or Ids(*(x.cpu().numpy() for x in (self.image_ids, self.text_ids,
+                                                            self.text_images)))
 
     @property
     def match(self) -> Tensor:
@@ -38,7 +60,7 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         moved = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
-        return replace(self, **moved)
+        return replace(self, host=self.ids, **moved)
 
 
 @dataclass(frozen=True)

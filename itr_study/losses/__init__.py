@@ -6,6 +6,10 @@ numbers change) and `labels`, the scale of relevance it takes: "binary", "unit" 
 Losses of OUTPUT_LOSSES take (ModelOutput, relevance) instead and say so by `takes = "output"`.
 A loss may have `diagnose(scores, relevance)`: its value, and a dict of named 0-dim tensors to be
 logged.
+
+A loss never reads a number of its tensors, which would stop a GPU until all its work is done: no
+`item`, no `if` on a tensor, no boolean mask as an index. What must be checked goes through
+`checks.check_values`; the training loop reads everything at once. tests/on_sim.py counts.
 """
 
 from itr_study.losses.approx_ndcg import ApproxNDCG

@@ -4,8 +4,9 @@
 
 Two ways, equal up to rounding. Pair by pair: all T x T differences of a few rows at a time. By
 cells (`_cells.py`): items within a fraction of tau of each other are taken together, which costs a
-row some T instead of T^2 steps. Both keep O(I T) memory: the differences are computed again for
-the gradient, unless there are few enough to be kept.
+row some T instead of T^2 steps. How many cells there are depends on the scores, so that only a CPU
+takes them: any other device would stop to tell, and has no trouble with pairs. Both keep O(I T)
+memory: the differences are computed again for the gradient, unless there are few enough to be kept.
 """
 
 import torch
@@ -14,7 +15,8 @@ from torch.autograd.function import once_differentiable
 
 from itr_study.losses import _cells
 
-AT_ONCE = 2**18  # pairs whose differences are held at one time
+AT_ONCE = 2**18  # pairs whose differences are held at one time: what fits a core's cache
+AT_ONCE_ELSEWHERE = 2**24  # on other devices, to keep them busy: 64 MB in float32
 KEPT = 2**21  # pairs that are kept for the gradient rather than computed again, 8 MB in float32
 
 
@@ -30,7 +32,8 @@ class _SmoothRank(torch.autograd.Function):
     def forward(ctx: object, scores: Tensor, temperature: float) -> Tensor:
         scores = scores.contiguous()
         ctx.temperature = temperature
-        ctx.method = _cells if _cells.suit(scores, temperature) else Pairs
+        cells = scores.device.type == "cpu" and _cells.suit(scores, temperature)
+        ctx.method = _cells if cells else Pairs
         ctx.kept = ctx.method is Pairs and scores.numel() * scores.shape[1] <= KEPT
         with torch.autocast(scores.device.type, enabled=False):
             if ctx.kept:
@@ -88,4 +91,5 @@ def _pull_back(ahead: Tensor, temperature: float, grad: Tensor) -> Tensor:
 
 
 def _rows_at_once(scores: Tensor) -> int:
-    return max(1, AT_ONCE // scores.shape[1]**2)
+    at_once = AT_ONCE if scores.device.type == "cpu" else AT_ONCE_ELSEWHERE
+    return max(1, at_once // scores.shape[1]**2)

@@ -65,7 +65,7 @@ class Kendall(nn.Module):
         parts = [counts(s, r, self.relaxation) for s, r in
                  zip(scores.detach().split(size), relevance.split(size), strict=True)]
         gradient = torch.cat([part for part, _ in parts])
-        pairs = 1 if self.reduction == "sum" else max(sum(number for _, number in parts), 1)
+        pairs = 1 if self.reduction == "sum" else sum(number for _, number in parts).clamp(min=1)
         return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
 
 

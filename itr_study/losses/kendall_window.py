@@ -85,7 +85,7 @@ class KendallWindow(nn.Module):
         parts = [counts(s.detach(), u, a, len(self.edges)) for s, u, a in
                  zip(scores.split(size), upto.split(size), after.split(size), strict=True)]
         gradient = torch.cat([part for part, _ in parts])
-        pairs = 1 if self.reduction == "sum" else max(sum(number for _, number in parts), 1)
+        pairs = 1 if self.reduction == "sum" else sum(number for _, number in parts).clamp(min=1)
         return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
 
 

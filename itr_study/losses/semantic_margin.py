@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import negatives, over_matches, read_batch
-from itr_study.losses._hinge import REDUCTIONS
+from itr_study.losses._hinge import REDUCTIONS, sum_of_hinges
 
 NEGATIVES = ("all", "hardest")
 LARGEST_MARGIN = 1.0
@@ -17,7 +17,7 @@ LARGEST_MARGIN = 1.0
 class SemanticMargin(nn.Module):
     """Push every match above non-matches by a margin that falls with their relevance.
 
-    The term alone: the paper adds it to an ordinary triplet loss. Memory: matches x (I + T).
+    The term alone: the paper adds it to an ordinary triplet loss. Memory: as `triplet_sum`.
 
     Args:
         temperature: > 0, units of relevance for one unit of margin; tau. With 3 an irrelevant rival
@@ -54,16 +54,14 @@ class SemanticMargin(nn.Module):
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
         margin = ((1 - relevance.to(scores.dtype)) / self.temperature).clamp(max=LARGEST_MARGIN)
-        side = self.all if self.negatives == "all" else self.hardest
-        return side(scores, margin, match) + side(scores.T, margin.T, match.T)
+        if self.negatives == "all":
+            return self.all(scores, margin, match)
+        return self.hardest(scores, margin, match) + self.hardest(scores.T, margin.T, match.T)
 
     def all(self, scores: Tensor, margin: Tensor, match: Tensor) -> Tensor:
-        """() mean hinge against all non-matches of each row."""
-        rivals = negatives(scores + margin, match)  # (I, T)
-        image, text = match.nonzero(as_tuple=True)  # n matches
-        total = (rivals[image] - scores[image, text][:, None]).relu().sum(dim=1)  # (n,)
-        each = total / (~match).sum(dim=1)[image].clamp(min=1)
-        return each.sum() / (1 if self.reduction == "sum" else max(len(image), 1))
+        """() mean hinge against all non-matches of each query."""
+        total = sum_of_hinges(negatives(scores + margin, match), scores, match, mean=True)
+        return total if self.reduction == "sum" else total / match.sum().clamp(min=1)
 
     def hardest(self, scores: Tensor, margin: Tensor, match: Tensor) -> Tensor:
         """() hinge against the non-match with the largest score of each row."""

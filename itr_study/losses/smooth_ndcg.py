@@ -76,5 +76,5 @@ class SmoothNDCG(nn.Module):
             with torch.no_grad():
                 true, _ = true_ndcg(s, r)
                 lists = torch.stack((true, smooth, (smooth - true).abs()))  # (3, I)
-                parts.append(lists[:, ranked].mean(dim=1))
+                parts.append(lists.where(ranked, 0.0).sum(dim=1) / ranked.sum())
         return total, dict(zip(("ndcg", "smooth_ndcg", "error"), sum(parts) / 2, strict=True))

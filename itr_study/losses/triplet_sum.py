@@ -6,14 +6,14 @@
 from torch import Tensor, nn
 
 from itr_study.losses._batch import negatives, read_batch
-from itr_study.losses._hinge import check_hinge
+from itr_study.losses._hinge import check_hinge, sum_of_hinges
 
 
 class TripletSum(nn.Module):
     """Push every match above each of its non-matches by a margin, in both directions.
 
-    Memory: matches x (I + T), so that of a few score matrices in training, where B pairs have
-    about B matches; never (I, T, T).
+    Memory: on a CPU matches x (I + T), so that of a few score matrices in training, where B pairs
+    have about B matches; elsewhere always that of a few score matrices; never (I, T, T).
 
     Args:
         margin: required gap in units of scores (cosine: 0 to 2); Delta in topk Eq. 11.
@@ -42,9 +42,5 @@ class TripletSum(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        rivals = negatives(scores, match)  # (I, T)
-        image, text = match.nonzero(as_tuple=True)  # n matches
-        own = scores[image, text][:, None]  # (n, 1)
-        i2t = (self.margin + rivals[image] - own).relu().sum()  # over (n, T)
-        t2i = (self.margin + rivals.T[text] - own).relu().sum()  # over (n, I)
-        return (i2t + t2i) / (1 if self.reduction == "sum" else max(len(image), 1))
+        total = sum_of_hinges(negatives(scores + self.margin, match), scores, match)
+        return total if self.reduction == "sum" else total / match.sum().clamp(min=1)

@@ -33,7 +33,7 @@ def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
 
     Args:
         scores: (I, T) numpy array or tensor, higher = more alike. A CPU tensor is read in place,
-            a CUDA tensor is counted on its device; half precision is compared as float32.
+            any other is counted on its device; half precision is compared as float32.
         image_of_text: (T,) int, the row of each text's image, in any order and number.
         block: rows at a time (memory: block x T bytes); it never changes a result.
     Raises: ValueError for NaN anywhere, shapes that differ, an index out of range, an image
@@ -55,7 +55,7 @@ def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
         if scores.device.type == "cpu" and scores.dtype in (torch.float32, torch.float64):
             scores = scores.numpy()
     own = scores[owner, np.arange(len(owner))]
-    step = block or (DEVICE_ROWS if isinstance(scores, Tensor) and scores.is_cuda else ROWS)
+    step = block or (DEVICE_ROWS if elsewhere(scores) else ROWS)
     pieces = ((a, wide(scores[a:a + step])) for a in range(0, len(scores), step))
     return rank_pieces(pieces, wide(own), owner, len(scores))
 
@@ -112,7 +112,7 @@ def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarr
     at_least_own = np.zeros(len(owner), np.int64)
     for start, piece in pieces:
         stop = start + len(piece)
-        if isinstance(piece, Tensor) and piece.is_cuda:
+        if elsewhere(piece):
             counts = count_tensor(piece, best[start:stop], matched, start)
         else:
             counts = count_array(np.asarray(piece), best[start:stop], matched, start)
@@ -121,6 +121,11 @@ def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarr
     # what was counted includes the best match itself, and further matches that tie with it
     ties = np.bincount(owner[true >= best[owner]], minlength=n_images)
     return Ranks(i2t=1 + at_least_best - ties, t2i=at_least_own)
+
+
+def elsewhere(scores: np.ndarray | Tensor) -> bool:
+    """Whether these are on a device that numpy cannot read."""
+    return isinstance(scores, Tensor) and scores.device.type != "cpu"
 
 
 def count_array(piece: np.ndarray, best: np.ndarray, own: np.ndarray,

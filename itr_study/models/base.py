@@ -1,9 +1,11 @@
 """What a model is, and what it returns."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from itr_study.data.batches import Batch
 
@@ -34,3 +36,9 @@ class Model(Protocol):
     def encode_texts(self, batch: Batch) -> Code: ...
 
     def score(self, images: Code, texts: Code) -> ModelOutput: ...
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """The device of a model's first parameter or buffer; the CPU where it has none."""
+    first = next(chain(model.parameters(), model.buffers()), None)
+    return torch.device("cpu") if first is None else first.device

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from itr_study.checks import GAP, MATCH, check_choice
 from itr_study.data.batches import Batch, Described, EncodedSplit
+from itr_study.relevance._vectors import Arrays
 
 OVER = ("max", "mean", "pair")
 ENTRIES = 1 << 22  # similarities computed at a time in `block` and `pairs`: 16 MB
@@ -45,20 +46,20 @@ class CaptionSource(ABC):
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
         """(I, T) float32 on the batch's device: exactly 1 for matches, at most 1 - 1e-4 else."""
-        captions = self.captions(split)
-        images, texts, owners = (x.cpu().numpy() for x in (batch.image_ids, batch.text_ids,
-                                                           batch.text_images))
-        if self.over == "pair":
-            if not np.array_equal(images, owners):
-                raise ValueError('over="pair" needs a batch of pairs, row i the image of text i: '
-                                 f"got {len(images)} images and {len(texts)} texts that are not "
-                                 'paired; take over="max" or "mean" here')
-            drawn = captions.described[texts]
-            values = self.alike(drawn, drawn)
-        else:
-            values = self._combined(captions, images, captions.described[texts])
-        finished = finish(values, images[:, None] == owners)
-        return torch.from_numpy(finished).to(batch.image_ids.device)
+        captions, ids = self.captions(split), batch.ids
+        if self.over == "pair" and not ids.paired:
+            raise ValueError('over="pair" needs a batch of pairs, row i the image of text i: '
+                             f"got {len(ids.images)} images and {len(ids.texts)} texts that are "
+                             'not paired; take over="max" or "mean" here')
+        captions.check(ids.images)
+        return finish_batch(self.of_batch(batch, captions), batch)
+
+    def of_batch(self, batch: Batch, captions: "Captions") -> Tensor:
+        """(I, T) float: as `__call__`, matches not yet marked. Computed on the host, from the ids
+        that it knows; a subclass whose `described` can live on a device does it there."""
+        drawn = captions.described[batch.ids.texts]
+        return torch.from_numpy(self.alike(drawn, drawn) if self.over == "pair"
+                                else self._combined(captions, batch.ids.images, drawn))
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """(i, T) float32 relevance of every text of a split to a slice of its images."""
@@ -123,7 +124,11 @@ class CaptionSource(ABC):
 
 
 class Captions:
-    """The texts of a split as label sources read them, and which of them describe each image."""
+    """The texts of a split as label sources read them, and which of them describe each image.
+
+    table: (I, C) the captions of each image, the last repeated up to the most that an image has,
+    and (I,) how many there are, for batches on a device.
+    """
 
     def __init__(self, described: Described, owners: np.ndarray, images: int) -> None:
         self.described, self.owners = described, owners
@@ -131,13 +136,21 @@ class Captions:
         self.counts = np.bincount(owners, minlength=images)
         self.ends = np.cumsum(self.counts)
         self.most = int(self.counts.max(initial=1))
+        place = np.minimum(np.arange(self.most), self.counts[:, None] - 1)
+        table = self.order[np.maximum(place + (self.ends - self.counts)[:, None], 0)]
+        self.table = Arrays(table, self.counts)
 
-    def of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows (C,) of the captions of these images, end to end; where each begins; how many."""
+    def check(self, images: np.ndarray) -> None:
+        """Raise ValueError where one of the images has no caption."""
         counts = self.counts[images]
         if not counts.all():
             raise ValueError(f"image {images[counts.argmin()]} has no caption in this split, so "
                              "nothing says how relevant a text is to it; leave it out")
+
+    def of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows (C,) of the captions of these images, end to end; where each begins; how many."""
+        self.check(images)
+        counts = self.counts[images]
         ends = np.cumsum(counts)
         starts = ends - counts
         shift = np.repeat(self.ends[images] - ends, counts)
@@ -157,3 +170,18 @@ def finish(values: np.ndarray, match: np.ndarray) -> np.ndarray:
     values = np.minimum(values, MATCH - GAP, dtype=np.float32, casting="same_kind")
     values[match] = MATCH
     return values
+
+
+def combine_padded(alike: Tensor, counts: Tensor, over: str) -> Tensor:
+    """(I, T) maximum or mean over the first `counts` (I,) of (I, C, T); the rest repeat the last.
+    """
+    if over == "max":
+        return alike.amax(dim=1)
+    real = torch.arange(alike.shape[1], device=counts.device) < counts[:, None]  # (I, C)
+    return alike.where(real[:, :, None], 0.0).sum(dim=1) / counts[:, None]
+
+
+def finish_batch(values: Tensor, batch: Batch) -> Tensor:
+    """`finish` for a batch, on its device."""
+    values = values.to(batch.image_ids.device, torch.float32).clamp(max=MATCH - GAP)
+    return values.masked_fill(batch.match, MATCH)

@@ -6,15 +6,21 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from itr_study.checks import check_choice
 from itr_study.data.base import DataError
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.data.feature_checks import open_features
-from itr_study.relevance._captions import finish
-from itr_study.relevance._vectors import SCALES, check_vectors, cosines, rescale
+from itr_study.relevance._captions import finish, finish_batch
+from itr_study.relevance._vectors import (
+    SCALES,
+    Arrays,
+    check_vectors,
+    cosines,
+    rescale,
+    tensor_cosines,
+)
 
 
 class Sides(NamedTuple):
@@ -38,7 +44,7 @@ class GivenSource(ABC):
             raise ValueError(f'labels "{self.name}" read vectors that you bring: give folder=..., '
                              f"which holds {self.files()} of every split")
         self.folder, self.scale = str(folder), scale
-        self._open: WeakKeyDictionary[EncodedSplit, Sides] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[EncodedSplit, tuple[Sides, Arrays]] = WeakKeyDictionary()
 
     @classmethod
     @abstractmethod
@@ -51,23 +57,21 @@ class GivenSource(ABC):
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
         """(I, T) float32 on the batch's device: exactly 1 for matches, at most 1 - 1e-4 else."""
-        images, texts, owners = (x.cpu().numpy() for x in (batch.image_ids, batch.text_ids,
-                                                           batch.text_images))
-        values = self._values(split, images, texts, owners)
-        return torch.from_numpy(values).to(batch.image_ids.device)
+        images, others, row_of = self._opened(split)[1].on(batch.image_ids.device)
+        cosine = tensor_cosines(images[batch.image_ids], others[row_of[batch.text_ids]])
+        return finish_batch(rescale(cosine, self.scale), batch)
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """(i, T) float32 relevance of every text of a split to a slice of its images."""
-        rows = np.arange(split.n_images)[images]
-        return self._values(split, rows, np.arange(split.n_texts), split.image_of_text)
+        rows, sides = np.arange(split.n_images)[images], self._opened(split)[0]
+        cosine = cosines(sides.images[rows], sides.others[sides.row_of])
+        return finish(rescale(cosine, self.scale), rows[:, None] == split.image_of_text)
 
-    def _values(self, split: EncodedSplit, images: np.ndarray, texts: np.ndarray,
-                owners: np.ndarray) -> np.ndarray:
+    def _opened(self, split: EncodedSplit) -> tuple[Sides, Arrays]:
         if split not in self._open:
-            self._open[split] = self.sides(split)
-        sides = self._open[split]
-        cosine = cosines(sides.images[images], sides.others[sides.row_of[texts]])
-        return finish(rescale(cosine, self.scale), images[:, None] == owners)
+            sides = self.sides(split)
+            self._open[split] = sides, Arrays(*sides)
+        return self._open[split]
 
     def read(self, split: EncodedSplit, what: str, rows: int) -> np.ndarray:
         """Memory map (rows, D) of one file, finite throughout."""

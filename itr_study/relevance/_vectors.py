@@ -1,6 +1,10 @@
 """Cosines of given vectors, and the checks that such vectors need."""
 
+import warnings
+
 import numpy as np
+import torch
+from torch import Tensor
 
 SCALES = ("unit", "cosine")
 BLOCK = 4096  # rows checked at a time: vectors may be a memory map larger than the RAM
@@ -51,6 +55,33 @@ def row_cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.clip(values, -1, 1)
 
 
-def rescale(cosine: np.ndarray, scale: str) -> np.ndarray:
+def tensor_cosines(a: Tensor, b: Tensor) -> Tensor:
+    """`cosines` of tensors, on their device."""
+    a, b = a.float(), b.float()
+    values = a @ b.T
+    for side, lengths in ((a, (-1, 1)), (b, (1, -1))):
+        inverse = torch.linalg.vector_norm(side, dim=1).reciprocal_().nan_to_num_(posinf=0)
+        values *= inverse.view(lengths)
+    return values.clamp_(-1, 1)
+
+
+class Arrays:
+    """Arrays of a split that live on the devices of its batches: moved there once."""
+
+    def __init__(self, *arrays: np.ndarray) -> None:
+        self._arrays = arrays
+        self._there: dict[torch.device, list[Tensor]] = {}
+
+    def on(self, device: torch.device) -> list[Tensor]:
+        """The arrays there; on a CPU they share their memory, which may be a map of a file."""
+        if device not in self._there:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+                tensors = [torch.from_numpy(array) for array in self._arrays]
+            self._there[device] = [tensor.to(device) for tensor in tensors]
+        return self._there[device]
+
+
+def rescale(cosine: np.ndarray | Tensor, scale: str) -> np.ndarray | Tensor:
     """The cosine itself, or (1 + cosine) / 2 on [0, 1] (listwise Eq. 8)."""
     return cosine if scale == "cosine" else (1 + cosine) / 2

@@ -40,12 +40,12 @@ class Binary:
     def __call__(self, batch: Batch, split: EncodedSplit | None = None) -> Tensor:
         if self.same_image == "positive":
             return batch.match.float()
-        images, texts = batch.image_ids, batch.text_images
-        if images.shape != texts.shape or not torch.equal(images, texts):
+        ids = batch.ids
+        if not ids.paired:
             raise ValueError('same_image="negative" needs a batch of pairs, row i the image of '
-                             f"text i; got {len(images)} images and {len(texts)} texts that are "
-                             'not paired. Take same_image="positive" here.')
-        return torch.eye(len(images), device=images.device)
+                             f"text i; got {len(ids.images)} images and {len(ids.texts)} texts "
+                             'that are not paired. Take same_image="positive" here.')
+        return torch.eye(len(ids.images), device=batch.image_ids.device)
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """(i, T) float32, 0 or 1, of every text of a split and a slice of its images."""

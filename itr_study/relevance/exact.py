@@ -6,6 +6,7 @@ from torch import Tensor
 
 from itr_study.checks import GAP, MATCH
 from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.relevance._captions import finish_batch
 
 
 class Exact:
@@ -28,10 +29,9 @@ class Exact:
     needs: tuple[str, ...] = ()
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
-        pairs = np.ix_(batch.image_ids.cpu().numpy(), batch.text_ids.cpu().numpy())
+        pairs = np.ix_(batch.ids.images, batch.ids.texts)
         values = torch.from_numpy(np.asarray(self._given(split)[pairs], np.float32))
-        values = values.to(batch.image_ids.device).clamp(max=MATCH - GAP)
-        return values.masked_fill(batch.match, MATCH)
+        return finish_batch(values, batch)
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """(i, T) float32 of every text of a split and a slice of its images."""

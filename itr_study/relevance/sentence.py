@@ -1,10 +1,22 @@
 """Relevance scores computed (RSC): cosines of sentence vectors of captions."""
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
+from torch import Tensor
 
 from itr_study.checks import check_choice
-from itr_study.relevance._captions import CaptionSource
-from itr_study.relevance._vectors import SCALES, check_vectors, cosines, rescale, row_cosines
+from itr_study.data.batches import Batch
+from itr_study.relevance._captions import Captions, CaptionSource, combine_padded
+from itr_study.relevance._vectors import (
+    SCALES,
+    Arrays,
+    check_vectors,
+    cosines,
+    rescale,
+    row_cosines,
+    tensor_cosines,
+)
 
 WIDTHS = {"minilm": 384}  # of encoders whose vectors have a known width
 
@@ -42,10 +54,23 @@ class Sentence(CaptionSource):
         super().__init__(over)
         check_choice("scale", scale, SCALES)
         self.vectors, self.scale, self.needs = vectors, scale, (vectors,)
+        self._arrays: WeakKeyDictionary[Captions, Arrays] = WeakKeyDictionary()
 
     def check(self, described: np.ndarray, texts: int) -> None:
         check_vectors(f'split.labels["{self.vectors}"]', described, texts,
                       WIDTHS.get(self.vectors))
+
+    def of_batch(self, batch: Batch, captions: Captions) -> Tensor:
+        device = batch.image_ids.device
+        if captions not in self._arrays:
+            self._arrays[captions] = Arrays(captions.described)
+        (vectors,), (table, counts) = self._arrays[captions].on(device), captions.table.on(device)
+        drawn = vectors[batch.text_ids]  # (T, D)
+        if self.over == "pair":
+            return rescale(tensor_cosines(drawn, drawn), self.scale)
+        rows = table[batch.image_ids]  # (I, C)
+        alike = tensor_cosines(vectors[rows.flatten()], drawn).view(*rows.shape, -1)  # (I, C, T)
+        return rescale(combine_padded(alike, counts[batch.image_ids], self.over), self.scale)
 
     def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
         return rescale(cosines(captions, texts), self.scale)

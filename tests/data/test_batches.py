@@ -43,3 +43,15 @@ def test_padding_is_zero_and_lengths_are_true():
     tokens, lengths = pad([np.array([4, 5]), np.array([6])])
     assert tokens.tolist() == [[4, 5], [6, 0]]
     assert lengths.tolist() == [2, 1]
+
+
+def test_ids_are_those_of_the_host_once_a_batch_is_moved():
+    split = small_split()
+    texts = np.array([3, 0, 1])
+    batch = split.pair_batch(texts)
+    moved = batch.to("meta")  # a device that nothing can be read back from
+    for ids in (batch.ids, moved.ids, moved.to("meta").ids):
+        assert ids.texts.tolist() == [3, 0, 1] and ids.paired
+        assert ids.images.tolist() == ids.owners.tolist() == [0, 1, 0]
+    assert moved.regions.device.type == "meta"
+    assert not split.text_batch(texts).ids.paired
