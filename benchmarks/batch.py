@@ -104,7 +104,8 @@ def main() -> int:
              "--figures", str(figures), *asked, "--yes"], home)
         minutes = (time.monotonic() - clock) / 60
         print(told)
-        executed = sorted((home / "executed" / "scenes").glob("[0-9][0-9]_*[a-z].ipynb"))
+        executed = [path for path in sorted((home / "executed" / "scenes").glob("*.ipynb"))
+                    if path.with_suffix(".status.json").exists()]  # done, not partial
         table = pd.DataFrame({path.stem: parts_of(path) for path in executed}).T
         pictures = [path.stat().st_mtime for path in figures.glob("scenes/*.png")]
         print(table.to_string(float_format="{:.2f}".format))

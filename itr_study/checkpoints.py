@@ -135,9 +135,10 @@ class Checkpoints:
 def refuse_pickle(path: Path) -> None:
     """Raise ValueError for a file that only unpickling could read: that runs code it contains."""
     with open(path, "rb") as file:
-        head = file.read(4)
-    pickled = head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
-    if path.suffix in PICKLE_SUFFIXES or pickled or head == b"PK\x03\x04":
+        head = file.read(9)
+    # safetensors begins with the length of its header, which may be a pickle's first bytes, then {
+    pickled = head[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") and head[8:] != b"{"
+    if path.suffix in PICKLE_SUFFIXES or pickled or head[:4] == b"PK\x03\x04":
         raise ValueError(f"{path} looks like a pickle (torch.save); it is not opened, because "
                          "unpickling runs code from the file. Give a .safetensors file: "
                          "safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')")

@@ -100,6 +100,17 @@ def pickles(folder):
     return sorted(folder.iterdir())
 
 
+def test_weights_whose_header_is_as_long_as_a_pickle_begins_are_read(tmp_path):
+    """The file begins with the length of its header: 1,152 bytes are 80 04, a pickle's first."""
+    path, lengths = tmp_path / "weights.safetensors", set()
+    for letters in range(1000, 1200):
+        weights = {"w" * letters: torch.ones(2)}
+        save_weights(path, weights)
+        lengths.add(path.read_bytes()[:2])
+        assert load_weights(path).keys() == weights.keys()
+    assert b"\x80\x04" in lengths
+
+
 def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = pickles(tmp_path)
