@@ -31,15 +31,15 @@ help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -12
 
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; \
+	@"$(PYTHON)" -c 'import sys; \
 	  sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))' || { \
-	  echo "itr_study needs Python $(OLDEST) or newer, found: $$($(PYTHON) --version 2>&1)." \
+	  echo "itr_study needs Python $(OLDEST) or newer, found: $$("$(PYTHON)" --version 2>&1)." \
 	       "Name one: make PYTHON=python3.12 ..."; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "$(PYTHON) has no venv module. On Debian or Ubuntu: apt install python3-venv;" \
 	       "with conda: conda env create -f environment.yml"; exit 1; }
 	@echo "Making $(VENV): about two minutes, once"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	$(if $(TORCH_INDEX),@$(PIP) install --index-url $(TORCH_INDEX) $(TORCH))
 	@$(PIP) install -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .

@@ -55,6 +55,9 @@ def gathered() -> Iterator[Gathered]:
         Traceback (most recent call last):
         ValueError: 3.0 is too much
     """
+    if (outer := _GATHERED.get()) is not None:  # one list: none is lost that nobody reads inside
+        yield outer
+        return
     token = _GATHERED.set(waiting := Gathered())
     try:
         yield waiting
@@ -66,12 +69,13 @@ def gathered() -> Iterator[Gathered]:
 
 
 def check_values(numbers: Tensor, complaint: Complaint) -> None:
-    """Raise ValueError where the numbers (n,) give a complaint: now, or inside `gathered` later."""
+    """Raise ValueError where the numbers give a complaint: now, or inside `gathered` later, so
+    that there no `except` around this call can catch it."""
     waiting = _GATHERED.get()
     if waiting is None:
-        complain(complaint(numbers.tolist()))
+        complain(complaint(numbers.reshape(-1).tolist()))
     else:
-        waiting.waiting.append((numbers, complaint))
+        waiting.waiting.append((numbers.reshape(-1), complaint))
 
 
 def complain(message: str | None) -> None:

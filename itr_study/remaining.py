@@ -1,7 +1,9 @@
 """How long a batch will still take: from what its notebooks took before, corrected as they end."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -19,10 +21,12 @@ def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
     """
     profile = parameters.get("profile")
     status = (executed / notebook.path.name).with_suffix(".status.json")
-    if status.is_file():
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
         told = read_json(status)
-        if told["status"] == "done" and told["parameters"].get("profile") == profile:
-            return told["minutes"]
+        before = float(told["minutes"])
+        if (told["status"] == "done" and told["parameters"].get("profile") == profile
+                and 0 <= before < math.inf):
+            return before
     generated = parameters.get("dataset", "scenes") == "scenes"
     return notebook.minutes if generated and profile == "quick" else None
 

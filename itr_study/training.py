@@ -111,7 +111,11 @@ def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], check
     Raises: ValueError of a check, and Diverged, before a weight is touched.
     """
     state.optimizer.zero_grad(set_to_none=True)
-    loss.backward()
+    try:
+        loss.backward()
+    except RuntimeError:
+        checks.read()  # a check may know why
+        raise
     limit = state.settings.clip_norm or float("inf")
     norm = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
     value, norm, *numbers = checks.read([loss, norm, *said.values()])

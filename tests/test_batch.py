@@ -212,6 +212,10 @@ def test_a_notebook_is_expected_to_take_what_it_took_before(tmp_path):
                    {"status": status, "minutes": 12.5, "parameters": {"profile": "quick"}})
         assert expected_minutes(notebook, quick, tmp_path) == minutes
     assert expected_minutes(notebook, quick | {"profile": "full"}, tmp_path) is None
+    for damaged in ("{", "[]", "null", '{"status": "done"}', '{"status": "done", "minutes": NaN,'
+                    ' "parameters": {"profile": "quick"}}'):
+        (tmp_path / "03_topk.status.json").write_text(damaged)
+        assert expected_minutes(notebook, quick, tmp_path) == 6.7
 
 
 @pytest.mark.notebooks

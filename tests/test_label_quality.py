@@ -94,7 +94,7 @@ def test_forms_of_relevance_by_hand(monkeypatch):
     split, source = judged_split(), RELEVANCE["sentence"]("mine", scale="cosine")
     cosines = VECTORS @ VECTORS.T
     np.testing.assert_allclose(graded(source, split)(*EVERY), source.block(split, slice(None)),
-                               rtol=1e-6)
+                               rtol=1e-6, atol=1e-7)
     for number, first in ((0, [0, 2, 4]), (1, [1, 3, 5]), (4, [1, 3, 5])):
         np.testing.assert_allclose(one_caption(source, split, number)(*EVERY), cosines[first],
                                    atol=1e-6)

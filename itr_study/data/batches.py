@@ -32,7 +32,7 @@ class Batch:
     lengths (T,) int64; sentences (T, D) float32. Absent parts are None. image_ids (I,) and
     text_images (T,) int64 are comparable: text j matches image i iff text_images[j] ==
     image_ids[i]. text_ids (T,) int64. pixels (I, 3, H, W) only where a CNN is fine-tuned.
-    host: what `ids` returns where the batch was moved to another device.
+    host: the ids as the host knew them, and the tensors they belong to, of a batch that was moved.
     """
 
     image_ids: Tensor
@@ -44,14 +44,18 @@ class Batch:
     lengths: Tensor | None = None
     sentences: Tensor | None = None
     pixels: Tensor | None = None
-    host: Ids | None = None
+    host: tuple[Ids, tuple[Tensor, ...]] | None = None
 
     @property
     def ids(self) -> Ids:
         """The ids as the host knew them before the batch was moved: to read them back would stop
-        the device."""
-        return self.host or Ids(*(x.cpu().numpy() for x in (self.image_ids, self.text_ids,
-                                                            self.text_images)))
+        the device. Where somebody has put in other tensors since, those are read."""
+        tensors = (self.image_ids, self.text_ids, self.text_images)
+        if self.host is not None:
+            known, owners = self.host
+            if all(a is b for a, b in zip(tensors, owners, strict=True)):
+                return known
+        return Ids(*(tensor.cpu().numpy() for tensor in tensors))
 
     @property
     def match(self) -> Tensor:
@@ -60,7 +64,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         moved = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
-        return replace(self, host=self.ids, **moved)
+        owners = (moved["image_ids"], moved["text_ids"], moved["text_images"])
+        return replace(self, host=(self.ids, owners), **moved)
 
 
 @dataclass(frozen=True)
@@ -191,6 +196,9 @@ class EncodedSplit:
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:
     """(T, W) token ids padded with 0 to the longest, and lengths (T,)."""
     lengths = torch.tensor([len(s) for s in sequences], dtype=torch.int64)
+    if not lengths.all():
+        raise ValueError(f"text {int(lengths.argmin())} of {len(sequences)} has no tokens; give "
+                         "every text at least one, such as the id of an unknown word")
     widest = int(lengths.max()) if len(sequences) else 0
     tokens = torch.zeros(len(sequences), widest, dtype=torch.int64)
     for row, sequence in zip(tokens, sequences, strict=True):

@@ -12,7 +12,8 @@ UNSEEN = 2 * LARGEST  # of 255: two palettes of one drawing differ by no more
 
 def encode(picture: Image.Image) -> bytes:
     """The picture as PNG, the same bytes each time: at most 256 colours where they suffice."""
-    exact = picture.convert("RGB")
+    seen = picture.convert("RGBA")
+    exact = Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
     few = exact.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     changed = ImageStat.Stat(ImageChops.difference(exact, few.convert("RGB")))
     fits = (max(high for _, high in changed.extrema) <= LARGEST
@@ -30,7 +31,7 @@ def looks_like(old: bytes, new: bytes) -> bool:
     """
     try:
         before = Image.open(BytesIO(old)).convert("RGB")
-    except (OSError, SyntaxError):  # what Pillow raises for a file that is no whole PNG
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # no whole PNG
         return False
     after = Image.open(BytesIO(new)).convert("RGB")
     if before.size != after.size:

@@ -65,11 +65,18 @@ def tensor_cosines(a: Tensor, b: Tensor) -> Tensor:
     return values.clamp_(-1, 1)
 
 
+def readable(array: np.ndarray) -> bool:
+    """Whether torch can share an array's memory: of its types, in this machine's byte order."""
+    return (array.dtype.isnative and array.dtype.itemsize <= 8
+            and all(stride >= 0 for stride in array.strides))
+
+
 class Arrays:
     """Arrays of a split that live on the devices of its batches: moved there once."""
 
     def __init__(self, *arrays: np.ndarray) -> None:
-        self._arrays = arrays
+        self._arrays = [array if readable(array) else np.ascontiguousarray(array, np.float32)
+                        for array in arrays]
         self._there: dict[torch.device, list[Tensor]] = {}
 
     def on(self, device: torch.device) -> list[Tensor]:

@@ -1,6 +1,9 @@
 """Batches: pairs, views, padding, and the head of a split."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
 
 from itr_study.data.batches import EncodedSplit, pad
@@ -43,6 +46,21 @@ def test_padding_is_zero_and_lengths_are_true():
     tokens, lengths = pad([np.array([4, 5]), np.array([6])])
     assert tokens.tolist() == [[4, 5], [6, 0]]
     assert lengths.tolist() == [2, 1]
+
+
+def test_a_text_without_tokens_is_refused():
+    """Its code would be the state at the end of the padding, whatever that is."""
+    with pytest.raises(ValueError, match="text 1 of 3 has no tokens; give every text at least"):
+        pad([np.array([4]), np.zeros(0, np.int64), np.array([6])])
+
+
+def test_ids_follow_the_tensors_that_somebody_puts_into_a_moved_batch():
+    split, order = small_split(), torch.tensor([2, 0])
+    moved = split.pair_batch(np.array([3, 0, 1])).to("cpu")
+    cut = replace(moved, image_ids=moved.image_ids[order], text_ids=moved.text_ids[order],
+                  text_images=moved.text_images[order])
+    assert cut.ids.texts.tolist() == [1, 3] and cut.to("cpu").ids.texts.tolist() == [1, 3]
+    assert replace(moved, regions=None).ids is moved.ids
 
 
 def test_ids_are_those_of_the_host_once_a_batch_is_moved():

@@ -1,6 +1,8 @@
 """A picture becomes a palette only where nobody can see it, and a redraw that looks the same is
 no new file."""
 
+import struct
+import zlib
 from io import BytesIO
 
 import numpy as np
@@ -86,5 +88,13 @@ def test_what_can_be_seen_is_a_difference():
 
 def test_a_broken_file_looks_like_nothing():
     good = png.encode(Image.fromarray(lines()))
-    for broken in (b"", b"no picture", good[:200], good[:8] + b"\0" * 50):
+    huge = good[:16] + struct.pack(">II", 30_000, 30_000) + good[24:29]
+    bomb = huge + struct.pack(">I", zlib.crc32(huge[12:])) + good[33:]
+    short = good[:8] + struct.pack(">I", 5) + b"IHDR" + b"\0" * 40
+    for broken in (b"", b"no picture", good[:200], good[:8] + b"\0" * 50, bomb, short):
         assert not png.looks_like(broken, good)
+
+
+def test_what_is_transparent_is_seen_on_white():
+    clear = Image.new("RGBA", (3, 2), (0, 0, 0, 0))
+    assert Image.open(BytesIO(png.encode(clear))).convert("RGB").getpixel((1, 1)) == (255,) * 3

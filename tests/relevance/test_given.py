@@ -31,6 +31,17 @@ def test_by_loops(folder, name, scale):
             assert whole[i, j] == pytest.approx(expected, abs=1e-6), (i, j)
 
 
+@pytest.mark.parametrize("dtype", [">f4", np.float16, np.float64, np.longdouble])
+def test_vectors_of_any_float_type_and_byte_order_label_a_batch(folder, dtype):
+    split = small_split()
+    for path in folder.iterdir():
+        np.save(path, np.load(path).astype(dtype))
+    for batch in batches(split):
+        source = RELEVANCE["clip"](str(folder))
+        whole = source.block(split, slice(0, 4))[np.ix_(batch.ids.images, batch.ids.texts)]
+        np.testing.assert_allclose(source(batch, split), whole, atol=1e-6)
+
+
 def test_bad_files_are_refused(folder):
     split = small_split()
     clip = RELEVANCE["clip"](str(folder))
