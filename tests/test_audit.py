@@ -5,7 +5,7 @@ import json
 import pytest
 
 from itr_study import audit as module
-from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instruction_set
+from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instructions
 from itr_study.audit import MACHINE, audit, compare
 from itr_study.identity import identify
 from itr_study.rows import make_row
@@ -60,7 +60,7 @@ def test_bit_equality_is_asked_only_where_all_agree(honest, name):
 
 
 def test_a_row_states_its_instructions_and_arithmetic(honest):
-    assert honest["instructions"] == instruction_set()
+    assert honest["instructions"] == instructions()
     assert json.loads(honest["arithmetic"]) == {
         "features": "", "optimizer": OPTIMIZER, "precision": "float32", "sequences": SEQUENCES}
 
