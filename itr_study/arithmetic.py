@@ -5,6 +5,8 @@ Two machines repeat a run to the last bit only where both agree, so every row st
 
 import os
 import platform
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,6 +24,8 @@ LEVELS = {
     "avx512_fp16": (("avx512_fp16",), ("AVX512_CORE_FP16", "AVX10_1_512")),
     "amx": (("amx_tile", "amx_bf16"), ()),  # what limits it to less is named above
 }
+# Of MKL: the most that it may use, and reproducible sums, which name instructions too.
+MKL_LIMITS = ("MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
 EMULATED = ("avx512",)  # oneDNN takes bfloat16 there, but computes it in float32
 
 
@@ -33,6 +37,24 @@ def instruction_set() -> str:
         return torch_level
     agree = onednn.startswith(torch_level) or (onednn, torch_level) == ("amx", "avx512")
     return onednn if agree else f"torch {torch_level}, oneDNN {onednn}"
+
+
+def instructions() -> str:
+    """All that a row states: the instruction set, the processor's vendor, and limits set for MKL,
+    which takes other paths on other vendors: "amx, GenuineIntel, MKL AVX2"."""
+    limits = [f"MKL {os.environ[name].upper()}" for name in MKL_LIMITS if os.environ.get(name)]
+    return ", ".join([instruction_set(), *filter(None, [vendor()]), *limits])
+
+
+@cache
+def vendor(path: Path = Path("/proc/cpuinfo")) -> str:
+    """Of the processor, "GenuineIntel" or "AuthenticAMD"; "" where the system does not say."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    told = (line.partition(":") for line in lines)
+    return next((value.strip() for name, _, value in told if name.strip() == "vendor_id"), "")
 
 
 def onednn_level() -> str:
@@ -83,6 +105,7 @@ def libraries() -> dict[str, str]:
     simd = np.show_config(mode="dicts")["SIMD Extensions"]
     found = {"torch": torch.backends.cpu.get_cpu_capability(), "oneDNN": onednn_level().upper(),
              "MKL at most": os.environ.get("MKL_ENABLE_INSTRUCTIONS", ""),
+             "MKL reproducing": os.environ.get("MKL_CBWR", ""),
              "numpy": (simd.get("found") or simd["baseline"])[-1]}
     blas = [info for info in threadpool_info() if info["internal_api"] == "openblas"]
     found["OpenBLAS"] = blas[0]["architecture"] if blas else ""

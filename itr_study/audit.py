@@ -62,12 +62,14 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
     lost = [n for n in names if n not in off]
     if new["status"] != "done" or lost:
         return Audited(old["run"], False, f"{new['status']}; without {', '.join(lost) or 'loss'}")
-    worst = max(off, key=off.get)
     differing = [name for name in MACHINE if not old.get(name) or old[name] != new.get(name)]
     limit = OTHER_MACHINE if differing else 1e-6
     checked = {n: v for n, v in off.items() if n.endswith("rsum")} if differing else off
-    good = all(value <= limit for value in checked.values())
     where = machines(differing, old, new)
+    if not checked:
+        return Audited(old["run"], False, f"nothing to compare ({where})")
+    good = all(value <= limit for value in checked.values())
+    worst = max(off, key=off.get)
     return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({where}); the largest "
                    f"difference is {off[worst]:.4g} in {worst}")
 

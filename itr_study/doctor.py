@@ -141,7 +141,7 @@ def nvidia_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
 def processor() -> list[Finding]:
     """Cores, whether half precision is fast on them, and the instructions in effect."""
     try:
-        from itr_study.arithmetic import instruction_set, is_fast, libraries
+        from itr_study.arithmetic import instructions, is_fast, libraries
     except ImportError:
         return []  # torch is broken, which `device` has said
     import torch
@@ -151,7 +151,7 @@ def processor() -> list[Finding]:
     each = ", ".join(f"{name} {level}" for name, level in libraries().items())
     return [Finding("processor", "ok" if fast else "note", f"{os.cpu_count()} cores, "
                     f"{platform.machine()}; bfloat16 is {told}"),
-            Finding("instructions", "ok", f"{instruction_set()} in effect ({each})")]
+            Finding("instructions", "ok", f"{instructions()} in effect ({each})")]
 
 
 def room() -> list[Finding]:

@@ -25,7 +25,7 @@ from itr_study.rows import SPLITS, Rows, make_row
 from itr_study.settings import Settings
 from itr_study.state import History
 from itr_study.stopping import OutOfMemory, memory_advice, one_thread
-from itr_study.store import RunResult, RunStore, machine_facts
+from itr_study.store import RunResult, RunStore, git_commit, machine_facts, together
 from itr_study.training import Diverged, choose_device, fit
 
 # Train is measured on its first images, as many as a usual test split has: R@K depends on the size
@@ -152,10 +152,9 @@ def _train(config: RunConfig, root: Path | str | None, identity: Identity, store
     data = encoded_data(config, root, str(chosen))
     model = build_model(config, data.inputs)
     warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
-    facts = machine_facts(chosen) | {
-        "versions": identity.versions, "data": identity.data, "encoded": identity.encoded,
-        "seen": list(data.seen),
-        "arithmetic": arithmetic(data.features_dtype, config.settings.precision)}
+    facts = store.sittings(identity.run, computed_with(config, data, chosen)) | {
+        "commit": git_commit(), "versions": identity.versions, "data": identity.data,
+        "encoded": identity.encoded, "seen": list(data.seen)}
     written = config.model_dump(mode="json")
     try:
         history = fit(model, build_objective(config.objective), data, config.settings,
@@ -168,6 +167,12 @@ def _train(config: RunConfig, root: Path | str | None, identity: Identity, store
                             reason=str(error))
     return store.finish(identity.run, written, history, facts | _minutes(history),
                         _evaluate(model, data), weights=model.state_dict())
+
+
+def computed_with(config: RunConfig, data: EncodedData, device: torch.device) -> dict[str, Any]:
+    """What the bits of a run depend on beside its id."""
+    return machine_facts(device) | {
+        "arithmetic": arithmetic(data.features_dtype, config.settings.precision)}
 
 
 def is_complete(result: RunResult) -> bool:
@@ -183,7 +188,8 @@ def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResul
     data = encoded_data(config, root, str(device))
     model = build_model(config, data.inputs)
     model.load_state_dict(found.weights())
-    return store.finish(found.run, found.config, found.history, found.facts,
+    facts = found.facts | together([found.facts, computed_with(config, data, device)])
+    return store.finish(found.run, found.config, found.history, facts,
                         _evaluate(model.to(device), data), model.state_dict())
 
 

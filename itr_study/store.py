@@ -23,9 +23,17 @@ from filelock import FileLock
 from torch import Tensor
 
 import itr_study
-from itr_study.arithmetic import instruction_set
+from itr_study.arithmetic import instructions
 from itr_study.atomic import read_json, write_atomic, write_json
-from itr_study.checkpoints import Damaged, load_weights, save_weights, seal, set_aside, verify
+from itr_study.checkpoints import (
+    Checkpoints,
+    Damaged,
+    load_weights,
+    save_weights,
+    seal,
+    set_aside,
+    verify,
+)
 from itr_study.evaluation import Evaluation
 from itr_study.paths import home, project_root
 from itr_study.state import History
@@ -129,6 +137,23 @@ class RunStore:
         lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in history.rows)
         write_atomic(self.path(run) / "metrics.jsonl", lines.encode())
 
+    def sittings(self, run: str, here: dict[str, Any]) -> dict[str, Any]:
+        """What a run is computed with, in this sitting and in those whose checkpoints it goes on
+        from. Noted beside them: a sitting whose checkpoint is lost may count, none is left out.
+
+        Args:    here: of this sitting, such as its instructions. Returns: the same, `together`.
+        """
+        checkpoints = Checkpoints(self.path(run) / "checkpoints")
+        path, before = checkpoints.folder / "sittings.json", []
+        if checkpoints.names():
+            try:
+                before = read_json(path)
+            except (OSError, ValueError):  # of old, or damaged
+                before = [{}]
+        told = before if here in before else [*before, here]
+        write_json(path, told)
+        return together([*told, here])
+
     def finish(self, run: str, config: dict[str, Any], history: History, facts: dict[str, Any],
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
                status: str = "done", reason: str = "") -> RunResult:
@@ -154,6 +179,14 @@ class RunStore:
         return self.result(run)
 
 
+def together(told: list[Any]) -> Any:
+    """What several sittings state as one: "amx + avx2", equal to neither, where they differ."""
+    if isinstance(told[-1], dict):
+        return {name: together([each.get(name, "unknown") if isinstance(each, dict) else each
+                                for each in told]) for name in told[-1]}
+    return " + ".join(dict.fromkeys(map(str, told)))
+
+
 def clear_temporary(folder: Path) -> None:
     """Remove what a write that was killed has left."""
     for left in folder.glob(".*.tmp"):
@@ -171,10 +204,9 @@ def packed_ranks(evaluations: dict[str, Evaluation]) -> bytes:
 
 
 def machine_facts(device: torch.device) -> dict[str, Any]:
-    """Versions, commit, device and its instructions: recorded, never part of an id."""
+    """Versions, device and its instructions: recorded, never part of an id."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    return {"device": f"{device.type} {name}", "instructions": instruction_set(),
-            "commit": git_commit(),
+    return {"device": f"{device.type} {name}", "instructions": instructions(),
             "software": {"python": platform.python_version(), "torch": torch.__version__,
                          "numpy": np.__version__, "itr_study": itr_study.__version__}}
 

@@ -10,7 +10,14 @@ import pytest
 import torch
 
 from itr_study import arithmetic
-from itr_study.arithmetic import LEVELS, instruction_set, is_fast, libraries, onednn_level
+from itr_study.arithmetic import (
+    LEVELS,
+    instruction_set,
+    instructions,
+    is_fast,
+    libraries,
+    onednn_level,
+)
 from itr_study.encoders import base
 from itr_study.encoders.base import working_dtype
 from tests.golden.simulate import SETTINGS
@@ -84,6 +91,28 @@ def test_one_word_where_torch_and_onednn_agree(monkeypatch, torch_level, onednn,
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: torch_level)
     monkeypatch.setattr(arithmetic, "onednn_level", lambda: onednn)
     assert instruction_set() == told
+
+
+@pytest.mark.parametrize("cpuinfo, limits, told", [
+    ("processor\t: 0\nvendor_id\t: AuthenticAMD\nflags\t: a\n", {}, "amx, AuthenticAMD"),
+    ("vendor_id : GenuineIntel", {"MKL_ENABLE_INSTRUCTIONS": "avx2"},
+     "amx, GenuineIntel, MKL AVX2"),
+    ("vendor_id : GenuineIntel", {"MKL_CBWR": "AVX2,STRICT"},
+     "amx, GenuineIntel, MKL AVX2,STRICT"),
+    ("CPU implementer : 0x41", {"MKL_CBWR": ""}, "amx"), (None, {}, "amx")])
+def test_rows_state_the_vendor_and_limits_of_mkl(monkeypatch, tmp_path, cpuinfo, limits, told):
+    """They decide bits too, and torch and oneDNN do not know them."""
+    path, vendor = tmp_path / "cpuinfo", arithmetic.vendor
+    if cpuinfo is not None:
+        path.write_text(cpuinfo)
+    for name in arithmetic.MKL_LIMITS:
+        monkeypatch.delenv(name, raising=False)
+    for name, limit in limits.items():
+        monkeypatch.setenv(name, limit)
+    monkeypatch.setattr(arithmetic, "instruction_set", lambda: "amx")
+    monkeypatch.setattr(arithmetic, "vendor", lambda: vendor(path))
+    assert instructions() == told
+    assert set(limits.values()) - {""} <= set(libraries().values())
 
 
 def test_bfloat16_that_is_emulated_is_not_fast(monkeypatch):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from itr_study import audit as module
-from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instruction_set
+from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instructions
 from itr_study.audit import MACHINE, audit, compare
 from itr_study.identity import identify
 from itr_study.rows import make_row
@@ -60,9 +60,19 @@ def test_bit_equality_is_asked_only_where_all_agree(honest, name):
 
 
 def test_a_row_states_its_instructions_and_arithmetic(honest):
-    assert honest["instructions"] == instruction_set()
+    assert honest["instructions"] == instructions()
     assert json.loads(honest["arithmetic"]) == {
         "features": "", "optimizer": OPTIMIZER, "precision": "float32", "sequences": SEQUENCES}
+
+
+@pytest.mark.parametrize("left", [("dev_i2t_r1", "test_i2t_r1"), ()])
+def test_a_row_without_what_is_compared_is_not_good(honest, left):
+    """Elsewhere only RSUM is compared; a row without it is not equal, whatever else it holds."""
+    few = {n: v for n, v in honest.items() if n in left or not n.startswith(("dev_", "test_"))}
+    found = compare(few | {"device": "cuda Some GPU"}, honest)
+    assert not found.good and found.told.startswith("nothing to compare (other machine: device")
+    here = compare(few, honest)
+    assert here.good == bool(left) and here.told.startswith("equal" if left else "nothing to")
 
 
 def test_a_metric_that_is_lost_or_a_run_that_diverged_is_not_good(honest):

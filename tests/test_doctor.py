@@ -55,7 +55,7 @@ def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, state, told)
     monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
     processor, instructions = doctor.processor()
     assert processor.state == state and told in processor.text
-    assert instructions.text.startswith(f"{arithmetic.instruction_set()} in effect (torch ")
+    assert instructions.text.startswith(f"{arithmetic.instructions()} in effect (torch ")
 
 
 def test_a_missing_package_is_broken_and_named(monkeypatch):

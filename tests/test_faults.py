@@ -125,10 +125,11 @@ def finished(tmp_path_factory):
     return execute(SMALL, store=RunStore(home)).tables
 
 
-@pytest.mark.parametrize("number", range(1, 13))
+@pytest.mark.parametrize("number", range(1, 14))
 def test_a_kill_at_any_point_of_a_run(store, finished, number):
-    """Every file of a run is put in place by os.replace: the status, each epoch's history, the
-    checkpoint's manifest, and at the end config, result, weights, ranks, codes, manifest."""
+    """Every file of a run is put in place by os.replace: the status, the sittings, each epoch's
+    history, the checkpoint's manifest, and at the end config, result, weights, ranks, codes,
+    manifest."""
     def victim():
         at_call(os, "replace", number, die)
         execute(SMALL)
@@ -159,7 +160,7 @@ def test_a_full_disk_at_any_point_of_a_run(store, finished, number):
 def test_the_counts_above_reach_the_end_of_a_run(store):
     """One call more than a run makes, and the victim lives: the points above are all there are."""
     def victim():
-        at_call(os, "replace", 13, die)
+        at_call(os, "replace", 14, die)
         execute(SMALL)
 
     identity.encoded_data(SMALL)

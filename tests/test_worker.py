@@ -8,6 +8,7 @@ import time
 import psutil
 import pytest
 
+from itr_study.checkpoints import Checkpoints
 from itr_study.identity import identify
 from itr_study.runs import RunStore, execute
 from tests.small_runs import SMALL
@@ -58,7 +59,7 @@ def test_sigterm_saves_and_says_interrupted(store, tmp_path):
     assert process.returncode == 143 and out == "", err
     assert RunStore().status(run)["state"] == "interrupted"
     assert "stopped in epoch" in RunStore().status(run)["reason"]
-    assert len(list((store / "runs" / run / "checkpoints").iterdir())) == 1
+    assert len(Checkpoints(store / "runs" / run / "checkpoints").names()) == 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock, Timeout
 
-from itr_study.atomic import canonical_json
+from itr_study.atomic import canonical_json, write_atomic
 from itr_study.encoders.blocks import BlockFile
 from itr_study.encoders.parallel import in_order
 from itr_study.progress import progress
@@ -87,19 +87,26 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
 
 def adopt(old: Path, path: Path, about: dict, compute: Compute) -> None:
     """Take over a cache from before names told the arithmetic, if it is whole and of this one: if
-    its first, middle and last row are what is computed here. Any other is left as it is."""
+    the first row of each block is what is computed here. A block is from one machine, a cache
+    may be from several. Any other is left as it is.
+
+    The rows move last: killed before, all of it is done again; after, it is taken over.
+    """
     if not old.is_file():
         return
     with sole_builder(old):
-        file = BlockFile(old, about)
-        if file.is_new:
+        if not old.is_file() or (file := BlockFile(old, about)).is_new:
             return
         rows = file.map()  # what is not done is 0
         if all(distance(rows[i], compute(i, i + 1)[0]) < SAME_ARITHMETIC
-               for i in {0, len(rows) // 2, len(rows) - 1}):
-            for suffix in (".npy", ".verified.json", ".json"):
-                if old.with_suffix(suffix).exists():
-                    os.replace(old.with_suffix(suffix), path.with_suffix(suffix))
+               for i in range(0, len(rows), file.block)):
+            sidecars = [side for side in (file.sidecar, file.verified) if side.exists()]
+            for side in sidecars:
+                write_atomic(path.with_name(side.name.replace(old.stem, path.stem, 1)),
+                             side.read_bytes())
+            os.replace(old, path)
+            for side in sidecars:
+                side.unlink()
 
 
 def distance(kept: np.ndarray, computed: np.ndarray) -> float:

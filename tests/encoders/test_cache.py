@@ -271,43 +271,6 @@ def test_each_arithmetic_has_a_file_of_its_own(tmp_path):
     assert not np.array_equal(full, half)
 
 
-@pytest.mark.parametrize("moved", [1, 1 + 2e-4])  # to the bit, and as rounding moves it
-def test_a_cache_of_old_is_taken_over_where_its_arithmetic_is_that_of_here(tmp_path, moved):
-    build(tmp_path, Source())
-    source = Source()
-    rows = cached(HALF, ROWS, lambda *span: source(*span) * moved, tmp_path, block=BLOCK)
-    np.testing.assert_array_equal(rows, Source().expected)
-    assert sorted(source.asked) == [0, ROWS // 2, ROWS - 1]  # compared, the rest not computed
-    assert not path_in(tmp_path).exists()
-    source.asked.clear()
-    cached(HALF, ROWS, source, tmp_path, block=BLOCK)
-    assert source.asked == []
-
-
-@pytest.mark.parametrize("row", [0, ROWS // 2, ROWS - 1])
-def test_a_cache_of_old_of_another_arithmetic_is_left_as_it_is(tmp_path, row):
-    """Even where only a part was made elsewhere: begun on one machine, ended on another."""
-    build(tmp_path, Source())
-    before = path_in(tmp_path).read_bytes()
-
-    def other(start, stop):
-        here = np.arange(start, stop)[:, None] == row
-        return Source()(start, stop) + np.where(here, 0.1, 0)
-
-    other_rows = cached(OTHER, ROWS, other, tmp_path, block=BLOCK)
-    assert not np.array_equal(other_rows, Source().expected)
-    assert path_in(tmp_path).read_bytes() == before
-
-
-def test_an_unfinished_cache_of_old_is_not_taken_over(tmp_path):
-    with pytest.raises(RuntimeError):
-        build(tmp_path, lambda start, stop: Source()(start, stop) if start < 9 else
-              (_ for _ in ()).throw(RuntimeError("stopped")))
-    source = Source()
-    cached(HALF, ROWS, source, tmp_path, block=BLOCK)
-    assert set(source.asked) == set(range(ROWS)) and path_in(tmp_path).exists()
-
-
 def flip_byte(path, offset):
     with open(path, "r+b") as file:
         file.seek(offset, 2 if offset < 0 else 0)
