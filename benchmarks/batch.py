@@ -26,13 +26,14 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-PROCESSES = {"itr_study.worker": "workers that train", "ipykernel_launcher": "kernels of notebooks",
+PROCESSES = {"itr_study.runs.worker": "workers that train",
+             "ipykernel_launcher": "kernels of notebooks",
              "itr_study": "the batch and papermill"}  # part of the command line -> what it is
 KINDS = ("training", "drawing", "other", "starting")
 ENCODE = """
 import sys, time
-from itr_study.identity import data_part, encoded_data
-from itr_study.plans import PLANS
+from itr_study.runs.data import data_part, encoded_data
+from itr_study.studies.plans import PLANS
 configs = {data_part(c): c for n in PLANS for c in PLANS[n]("scenes", sys.argv[1])}
 start = time.monotonic()
 for config in configs.values():
@@ -100,7 +101,7 @@ def main() -> int:
         asked = ["--workers", str(given.workers)] if given.workers else []
         begun, clock = time.time(), time.monotonic()
         code, told, used = command(
-            ["-m", "itr_study.cli", "reproduce", *given.notebooks, "--profile", given.profile,
+            ["-m", "itr_study", "reproduce", *given.notebooks, "--profile", given.profile,
              "--figures", str(figures), *asked, "--yes"], home)
         minutes = (time.monotonic() - clock) / 60
         print(told)

@@ -20,9 +20,9 @@ from PIL import Image  # noqa: E402
 
 from itr_study.data import load_dataset  # noqa: E402
 from itr_study.encoders.efficientnet import Lite0  # noqa: E402
-from itr_study.encoders.images import FrozenImages  # noqa: E402
-from itr_study.encoders.parallel import cores  # noqa: E402
-from itr_study.encoders.specs import image_parts  # noqa: E402
+from itr_study.features.images import FrozenImages  # noqa: E402
+from itr_study.features.parallel import cores  # noqa: E402
+from itr_study.features.specs import image_parts  # noqa: E402
 
 FLICKR8K = 8091
 PARTS = image_parts("lite0:pooled:flip")

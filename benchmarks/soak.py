@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from itr_study.atomic import sha256_file
+from itr_study.files.atomic import sha256_file
 
 CONFIG = """
 dataset = "scenes"
@@ -33,7 +33,7 @@ batch_size = 64
 
 def start(config: Path, home: Path) -> subprocess.Popen:
     """A training in a process of its own that saves every half second."""
-    command = [sys.executable, "-m", "itr_study.cli", "train", str(config), "--save-seconds", "0.5",
+    command = [sys.executable, "-m", "itr_study", "train", str(config), "--save-seconds", "0.5",
                "--device", "cpu"]
     return subprocess.Popen(command, env={**os.environ, "ITR_STUDY_HOME": str(home)},
                             stdout=subprocess.DEVNULL)
@@ -79,7 +79,7 @@ def soak(folder: Path, kills: int, chance: random.Random) -> list[bool]:
         moment = chance.uniform(first / 2, first + (whole - first) / 4)
         if done < kills and killed(process, moment):
             done += 1
-            saved = sorted(p.name for p in home.glob("runs/*/checkpoints/*"))
+            saved = sorted(p.name for p in home.glob("runs/*/checkpoints/*-*"))
             print(f"kill {done}: saved {saved[-1] if saved else 'nothing yet'}", flush=True)
             continue
         process.wait()

@@ -20,13 +20,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-from itr_study.arms import TERMS, base_config, sum_of  # noqa: E402
-from itr_study.configs import build_objective  # noqa: E402
 from itr_study.data.batches import EncodedSplit  # noqa: E402
-from itr_study.identity import encoded_data  # noqa: E402
-from itr_study.objectives import Objective  # noqa: E402
-from itr_study.profiles import choose  # noqa: E402
-from itr_study.runs import build_model  # noqa: E402
+from itr_study.runs.config import build_objective  # noqa: E402
+from itr_study.runs.data import encoded_data  # noqa: E402
+from itr_study.runs.run import build_model  # noqa: E402
+from itr_study.studies.arms import TERMS, base_config, sum_of  # noqa: E402
+from itr_study.studies.profiles import choose  # noqa: E402
+from itr_study.training.objective import Objective  # noqa: E402
 
 OBJECTIVES = {"sum": ("sum",), "top5": ("top5",),
               "hardest": ("hardest",), "hardest+listwise": ("hardest", "listwise"),

@@ -13,21 +13,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from itr_study import training
 from itr_study.checks import gathered
 from itr_study.data.batches import EncodedSplit, InputSpec
-from itr_study.evaluation import encode, evaluate, score
-from itr_study.identity import dataset_of, encoded_data
+from itr_study.evaluation.evaluate import encode, evaluate, score
+from itr_study.evaluation.search import Searcher
 from itr_study.losses import LOSSES, OUTPUT_LOSSES, _hinge
 from itr_study.metrics import METRICS, Truth, five_fold, ranks, ranks_from_embeddings
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, device_of
-from itr_study.objectives import ACCEPTED, OBJECTIVES, Objective, Term, takes_output
 from itr_study.relevance import RELEVANCE
-from itr_study.runs import weights
-from itr_study.search import Searcher
-from itr_study.settings import Settings
-from itr_study.training import fit
+from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.run import weights
+from itr_study.training import loop
+from itr_study.training.loop import fit
+from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term, takes_output
+from itr_study.training.settings import Settings
 from tests.golden.cases import labelled_split
 from tests.losses.batches import graded_batch, random_batch
 from tests.metrics.sets import random_set
@@ -212,7 +212,7 @@ def test_labels(source, split, folder):
 
 def test_ids_of_a_batch_made_on_the_device_are_read():
     ids = torch.tensor([4, 2], device=NAME)
-    made_there = training.Batch(image_ids=ids, text_ids=ids, text_images=ids)
+    made_there = loop.Batch(image_ids=ids, text_ids=ids, text_images=ids)
     with syncs() as counted:
         ids = made_there.ids
     assert ids.paired and ids.texts.tolist() == [4, 2] and counted.total == 3
@@ -273,7 +273,7 @@ def test_encoders_in_bfloat16(split):
     for device in ("cpu", NAME):
         model = small(*VARIANTS[0]).eval().to(device)
         model.image.register_forward_hook(lambda net, given, found: kinds.append(found.dtype))
-        output = training.forward(model, split.pair_batch(np.arange(9)).to(device), "bfloat16")
+        output = loop.forward(model, split.pair_batch(np.arange(9)).to(device), "bfloat16")
         output.scores.sum().backward()
         scores += [output.scores.detach().cpu(), model.image[0].weight.grad.cpu()]
     assert kinds == [torch.bfloat16] * 2 and scores[0].dtype == torch.float32

@@ -1,7 +1,7 @@
 """A run of a second on a small part of `scenes`, for tests of runs, rows, sweeps and workers."""
 
-from itr_study import runs
-from itr_study.configs import RunConfig
+from itr_study.runs import run
+from itr_study.runs.config import RunConfig
 
 SMALL = RunConfig.model_validate({
     "dataset": "scenes", "data_options": {"train": 24, "dev": 10, "test": 10},
@@ -13,11 +13,11 @@ SMALL = RunConfig.model_validate({
 
 def count_trainings(monkeypatch) -> list:
     """A list that grows by one with every training."""
-    trained, real = [], runs.fit
+    trained, real = [], run.fit
 
     def fit(*arguments, **named):
         trained.append(named["seed"])
         return real(*arguments, **named)
 
-    monkeypatch.setattr(runs, "fit", fit)
+    monkeypatch.setattr(run, "fit", fit)
     return trained

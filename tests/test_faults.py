@@ -11,11 +11,13 @@ import signal
 import pytest
 import torch
 
-from itr_study import identity
-from itr_study.checkpoints import save
-from itr_study.runs import RunStore, execute
-from itr_study.settings import Settings
-from itr_study.training import fit
+from itr_study.runs import identity
+from itr_study.runs.data import encoded_data
+from itr_study.runs.run import execute
+from itr_study.runs.store import RunStore
+from itr_study.training.checkpoints import save
+from itr_study.training.loop import fit
+from itr_study.training.settings import Settings
 from tests.small import SmallData, SmallLoss, small_model
 from tests.small_runs import SMALL
 
@@ -134,7 +136,7 @@ def test_a_kill_at_any_point_of_a_run(store, finished, number):
         at_call(os, "replace", number, die)
         execute(SMALL)
 
-    identity.encoded_data(SMALL)
+    encoded_data(SMALL)
     assert in_a_fork(victim) == -signal.SIGKILL
     run = identity.identify(SMALL).run
     status = RunStore().status(run)
@@ -150,7 +152,7 @@ def test_a_full_disk_at_any_point_of_a_run(store, finished, number):
         at_call(os, "replace", number, no_room)
         execute(SMALL)
 
-    identity.encoded_data(SMALL)
+    encoded_data(SMALL)
     assert in_a_fork(victim) == 3
     assert RunStore().status(identity.identify(SMALL).run)["state"] == "failed"
     assert execute(SMALL).tables == finished
@@ -163,5 +165,5 @@ def test_the_counts_above_reach_the_end_of_a_run(store):
         at_call(os, "replace", 14, die)
         execute(SMALL)
 
-    identity.encoded_data(SMALL)
+    encoded_data(SMALL)
     assert in_a_fork(victim) == 0

@@ -1,58 +1,71 @@
-"""Data flows one way: nothing imports to its right; heavy packages load where they are used."""
+"""The house: a room imports rooms on the floors below; heavy packages load where they are used."""
 
 import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from itr_study.notebooks import find_notebooks
+from itr_study.batch.declared import find_notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "itr_study"
-# Left to right. A new file at the top of the package gets its place here.
-LAYERS = (
-    {"checks", "progress", "paths", "atomic", "reported", "arithmetic"},
-    {"data"}, {"encoders"}, {"relevance"}, {"models"}, {"losses"}, {"metrics"}, {"rerank"},
-    {"objectives"},
-    {"training", "checkpoints", "settings", "sampling", "state", "stopping", "evaluation",
-     "suite"},
-    {"configs", "store", "rows", "runs", "sweeps", "worker", "claims", "paired", "rules", "plans",
-     "plans_listwise", "plans_bcls", "arms", "caption_spread",
-     "profiles", "gallery", "identity", "executors", "planning",
-     "reproduction", "search", "audit", "batch", "notebooks", "notebook_child", "processes",
-     "doctor", "evidence", "lessons", "milestones", "pair_relevance", "judges",
-     "label_quality", "remaining"},
-    {"plots", "widgets"},
-    {"commands"},
+# From the ground up: a room, a folder of the package or a file in its root, imports rooms on the
+# floors below it, and neither its neighbours nor what is above.
+FLOORS = (
+    {"arithmetic", "checks", "processes", "progress", "files"},
+    {"data"},
+    {"encoders", "losses", "metrics"},
+    {"features", "relevance", "models", "rerank"},
+    {"evaluation", "plots"},
+    {"training", "explorers"},
+    {"runs", "label_quality", "ledger"},
+    {"studies"},
+    {"batch"},
     {"cli"},
 )
-PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+GROUND = FLOORS[0]  # what both wings stand on
+LABORATORY = {"runs", "studies", "label_quality", "ledger", "batch", "cli"}
+LIBRARY = set(FLOOR) - LABORATORY - GROUND
+# The order inside the two largest rooms of the laboratory: nothing imports to its right.
+ORDER = {
+    "runs": ("config", "data", "identity", "store", "rows", "committed", "run", "executors",
+             "worker", "sweeps", "audit"),
+    "studies": ("bases", "profiles", "provenance", "arms", "pairwise", "topk", "listwise", "bcls",
+                "plans", "results", "rates", "curve_metrics", "forecast"),
+}
+LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",
          "matplotlib", "seaborn")
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
-def name_of(path: Path) -> str:
-    """The part of the package a file belongs to: its folder, or its own name."""
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+def name_of(path: Path) -> tuple[str, ...]:
+    """The parts of a module's name below the package: ("runs", "store"), ("runs",), ()."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Parts of the package that a file imports, inside functions too."""
+MODULES = {name_of(path): path for path in SOURCES}
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, ...]]:
+    """Modules of the package that a file imports, inside functions too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            if node.module == "itr_study":
-                yield from (alias.name for alias in node.names)
-            elif (node.module or "").startswith("itr_study."):
-                yield node.module.split(".")[1]
+            package, *parts = (node.module or "").split(".")
+            if package == "itr_study":
+                for alias in node.names:
+                    inner = (*parts, alias.name)
+                    yield inner if inner in MODULES else tuple(parts)
         elif isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
-            yield from (n[1] for n in names if n[0] == "itr_study" and len(n) > 1)
+            yield from (tuple(n[1:]) for n in names if n[0] == "itr_study")
 
 
 def ids(path: Path) -> str:
@@ -60,15 +73,44 @@ def ids(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
-def test_nothing_imports_to_its_right(path):
-    own = name_of(path)
-    if own == "__init__":
+def test_a_room_imports_rooms_on_the_floors_below(path):
+    room = (*name_of(path), "")[0]
+    if room in ("", "__main__"):
         return
-    assert own in PLACE, f"give {own} its place in LAYERS"
+    assert room in FLOOR, f"give {room} its place in FLOORS"
     for other in imported(ast.parse(path.read_text())):
-        if other in ("__version__", own):
-            continue
-        assert PLACE[other] <= PLACE[own], f"{ids(path)} imports {other}, which is to its right"
+        assert not other or other[0] == room or FLOOR[other[0]] < FLOOR[room], (
+            f"{ids(path)} imports {'.'.join(other)}, which is not on a floor below")
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if name_of(p)[:1] and
+                                  name_of(p)[0] in LIBRARY | GROUND], ids=ids)
+def test_the_library_imports_nothing_of_the_laboratory(path):
+    assert not {other[0] for other in imported(ast.parse(path.read_text())) if other} & LABORATORY
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_the_order_inside_a_room(room):
+    """A folder in a room is a place of its own; files that are not in ORDER are named."""
+    inside = {name: path for name, path in MODULES.items()
+              if name[0:1] == (room,) and len(name) > 1}
+    assert {name[1] for name in inside} <= set(ORDER[room]), "give it its place in ORDER"
+    for name, path in inside.items():
+        for other in imported(ast.parse(path.read_text())):
+            if other[0:1] == (room,) and len(other) > 1:
+                assert ORDER[room].index(other[1]) <= ORDER[room].index(name[1]), (name, other)
+
+
+def test_no_module_stands_in_a_circle():
+    """Whether imported at once or inside a function; a package and its own parts excepted."""
+    graph = {name: {other for other in imported(ast.parse(path.read_text()))
+                    if other != name and other != name[:len(other)]}
+             for name, path in MODULES.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, naming the circle
+
+
+def test_few_files_stand_in_the_root():
+    assert len(list(PACKAGE.glob("*.py"))) <= LOOSE, "a new file belongs in a room"
 
 
 def forbidden(tree: ast.AST) -> Iterator[str]:
@@ -137,15 +179,16 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_a_library_part_loads_no_heavy_package():
-    """Everything left of plots in one interpreter: import time is paid by every worker."""
-    parts = [n for layer in LAYERS[:-3] for n in sorted(layer)
-             if (PACKAGE / n).is_dir() or (PACKAGE / f"{n}.py").is_file()]
-    loaded = loaded_by("import " + ", ".join(f"itr_study.{n}" for n in parts))
+def test_a_part_that_draws_nothing_loads_no_heavy_package():
+    """Everything but pictures and the command in one interpreter: every worker pays for it."""
+    parts = [".".join(("itr_study", *name)) for name in MODULES
+             if name[:1] and name[0] not in ("plots", "explorers", "cli", "__main__")]
+    loaded = loaded_by("import " + ", ".join(parts))
     assert not loaded & set(HEAVY)
 
 
 def test_the_command_line_loads_neither_torch_nor_numpy():
     """So that `itr-study --help` answers at once."""
-    loaded = loaded_by("import itr_study.cli")
-    assert not loaded & {*HEAVY, "torch", "numpy", "pandas", "pydantic", "nbformat"}
+    for statement in ("import itr_study.cli.app", "import itr_study.__main__"):
+        loaded = loaded_by(statement)
+        assert not loaded & {*HEAVY, "torch", "numpy", "pandas", "pydantic", "nbformat"}

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from itr_study.paths import project_root
+from itr_study.files.paths import project_root
 
 LOSS = '''"""Squared hinge on the hardest negative: a dummy."""
 
@@ -54,7 +54,7 @@ DATA = '''"""A dummy: scenes by another name."""
 from dataclasses import replace
 from pathlib import Path
 
-from itr_study.data import scenes
+from itr_study.data.scenes import load as scenes
 from itr_study.data.base import RetrievalDataset
 
 

@@ -5,8 +5,8 @@ import logging
 import os
 from pathlib import Path
 
-from itr_study.atomic import read_json, write_json
-from itr_study.paths import home
+from itr_study.files.atomic import read_json, write_json
+from itr_study.files.paths import home
 
 VERSION = 1  # raise it when a check gets stricter: what was remembered is then forgotten
 log = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from filelock import FileLock
 
-from itr_study.atomic import sha256_file
 from itr_study.encoders.base import WeightsError
-from itr_study.paths import home
+from itr_study.files.atomic import sha256_file
+from itr_study.files.paths import home
 
 Network = TypeVar("Network")
 

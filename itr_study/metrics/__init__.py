@@ -7,10 +7,11 @@ and plots print percent. Only `kendall` and `coherent` may be negative: they lie
 
 from itr_study.metrics.coherent import coherent, coherent_per_query
 from itr_study.metrics.eccv import eccv_table, read_eccv
+from itr_study.metrics.intervals import Interval, bootstrap
 from itr_study.metrics.kendall import kendall, kendall_per_query
 from itr_study.metrics.ndcg import ndcg, ndcg_per_query
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
-from itr_study.metrics.recall import Interval, bootstrap, five_fold, folds, recall, retrieval_table
+from itr_study.metrics.recall import five_fold, folds, recall, retrieval_table
 from itr_study.metrics.retrieval_sets import map_at_r, r_precision
 from itr_study.metrics.truth import Positives, Truth
 

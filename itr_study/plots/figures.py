@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from itr_study import __version__
-from itr_study.atomic import read_json, write_atomic, write_json
-from itr_study.paths import project_root
+from itr_study.files.atomic import read_json, write_atomic, write_json
+from itr_study.files.paths import project_root
 from itr_study.plots import png
 from itr_study.plots.style import png_bytes
 

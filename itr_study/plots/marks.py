@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from itr_study.paired import student_interval
+from itr_study.metrics.intervals import student_interval
 from itr_study.plots.style import Look
 
 

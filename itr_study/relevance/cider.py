@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itr_study.encoders.cider import NgramVectors, cider_d, cider_d_rows
+from itr_study.encoders.ngrams import NgramVectors, cider_d, cider_d_rows
 from itr_study.relevance._captions import CaptionSource
 
 
@@ -23,7 +23,7 @@ class Cider(CaptionSource):
         matches exactly 1, all others at most 1 - 1e-4.
     Example: text 2 is a caption of image 0 too; of two words, it has but 2 of the 4 orders
         >>> from itr_study.data.batches import EncodedSplit
-        >>> from itr_study.encoders.cider import Ngrams
+        >>> from itr_study.encoders.ngrams import Ngrams
         >>> texts, owner = ["a dog", "the dog", "a dog", "a cat"], np.array([0, 0, 1, 2])
         >>> grams = Ngrams().fit(texts, owner).encode(texts)
         >>> split = EncodedSplit("train", owner, np.zeros((3, 1, 1, 1)), labels={"cider": grams})

@@ -26,5 +26,6 @@ def test_every_data_set_has_tests_of_its_own():
     """A reader of the name, or of the file that serves it, is tested in a file named so."""
     here = Path(__file__).parent
     for name, load in DATASETS.items():
-        file = load.__module__.rpartition(".")[2]
-        assert (here / f"test_{file}.py").exists(), f"{name}: write tests/data/test_{file}.py"
+        *folders, file = load.__module__.split(".")[2:]
+        path = Path(*folders, f"test_{file}.py")
+        assert (here / path).exists(), f"{name}: write tests/data/{path}"

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itr_study.encoders import encode_dataset, fisher, glove
+from itr_study.encoders import fisher, glove
 from itr_study.encoders.fisher import Fisher, fisher_vectors, fit_mixture, fit_pca
+from itr_study.features.dataset import encode_dataset
 from tests.encoders.fakes import WORDS, detector, fake_dataset
 from tests.oracles.fisher import HAND, oracle
 

@@ -6,9 +6,9 @@ import threading
 import numpy as np
 import pytest
 
-from itr_study.encoders import cache
-from itr_study.encoders.cache import cached, sole_builder
-from tests.encoders.test_cache import BLOCK, HALF, OTHER, ROWS, Source, build, path_in
+from itr_study.features import cache
+from itr_study.features.cache import cached, sole_builder
+from tests.features.test_cache import BLOCK, HALF, OTHER, ROWS, Source, build, path_in
 
 FIRSTS = list(range(0, ROWS, BLOCK))  # of the blocks
 

@@ -10,9 +10,9 @@ import torch
 
 from itr_study.encoders import IMAGE_ENCODERS, WeightsError, trainable_image_encoder
 from itr_study.encoders.base import working_dtype
-from itr_study.encoders.images import FrozenImages
-from itr_study.encoders.specs import image_parts
 from itr_study.encoders.vision import extra_tokens, places
+from itr_study.features.images import FrozenImages
+from itr_study.features.specs import image_parts
 from tests.encoders.fakes import picture
 
 needs_timm = pytest.mark.skipif(find_spec("timm") is None, reason="timm is not installed")

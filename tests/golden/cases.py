@@ -9,20 +9,21 @@ import torch
 from PIL import Image
 from torch.nn.functional import normalize
 
-from itr_study import evaluation, training
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.data.vocabulary import Vocabulary
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
-from itr_study.encoders.cider import Ngrams
-from itr_study.encoders.dataset import TOKENS_VERSION
-from itr_study.encoders.images import FrozenImages
-from itr_study.encoders.specs import image_parts
+from itr_study.encoders.ngrams import Ngrams
+from itr_study.evaluation import evaluate
+from itr_study.features.dataset import TOKENS_VERSION
+from itr_study.features.images import FrozenImages
+from itr_study.features.specs import image_parts
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput
-from itr_study.objectives import Objective, Term
 from itr_study.relevance import RELEVANCE
-from itr_study.settings import Settings
+from itr_study.training import loop
+from itr_study.training.objective import Objective, Term
+from itr_study.training.settings import Settings
 from tests.small import SmallData, SmallLoss, small_model
 
 STEPS, PAIRS, SIZE, HEADS = 5, 12, 8, 3
@@ -81,7 +82,7 @@ def model_numbers(name: str) -> list[float]:
         for step in range(STEPS):
             texts = np.arange(step * PAIRS, (step + 1) * PAIRS)
             batch = train.pair_batch(texts, texts % 2)
-            loss, _ = objective(training.forward(model, batch), batch, train)
+            loss, _ = objective(loop.forward(model, batch), batch, train)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -97,14 +98,14 @@ def loop_numbers() -> list[float]:
         settings = Settings(epochs=2, batch_size=16, optimizer=optimizer, schedule=schedule,
                             learning_rate=0.02, weight_decay=0.01, warmup_steps=2, decay_epochs=1,
                             learning_rate_factors={"image": 0.5})
-        rows = training.fit(small_model(), SmallLoss(), SmallData(), settings, seed=1).rows
+        rows = loop.fit(small_model(), SmallLoss(), SmallData(), settings, seed=1).rows
         values += [row[name] for row in rows for name in ("loss", "score_std", "dev_rsum")]
     return values
 
 
 def evaluation_numbers() -> list[float]:
     """The whole table of a small split."""
-    return list(evaluation.evaluate(small_model(), SmallData().splits["test"]).table.values())
+    return list(evaluate.evaluate(small_model(), SmallData().splits["test"]).table.values())
 
 
 def labelled_split() -> EncodedSplit:
@@ -197,5 +198,5 @@ def parts() -> dict[str, Part]:
     found |= {f"text:{n}": Part(c.version, lambda n=n: text_encoder_numbers(n), 2)
               for n, c in TEXT_ENCODERS.items()}
     return found | {"tokens": Part(TOKENS_VERSION, token_numbers),
-                    "loop": Part(training.VERSION, loop_numbers),
-                    "evaluation": Part(evaluation.VERSION, evaluation_numbers)}
+                    "loop": Part(loop.VERSION, loop_numbers),
+                    "evaluation": Part(evaluate.VERSION, evaluation_numbers)}

@@ -11,7 +11,7 @@ from itr_study.metrics import METRICS, Truth
 from tests.metrics.sets import random_set
 
 LEAST = {"kendall": -1, "coherent": -1}  # every other metric is a fraction
-PRIMITIVES = {"ranks", "truth", "graded", "human", "retrieval_sets", "eccv"}
+PRIMITIVES = {"ranks", "truth", "graded", "human", "retrieval_sets", "eccv", "intervals"}
 
 # Where a loss has the name of a metric, the oracle of the metric is called otherwise.
 ORACLES = {"kendall": "kendall_tau"}

@@ -1,7 +1,7 @@
 """Slow, obvious relevance of `scenes`, written from the definition: one caption, one scene."""
 
-from itr_study.data.scenes_meaning import Count, Has, Related, Where
-from itr_study.data.scenes_words import ATTRIBUTES
+from itr_study.data.scenes.meaning import Count, Has, Related, Where
+from itr_study.data.scenes.words import ATTRIBUTES
 
 
 def fit(pattern, thing):

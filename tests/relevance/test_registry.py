@@ -9,7 +9,7 @@ import torch
 
 import itr_study.relevance
 from itr_study.data.batches import Batch, EncodedSplit
-from itr_study.encoders.cider import Ngrams
+from itr_study.encoders.ngrams import Ngrams
 from itr_study.relevance import RELEVANCE
 
 FLOOR = {"binary": 0, "unit": 0, "cosine": -1}

@@ -1,0 +1,1 @@
+"""Notebooks in one headless batch: what each declares, when it runs, how it ended."""

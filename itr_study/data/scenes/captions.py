@@ -1,0 +1,220 @@
+"""Captions of `scenes`: English of varied form and detail, each with what it means."""
+
+from typing import NamedTuple
+
+from itr_study.data.scenes.meaning import Assertion, Count, Has, Meaning, Pattern, Related, Where
+from itr_study.data.scenes.phrases import (
+    HOW_MANY,
+    MANY,
+    MORE,
+    ONE,
+    ONE_OF,
+    ONLY_ONE,
+    RELATED,
+    SOME,
+    TWO,
+)
+from itr_study.data.scenes.words import (
+    ANY,
+    COLOUR_WORDS,
+    COLOURS,
+    NOUNS,
+    NUMBERS,
+    PLACE_PHRASES,
+    RELATIONS,
+    SHAPES,
+    SIZE_WORDS,
+    SIZES,
+    TEXTURE_TAILS,
+    TEXTURE_WORDS,
+    TEXTURES,
+    VAGUE_COLOURS,
+    VAGUE_NOUNS,
+    VAGUE_TEXTURES,
+    bits,
+    plural,
+    with_article,
+)
+from itr_study.data.scenes.world import Dice, Scene, Thing, relations
+
+BESIDE = bits(RELATIONS, "left", "right")
+TOUCHING = bits(RELATIONS, "on", "under", "inside", "around")
+ANYTHING = ("things", "objects", "shapes", "toys")
+
+# How often each kind of caption is written, out of their sum.
+DECK = ("one",) * 2 + ("two",) * 4 + ("related",) * 7 + ("number",) * 2 + ("number of",) + \
+       ("all",) * 5 + ("some",)
+
+
+SAYS_WHERE = 0.5  # probability that a caption also says where the things are
+SAYS_MORE = 0.4  # probability that a caption of a relation also names a third thing
+
+
+class Caption(NamedTuple):
+    text: str
+    meaning: Meaning
+
+
+class Noun(NamedTuple):
+    """A noun phrase without article, singular and plural, and the pattern it names."""
+
+    one: str
+    many: str
+    pattern: Pattern
+
+
+def captions(scene: Scene, count: int, *key: int) -> list[Caption]:
+    """`count` captions of different kinds, each true of the scene."""
+    dice = Dice(*key)
+    kinds = [kind for _ in range(count // len(DECK) + 1) for kind in dice.shuffled(DECK)]
+    things = dice.shuffled(scene.things)  # captions start from different things in turn
+    return [_finish(*_WRITERS[kind](scene, things[i % len(things):] + things, dice), scene, dice)
+            for i, kind in enumerate(kinds[:count])]
+
+
+def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice) -> Caption:
+    """Perhaps says where it is (a caption that asserts nothing must); capital and full stop."""
+    if not meaning or dice.chance(SAYS_WHERE):
+        phrase, places = dice.pick([p for p in PLACE_PHRASES if p[1] >> scene.place & 1])
+        text = f"{phrase}, {text}" if dice.chance(0.25) else f"{text} {phrase}"
+        meaning = [*meaning, Where(places)]
+    text = text[0].upper() + text[1:] + ("." if dice.chance(0.6) else "")
+    return Caption(text, tuple(meaning))
+
+
+def describe(thing: Thing, dice: Dice, detail: float = 1.0) -> Noun:
+    """A noun phrase for a thing that names some of its attributes, always at least one."""
+    while True:
+        noun, nouns, shape = _noun(thing, dice)
+        colour, colours = _colour(thing, dice, 0.85 * detail)
+        size, sizes = _size(thing, dice, 0.5 * detail)
+        texture, tail, textures = _texture(thing, dice, detail)
+        pattern = Pattern(shape, colours, sizes, textures)
+        if pattern != Pattern():
+            break
+    adjectives = [size, colour, texture] if dice.chance(0.3) else [size, texture, colour]
+    front = [word for word in adjectives if word]
+    one, many = " ".join([*front, noun]), " ".join([*front, nouns])
+    return Noun(f"{one} {tail}".strip(), f"{many} {tail}".strip(), pattern)
+
+
+def _noun(thing: Thing, dice: Dice) -> tuple[str, str, int]:
+    if dice.chance(0.1):
+        noun, allowed = dice.pick([n for n in VAGUE_NOUNS if n[1] >> thing.shape & 1])
+        return noun, plural(noun), allowed
+    noun = dice.pick(NOUNS[SHAPES[thing.shape]])
+    return noun, plural(noun), 1 << thing.shape
+
+
+def _colour(thing: Thing, dice: Dice, chance: float) -> tuple[str, int]:
+    if not dice.chance(chance):
+        return "", ANY[1]
+    vague = [c for c in VAGUE_COLOURS if c[1] >> thing.colour & 1]
+    if vague and dice.chance(0.12):
+        return dice.pick(vague)
+    name = COLOURS[thing.colour]
+    return dice.pick(COLOUR_WORDS.get(name, (name,))), 1 << thing.colour
+
+
+def _size(thing: Thing, dice: Dice, chance: float) -> tuple[str, int]:
+    name = SIZES[thing.size]
+    if not dice.chance(chance * (0.2 if name == "medium" else 1)):
+        return "", ANY[2]
+    return dice.pick(SIZE_WORDS[name]), 1 << thing.size
+
+
+def _texture(thing: Thing, dice: Dice, detail: float) -> tuple[str, str, int]:
+    """Word before the noun, words after it, and the set of textures."""
+    name = TEXTURES[thing.texture]
+    if not dice.chance((0.2 if name == "plain" else 0.6) * detail):
+        return "", "", ANY[3]
+    vague = [t for t in VAGUE_TEXTURES if t[1] >> thing.texture & 1]
+    if vague and dice.chance(0.15):
+        return dice.pick(vague)[0], "", vague[0][1]
+    if name in TEXTURE_TAILS and dice.chance(0.35):
+        return "", dice.pick(TEXTURE_TAILS[name]), 1 << thing.texture
+    return dice.pick(TEXTURE_WORDS[name]), "", 1 << thing.texture
+
+
+def _one(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    noun = describe(things[0], dice, detail=1.3)
+    return dice.pick(ONE).format(a=with_article(noun.one)), [Has(noun.pattern)]
+
+
+def _two(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    a, b = describe(things[0], dice), describe(things[1], dice)
+    text = dice.pick(TWO).format(a=with_article(a.one), b=with_article(b.one))
+    return text, [Has(a.pattern), Has(b.pattern)]
+
+
+def _related(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    a, b = _pair(scene, things[0], dice)
+    held = [name for name in RELATIONS if relations(a, b) & bits(RELATIONS, name)]
+    how = "on" if "on" in held else "under" if "under" in held else dice.pick(held)
+    allowed = bits(RELATIONS, how)
+    if how in ("left", "right") and dice.chance(0.3):
+        how, allowed = "beside", BESIDE
+    first, second = describe(a, dice, 0.9), describe(b, dice, 0.9)
+    text = dice.pick(RELATED[how]).format(
+        a=with_article(first.one), b=with_article(second.one),
+        the_a="the " + first.one, the_b="the " + second.one)
+    meaning: list[Assertion] = [Related(first.pattern, allowed, second.pattern)]
+    third = [thing for thing in things if thing is not a and thing is not b]
+    if third and dice.chance(SAYS_MORE):
+        also = describe(third[0], dice, 0.8)
+        text += dice.pick(MORE).format(c=with_article(also.one))
+        meaning.append(Has(also.pattern))
+    return text, meaning
+
+
+def _pair(scene: Scene, thing: Thing, dice: Dice) -> tuple[Thing, Thing]:
+    """The thing and another, in either order; rather one that it touches."""
+    pairs = [(thing, other) for other in scene.things if other is not thing]
+    pairs += [(b, a) for a, b in pairs]
+    touching = [pair for pair in pairs if relations(*pair) & TOUCHING]
+    return dice.pick(touching if touching and dice.chance(0.7) else pairs)
+
+
+def _number(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    """How many things there are, and one of them."""
+    n = len(scene.things)
+    nouns = f"{NUMBERS[n]} {dice.pick(ANYTHING)}"
+    noun = describe(things[0], dice)
+    text = dice.pick(HOW_MANY).format(n=nouns) + dice.pick(ONE_OF).format(a=with_article(noun.one))
+    return text, [Count(Pattern(), n), Has(noun.pattern)]
+
+
+def _number_of(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    """How many things fit a short description: more than one where the scene allows it."""
+    options = [describe(thing, dice, detail=0.6) for thing in things[:4]]
+    noun = max(options, key=lambda option: how_many(scene, option.pattern))
+    n = how_many(scene, noun.pattern)
+    if n == 1:
+        text = dice.pick(ONLY_ONE).format(n=f"one {noun.one}", noun=noun.one)
+    else:
+        words = dice.pick(("a pair of", "a couple of", "two")) if n == 2 else NUMBERS[n]
+        text = dice.pick(HOW_MANY[:-2]).format(n=f"{words} {noun.many}")
+    return text, [Count(noun.pattern, n)]
+
+
+def how_many(scene: Scene, pattern: Pattern) -> int:
+    """How many things of the scene fit the pattern wholly."""
+    return sum(all(allowed >> value & 1 for allowed, value in zip(pattern, thing, strict=False))
+               for thing in scene.things)
+
+
+def _all(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    """Every thing, each in few words."""
+    nouns = [describe(thing, dice, detail=0.7) for thing in dice.shuffled(scene.things)]
+    names = [with_article(noun.one) for noun in nouns]
+    text = dice.pick(MANY).format(list=", ".join(names[:-1]) + " and " + names[-1])
+    return text, [Has(noun.pattern) for noun in nouns]
+
+
+def _some(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+    """Says only where it is: suits many pictures (a hub)."""
+    return dice.pick(SOME).format(nouns=dice.pick(("things", "objects", "shapes", "toys"))), []
+
+
+_WRITERS = {"one": _one, "two": _two, "related": _related, "number": _number,
+            "number of": _number_of, "all": _all, "some": _some}

@@ -1,0 +1,1 @@
+"""A model measured on a split, and searched with."""

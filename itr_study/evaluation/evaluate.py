@@ -1,0 +1,141 @@
+"""The evaluation suite: encode a split once, score it in blocks, and hand the scores to metrics.
+
+Padding and block size never change a result: codes are padded with zeros that models mask, and
+every text is scored by itself. (Rounding of a matrix product may differ in the last bit between
+block shapes; the block size is a constant, so numbers are the same from run to run.)
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from itr_study.data.batches import EncodedSplit
+from itr_study.evaluation.measures import measure, suite_columns
+from itr_study.metrics import Ranks, ranks, retrieval_table
+from itr_study.metrics.truth import DIRECTIONS
+from itr_study.models.base import Code, device_of
+
+BLOCK = 256  # items encoded, and images scored, at a time
+TEXT_BLOCK = 2048  # texts scored at a time
+
+VERSION = 1  # raised when numbers of the suite change; part of every run id
+RETRIEVAL = tuple(f"{direction}_{metric}" for direction in DIRECTIONS
+                  for metric in ("r1", "r5", "r10", "medr", "meanr")) + ("rsum",)
+
+
+def columns(dataset: str, split: str) -> tuple[str, ...]:
+    """The names in the table of an evaluation of a split of a data set, in order."""
+    return RETRIEVAL + suite_columns(dataset, split)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a split gave: `table` in percent (R@K, MedR and MeanR as ranks, RSUM), `ranks` per
+    query, and the codes of images and texts on the CPU in the order of the split."""
+
+    table: dict[str, float]
+    ranks: Ranks
+    images: Code
+    texts: Code
+
+
+@contextmanager
+def evaluating(model: nn.Module):
+    """Dropout and batch statistics off, no gradients; the mode is put back afterwards."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)
+
+
+def encode(model: nn.Module, split: EncodedSplit,
+           device: torch.device | str | None = None) -> tuple[Code, Code]:
+    """Codes of all images and all texts of a split, in its order, float32 on the CPU.
+
+    Args:    device: where they are computed; None = the model's own.
+    """
+    device = device or device_of(model)
+    with evaluating(model):
+        images = [model.encode_images(split.image_batch(block).to(device))
+                  for block in blocks(split.n_images, BLOCK)]
+        lengths = ([len(tokens) for tokens in split.tokens] if split.tokens is not None
+                   else np.zeros(split.n_texts))
+        order = np.argsort(lengths, kind="stable")  # like lengths together: less padding
+        texts = [model.encode_texts(split.text_batch(order[block]).to(device))
+                 for block in blocks(split.n_texts, BLOCK)]
+    return join(images), take(join(texts), torch.from_numpy(np.argsort(order)))
+
+
+def score(model: nn.Module, images: Code, texts: Code,
+          device: torch.device | str | None = None) -> Tensor:
+    """Scores (I, T) float32 on the CPU, computed block by block.
+
+    Args:    device: where they are computed; None = the model's own.
+    """
+    device = device or device_of(model)
+    n_images, n_texts = first(images).shape[0], first(texts).shape[0]
+    scores = torch.empty(n_images, n_texts)
+    with evaluating(model):
+        for columns in blocks(n_texts, TEXT_BLOCK):
+            some = take(texts, torch.from_numpy(columns), device)
+            for rows in blocks(n_images, BLOCK):
+                part = model.score(take(images, torch.from_numpy(rows), device), some).scores
+                scores[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] = part
+    return scores
+
+
+def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str | None = None,
+             suite: bool = False) -> Evaluation:
+    """Encode, score and measure one split with the model as it is.
+
+    Args:    device: None = the model's own; suite: measure all that the split carries the truth
+             for (see `measures`), not retrieval alone, which is what a choice of epoch needs.
+    Raises:  ValueError where a score is not a number.
+    """
+    images, texts = encode(model, split, device)
+    scores = score(model, images, texts, device)
+    found = ranks(scores, split.image_of_text)
+    table = {name: float(value) for name, value in retrieval_table(found).items()}
+    table |= measure(scores, split) if suite else {}
+    return Evaluation(table, found, images, texts)
+
+
+def blocks(count: int, size: int) -> list[np.ndarray]:
+    """0 … count-1 cut into runs of `size`."""
+    return [np.arange(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def first(code: Code) -> Tensor:
+    """The code itself, or the first tensor of a tuple."""
+    return code if isinstance(code, Tensor) else code[0]
+
+
+def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
+    """The given rows of every tensor of a code, on a device."""
+    if isinstance(code, Tensor):
+        return code[rows.to(code.device)].to(device)
+    return tuple(take(part, rows, device) for part in code)
+
+
+def join(codes: list[Code]) -> Code:
+    """One code from blocks of it, on the CPU; axes that differ (words) are padded with zeros."""
+    if isinstance(codes[0], Tensor):
+        return _join_tensors(codes)
+    return tuple(_join_tensors(list(parts)) for parts in zip(*codes, strict=True))
+
+
+def _join_tensors(parts: list[Tensor]) -> Tensor:
+    parts = [part.float().cpu() if part.is_floating_point() else part.cpu() for part in parts]
+    sizes = [max(axis) for axis in zip(*(part.shape[1:] for part in parts), strict=True)]
+    padded = []
+    for part in parts:
+        amounts = [(0, want - have) for want, have in zip(sizes, part.shape[1:], strict=True)]
+        padded.append(pad(part, [n for pair in reversed(amounts) for n in pair]))
+    return torch.cat(padded)

@@ -1,0 +1,55 @@
+"""From a trained model to the rows of a retrieval grid."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from itr_study.evaluation.search import Searcher
+from itr_study.plots.retrieval import Query, Result
+
+
+def image_queries(searcher: Searcher, images: Sequence[int], top: int = 5,
+                  relevance: np.ndarray | None = None, title: str = "") -> list[Query]:
+    """What a model finds for pictures of its split: the best texts, and where the first match is.
+
+    Args:    images: indices into the split; top: results of each; relevance: (I, T), None takes the
+             exact one where it is known; title: over each query, such as the name of the model.
+    """
+    graded = relevance_of(searcher) if relevance is None else relevance
+    split, queries = searcher.split, []
+    text = {text_id: place for place, text_id in enumerate(split.text_ids)}
+    for image in images:
+        hits = searcher.by_image(split.image_ids[image], top=len(split.texts))
+        results = [Result(hit.text, hit.score, bool(hit.match),
+                          None if graded is None else float(graded[image, text[hit.id]]))
+                   for hit in hits[:top]]
+        picture = searcher.dataset.open_image(split.image_ids[image])
+        rank = next(hit.rank for hit in hits if hit.match)
+        queries.append(Query(picture, results, rank, title))
+    return queries
+
+
+def text_queries(searcher: Searcher, texts: Sequence[int], top: int = 5,
+                 relevance: np.ndarray | None = None, title: str = "") -> list[Query]:
+    """What a model finds for texts of its split: the best pictures, and where the match stands.
+
+    Args:    texts: indices into the split; the others as in `image_queries`.
+    """
+    graded = relevance_of(searcher) if relevance is None else relevance
+    split, queries = searcher.split, []
+    place = {image_id: at for at, image_id in enumerate(split.image_ids)}
+    for text in texts:
+        own = split.image_ids[split.image_of_text[text]]
+        hits = searcher.by_text(split.texts[text], top=len(split.image_ids))
+        results = [Result(searcher.dataset.open_image(hit.id), hit.score, hit.id == own,
+                          None if graded is None else float(graded[place[hit.id], text]))
+                   for hit in hits[:top]]
+        rank = next(hit.rank for hit in hits if hit.id == own)
+        queries.append(Query(split.texts[text], results, rank, title))
+    return queries
+
+
+def relevance_of(searcher: Searcher) -> np.ndarray | None:
+    """The exact relevance (I, T) of the split searched, where the data knows it."""
+    known = searcher.dataset.relevance
+    return None if known is None else known(searcher.split)

@@ -1,0 +1,1 @@
+"""A data set as arrays: encoded once, kept in a cache on the disk."""

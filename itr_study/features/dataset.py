@@ -1,0 +1,192 @@
+"""A data set as arrays that models take: features, tokens, sentence vectors, relevance."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from itr_study.data.base import DataError, RetrievalDataset, Split
+from itr_study.data.batches import EncodedSplit, InputSpec
+from itr_study.data.vocabulary import Vocabulary
+from itr_study.encoders.base import KINDS, TextEncoder
+from itr_study.encoders.glove import word_vectors
+from itr_study.encoders.registry import TEXT_ENCODERS
+from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
+from itr_study.features.arrays import JoinedRegions, join_regions
+from itr_study.features.described import describe_texts, judged_pairs
+from itr_study.features.encoded import EncodedData
+from itr_study.features.images import FrozenImages, dataset_features, given_features
+from itr_study.features.pixels import Pixels, pixel_size
+from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_parts
+from itr_study.features.texts import dataset_sentences
+from itr_study.files.atomic import canonical_json
+from itr_study.files.paths import home
+
+MIN_COUNT = 2  # a word used once in training counts as unknown: its vector could not be learnt
+TOKENS_VERSION = 1  # raised when the same text gives other tokens than before
+MOST_UNMATCHED = 1 - 1e-4
+
+Frozen = dict[ImagePart, FrozenImages]
+
+
+def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
+                   tokens: str | None = "words", sentences: str | None = None,
+                   relevance: bool = False, device: str = "cpu",
+                   store: Path | str | None = None, labels: Sequence[str] = (),
+                   judging: Sequence[str] = ()) -> EncodedData:
+    """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
+
+    Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>` or names of features that come
+             with the data, joined by "+" along D; tokens: None, "words" (learnt vocabulary),
+             "glove" (with word vectors) or "wordpiece:minilm"; sentences: None, or "minilm",
+             "fisher", "glove-mean", joined by "+"; relevance: attach the data's exact relevance;
+             device: where networks run; store: folder of caches, None = `<home>/features`;
+             labels: what describes the texts for label sources, "minilm" or "cider"; judging:
+             the same for evaluation only, which train does without.
+    Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
+             WeightsError for weights that cannot be found; OSError for a full disk.
+    """
+    parts = image_parts(images, tuple(dataset.features))
+    check_tokens(tokens)
+    check_dataset(dataset, relevance)
+    folder = Path(store) if store is not None else home() / "features"
+    frozen = {part: FrozenImages(part, device) for part in parts if part.kind in KINDS}
+    encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
+    regions = encode_regions(dataset, parts, frozen, folder)
+    vocabulary = make_vocabulary(dataset, tokens)
+    vectors = encode_sentences(dataset, encoders, folder)
+    described = describe_texts(dataset, labels, judging, folder, device)
+    splits = {name: EncodedSplit(
+        name, split.image_of_text, *regions[name],
+        tokens=[vocabulary.encode(text) for text in split.texts] if vocabulary else None,
+        sentences=vectors[name],
+        relevance=exact_relevance(dataset, name) if relevance else None,
+        labels=described[name], judgements=judged_pairs(dataset, split),
+        pixels=split_pixels(dataset, split, parts))
+        for name, split in dataset.splits.items()}
+    return EncodedData(
+        splits, input_spec(splits["train"], vocabulary, tokens, parts),
+        encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
+        seen_encoders(dataset, tokens, encoders, labels), dataset.name,
+        "+".join(sorted({frozen[part].dtype for part in frozen})),
+        image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
+        sentence_encoders=encoders)
+
+
+def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:
+    """Raise DataError unless all splits have pictures and texts that fit together."""
+    if "train" not in dataset.splits:
+        raise DataError(f"{dataset.name} has no train split, only {', '.join(dataset.splits)}; "
+                        "vocabulary and statistics are fitted on it")
+    if relevance and dataset.relevance is None:
+        raise DataError(f"{dataset.name} has no exact relevance; use relevance=False, and a label "
+                        "source that needs none")
+    for name, split in dataset.splits.items():
+        images, texts, of = len(split.image_ids), len(split.texts), split.image_of_text
+        if not (images and texts and len(of) == texts):
+            raise DataError(f"{dataset.name}, split {name}: {images} pictures, {texts} texts, "
+                            f"{len(of)} entries of image_of_text; expected at least one picture, "
+                            "and one entry for each text")
+        if not np.array_equal(np.unique(of), np.arange(images)):
+            raise DataError(f"{dataset.name}, split {name}: image_of_text must name each of the "
+                            f"{images} pictures at least once, and none beyond")
+
+
+def encode_regions(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
+                   folder: Path) -> dict[str, tuple[np.ndarray | JoinedRegions, np.ndarray | None]]:
+    """Joined features (I, V, R, D) and mask (I, R) of each split; a region exists in all parts.
+
+    Where the network is fine-tuned there are none: D is 0.
+    """
+    if parts[0].kind == "pixels":
+        return {name: (np.zeros((len(split.image_ids), 1, 1, 0), np.float16), None)
+                for name, split in dataset.splits.items()}
+    computed = {part: dataset_features(dataset, frozen[part], folder) for part in frozen}
+    joined = {}
+    for name, split in dataset.splits.items():
+        arrays, masks = [], []
+        for part in parts:
+            array, mask = ((computed[part][name], None) if part in computed
+                           else given_features(dataset, part.encoder, split))
+            arrays.append(array)
+            masks += [] if mask is None else [mask]
+        regions = join_regions(arrays)
+        joined[name] = (regions, np.logical_and.reduce(masks) if masks else None)
+    return joined
+
+
+def make_vocabulary(dataset: RetrievalDataset,
+                    tokens: str | None) -> Vocabulary | WordPieces | None:
+    """What turns texts into token ids; fitted on training texts where it is fitted at all."""
+    if tokens is None:
+        return None
+    if tokens.startswith("wordpiece:"):
+        return WordPieces(tokens.removeprefix("wordpiece:"))
+    return Vocabulary.fit(dataset.splits["train"].texts, min_count=MIN_COUNT)
+
+
+def encode_sentences(dataset: RetrievalDataset, encoders: list[TextEncoder],
+                     folder: Path) -> dict[str, np.ndarray | None]:
+    """Sentence vectors (T, D) float32 of each split, encoders joined along D; None without."""
+    if not encoders:
+        return dict.fromkeys(dataset.splits)
+    vectors = [dataset_sentences(dataset, encoder, folder) for encoder in encoders]
+    return {name: np.concatenate([np.asarray(v[name]) for v in vectors], axis=1)
+            for name in dataset.splits}
+
+
+def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
+    """(I, T) float32 from the data; DataError where it breaks the rule of matches."""
+    split = dataset.splits[name]
+    relevance = np.asarray(dataset.relevance(split), np.float32)
+    where, expected = f"relevance of {dataset.name}, split {name}", (len(split.image_ids),
+                                                                     len(split.texts))
+    if relevance.shape != expected:
+        raise DataError(f"{where}: expected {expected}, got {relevance.shape}")
+    texts = np.arange(len(split.texts))
+    others = relevance.copy()
+    others[split.image_of_text, texts] = 0
+    if not ((relevance[split.image_of_text, texts] == 1).all() and others.min() >= 0
+            and others.max() <= MOST_UNMATCHED + 1e-7):  # NaN fails too
+        raise DataError(f"{where}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
+    return relevance
+
+
+def split_pixels(dataset: RetrievalDataset, split: Split,
+                 parts: list[ImagePart]) -> Pixels | None:
+    """The pictures of a split for a network that is fine-tuned, else None."""
+    if parts[0].kind != "pixels":
+        return None
+    return Pixels(dataset.open_image, split.image_ids, pixel_size(parts[0]))
+
+
+def input_spec(split: EncodedSplit, vocabulary: Vocabulary | WordPieces | None,
+               tokens: str | None, parts: list[ImagePart]) -> InputSpec:
+    """The sizes a model is built for."""
+    vectors = torch.from_numpy(word_vectors(vocabulary)) if tokens == "glove" else None
+    return InputSpec(split.regions.shape[-1], len(vocabulary) if vocabulary else 0,
+                     0 if split.sentences is None else split.sentences.shape[1], vectors,
+                     parts[0].name if parts[0].kind == "pixels" else "")
+
+
+def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
+                tokens: str | None, encoders: list[TextEncoder]) -> str:
+    """16 digits: equal keys mean equal arrays."""
+    images = [frozen[part].identity if part in frozen else
+              ["pixels", part.name, pixel_size(part)] if part.kind == "pixels" else part.encoder
+              for part in parts]
+    texts = [[encoder.name, encoder.version, encoder.settings] for encoder in encoders]
+    words = [tokens, TOKENS_VERSION, MIN_COUNT, MAX_TOKENS] if tokens else None
+    content = [dataset.fingerprint, images, words, texts]
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
+
+
+def seen_encoders(dataset: RetrievalDataset, tokens: str | None,
+                  encoders: list[TextEncoder], labels: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of encoders in use, label sources included, that were trained on these captions."""
+    names = [*(encoder.name for encoder in encoders), *labels]
+    if tokens and tokens.startswith("wordpiece:"):
+        names.append(tokens.removeprefix("wordpiece:"))
+    return tuple(sorted(set(names) & set(dataset.seen_by)))

@@ -1,0 +1,122 @@
+"""Features of the pictures of a data set: through the cache, or as they come with the data."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from itr_study.data.base import DataError, RetrievalDataset, Split
+from itr_study.encoders.base import ImageEncoder, ImageNetwork, working_dtype
+from itr_study.encoders.registry import IMAGE_ENCODERS
+from itr_study.encoders.views import make_views
+from itr_study.features.cache import CacheKey, cached
+from itr_study.features.parallel import cores
+from itr_study.features.specs import ImagePart
+
+CPU_BATCH, GPU_BATCH = 8, 64  # crops a step; fixed, for the last bit may depend on it
+BLOCK = 64  # pictures a block: what a kill can cost, and what one thread takes at a time
+CHECK_BYTES = 1 << 26  # given features are checked in pieces of this size
+
+
+class FrozenImages:
+    """One part of an images spec, ready to encode pictures.
+
+    Args:    part: which encoder, kind, views; device: where the network runs. The network is
+             loaded when the first picture comes: a finished cache needs none.
+    """
+
+    def __init__(self, part: ImagePart, device: str = "cpu") -> None:
+        chosen = {} if part.precision is None else {"precision": part.precision}
+        self.encoder: ImageEncoder = IMAGE_ENCODERS[part.encoder](part.argument, **chosen)
+        self.part, self.device = part, device
+        self._network: ImageNetwork | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> list:
+        """Name, version and settings: what the numbers depend on beside the pictures."""
+        settings = self.encoder.settings | {"kind": self.part.kind, "views": self.part.views}
+        return [self.encoder.name, self.encoder.version, settings]
+
+    @property
+    def dtype(self) -> str:
+        """In which the network computes here; not part of what it is."""
+        precision = self.encoder.settings.get("precision", "float32")
+        return str(working_dtype(precision, self.device)).removeprefix("torch.")
+
+    def encode(self, images: list) -> np.ndarray:
+        """Features of RGB pictures, (N, V, R, D) float32; R = 1 where pooled."""
+        with self._lock:  # threads share one network
+            if self._network is None:
+                self._network = self.encoder.network(self.device)
+        pixels = np.stack([make_views(i, self.part.views, self.encoder.size) for i in images])
+        crops = torch.from_numpy(pixels.reshape(-1, *pixels.shape[2:]))  # (N * V, 3, H, W)
+        step = CPU_BATCH if torch.device(self.device).type == "cpu" else GPU_BATCH
+        with torch.inference_mode():
+            features = torch.cat([self._features(some) for some in crops.split(step)])
+        return features.reshape(*pixels.shape[:2], *features.shape[1:]).numpy()
+
+    def _features(self, crops: torch.Tensor) -> torch.Tensor:
+        """(N, R, D) float32 on the CPU."""
+        crops = crops.to(self.device, memory_format=torch.channels_last)
+        if self.part.kind == "grid":
+            return self._network(crops).float().cpu()
+        return self._network.pooled(crops)[:, None, :].float().cpu()
+
+
+def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
+                     folder: Path) -> dict[str, np.ndarray]:
+    """Features (I, V, R, D) float16 of each split, as slices of one memory map."""
+    ids = [image for split in dataset.splits.values() for image in split.image_ids]
+
+    def compute(start: int, stop: int) -> np.ndarray:
+        return images.encode([_open(dataset, image) for image in ids[start:stop]])
+
+    name, version, settings = images.identity
+    asked = settings.get("precision", "float32")
+    key = CacheKey(dataset.name, dataset.fingerprint, name, version, settings,
+                   images.dtype if asked != "float32" else "")
+    rows = cached(key, len(ids), compute, folder, block=BLOCK, workers=cores())
+    return cut(rows, {name: len(split.image_ids) for name, split in dataset.splits.items()})
+
+
+def cut(rows: np.ndarray, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """Consecutive rows for each name."""
+    ends = np.cumsum(list(sizes.values()))
+    return {name: rows[end - size : end]
+            for (name, size), end in zip(sizes.items(), ends, strict=True)}
+
+
+def given_features(dataset: RetrievalDataset, name: str,
+                   split: Split) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features that come with the data as (I, 1, R, D), and their mask (None = all there).
+
+    Raises:  DataError for a wrong shape, NaN, or a picture without any region.
+    """
+    features, mask = dataset.features[name](split)
+    where = f"features {name!r} of {dataset.name}, split {split.name}"
+    if features.ndim != 3 or len(features) != len(split.image_ids):
+        raise DataError(f"{where}: expected ({len(split.image_ids)}, R, D), got {features.shape}")
+    if mask.shape != features.shape[:2] or mask.dtype != bool:
+        raise DataError(f"{where}: the mask should be bool {features.shape[:2]}, got {mask.dtype} "
+                        f"{mask.shape}")
+    if not mask.any(axis=1).all():
+        row = int(np.argmin(mask.any(axis=1)))
+        raise DataError(f"{where}: picture {split.image_ids[row]} has no region")
+    step = max(1, CHECK_BYTES // max(features[:1].nbytes, 1))
+    for start in range(0, len(features), step):
+        finite = np.isfinite(features[start : start + step]).all(axis=(1, 2))
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            raise DataError(f"{where}: picture {split.image_ids[row]} has NaN or infinite "
+                            "features; make them again")
+    return features[:, None], None if mask.all() else mask
+
+
+def _open(dataset: RetrievalDataset, image: str):
+    try:
+        return dataset.open_image(image)
+    except OSError as error:
+        raise DataError(f"{dataset.name}: picture {image} cannot be read ({error}); put a sound "
+                        "copy in its place") from error

@@ -1,0 +1,1 @@
+"""How good labels are: label sources held against people, rankings and captions."""

@@ -1,0 +1,115 @@
+"""Who judges label sources: the experts and the crowd of Flickr8k, the raters of CxC, or the exact
+relevance of generated data.
+
+A judge holds rated pairs, and knows how a label source scores them and how scores are compared with
+ratings.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from itr_study.data.base import DataError
+from itr_study.data.batches import EncodedSplit
+from itr_study.data.cxc import Crisscrossed, read_cxc
+from itr_study.data.judgements import Judgements
+from itr_study.label_quality.coco import CocoCaptions
+from itr_study.label_quality.pairs import image_relevance, pair_relevance, text_relevance
+from itr_study.metrics.human import cxc_correlation, human_correlation
+
+PEOPLE = {"expert": ("Flickr8k, experts", "Kendall τ-c"),
+          "crowdflower": ("Flickr8k, crowd", "Kendall τ-b")}
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """N rated pairs of a first and a second thing: an image and a text, unless the name says else.
+
+    first, second (N,) int64: indices into a split; ratings (N,): mean over raters; own (N,) bool:
+    both belong to the same image; groups (N,): image of each pair, drawn together in a bootstrap;
+    score: a label source -> (N,); correlate: (scores (N,), which pairs) -> correlation of these.
+    """
+
+    name: str
+    statistic: str
+    first: np.ndarray
+    second: np.ndarray
+    ratings: np.ndarray
+    own: np.ndarray
+    groups: np.ndarray
+    score: Callable[[object], np.ndarray]
+    correlate: Callable[[np.ndarray, np.ndarray], float]
+
+    def __len__(self) -> int:
+        return len(self.ratings)
+
+
+def people(split: EncodedSplit) -> list[Judge]:
+    """Everybody who judged pairs of a split: the experts and the crowd of Flickr8k."""
+    return [Judge(*PEOPLE.get(name, (name, f"Kendall τ-{one.judgements.tau}")), one.images,
+                  one.texts, np.nanmean(one.judgements.ratings, axis=1), one.judgements.own,
+                  one.images, partial(pair_relevance, split=split, first=one.images,
+                                      second=one.texts), partial(tau, one.judgements))
+            for name, one in split.judgements.items()]
+
+
+def exact_judges(split: EncodedSplit, pairs: int = 20_000, seed: int = 0) -> list[Judge]:
+    """Exact relevance of all matches and of some other pairs, by order and by value."""
+    random = np.random.default_rng(seed)
+    images, texts = random.integers(split.n_images, size=pairs), random.integers(split.n_texts,
+                                                                                 size=pairs)
+    other = split.image_of_text[texts] != images
+    images = np.r_[split.image_of_text, images[other]]
+    texts = np.r_[np.arange(split.n_texts), texts[other]]
+    exact, own = split.relevance[images, texts].astype(float), split.image_of_text[texts] == images
+    said = Judgements("exact", tuple(map(str, images)), tuple(map(str, texts)), exact[:, None],
+                      own, "b")
+    rated = Crisscrossed("sits", "test", texts, images, exact, own)
+    score = partial(pair_relevance, split=split, first=images, second=texts)
+    return [Judge("exact relevance, order", "Kendall τ-b", images, texts, exact, own, images,
+                  score, partial(tau, said)),
+            Judge("exact relevance, value", "Pearson", images, texts, exact, own, images, score,
+                  partial(crossed, rated, "pearson"))]
+
+
+def raters(coco: CocoCaptions, root: Path | str | None, kind: str = "sits",
+           statistic: str = "pearson") -> Judge:
+    """The raters of CxC: of images with texts ("sits"), of texts ("sts"), or of images ("sis").
+
+    Raises:  DataError where the ratings are missing, or of other captions than COCO's.
+    """
+    rated = read_cxc(root, kind)
+    image = {int(number): place for place, number in enumerate(coco.image_ids)}
+    text = {int(number): place for place, number in enumerate(coco.text_ids)}
+    places = {"sits": (text, image), "sts": (text, text), "sis": (image, image)}[kind]
+    strange = [n for ids, place in zip((rated.first, rated.second), places, strict=True)
+               for n in ids.tolist() if n not in place]
+    if strange:
+        raise DataError(f"cxc: {len(strange)} ids, {strange[0]} the first, are none of the test "
+                        "captions or images of coco5k; read both of the same release")
+    first, second = (np.array([place[n] for n in ids.tolist()]) for ids, place in
+                     zip((rated.first, rated.second), places, strict=True))
+    owner = coco.split.image_of_text
+    said = {"sits": ("CxC, images and texts", second, second, first, pair_relevance),
+            "sts": ("CxC, two texts", owner[first], first, second, text_relevance),
+            "sis": ("CxC, two images", first, first, second, image_relevance)}[kind]
+    name, groups, one, other, score = said
+    return Judge(name, statistic.capitalize(), one, other, rated.ratings, rated.own, groups,
+                 partial(score, split=coco.split, first=one, second=other),
+                 partial(crossed, rated, statistic))
+
+
+def tau(said: Judgements, scores: np.ndarray, pairs: np.ndarray) -> float:
+    """Kendall's coefficient that these ratings are compared by, over some of the pairs."""
+    (value,) = human_correlation(scores[pairs], said.take(pairs), own=True).values()
+    return value
+
+
+def crossed(rated: Crisscrossed, statistic: str, scores: np.ndarray, pairs: np.ndarray) -> float:
+    """Pearson's or Spearman's correlation over some of the pairs."""
+    part = replace(rated, first=rated.first[pairs], second=rated.second[pairs],
+                   ratings=rated.ratings[pairs], own=rated.own[pairs])
+    return cxc_correlation(scores[pairs], part)[statistic]

@@ -1,0 +1,1 @@
+"""Every claim of the papers, held against paired runs of ours."""

@@ -1,0 +1,144 @@
+"""Paired evidence: differences of two arms over the seeds they share."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from itr_study.metrics.intervals import student_interval
+
+FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
+
+
+class Sample(NamedTuple):
+    """Differences that a rule wants above zero, at a confidence level."""
+
+    values: np.ndarray
+    level: float
+
+    def above(self) -> bool:
+        """Whether the interval of the mean lies wholly above zero, with enough pairs."""
+        return len(self.values) >= FEWEST and student_interval(*self)[0] > 0
+
+    def pairs_needed(self) -> int | None:
+        """Smallest n whose interval would clear zero, at this mean and spread."""
+        from scipy import stats
+
+        mean, spread = self.values.mean(), self.values.std(ddof=1) if len(self.values) > 1 else None
+        if spread is None or mean <= 0:
+            return None
+        n = np.arange(FEWEST, MOST + 1)
+        clears = stats.t.ppf((1 + self.level) / 2, n - 1) * spread / np.sqrt(n) < mean
+        return int(n[clears.argmax()]) if clears.any() else None
+
+
+class Part(NamedTuple):
+    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed."""
+
+    arm_a: str
+    arm_b: str
+    metric: str
+    seeds: tuple[int, ...]
+    differences: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Mean of the differences."""
+        return float(self.differences.mean())
+
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Student-t interval of the mean difference."""
+        return student_interval(self.differences)
+
+
+class Arms:
+    """Values of the arms of a tidy frame, by seed; refuses what cannot be paired."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        lacking = {"arm", "seed", "dataset", "model"} - set(rows.columns)
+        if lacking:
+            raise ValueError(f"rows need the columns arm, seed, dataset, model and metrics; "
+                             f"missing: {', '.join(sorted(lacking))}")
+        twice = rows[rows.duplicated(["arm", "seed"])]
+        if len(twice):
+            raise ValueError("each arm may have one row per seed; found more for "
+                             f"{twice['arm'].iloc[0]!r}, seed {twice['seed'].iloc[0]}; "
+                             "judge one data set and one setting at a time")
+        self.rows = rows
+
+    def values(self, arm: str, metric: str) -> pd.Series:
+        """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)" and contrasts "m-n" too."""
+        if arm == "zero":
+            return pd.Series(0.0, index=sorted(self.rows["seed"].unique()))
+        if arm.startswith(("mean(", "step(")):
+            inner = pd.concat([self.values(name, metric) for name in arms_in(arm)],
+                              axis=1, join="inner")
+            steps = arm.startswith("step(")
+            return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
+        found = self.rows[self.rows["arm"] == arm].set_index("seed")
+        first, *rest = (found[name].astype(float) for name in metric.split("-"))
+        values = first - rest[0] if rest else first
+        if values.isna().any():
+            raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "
+                             f"{list(values.index[values.isna()])}; finish or drop those runs")
+        return values
+
+    def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
+        """The paired differences of two arms over the seeds that both have.
+
+        Raises:  ValueError where the arms share no seed, or were trained with other models.
+        """
+        a, b = self.values(arm_a, metric), self.values(arm_b, metric)
+        seeds = sorted(set(a.index) & set(b.index))
+        if not seeds:
+            raise ValueError(f"{arm_a!r} (seeds {sorted(a.index)}) and {arm_b!r} (seeds "
+                             f"{sorted(b.index)}) share no seed; run both with the same seeds")
+        models = [self.model(set(arms_in(arm))) for arm in (arm_a, arm_b) if arm != "zero"]
+        if len(set(models)) > 1:
+            raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
+                             "of one model can be paired")
+        a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
+        return Part(arm_a, arm_b, metric, tuple(seeds), 100 * (a / b - 1) if relative else a - b)
+
+    def model(self, arms: set[str]) -> str:
+        """The models of some arms, in words, separated by semicolons."""
+        return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
+
+
+def arms_in(arm: str) -> list[str]:
+    """The plain arms inside an arm expression: "mean(d=1|d=2)" names two, "zero" none."""
+    if arm.startswith(("mean(", "step(")):
+        return arm[5:-1].split("|")
+    return [] if arm == "zero" else [arm]
+
+
+def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
+                metrics: Sequence[str]) -> pd.DataFrame:
+    """Paired differences of arms over the seeds they share, with their 95 % interval.
+
+    Args:    rows: arm, seed, dataset, model and metrics; pairs: (arm, the one taken from it).
+    Returns: comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a single
+             pair is NaN.
+    """
+    arms, records = Arms(rows), []
+    for arm_a, arm_b in pairs:
+        for metric in metrics:
+            part = arms.part(arm_a, arm_b, metric)
+            low, high = part.interval() if len(part.seeds) > 1 else (np.nan, np.nan)
+            records.append({"comparison": f"{arm_a} − {arm_b}", "arm_a": arm_a, "arm_b": arm_b,
+                            "metric": metric, "n": len(part.seeds), "difference": part.mean,
+                            "low": low, "high": high})
+    return pd.DataFrame(records)
+
+
+def verdict(low: float, high: float) -> str:
+    """What an interval of a difference says about its sign.
+
+    Example:
+        >>> verdict(0.5, 2.0), verdict(-2.0, -0.5), verdict(-1.0, 2.0), verdict(np.nan, np.nan)
+        ('higher', 'lower', 'undecided', 'undecided (one seed)')
+    """
+    if np.isnan(low):
+        return "undecided (one seed)"
+    return "higher" if low > 0 else "lower" if high < 0 else "undecided"

@@ -1,0 +1,63 @@
+"""The gallery: a page with every figure, made from the provenance beside each of them."""
+
+from pathlib import Path
+from typing import Any
+
+from itr_study.files.atomic import read_json, write_atomic
+
+HEAD = """# Figures
+
+Generated from the provenance beside each figure; edit nothing here by hand. Every picture has
+the table it was drawn from (CSV) and its provenance (JSON) under the same name.
+"""
+
+
+def figure_records(folder: Path | str) -> list[tuple[str, dict[str, Any]]]:
+    """(path without ending, provenance) of every figure, by data set, notebook and name.
+
+    Raises:  ValueError listing every figure that lacks its picture or its table.
+    """
+    folder = Path(folder)
+    found, broken = [], []
+    for path in sorted(folder.glob("*/*__*.json")):
+        lost = [ending for ending in (".png", ".csv") if not path.with_suffix(ending).is_file()]
+        broken += [f"{path.relative_to(folder).with_suffix(ending).as_posix()}"
+                   for ending in lost]
+        found.append((path.relative_to(folder).with_suffix("").as_posix(), read_json(path)))
+    if broken:
+        raise ValueError(f"figures without their files: {', '.join(broken)}; run their "
+                         "notebooks again, or delete the JSON beside them")
+    return found
+
+
+def gallery_text(records: list[tuple[str, dict[str, Any]]]) -> str:
+    """The page as Markdown: a section per data set, a part per notebook."""
+    lines, dataset, notebook = [HEAD], None, None
+    if not records:
+        lines.append("No figures yet: `make figures` draws them.\n")
+    for stem, record in records:
+        if record["dataset"] != dataset:
+            dataset, notebook = record["dataset"], None
+            lines.append(f"## {dataset}\n")
+        if record["notebook"] != notebook:
+            notebook = record["notebook"]
+            lines.append(f"### {notebook}\n")
+        lines.append(entry(stem, record))
+    return "\n".join(lines)
+
+
+def entry(stem: str, record: dict[str, Any]) -> str:
+    """One figure: the picture with its summary as alt text, and where it comes from."""
+    alt = record["summary"].replace("[", "(").replace("]", ")")
+    count = record["seeds_count"]
+    seeds = f"{count} seed{'s' * (count != 1)}" if count else "nothing random"
+    return (f"![{alt}]({stem}.png)\n\n{record['summary']}\n"
+            f"*{record['notebook']}, profile {record['profile']}, {seeds}*: "
+            f"[table]({stem}.csv), [provenance]({stem}.json)\n")
+
+
+def build_gallery(folder: Path | str) -> Path:
+    """Write README.md of a folder of figures; the same figures give the same bytes."""
+    target = Path(folder) / "README.md"
+    write_atomic(target, gallery_text(figure_records(folder)).encode())
+    return target

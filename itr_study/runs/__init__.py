@@ -1,0 +1,1 @@
+"""Runs: what one is, its id, its row, and how many are executed."""

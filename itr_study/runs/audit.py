@@ -1,0 +1,83 @@
+"""Committed rows must not lie: retrain some, chosen by chance, and compare."""
+
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from itr_study.runs.committed import figures_folder
+from itr_study.runs.config import RunConfig
+from itr_study.runs.identity import identify
+from itr_study.runs.rows import Rows, make_row
+from itr_study.runs.run import execute
+from itr_study.runs.store import RunStore
+
+# Where all of these agree a run is repeated to the last bit. Elsewhere, and where a row of old does
+# not say, rounding grows into differences like those between seeds; this many points of RSUM are
+# more.
+MACHINE = ("device", "software", "instructions", "arithmetic")
+OTHER_MACHINE = 10.0
+
+
+class Audited(NamedTuple):
+    """One row retrained: the verdict and what differs."""
+
+    run: str
+    good: bool
+    told: str
+
+
+def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
+          figures: Path | str | None = None, say: Callable[[str], None] = print) -> list[Audited]:
+    """Retrain `count` random rows in an empty store.
+
+    Raises:  ValueError where no row is kept; DataError where the data is not there.
+    """
+    folder = figures_folder(figures) / dataset
+    rows = [row for row in Rows(folder).read().values() if row["status"] == "done"]
+    if not rows:
+        raise ValueError(f"no rows are kept in {folder}; audit needs committed runs")
+    results = []
+    for row in random.Random(seed).sample(rows, min(count, len(rows))):
+        say(f"{row['run']}: {row['model']}, seed {row['seed']}, about {row['minutes']:.1f} min")
+        results.append(_retrain(row, root))
+        say(f"{row['run']}: {results[-1].told}")
+    return results
+
+
+def _retrain(row: dict[str, Any], root: Path | str | None) -> Audited:
+    config = RunConfig.model_validate_json(row["config"])
+    identity = identify(config, root)
+    if identity.run != row["run"]:
+        return Audited(row["run"], True, "stale: a part or the data has changed since")
+    with tempfile.TemporaryDirectory(prefix="itr_study-audit-") as store:
+        result = execute(config, root, store=RunStore(store))
+        return compare(row, make_row(config, identity, result))
+
+
+def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
+    """Hold a retrained row against the committed one."""
+    names = [n for n in old if n.startswith(("dev_", "test_")) and old[n] is not None]
+    off = {n: abs(old[n] - new[n]) for n in names if new.get(n) is not None}
+    lost = [n for n in names if n not in off]
+    if new["status"] != "done" or lost:
+        return Audited(old["run"], False, f"{new['status']}; without {', '.join(lost) or 'loss'}")
+    differing = [name for name in MACHINE if not old.get(name) or old[name] != new.get(name)]
+    limit = OTHER_MACHINE if differing else 1e-6
+    checked = {n: v for n, v in off.items() if n.endswith("rsum")} if differing else off
+    where = machines(differing, old, new)
+    if not checked:
+        return Audited(old["run"], False, f"nothing to compare ({where})")
+    good = all(value <= limit for value in checked.values())
+    worst = max(off, key=off.get)
+    return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({where}); the largest "
+                   f"difference is {off[worst]:.4g} in {worst}")
+
+
+def machines(differing: list[str], old: dict[str, Any], new: dict[str, Any]) -> str:
+    """How the two machines compare, and so what was asked."""
+    if not differing:
+        return f"same {', '.join(MACHINE)}"
+    parts = [f"{name} {old.get(name) or 'unknown'}, here {new.get(name)}" for name in differing]
+    return f"other machine: {'; '.join(parts)}; RSUM within {OTHER_MACHINE:g}"

@@ -1,0 +1,145 @@
+"""What a run is: one frozen, validated record."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from itr_study.checks import check_choice
+from itr_study.data import DATASETS
+from itr_study.files.atomic import canonical_json
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models import MODELS
+from itr_study.relevance import RELEVANCE
+from itr_study.training.objective import Objective, Term
+from itr_study.training.settings import Frozen, Least0, Settings
+
+
+class TermConfig(Frozen):
+    """One weighted loss and its labels, by name; see `objective.Term`."""
+
+    loss: str
+    weight: Least0 = 1.0
+    labels: str = "binary"
+    arguments: dict[str, Any] = {}
+    label_arguments: dict[str, Any] = {}
+
+    def term(self) -> Term:
+        return Term(self.loss, self.weight, self.labels, self.arguments, self.label_arguments)
+
+
+class RunConfig(Frozen):
+    """Everything a run's numbers depend on, device and number of workers excepted.
+
+    dataset: a name of DATASETS, with data_options; images, tokens, sentences: encoder specs of
+    `encode_dataset`; model: a name of MODELS, with model_arguments; objective: its terms;
+    warmup_objective: for the first settings.warmup_epochs; seed: of initialisation, batch order
+    and dropout, never of the data.
+    Raises:  ValueError (pydantic's) naming the field, what is allowed, and the nearest name.
+    """
+
+    dataset: str
+    data_options: dict[str, Any] = {}
+    images: str
+    tokens: str | None = None
+    sentences: str | None = None
+    model: str
+    model_arguments: dict[str, Any] = {}
+    objective: tuple[TermConfig, ...] = Field(strict=False, min_length=1)
+    warmup_objective: tuple[TermConfig, ...] = Field((), strict=False)
+    settings: Settings = Settings()
+    seed: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def names_exist(self) -> "RunConfig":
+        check_choice("dataset", self.dataset, DATASETS)
+        check_choice("model", self.model, MODELS)
+        check_arguments("data_options", DATASETS[self.dataset], self.data_options, skip=1)
+        check_arguments("model_arguments", MODELS[self.model], self.model_arguments, skip=1)
+        build_objective(self.objective)
+        if bool(self.warmup_objective) != bool(self.settings.warmup_epochs):
+            raise ValueError("warmup_objective and settings.warmup_epochs go together: "
+                             "give both or none")
+        if self.warmup_objective:
+            build_objective(self.warmup_objective)
+        canonical_json(self.model_dump(mode="json"))
+        return self
+
+    @property
+    def terms(self) -> tuple[TermConfig, ...]:
+        """All terms, those of warm-up epochs included."""
+        return self.objective + self.warmup_objective
+
+    def with_(self, **changes: Any) -> "RunConfig":
+        """A changed copy; dots lead inside: with_(**{"objective.0.arguments.k": 3, "seed": 1}).
+
+        Raises:  ValueError for a path that leads nowhere.
+        """
+        values = self.model_dump(mode="json")
+        for path, value in changes.items():
+            _set(values, path, value)
+        return RunConfig.model_validate(values)
+
+    def differing(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, those of models and losses included: what
+        the id is made of, so that a new option with a default keeps all ids."""
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        for name, part in (("data_options", DATASETS[self.dataset]),
+                           ("model_arguments", MODELS[self.model])):
+            _drop_defaults(values, name, part)
+        for term in values["objective"] + values.get("warmup_objective", []):
+            _drop_defaults(term, "arguments", (LOSSES | OUTPUT_LOSSES)[term["loss"]])
+            _drop_defaults(term, "label_arguments", RELEVANCE[term.get("labels", "binary")])
+        return values
+
+
+def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
+    """The objective of a config. Raises: ValueError for unknown names, wrong arguments or scale."""
+    return Objective(tuple(term.term() for term in terms))
+
+
+def label_needs(config: RunConfig) -> set[str]:
+    """What must describe the training texts for the label sources of a config."""
+    return {name for term in config.terms
+            for name in RELEVANCE[term.labels](**term.label_arguments).needs}
+
+
+def check_arguments(field: str, part: Callable, arguments: dict[str, Any], skip: int = 0) -> None:
+    """Raise ValueError for an argument that the part does not take; its first `skip` are ours."""
+    known = list(inspect.signature(part).parameters)[skip:]
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        raise ValueError(f"{field}: unknown {', '.join(map(repr, unknown))}; "
+                         f"names are {', '.join(known) or 'none'}")
+
+
+def _drop_defaults(values: dict[str, Any], field: str, part: Callable) -> None:
+    """Leave out arguments that say what the part does anyway, and the field if none is left."""
+    defaults = inspect.signature(part).parameters
+    kept = {name: value for name, value in values.pop(field, {}).items()
+            if value != defaults[name].default}
+    if kept:
+        values[field] = kept
+
+
+def _set(values: Any, path: str, value: Any) -> None:
+    """Put a value at a dotted path of nested dicts and tuples."""
+    *parents, last = path.split(".")
+    for name in parents:
+        values = _step(values, name, path)
+    if isinstance(values, dict):
+        values[last] = value
+    else:
+        _step(values, last, path)
+        values[int(last)] = value
+
+
+def _step(values: Any, name: str, path: str) -> Any:
+    if isinstance(values, dict) and name in values:
+        return values[name]
+    if isinstance(values, list | tuple) and name.isdigit() and int(name) < len(values):
+        return values[int(name)]
+    there = (", ".join(map(str, values)) if isinstance(values, dict) else
+             f"0 to {len(values) - 1}" if isinstance(values, list | tuple) else "nothing")
+    raise ValueError(f"config has no {path!r}: at {name!r} there is {there}")

@@ -1,0 +1,158 @@
+"""Rows that outlive machines: one line per run in `figures/<dataset>/runs.csv`, real data only.
+
+Beside it `curves/<run>.csv` (one line per epoch) and `ranks/<run>.npz` (the rank of every query).
+"""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from itr_study.evaluation.evaluate import columns
+from itr_study.files.atomic import canonical_json, folder_lock, write_atomic
+from itr_study.runs.config import RunConfig
+from itr_study.runs.identity import Identity
+from itr_study.runs.store import ENDED, RunResult
+
+SPLITS = ("train", "dev", "test")  # of train, the first images (`run.TRAIN_IMAGES`)
+# Columns that are text, whatever their letters look like (an id may consist of digits).
+TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
+        "device", "commit", "software", "versions", "seen", "data", "encoded", "instructions",
+        "arithmetic")
+MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere it is nothing
+
+
+def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[str, Any]:
+    """One row: id, what was run, train_, dev_ and test_ metrics (percent or ranks), cost, parts."""
+    facts = result.facts
+    row = about(config, result.run, result.status, result.reason)
+    row |= {f"{split}_{name}": value for split, table in result.tables.items()
+            for name, value in table.items()}
+    row |= {"epochs": len(result.history.rows), "best_epoch": result.history.best_epoch,
+            "minutes": facts["minutes"]}
+    row |= knobs(config)
+    return row | {
+        "config": canonical_json(config.model_dump(mode="json")), "device": facts["device"],
+        "commit": facts["commit"], "software": canonical_json(facts["software"]),
+        "versions": canonical_json(identity.versions), "seen": " ".join(facts["seen"]),
+        "data": identity.data, "encoded": identity.encoded,
+        # None for a run of a store from before these were noted
+        "instructions": facts.get("instructions"),
+        "arithmetic": canonical_json(facts["arithmetic"]) if "arithmetic" in facts else None}
+
+
+def about(config: RunConfig, run: str, status: str, reason: str = "") -> dict[str, Any]:
+    """The beginning of every row, also of a run that failed and has no more."""
+    return {"run": run, "status": status, "reason": reason, "dataset": config.dataset,
+            "images": config.images, "tokens": config.tokens, "sentences": config.sentences,
+            "model": config.model, "seed": config.seed}
+
+
+def knobs(config: RunConfig) -> dict[str, Any]:
+    """What differs from the defaults, by dotted path."""
+    left_out = ("dataset", "data_options", "images", "tokens", "sentences", "model", "seed")
+    return flat({k: v for k, v in config.differing().items() if k not in left_out})
+
+
+def flat(values: Any, path: str = "") -> dict[str, Any]:
+    """Nested values by dotted path, as in `RunConfig.with_`: {"objective.0.arguments.k": 3}."""
+    items = values.items() if isinstance(values, dict) else enumerate(values)
+    found: dict[str, Any] = {}
+    for name, value in items:
+        inner = f"{path}.{name}" if path else str(name)
+        found |= flat(value, inner) if isinstance(value, dict | list) else {inner: value}
+    return found
+
+
+_read: dict[str, tuple] = {}  # path -> what identifies the file as it was, and its rows
+
+
+class Rows:
+    """The committed rows of one data set.
+
+    Args:    folder: `figures/<dataset>`.
+    """
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+        self.path = self.folder / "runs.csv"
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """All rows by run id, numbers as numbers, empty cells as None; read anew when the file
+        has changed."""
+        if not self.path.exists():
+            return {}
+        stat = self.path.stat()
+        key, seen = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        if _read.get(key, (None,))[0] != seen:
+            _read[key] = seen, {row["run"]: {name: typed(name, cell) for name, cell in row.items()}
+                                for row in self._lines()[1]}
+        return {run: dict(row) for run, row in _read[key][1].items()}
+
+    def frame(self) -> pd.DataFrame:
+        """All rows as a table."""
+        return pd.DataFrame(self.read().values())
+
+    def complete(self, run: str) -> dict[str, Any] | None:
+        """A run's row, if it ended and has every metric that the suite has now."""
+        row = self.read().get(run)
+        if row is None or row["status"] not in ENDED:
+            return None
+        wanted = [f"{split}_{name}" for split in SPLITS
+                  for name in columns(row["dataset"], split)]
+        lacking = row["status"] == "done" and any(row.get(name) is None for name in wanted)
+        return None if lacking else row
+
+    def add(self, row: dict[str, Any], result: RunResult) -> None:
+        """Add or replace a run's row, its curve and its ranks: locked, atomic, sorted by id; the
+        cells of other rows stay as they are, and columns are only ever added."""
+        with folder_lock(self.folder):
+            curve = result.history.table().to_csv(index=False, lineterminator="\n")
+            write_atomic(self.folder / "curves" / f"{result.run}.csv", curve.encode())
+            if (result.folder / "ranks.npz").exists():
+                write_atomic(self.folder / "ranks" / f"{result.run}.npz",
+                             (result.folder / "ranks.npz").read_bytes())
+            names, lines = self._lines()
+            names += [name for name in row if name not in names]
+            kept = {line["run"]: line for line in lines}
+            kept[row["run"]] = {name: cell(value) for name, value in row.items()}
+            text = io.StringIO()
+            writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(kept[run] for run in sorted(kept))
+            write_atomic(self.path, text.getvalue().encode())
+
+    def _lines(self) -> tuple[list[str], list[dict[str, str]]]:
+        """Names and rows of the file, cells as they are written."""
+        if not self.path.exists():
+            return [], []
+        with open(self.path, newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            lines = list(reader)
+        names = list(reader.fieldnames or ())
+        if "run" not in names or any(None in line or None in line.values() for line in lines):
+            raise ValueError(f"{self.path} is not a whole table of runs (no column 'run', or rows "
+                             "of differing length); restore it from git")
+        return names, lines
+
+
+def cell(value: Any) -> str:
+    """A value as it is written: text as it is, None as nothing, the rest as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def typed(name: str, text: str) -> Any:
+    """The value that was written."""
+    if text == "" and name not in MAY_BE_EMPTY:
+        return None
+    if name in TEXT:
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -1,0 +1,105 @@
+"""What plans are made of: base configs at the size of a profile, terms by name, arms over seeds.
+
+An arm is a label of the ledger with one run per seed; labels are explained in
+ledger/reported/README.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from itr_study.runs.config import RunConfig
+from itr_study.runs.sweeps import sweep
+from itr_study.studies.bases import base, frozen_rates
+from itr_study.training.objective import SENTENCE_COSINES
+
+# The losses of Table IV, "hardest" being ours: the paper compares the sum with top-5, which
+# changes two things at once.
+TERMS: dict[str, dict[str, Any]] = {
+    "sum": {"loss": "triplet_sum"},
+    "hardest": {"loss": "triplet_hardest"},
+    "top5": {"loss": "topk", "arguments": {"k": 5}},
+    "soft": {"loss": "triplet_soft"},
+    "info_nce": {"loss": "info_nce"},
+    "sigmoid": {"loss": "sigmoid"},
+    "listwise": {"loss": "smooth_ndcg", "labels": "sentence"},
+    "listnet": {"loss": "listnet", "labels": "sentence"},
+    "approx_ndcg": {"loss": "approx_ndcg", "labels": "sentence"},
+    "windows": {"loss": "kendall_window"} | SENTENCE_COSINES,  # SW-HS
+    "kendall": {"loss": "kendall"} | SENTENCE_COSINES,  # every pair that differs by more than alpha
+    "ladder": {"loss": "ladder"} | SENTENCE_COSINES,
+    "sam": {"loss": "semantic_margin", "labels": "cider"},
+}
+SETTINGS = ("two_branch+fisher", "two_branch+sentence", "vsepp+gru", "vsepp+bigru-glove")
+TABLE_IV = ("sum", "hardest", "top5")
+
+
+class Arm(NamedTuple):
+    """One run of the ledger: its label, and what is run."""
+
+    label: str
+    config: RunConfig
+
+
+def base_config(dataset: str, name: str, knobs: SimpleNamespace, **changes: Any) -> RunConfig:
+    """A base config at the size of the profile: `knobs.epochs` and, on generated data,
+    `knobs.scenes`; 0 epochs and an empty `scenes` leave the base as it is."""
+    sized: dict[str, Any] = {}
+    if knobs.epochs:
+        sized["settings.epochs"] = knobs.epochs
+    if dataset == "scenes" and knobs.scenes:
+        sized["data_options"] = dict(knobs.scenes)
+    return base(dataset, name, **sized | changes)
+
+
+def over_seeds(label: str, config: RunConfig, seeds: int) -> list[Arm]:
+    """The same run for seeds 0 … seeds-1: arms share seeds, so that differences are paired."""
+    return [Arm(label, config.with_(seed=seed)) for seed in range(seeds)]
+
+
+def with_loss(dataset: str, name: str, knobs: SimpleNamespace, loss: str,
+              rate: float) -> RunConfig:
+    """A setting with one loss at a learning rate."""
+    return base_config(dataset, name, knobs, **{
+        "objective.0": TERMS[loss], "settings.learning_rate": rate})
+
+
+def sum_of(start: RunConfig, *terms: str | dict[str, Any]) -> RunConfig:
+    """The config with these terms, each of weight 1, as its objective: names of TERMS, or terms."""
+    return start.with_(objective=[TERMS[term] if isinstance(term, str) else term
+                                  for term in terms])
+
+
+def in_one_model(dataset: str, knobs: SimpleNamespace, seeds: int,
+                 objectives: Mapping[str, Sequence[str | dict[str, Any]]]) -> list[Arm]:
+    """The knob sweeps' model with each of these objectives: label -> its terms, as in `sum_of`."""
+    start = base_config(dataset, "two_branch", knobs)
+    return [arm for label, terms in objectives.items()
+            for arm in over_seeds(label, sum_of(start, *terms), seeds)]
+
+
+def plugged_in(dataset: str, knobs: SimpleNamespace, settings: Sequence[str], seeds: int,
+               label: str, terms: Sequence[str]) -> list[Arm]:
+    """Every setting of Table IV with the hardest negative, and with other terms in its place.
+
+    The learning rate is the one chosen for the hardest negative: the gain is no search's.
+    """
+    arms = []
+    for name in settings:
+        alone = with_loss(dataset, name, knobs, "hardest", frozen_rates(dataset)[name]["hardest"])
+        arms += over_seeds(f"{name}/hardest", alone, seeds)
+        arms += over_seeds(f"{name}/{label}", sum_of(alone, *terms), seeds)
+    return arms
+
+
+def train_arms(arms: Sequence[Arm], *, root: Path | str | None = None,
+               figures: Path | str | None = None, workers: int = 2) -> pd.DataFrame:
+    """One row per arm and seed, trained where it is missing, with its label in `arm` and its
+    model in words in `model`."""
+    rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers)
+    words = [f"{c.model} on {c.images}, {c.sentences or c.tokens}"
+             for c in (arm.config for arm in arms)]
+    return rows.assign(arm=[arm.label for arm in arms], model=words)

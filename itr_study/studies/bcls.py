@@ -1,0 +1,82 @@
+"""The arms of notebook 06: soft negatives, the Kendall loss by sliding windows, and their rivals.
+
+"windows" is SW-HS alone, "bcls" is soft negatives with it, the paper's whole objective.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from itr_study.losses import LOSSES
+from itr_study.studies.arms import TERMS, Arm, in_one_model, plugged_in
+
+DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
+            "stride": LOSSES["kendall_window"]().stride, "scale": LOSSES["triplet_soft"]().scale}
+BRANCHES = {"hardest": ("hardest",), "soft": ("soft",), "windows": ("windows",),
+            "bcls": ("soft", "windows")}
+# Every way to rank of this package, on one model: each is one line of the comparison.
+COMPARED = BRANCHES | {
+    "sum": ("sum",), "top5": ("top5",), "info_nce": ("info_nce",), "sigmoid": ("sigmoid",),
+    "listwise": ("listwise",), "hardest+listwise": ("hardest", "listwise"),
+    "hardest+listnet": ("hardest", "listnet"), "soft+listwise": ("soft", "listwise"),
+    "soft+listwise+windows": ("soft", "listwise", "windows"), "ladder": ("ladder",),
+    "hardest+sam": ("hardest", "sam")}
+
+
+def changed(term: str, **arguments: float) -> dict[str, Any]:
+    """A term of TERMS with other arguments; the defaults are left out, so that runs are shared."""
+    chosen = {name: value for name, value in arguments.items() if value != DEFAULTS[name]}
+    return TERMS[term] | ({"arguments": chosen} if chosen else {})
+
+
+def branch_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Tables VIII and IX, Fig. 4: the branches alone and together, and the hardest negative."""
+    return in_one_model(dataset, knobs, knobs.seeds, BRANCHES)
+
+
+def alpha_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Fig. 5 (a), (b): alpha, size of a window and relaxation; the default's runs are "bcls"."""
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        f"alpha={alpha:g}": ("soft", changed("windows", relaxation=alpha))
+        for alpha in knobs.alphas})
+
+
+def beta_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Fig. 5 (c), (d): beta, the stride; the default's runs are "bcls"."""
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        f"beta={beta:g}": ("soft", changed("windows", stride=beta)) for beta in knobs.betas})
+
+
+def sampling_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Fig. 5, "w/o SW-HS", and what the paper leaves out: the Kendall loss of Eq. 17 on all pairs,
+    that of Eq. 4 (no relaxation), and all pairs of all windows (Eq. 18)."""
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        "soft+kendall": ("soft", "kendall"),
+        "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
+        "soft+sw": ("soft", TERMS["windows"] | {"arguments": {"hard": False}})})
+
+
+def gamma_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Beyond the paper: gamma, how near soft negatives come to the hardest; without windows."""
+    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+        f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in knobs.gammas})
+
+
+def bcls_plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Tables III-V: every setting with the hardest negative, and with the paper's objective."""
+    return plugged_in(dataset, knobs, knobs.bcls_settings, knobs.bcls_seeds, "bcls",
+                      BRANCHES["bcls"])
+
+
+def compared_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
+    return in_one_model(dataset, knobs, knobs.seeds,
+                        {label: COMPARED[label] for label in knobs.compared})
+
+
+def compared_rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+    """Its control: would another learning rate change the answer? Multiples of it, seed 0."""
+    first = [arm for arm in compared_arms(dataset, knobs)
+             if arm.config.seed == 0 and arm.label in knobs.rate_losses]
+    return [Arm(f"{arm.label}@{times:g}", arm.config.with_(
+        **{"settings.learning_rate": times * arm.config.settings.learning_rate}))
+        for times in knobs.rate_factors for arm in first]

@@ -1,0 +1,54 @@
+"""What learning curves say about a run, as columns beside its row: claims about training itself.
+
+    rows = milestones(train_arms(arms, ...))     first_ndcg, last_error, half_rsum ...
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from itr_study.studies.results import curves
+
+# Means over an epoch of what a loss says of itself -> names here; percent, as all metrics are.
+LOGGED = {"smooth_ndcg.ndcg": "ndcg", "smooth_ndcg.smooth_ndcg": "smooth_ndcg",
+          "smooth_ndcg.error": "error"}
+HALF = {"dev_rsum": ("half_rsum", 1), "triplet_hardest": ("half_hinge", 100)}
+
+
+def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
+    """The rows with more columns, NaN where a run does not log what they are made of.
+
+    first_<name>, last_<name> for ndcg, smooth_ndcg and error: the loss's diagnostics on training
+    batches (listwise Figs. 6, 7), means over the first and the last epoch, percent; ndcg_apart:
+    100 (1 - correlation) of true and smooth NDCG over the epochs; half_rsum: RSUM on dev when
+    half of the epochs are done; half_hinge: the hardest-negative term of the training loss then,
+    unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev
+    included.
+
+    Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
+    """
+    story = curves(rows, figures)
+    found = {key: _milestones(part) for key, part in story.groupby(["arm", "seed"], sort=False)}
+    keys = list(zip(rows["arm"], rows["seed"], strict=True))
+    told = pd.DataFrame([found.get(key, {}) for key in keys], index=rows.index)
+    return pd.concat([rows, told], axis=1)
+
+
+def _milestones(story: pd.DataFrame) -> dict[str, float]:
+    """Of one run, epochs in order."""
+    first, last, half = (story.iloc[at] for at in (0, -1, max(1, len(story) // 2) - 1))
+    found = {"epoch_seconds": story["seconds"].median()}
+    found |= {f"{when}_{short}": 100 * line[name] for name, short in LOGGED.items()
+              if name in story for when, line in (("first", first), ("last", last))}
+    found |= {short: scale * half[name] for name, (short, scale) in HALF.items() if name in story}
+    if {"smooth_ndcg.ndcg", "smooth_ndcg.smooth_ndcg"} <= set(story):
+        found["ndcg_apart"] = _apart(story["smooth_ndcg.ndcg"], story["smooth_ndcg.smooth_ndcg"])
+    return found
+
+
+def _apart(one: pd.Series, two: pd.Series) -> float:
+    """100 (1 - correlation); NaN where either does not move, or fewer than three epochs say."""
+    if len(one.dropna()) < 3 or min(one.std(), two.std()) == 0:
+        return np.nan
+    return 100 * (1 - float(np.corrcoef(one, two)[0, 1]))

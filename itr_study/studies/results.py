@@ -1,0 +1,73 @@
+"""What runs left behind: learning curves, ranks, intervals over images."""
+
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from itr_study.data import GENERATED
+from itr_study.metrics import Ranks, bootstrap
+from itr_study.runs.committed import figures_folder
+from itr_study.runs.store import RunStore
+
+
+def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks:
+    """The rank of every test query of a run, from the store or from beside its committed row.
+
+    Args:    row: as `train_arms` gives it; figures: where the rows of real data are kept.
+    Raises:  ValueError where neither has them.
+    """
+    path = figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
+    if row["dataset"] not in GENERATED and path.is_file():
+        with np.load(path, allow_pickle=False) as arrays:
+            return Ranks(arrays["test_i2t"], arrays["test_t2i"])
+    result = RunStore().result(row["run"])
+    if result is None:
+        raise ValueError(f"no ranks of run {row['run']}: it is neither in the store nor is "
+                         f"{path.name} beside its row; restore it from git or train it again")
+    found = result.ranks()
+    return Ranks(found["test_i2t"], found["test_t2i"])
+
+
+def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
+                figures: Path | str | None = None, n: int = 1000) -> pd.DataFrame:
+    """One run per line with its bootstrap interval over test images.
+
+    It says how far a number would move with other images, and nothing about other seeds.
+
+    Args:    rows: runs, as `train_arms` gives them; image_of_text: (T,) of the test split;
+             metric: a key of `metrics.bootstrap`; n: resamples.
+    Returns: arm, seed, value, low, high.
+    """
+    found = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
+             for row in rows.to_dict("records")]
+    return pd.DataFrame({"arm": list(rows["arm"]), "seed": list(rows["seed"]),
+                         "value": [one.value for one in found],
+                         "low": [one.low for one in found], "high": [one.high for one in found]})
+
+
+def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
+    """One line per epoch of every run that ended: `arm` and `seed` of its row, and its history.
+
+    Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
+    Raises:  ValueError where a run has left no curve.
+    """
+    found = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
+             for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
+    return pd.concat(found, ignore_index=True)
+
+
+def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
+    if row["dataset"] in GENERATED:
+        result = RunStore().result(row["run"])
+        if result is None:
+            raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")
+        return result.history.table()
+    path = figures_folder(figures) / row["dataset"] / "curves" / f"{row['run']}.csv"
+    if not path.is_file():
+        raise ValueError(f"no curve of run {row['run']}: {path.name} is not beside its row; "
+                         "restore it from git")
+    return pd.read_csv(StringIO(path.read_text(encoding="utf-8")))

@@ -1,0 +1,1 @@
+"""A model trained by an objective, stopped and resumed at any point."""

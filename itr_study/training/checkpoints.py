@@ -1,0 +1,89 @@
+"""Checkpoints that are whole or absent: checksummed folders, never a pickle.
+
+A saved folder holds `state.safetensors`, `state.json` and `manifest.json` (sha256 per file). It is
+written under a temporary name, flushed and renamed, so a kill at any point leaves the last one.
+"""
+
+import errno
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from itr_study.files.atomic import read_json, sync_folder
+from itr_study.files.sealed import Damaged, seal, set_aside, verify
+
+KEEP = 2
+
+
+def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+    """Save tensors and JSON values as one folder, all or nothing.
+
+    Raises:  OSError naming the folder and the bytes needed; nothing of the attempt is left.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
+    needed = sum(t.numel() * t.element_size() for t in tensors.values())
+    try:
+        temporary.mkdir()
+        save_file({k: t.detach().cpu().clone().contiguous() for k, t in tensors.items()},
+                  temporary / "state.safetensors")
+        (temporary / "state.json").write_text(json.dumps(state, allow_nan=False))
+        for name in ("state.safetensors", "state.json"):
+            with open(temporary / name, "rb") as file:
+                os.fsync(file.fileno())
+        seal(temporary)
+        os.rename(temporary, folder)
+    except (OSError, SafetensorError) as error:
+        code = error.errno if isinstance(error, OSError) else errno.EIO
+        raise OSError(code, f"cannot save {needed:,} bytes: {error}; free some "
+                      "space or choose another ITR_STUDY_HOME", str(folder)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    sync_folder(folder.parent)
+
+
+def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and values of a saved folder, verified. Raises: Damaged."""
+    verify(folder)
+    return load_file(folder / "state.safetensors"), read_json(folder / "state.json")
+
+
+class Checkpoints:
+    """The checkpoints of one training: the last two whole ones are kept.
+
+    Args:    folder: created when first saved to; names sort by age ("0003-000120").
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+
+    def names(self) -> list[str]:
+        """Oldest first; temporary and set-aside folders do not count."""
+        found = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(p.name for p in found
+                      if p.is_dir() and not p.name.startswith(".") and p.suffix != ".corrupt")
+
+    def save(self, name: str, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Save one, unless it is there (training is deterministic), and remove older ones."""
+        if name not in self.names():
+            save(self.folder / name, tensors, state)
+        for old in self.names()[:-KEEP]:
+            shutil.rmtree(self.folder / old)
+        for left in self.folder.glob(".*.tmp"):  # of a save that was killed
+            shutil.rmtree(left, ignore_errors=True)
+
+    def latest(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """The newest whole one; damaged ones are set aside with a warning. None: start anew."""
+        for name in reversed(self.names()):
+            try:
+                return load(self.folder / name)
+            except Damaged as error:
+                set_aside(self.folder / name, f"{error}; the checkpoint before it is used")
+        return None

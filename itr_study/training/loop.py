@@ -1,0 +1,153 @@
+"""The training loop: it names no loss and no model, and stops and resumes anywhere.
+
+    for every epoch:  for every batch:  encode -> score -> loss -> step;  then evaluate on dev
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import Gathered, gathered
+from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.evaluation.evaluate import evaluate
+from itr_study.models.base import Code, ModelOutput
+from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
+from itr_study.training.objective import Objective, Term
+from itr_study.training.sampling import epoch_samples
+from itr_study.training.settings import Settings, build_optimizer, learning_rate, set_learning_rate
+from itr_study.training.state import History, TrainingState
+
+VERSION = 1  # of the loop, batch order and optimisers; raised when numbers change
+
+
+class TrainingData(Protocol):
+    """What `fit` reads of encoded data: its splits by name, and a key that identifies it."""
+
+    splits: dict[str, EncodedSplit]
+    key: str
+
+
+class Diverged(RuntimeError):
+    """The loss or its gradient is not finite; names epoch, step and the texts of the batch.
+
+    Args:    history: of the epochs before.
+    """
+
+    def __init__(self, message: str, history: History):
+        super().__init__(message)
+        self.history = history
+
+
+def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
+        settings: Settings | None = None, *, seed: int = 0, folder: Path | str | None = None,
+        on_epoch: Callable[[History], None] | None = None, device: str = "auto",
+        warmup_objective: Objective | nn.Module | None = None,
+        save_seconds: float = 60.0) -> History:
+    """Train the model; it ends with the weights of its best epoch on dev.
+
+    Args:    model: any nn.Module with encode_images, encode_texts, score; objective: an Objective,
+             or one loss of (scores, relevance); seed: of batch order and dropout (the weights are
+             yours); folder: for checkpoints, where a stopped training resumes, bit-equal on a CPU;
+             on_epoch: called with the history after every epoch; warmup_objective: for the first
+             `settings.warmup_epochs`; save_seconds: least time between checkpoints.
+    Raises:  Diverged; OutOfMemory; KeyboardInterrupt after a save, when asked to stop.
+    """
+    settings, device = settings or Settings(), choose_device(device)
+    objectives = choose_objectives(objective, warmup_objective, settings)
+    train, dev = data.splits["train"], dev_split(data, settings)
+    torch.manual_seed(seed)
+    model.to(device)
+    optimizer = build_optimizer(model, settings)
+    state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
+    state.restore()
+    with one_thread(), stop_requests() as stop, memory_advice(settings.batch_size):
+        while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
+            samples = epoch_samples(train, settings, seed, state.epoch)
+            terms = objectives[state.epoch < settings.warmup_epochs]
+            model.train()
+            while state.step < len(samples):
+                rate = learning_rate(settings, state.epoch, state.step, len(samples))
+                set_learning_rate(optimizer, rate)
+                batch = train.pair_batch(*samples[state.step]).to(device)
+                output = forward(model, batch, settings.precision)
+                with gathered() as checks:
+                    loss, diagnostics = terms(output, batch, train)
+                said = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
+                state.end_step(take_step(state, loss, said | diagnostics, checks, batch))
+                state.save_if_due(stop)
+            state.end_epoch(evaluate(model, dev).table if dev is not None else {})
+            if on_epoch is not None:
+                on_epoch(state.history)
+            state.save_if_due(stop)
+        state.finish()
+    return state.history
+
+
+def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> ModelOutput:
+    """Encode in the precision asked for; normalised codes are scored in float32 always, because
+    bfloat16 spacing near a cosine of 1 is 0.004 and temperatures are 0.01."""
+    with torch.autocast(batch.image_ids.device.type, torch.bfloat16,
+                        enabled=precision == "bfloat16"):
+        images, texts = model.encode_images(batch), model.encode_texts(batch)
+    return model.score(as_float(images), as_float(texts))
+
+
+def as_float(code: Code) -> Code:
+    """The code with its floating-point tensors in float32; masks and lengths as they are."""
+    if isinstance(code, Tensor):
+        return code.float() if code.is_floating_point() else code
+    return tuple(as_float(part) for part in code)
+
+
+def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], checks: Gathered,
+              batch: Batch) -> dict[str, float]:
+    """Backward, clip, update; returns what the step said, as numbers.
+
+    All numbers are read at once, before the update: each read makes a GPU finish its work first.
+    Raises: ValueError of a check, and Diverged, before a weight is touched.
+    """
+    state.optimizer.zero_grad(set_to_none=True)
+    try:
+        loss.backward()
+    except RuntimeError:
+        checks.read()  # a check may know why
+        raise
+    limit = state.settings.clip_norm or float("inf")
+    norm = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
+    value, norm, *numbers = checks.read([loss, norm, *said.values()])
+    if not (math.isfinite(value) and math.isfinite(norm)):
+        what = "gradient" if math.isfinite(value) else "loss"
+        texts = ", ".join(map(str, batch.ids.texts))
+        raise Diverged(f"the {what} is not finite (loss {value:g}) in epoch {state.epoch + 1}, "
+                       f"step {state.step + 1}, texts {texts}; try a lower learning rate",
+                       state.history)
+    state.optimizer.step()
+    return dict(zip(said, numbers, strict=True))
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """The device of that name; "auto" is a CUDA device where there is one, else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def choose_objectives(objective: Objective | nn.Module, warmup: Objective | nn.Module | None,
+                      settings: Settings) -> tuple[Objective, Objective]:
+    """(the objective, the one of warm-up epochs)."""
+    if settings.warmup_epochs and warmup is None:
+        raise ValueError(f"warmup_epochs={settings.warmup_epochs} needs a warmup_objective")
+    both = objective, objective if warmup is None else warmup
+    return tuple(one if isinstance(one, Objective) else Objective((Term(one),)) for one in both)
+
+
+def dev_split(data: TrainingData, settings: Settings) -> EncodedSplit | None:
+    """The split that chooses the best epoch; None where the last epoch is taken anyway."""
+    if "dev" not in data.splits and settings.select != "last":
+        raise ValueError(f"select={settings.select!r} chooses the best epoch on the dev split, but "
+                         f"the data has {', '.join(data.splits)}; use Settings(select='last')")
+    return data.splits.get("dev")

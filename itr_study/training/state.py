@@ -1,0 +1,178 @@
+"""Where a training stands: everything that a checkpoint must hold for an exact resume."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from itr_study.models.base import device_of
+from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.interrupts import Interrupted, StopFlag
+from itr_study.training.settings import Settings, learning_rate
+
+
+@dataclass
+class History:
+    """One dict per finished epoch: epoch (from 1), mean loss and diagnostics, score_std (near 0
+    with a loss stuck at the margin: collapse), learning_rate, seconds, and dev_<metric>."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    best_epoch: int = 0  # from 1; 0 = no epoch yet
+
+    def table(self) -> pd.DataFrame:
+        return pd.DataFrame(self.rows)
+
+    def out_of_patience(self, settings: Settings) -> bool:
+        """True once `patience` epochs have passed without a better one."""
+        return (settings.patience is not None
+                and len(self.rows) - self.best_epoch >= settings.patience)
+
+    def add(self, row: dict[str, Any], select: str) -> bool:
+        """Append an epoch; True where it is the best so far (the first of equals stays)."""
+        self.rows.append(row)
+        better = select == "last" or not self.best_epoch or (
+            row[f"dev_{select}"] > self.rows[self.best_epoch - 1][f"dev_{select}"])
+        self.best_epoch = len(self.rows) if better else self.best_epoch
+        return better
+
+
+class TrainingState:
+    """Position, model, optimiser, random state, history and best weights, saved and restored."""
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
+                 seed: int, data_key: str, folder: Path | str | None, save_seconds: float):
+        self.model, self.optimizer, self.settings = model, optimizer, settings
+        self.identity = {"settings": settings.model_dump(mode="json"), "seed": seed,
+                         "data": data_key}
+        self.checkpoints = Checkpoints(Path(folder)) if folder is not None else None
+        self.save_seconds, self.saved_at = save_seconds, time.monotonic()
+        self.epoch, self.step = 0, 0  # the position: first epoch and step still to do
+        self.sums: dict[str, float] = {}  # over the steps of this epoch
+        self.seconds, self.since = 0.0, time.monotonic()  # of this epoch, over all sittings
+        self.history, self.best = History(), dict[str, Tensor]()
+
+    def end_step(self, said: dict[str, float]) -> None:
+        """Count a step and add up what it says."""
+        for name, value in said.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.step += 1
+
+    def end_epoch(self, table: dict[str, float]) -> None:
+        """Write the epoch into the history and keep its weights where they are the best."""
+        seconds = self._clock()
+        rate = learning_rate(self.settings, self.epoch, self.step - 1, self.step)
+        means = {name: total / self.step for name, total in self.sums.items()}
+        row = {"epoch": self.epoch + 1, **means, "learning_rate": rate,
+               "seconds": round(seconds, 3), **{f"dev_{k}": v for k, v in table.items()}}
+        if self.settings.select != "last" and f"dev_{self.settings.select}" not in row:
+            raise ValueError(f"select={self.settings.select!r} is no dev metric; there are "
+                             f"{', '.join(table)}, and 'last'")
+        if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select):
+            self.best = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        self.epoch, self.step, self.sums, self.seconds = self.epoch + 1, 0, {}, 0.0
+
+    def save_if_due(self, stop: StopFlag) -> None:
+        """Save after `save_seconds`; when asked to stop, save and raise Interrupted."""
+        if stop or time.monotonic() - self.saved_at >= self.save_seconds:
+            self.save()
+        if stop:
+            kept = "" if self.checkpoints is None else "; start again to go on from here"
+            raise Interrupted(f"stopped in epoch {self.epoch + 1} after {self.step} steps{kept}")
+
+    def finish(self) -> None:
+        """Save the end, and give the model the weights of its best epoch."""
+        self.save()
+        self.model.load_state_dict(self.best)
+
+    def save(self) -> None:
+        self.saved_at = time.monotonic()
+        if self.checkpoints is None:
+            return
+        device = device_of(self.model)
+        tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {f"best.{k}": v for k, v in self.best.items()}
+        tensors["random.cpu"] = torch.get_rng_state()
+        if device.type == "cuda":
+            tensors["random.cuda"] = torch.cuda.get_rng_state(device)
+        # float64 tensors, not JSON: a diagnostic may be NaN, and sums must come back bit-equal
+        tensors["sums"] = torch.tensor(list(self.sums.values()), dtype=torch.float64)
+        slots, numbers = {}, []
+        for index, slot, value in optimizer_slots(self.optimizer):
+            if isinstance(value, Tensor):
+                slots[f"optimizer.{index}.{slot}"] = value
+            else:
+                numbers.append([index, slot, value])
+        self.checkpoints.save(f"{self.epoch:05d}-{self.step:08d}", tensors | slots, {
+            "identity": self.identity, "epoch": self.epoch, "step": self.step,
+            "sums": list(self.sums), "seconds": self._clock(), "optimizer": numbers,
+            "rows": self.history.rows, "best_epoch": self.history.best_epoch})
+
+    def restore(self) -> None:
+        """Go on from the newest whole checkpoint, if there is one.
+
+        Raises:  ValueError where the folder holds another training.
+        """
+        found = self.checkpoints.latest() if self.checkpoints is not None else None
+        if found is None:
+            return
+        tensors, values = found
+        self._refuse_other(values["identity"])
+        self.epoch, self.step, self.seconds = (values[k] for k in ("epoch", "step", "seconds"))
+        self.history = History(values["rows"], values["best_epoch"])
+        self.sums = dict(zip(values["sums"], tensors["sums"].tolist(), strict=True))
+        self.best = under(tensors, "best.")
+        self.model.load_state_dict(under(tensors, "model."))
+        restore_optimizer(self.optimizer, under(tensors, "optimizer."), values["optimizer"])
+        torch.set_rng_state(tensors["random.cpu"])
+        if "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"])
+        self.since = time.monotonic()
+
+    def _refuse_other(self, saved: dict[str, Any]) -> None:
+        here = self.identity | self.identity["settings"]
+        there = saved | saved["settings"]
+        changed = [f"{k} was {there[k]!r}, is {here[k]!r}" for k in here
+                   if k != "settings" and here[k] != there.get(k)]
+        if changed:
+            raise ValueError(f"{self.checkpoints.folder} holds a checkpoint of another training: "
+                             f"{'; '.join(changed)}. Choose another folder or delete it")
+
+    def _clock(self) -> float:
+        now = time.monotonic()
+        self.seconds, self.since = self.seconds + now - self.since, now
+        return self.seconds
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with the prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def optimizer_slots(optimizer: torch.optim.Optimizer) -> Iterator[tuple[int, str, Any]]:
+    """(parameter index, name, tensor or number) of everything an optimiser remembers."""
+    for index, slots in optimizer.state_dict()["state"].items():
+        for name, value in slots.items():
+            yield index, name, value
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor],
+                      numbers: list[list]) -> None:
+    """Give an optimiser its memory back; rates are set at every step anyway."""
+    state: dict[int, dict[str, Any]] = {}
+    for name, value in tensors.items():
+        index, _, slot = name.partition(".")
+        state.setdefault(int(index), {})[slot] = value
+    for index, slot, value in numbers:
+        state.setdefault(index, {})[slot] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -1,0 +1,63 @@
+"""What a notebook's parameters cell says."""
+
+import re
+
+import pytest
+
+from itr_study.batch.declared import find_notebooks, read_notebook
+from tests.small_notebooks import PARAMETERS, write_notebook
+
+
+@pytest.mark.parametrize(("source", "told"), [
+    ("k = 5  # no type", "name: type = literal"),
+    ("k: int = 5", "name: type = literal"),
+    ("k: int = 2 + 3  # sum", "name: type = literal"),
+    ("k: list[int] = [\n    1]  # two lines", "on one line"),
+    ("k: int = 'five'  # word", "the default of k is not int"),
+    ("k: Path = None  # path", "the type 'Path' of a parameter"),
+    ("import os", "name: type = literal"),
+])
+def test_a_parameters_cell_that_cannot_be_read_is_refused(tmp_path, source, told):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        read_notebook(write_notebook(tmp_path / "nb.ipynb", parameters=source))
+
+
+def test_parameters_are_read_with_type_default_and_help(tmp_path):
+    found = read_notebook(write_notebook(tmp_path / "nb.ipynb", parameters=PARAMETERS)).parameters
+    assert [(p.name, p.kind, p.default) for p in found.values()] == [
+        ("profile", "str", "quick"), ("k", "int", 5), ("rate", "float | None", None),
+        ("names", "list[str]", ["a"])]
+    assert found["k"].help == "negatives in the mean, 1 and up"
+
+
+@pytest.mark.parametrize(("kind", "good", "bad"), [
+    ("int", [0, -1], [True, 1.0, "1", None]),
+    ("float", [1, 0.5], [True, "1", float("nan"), float("inf")]),
+    ("bool", [True], [0, "true"]),
+    ("str | None", ["", None], [0]),
+    ("list[int]", [[], [1, 2]], [[1, "2"], (1, 2)]),
+    ("dict[str, float]", [{}, {"a": 1}], [{1: 1.0}, {"a": "b"}, []]),
+])
+def test_types(tmp_path, kind, good, bad):
+    default = next(repr(v) for v in good)
+    path = write_notebook(tmp_path / "nb.ipynb", parameters=f"x: {kind} = {default}  # meaning")
+    parameter = read_notebook(path).parameters["x"]
+    assert [parameter.accepts(v) for v in good] == [True] * len(good)
+    assert [parameter.accepts(v) for v in bad] == [False] * len(bad)
+
+
+def test_what_a_user_types_becomes_the_declared_type(tmp_path):
+    names = read_notebook(write_notebook(tmp_path / "nb.ipynb")).parameters
+    assert names["k"].read("7") == 7 and names["profile"].read("7") == "7"
+    assert names["rate"].read("null") is None and names["names"].read("['b']") == ["b"]
+    with pytest.raises(ValueError, match="k must be int, got 'many'"):
+        names["k"].read("many")
+
+
+def test_files_that_are_no_notebooks_are_named(tmp_path):
+    (tmp_path / "a.ipynb").write_text("{")
+    for path, told in ((tmp_path / "a.ipynb", "not a notebook"), (tmp_path / "b.ipynb", "no note")):
+        with pytest.raises(ValueError, match=told):
+            read_notebook(path)
+    with pytest.raises(ValueError, match="no notebook 'nowhere'; there are"):
+        find_notebooks(["nowhere"])

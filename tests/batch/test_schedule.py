@@ -1,0 +1,249 @@
+"""A batch tells the truth about every notebook, and nothing it started survives it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from itr_study import processes
+from itr_study.batch.declared import read_notebook
+from itr_study.batch.remaining import expected_minutes
+from itr_study.batch.schedule import (
+    FINE,
+    NotebookResult,
+    executed_folder,
+    reproduce,
+    run_notebook,
+    table,
+)
+from itr_study.files.atomic import read_json, write_json
+from tests.small_notebooks import PARAMETERS, write_notebook
+
+LEAVE_GRANDCHILD = """\
+import subprocess, sys
+code = "import subprocess, time; subprocess.Popen(['sleep', '300'], start_new_session=True)"
+subprocess.Popen([sys.executable, "-c", code + "; time.sleep(300)"], start_new_session=True)
+import os, time
+time.sleep(1)
+os.environ["DONE"] = "1"
+"""
+
+
+def family(home: Path) -> list[psutil.Process]:
+    """Living processes that inherited this store."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("ITR_STUDY_HOME") == str(home):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return [p for p in found if p.pid != os.getpid()]
+
+
+def seconds_until_empty(home: Path, limit: float) -> float:
+    start = time.monotonic()
+    while family(home) and time.monotonic() - start < limit:
+        time.sleep(0.1)
+    return time.monotonic() - start
+
+
+@pytest.mark.notebooks
+def test_every_kind_of_ending_has_its_status(tmp_path, store):
+    """The batch goes on after each fault; the good ones around the bad ones are done."""
+    cells = {
+        "00_good": ["import os, sys", "print(k, sys.executable, os.environ['JUPYTER_DATA_DIR'])"],
+        "01_raises": ["raise ValueError('too few negatives')"],
+        "02_killed": ["import os, signal", "os.kill(os.getpid(), signal.SIGKILL)", "1"],
+        "04_leaves": [LEAVE_GRANDCHILD],
+        "05_exits": ["import sys", "sys.exit(0)", "print('never')"],
+    }
+    paths = [write_notebook(tmp_path / f"{n}.ipynb", *c) for n, c in cells.items()]
+    paths.append(write_notebook(tmp_path / "06_real.ipynb", "1", datasets=["flickr8k"]))
+    lines = []
+    results = reproduce(paths, {"k": 7}, "scenes", workers=2, say=lines.append)
+    assert family(store) == []  # grandchildren in sessions of their own included
+    assert [r.status for r in results] == ["done", "failed", "kernel-died", "done", "failed",
+                                           "skipped"]
+    by_name = {r.notebook: r for r in results}
+    assert "ValueError: too few negatives" in by_name["01_raises"].message
+    assert "stopped by itself" in by_name["05_exits"].message
+    for result in results[:-1]:
+        told = read_json(executed_folder("scenes") / f"{result.notebook}.status.json")
+        assert told["status"] == result.status
+        final = executed_folder("scenes") / f"{result.notebook}.ipynb"
+        assert final.exists() == (result.status == "done")
+    text = (executed_folder("scenes") / "00_good.ipynb").read_text()
+    assert f"7 {sys.executable}" in text and str(tmp_path) not in os.environ.get("IPYTHONDIR", "")
+    log = (executed_folder("scenes") / "00_good.log").read_text()
+    assert "encryption" not in log.lower()  # the warning is answered, not hidden
+    assert any(line.startswith("02_killed: kernel-died") for line in lines)
+
+
+@pytest.mark.notebooks
+def test_a_notebook_that_hangs_is_ended_with_its_grandchildren(tmp_path, store):
+    path = write_notebook(tmp_path / "hangs.ipynb", LEAVE_GRANDCHILD, "time.sleep(300)")
+    result = run_notebook(path, {}, tmp_path / "out.ipynb", timeout=10)
+    assert (result.status, family(store)) == ("timeout", [])
+    assert "raise --timeout" in result.message and not (tmp_path / "out.ipynb").exists()
+    assert read_json(tmp_path / "out.status.json")["status"] == "timeout"
+
+
+def test_wrong_parameters_are_refused_before_any_kernel(tmp_path, store):
+    good = write_notebook(tmp_path / "00.ipynb", "1")
+    other = write_notebook(tmp_path / "01.ipynb", "1", parameters="tau: float = 0.1  # scale")
+    with pytest.raises(ValueError) as refused:
+        reproduce([good, other], {"k": "7", "margn": 0.2}, "scenes")
+    message = str(refused.value)
+    assert "00: k must be int, got '7'" in message
+    assert "00 has no parameter 'margn'; it has profile: str, k: int" in message
+    assert "01 has no parameter 'k'; it has tau: float" in message
+    assert not executed_folder("scenes").exists()
+    with pytest.raises(ValueError, match="must be float | None"):
+        run_notebook(good, {"rate": float("nan")}, tmp_path / "out.ipynb")
+    assert not (tmp_path / "out.log").exists()
+
+
+@pytest.mark.notebooks
+def test_a_failed_run_keeps_the_good_notebook_of_before(tmp_path, store):
+    output = tmp_path / "out{k}" / "nb.ipynb"  # papermill formats braces in paths; we do not
+    path = write_notebook(tmp_path / "nb.ipynb", "assert k == 5")
+    assert run_notebook(path, {}, output).status == "done"
+    before = output.read_bytes()
+    again = run_notebook(path, {"k": 6}, output)
+    assert again.status == "failed" and output.read_bytes() == before
+    assert again.output == output.with_suffix(".partial.ipynb") and again.output.exists()
+
+
+def start_batch(tmp_path: Path, store: Path) -> subprocess.Popen:
+    """A batch in a process of its own, once its notebook has written the file `begun`."""
+    path = write_notebook(tmp_path / "slow.ipynb", "from pathlib import Path",
+                          f"Path({str(tmp_path / 'begun')!r}).touch()", LEAVE_GRANDCHILD,
+                          "time.sleep(300)")
+    code = ("import sys; from pathlib import Path; from itr_study.batch import schedule as batch\n"
+            f"results = batch.reproduce([Path({str(path)!r})], {{}}, 'scenes')\n"
+            "print(batch.table(results)); sys.exit(any(r.status not in batch.FINE "
+            "for r in results))")
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "ITR_STUDY_HOME": str(store)})
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.1)
+    return process
+
+
+@pytest.mark.notebooks
+def test_stopping_a_batch_stops_its_notebooks_and_says_so(tmp_path, store):
+    process = start_batch(tmp_path, store)
+    process.send_signal(signal.SIGTERM)
+    told, _ = process.communicate(timeout=30)
+    assert process.returncode == 1 and "interrupted" in told
+    assert family(store) == []
+
+
+@pytest.mark.notebooks
+def test_killing_a_batch_leaves_no_kernel(tmp_path, store):
+    process = start_batch(tmp_path, store)
+    process.kill()
+    process.communicate(timeout=30)
+    assert seconds_until_empty(store, 20) < 20
+
+
+def test_a_process_that_is_just_being_started_is_not_overlooked(monkeypatch):
+    """For a moment it has no environment: the first look does not find it."""
+    late = psutil.Process(subprocess.Popen(["sleep", "300"]).pid)
+    looks = iter([[], [late], [], []])
+    monkeypatch.setattr(processes, "marked", lambda mark: next(looks))
+    processes.kill_marked("any")
+    assert late.wait(5) is not None
+    assert next(looks, "no look left") == "no look left"
+
+
+def until(there, limit: float = 60.0) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + limit
+    while not there():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+@pytest.mark.notebooks
+def test_a_file_shows_each_start_and_end_at_once(tmp_path, store):
+    """The command as `make figures > log` runs it: the second notebook waits until it was seen."""
+    go, log = tmp_path / "go", tmp_path / "log"
+    own = {"parameters": PARAMETERS + '\ndataset: str = "scenes"  # name of the data'}
+    quick = write_notebook(tmp_path / "00_quick.ipynb", "1", minutes=2, **own)
+    waits = ("import time; from pathlib import Path",
+             f"while not Path({str(go)!r}).exists(): time.sleep(0.1)")
+    slow = write_notebook(tmp_path / "01_slow.ipynb", *waits, minutes=4, **own)
+    plain = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    with open(log, "wb") as file:
+        batch = subprocess.Popen([sys.executable, "-m", "itr_study", "reproduce", str(quick),
+                                  str(slow), "--workers", "1"], stdout=file, env=plain)
+    try:
+        until(lambda: "01_slow: started" in log.read_text() or batch.poll() is not None)
+        assert batch.poll() is None
+        first, second, third = log.read_text().splitlines()
+        assert first == "00_quick: started; about 6 minutes remain"
+        assert re.fullmatch(r"00_quick: done, 0\.\d min; about a minute remains", second), second
+        assert third == "01_slow: started; about a minute remains"
+        go.touch()
+        assert batch.wait(60) == 0 and "\n01_slow: done, 0." in log.read_text()
+    finally:
+        batch.kill()
+
+
+def test_a_notebook_is_expected_to_take_what_it_took_before(tmp_path):
+    notebook = read_notebook(write_notebook(tmp_path / "03_topk.ipynb", "1", minutes=6.7))
+    quick = {"profile": "quick", "dataset": "scenes"}
+    assert expected_minutes(notebook, quick, tmp_path) == 6.7
+    assert expected_minutes(notebook, quick | {"profile": "full"}, tmp_path) is None
+    assert expected_minutes(notebook, quick | {"dataset": "flickr8k"}, tmp_path) is None
+    for status, minutes in (("failed", 6.7), ("done", 12.5)):
+        write_json(tmp_path / "03_topk.status.json",
+                   {"status": status, "minutes": 12.5, "parameters": {"profile": "quick"}})
+        assert expected_minutes(notebook, quick, tmp_path) == minutes
+    assert expected_minutes(notebook, quick | {"profile": "full"}, tmp_path) is None
+    for damaged in ("{", "[]", "null", '{"status": "done"}', '{"status": "done", "minutes": NaN,'
+                    ' "parameters": {"profile": "quick"}}'):
+        (tmp_path / "03_topk.status.json").write_text(damaged)
+        assert expected_minutes(notebook, quick, tmp_path) == 6.7
+
+
+@pytest.mark.notebooks
+def test_notebooks_wait_for_those_they_come_after(tmp_path, store):
+    record = tmp_path / "order"
+    note = "open({!r}, 'a').write({!r} + '\\n')"
+    last = write_notebook(tmp_path / "00_claims.ipynb", note.format(str(record), "claims"),
+                          after="all")
+    second = write_notebook(tmp_path / "01_b.ipynb", note.format(str(record), "b"), after=["02_a"])
+    first = write_notebook(tmp_path / "02_a.ipynb", note.format(str(record), "a"))
+    results = reproduce([last, second, first], {}, "scenes", workers=3)
+    assert [r.notebook for r in results] == ["00_claims", "01_b", "02_a"]
+    assert record.read_text().split() == ["a", "b", "claims"]
+
+
+def test_the_table_counts_and_names_reasons():
+    results = [NotebookResult("00_start", "done", 0.5), NotebookResult("03_topk", "failed", 2, "x")]
+    assert table(results).splitlines()[-2:] == ["03_topk   failed           2.0  x",
+                                                "1 done, 1 failed"]
+    assert "failed" not in FINE
+
+
+def test_output_is_a_notebook_papermill_did_not_touch_in_place(tmp_path, store):
+    """A notebook being executed by another batch is left alone."""
+    from filelock import FileLock
+
+    path, output = write_notebook(tmp_path / "nb.ipynb", "1"), tmp_path / "out.ipynb"
+    with FileLock(f"{output}.lock"):
+        result = run_notebook(path, {}, output)
+    assert result.status == "skipped" and "another batch" in result.message
+    assert not output.exists() and json.loads(path.read_text())["cells"]

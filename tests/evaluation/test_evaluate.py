@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import normalize
+
+from itr_study.evaluation import evaluate as evaluation
+from itr_study.evaluation import measures
+from itr_study.evaluation.evaluate import encode, evaluate, join, score
+from itr_study.metrics import ranks
+from itr_study.models.base import ModelOutput
+from tests.small import SIZE, WORDS, SmallData, small_model
+
+
+class WordModel(nn.Module):
+    """Scores every word against the image: its codes have a word axis and a mask."""
+
+    def __init__(self):
+        super().__init__()
+        self.image, self.words = nn.Linear(6, SIZE), nn.Embedding(WORDS, SIZE)
+
+    def encode_images(self, batch):
+        return normalize(self.image(batch.regions.mean(dim=1)), dim=1)
+
+    def encode_texts(self, batch):
+        mask = torch.arange(batch.tokens.shape[1])[None, :] < batch.lengths[:, None]
+        return self.words(batch.tokens), mask  # (T, W, D), (T, W)
+
+    def score(self, images, texts):
+        words, mask = texts
+        each = torch.einsum("id,twd->itw", images, words).masked_fill(~mask, -torch.inf)
+        return ModelOutput(scores=each.amax(dim=2))
+
+
+MODELS = {"plain": small_model, "words": WordModel}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_codes_and_scores_keep_the_order_of_the_split(name):
+    torch.manual_seed(0)
+    model, dev = MODELS[name]().eval(), SmallData().splits["dev"]
+    found = score(model, *encode(model, dev))
+    assert found.shape == (dev.n_images, dev.n_texts) and found.dtype == torch.float32
+    for image, text in ((0, 0), (3, 17), (17, 53)):
+        with torch.no_grad():
+            one = model.score(model.encode_images(dev.image_batch(np.array([image]))),
+                              model.encode_texts(dev.text_batch(np.array([text])))).scores
+        assert found[image, text].item() == pytest.approx(one.item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_block_size_never_changes_a_result(monkeypatch, name, size):
+    """Ranks are equal; scores to the last bits that a matrix product of another shape rounds: so
+    ranks of rounded scores, for texts that share their best word tie, and the last bit parts them
+    on some CPUs (AVX2)."""
+    torch.manual_seed(0)
+    model, dev = MODELS[name](), SmallData().splits["dev"]
+    before = evaluate(model, dev)
+    scores = score(model, before.images, before.texts)
+    monkeypatch.setattr(evaluation, "BLOCK", size)
+    monkeypatch.setattr(evaluation, "TEXT_BLOCK", size)
+    after = evaluate(model, dev)
+    again = score(model, after.images, after.texts)
+    torch.testing.assert_close(again, scores, rtol=0, atol=1e-6)
+    expected, found = (ranks(s.round(decimals=4), dev.image_of_text) for s in (scores, again))
+    assert (found.i2t == expected.i2t).all() and (found.t2i == expected.t2i).all()
+    assert after.table == pytest.approx(before.table, rel=0.02)
+
+
+def test_padding_of_joined_codes_is_exact():
+    """Tolerance 0: the longer word axis of another block adds nothing but masked zeros."""
+    torch.manual_seed(0)
+    model, dev = WordModel(), SmallData().splits["dev"]
+    images, (words, mask) = encode(model, dev)
+    wider = (torch.nn.functional.pad(words, [0, 0, 0, 5]), torch.nn.functional.pad(mask, [0, 5]))
+    assert torch.equal(score(model, images, wider), score(model, images, (words, mask)))
+
+
+def test_join_pads_the_axes_that_differ():
+    joined = join([torch.ones(2, 3, 4), torch.ones(1, 5, 4)])
+    assert joined.shape == (3, 5, 4)
+    assert joined[:2, 3:].abs().sum() == 0 and joined.sum() == 2 * 12 + 20
+    left, right = join([(torch.ones(1, 2), torch.ones(1, dtype=torch.bool))] * 2)
+    assert left.shape == (2, 2) and right.dtype == torch.bool
+
+
+def test_the_table_agrees_with_ranks_by_hand():
+    dev = SmallData().splits["dev"]
+    found = evaluate(small_model(), dev)
+    scores = (found.images @ found.texts.T).numpy()
+    best = [1 + sum(scores[i, t] >= scores[i, dev.image_of_text == i].max()
+                    for t in range(dev.n_texts) if dev.image_of_text[t] != i)
+            for i in range(dev.n_images)]
+    assert list(np.asarray(found.ranks.i2t)) == best
+    assert found.table["i2t_r5"] == pytest.approx(100 * np.mean(np.array(best) <= 5))
+    assert found.table["rsum"] == pytest.approx(sum(
+        v for k, v in found.table.items() if k[4:] in ("r1", "r5", "r10")))
+
+
+def test_evaluation_leaves_mode_and_random_state_alone():
+    model = small_model().train()
+    state = torch.get_rng_state()
+    first, second = (evaluate(model, SmallData().splits["dev"]).table for _ in range(2))
+    assert model.training and torch.equal(state, torch.get_rng_state()) and first == second
+    assert model.words.weight.grad is None
+
+
+def test_the_suite_is_measured_only_when_asked():
+    model, dev = small_model(), SmallData().splits["dev"]
+    assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL
+    dev.relevance = measures.Truth(dev.image_of_text, dev.n_images).relevance(slice(None))
+    assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL
+    table = evaluate(model, dev, suite=True).table
+    assert tuple(table) == evaluation.columns("scenes", "dev")
+    assert 0 < table["t2i_ndcg_exact"] < 100 and -100 <= table["i2t_tau_exact"] <= 100
+
+
+def test_scores_that_are_not_finite_are_refused():
+    model = small_model()
+    with torch.no_grad():
+        model.words.weight.fill_(torch.nan)
+    with pytest.raises(ValueError):
+        evaluate(model, SmallData().splits["dev"])

@@ -1,0 +1,37 @@
+"""Rows of a retrieval grid say what the score matrix says."""
+
+import numpy as np
+import pytest
+
+from itr_study.evaluation.evaluate import score
+from itr_study.evaluation.search import Searcher
+from itr_study.explorers.queries import image_queries, relevance_of, text_queries
+from itr_study.metrics import ranks
+from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.run import weights
+from tests.small_runs import SMALL
+
+
+@pytest.fixture(scope="module")
+def searcher() -> Searcher:
+    return Searcher(weights(SMALL), dataset_of(SMALL), encoded_data(SMALL))
+
+
+def test_queries_agree_with_scores_ranks_and_relevance(searcher):
+    scores = score(searcher.model, searcher.images, searcher.texts).numpy()
+    found = ranks(scores, searcher.split.image_of_text)
+    graded, split = relevance_of(searcher), searcher.split
+    for image, query in zip((0, 7), image_queries(searcher, (0, 7), top=3), strict=True):
+        best = np.argsort(-scores[image], kind="stable")[:3]
+        assert query.match_rank == found.i2t[image]
+        assert [r.item for r in query.results] == [split.texts[t] for t in best]
+        assert [r.match for r in query.results] == [split.image_of_text[t] == image for t in best]
+        assert [r.relevance for r in query.results] == pytest.approx(graded[image, best])
+    for text, query in zip((3, 40), text_queries(searcher, (3, 40), top=2), strict=True):
+        best = np.argsort(-scores[:, text], kind="stable")[:2]
+        assert query.item == split.texts[text] and query.match_rank == found.t2i[text]
+        assert [r.score for r in query.results] == pytest.approx(scores[best, text], abs=1e-5)
+        assert [r.match for r in query.results] == [split.image_of_text[text] == i for i in best]
+        assert [r.relevance for r in query.results] == pytest.approx(graded[best, text])
+        assert query.results[0].item.tobytes() == searcher.dataset.open_image(
+            split.image_ids[best[0]]).tobytes()

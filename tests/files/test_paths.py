@@ -1,0 +1,18 @@
+from pathlib import Path
+
+from itr_study.files.paths import home, project_root
+
+
+def test_home_is_beside_pyproject_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("ITR_STUDY_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert (project_root() / "pyproject.toml").is_file()
+    assert home() == project_root() / ".itr_study"
+
+
+def test_home_follows_the_environment_at_every_call(tmp_path, monkeypatch):
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "here"))
+    assert home() == tmp_path / "here"
+    monkeypatch.setenv("ITR_STUDY_HOME", "~/there")
+    assert home() == Path.home() / "there"
+    assert not (tmp_path / "here").exists()

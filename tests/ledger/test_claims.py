@@ -1,0 +1,207 @@
+"""The verdict rule, worked by hand for each kind and outcome."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.ledger.claims import judge, ledger, ledger_markdown, ledger_parts, write_ledger
+from itr_study.ledger.paired import Sample
+from itr_study.ledger.reported import load_claims
+
+NOISE = np.array([-0.2, -0.1, 0.0, 0.1, 0.2])  # sd 0.1581, half width 2.776 * 0.0707 = 0.196
+SEEDS = {"base": 20 + np.array([1.0, 5.0, 2.0, 4.0, 3.0])}  # seeds differ more than arms do
+
+
+def runs(metric="test_rsum", model="two_branch", dataset="scenes", **lifts) -> pd.DataFrame:
+    """One arm per keyword, lifted over the base by a number or five numbers."""
+    return pd.DataFrame([
+        {"arm": arm, "seed": seed, "dataset": dataset, "model": model, metric: base + extra}
+        for arm, lift in lifts.items()
+        for seed, (base, extra) in enumerate(zip(SEEDS["base"], lift + NOISE * (arm != "b"),
+                                                 strict=True))])
+
+
+def claim(kind="difference", arm_a="a", arm_b="b", metric="test_rsum", margin="") -> dict:
+    return {"id": "x", "kind": kind, "arm_a": arm_a, "arm_b": arm_b, "metric": metric,
+            "margin": margin, "needs": ""}
+
+
+def outcome(claimed: dict, rows: pd.DataFrame) -> str:
+    return judge(claimed, rows).outcome
+
+
+@pytest.mark.parametrize("lift, expected", [(1.0, "reproduced"), (-1.0, "contradicted"),
+                                            (0.1, "undecided"), (0.19, "undecided"),
+                                            (0.2, "reproduced"), (-0.2, "contradicted")])
+def test_difference(lift, expected):  # half width 0.1963
+    assert outcome(claim(), runs(a=lift, b=0)) == expected
+
+
+@pytest.mark.parametrize("lift, expected", [(1.0, "contradicted"), (-1.0, "reproduced"),
+                                            (0.1, "undecided")])
+def test_swapped_arms_flip_the_verdict(lift, expected):
+    assert outcome(claim(arm_a="b", arm_b="a"), runs(a=lift, b=0)) == expected
+
+
+def test_several_metrics_must_all_hold_and_one_can_contradict():
+    rows = runs(a=1, b=0)
+    two = claim(metric="test_rsum;test_i2t_r1")
+    assert outcome(two, rows.assign(test_i2t_r1=rows["test_rsum"])) == "reproduced"
+    assert outcome(two, rows.assign(test_i2t_r1=-rows["test_rsum"])) == "contradicted"
+    assert outcome(two, rows.assign(test_i2t_r1=5.0)) == "undecided"
+
+
+def test_contradiction_by_one_of_several_needs_the_stricter_level():
+    rows = runs(a=-0.2, b=0)  # -0.2 +- 0.196 at 95 %, +- 0.247 at 97.5 %
+    assert outcome(claim(), rows) == "contradicted"
+    both = rows.assign(test_i2t_r1=runs(a=1, b=0)["test_rsum"])
+    assert outcome(claim(metric="test_rsum;test_i2t_r1"), both) == "undecided"
+
+
+@pytest.mark.parametrize("lift, expected", [(0.0, "reproduced"), (0.7, "reproduced"),
+                                            (0.9, "undecided"), (1.1, "undecided"),
+                                            (1.3, "contradicted"), (-1.3, "contradicted")])
+def test_equivalence_within_one_point(lift, expected):
+    assert outcome(claim("equivalence", margin="1"), runs(a=lift, b=0)) == expected
+
+
+@pytest.mark.parametrize("lift, expected", [(0.0, "reproduced"), (5.0, "contradicted")])
+def test_equivalence_relative_to_the_second_arm(lift, expected):  # base 21 to 25, so 5 % ~ 1.15
+    assert outcome(claim("equivalence", margin="5%"), runs(a=lift, b=0)) == expected
+
+
+@pytest.mark.parametrize("middle, expected", [(1.0, "reproduced"), (0.1, "undecided"),
+                                              (-1.0, "contradicted")])
+def test_order_looks_at_every_neighbour(middle, expected):
+    rows = runs(top=2, a=middle, b=0)
+    assert outcome(claim("order", "top;a;b", ""), rows) == expected
+
+
+@pytest.mark.parametrize("inside, expected", [(3.0, "reproduced"), (2.05, "undecided"),
+                                              (0.0, "contradicted")])
+def test_peak_is_the_best_of_the_region_against_all_outside(inside, expected):
+    rows = runs(low=-1, b=inside, c=1, d=2)
+    rows.loc[rows["arm"] == "b", "test_rsum"] += NOISE[::-1]
+    assert outcome(claim("peak", "low;b", "c;d"), rows) == expected
+
+
+def test_zero_mean_step_and_contrasts():
+    rows = runs(a=1, b=0, c=3)
+    assert outcome(claim(arm_a="mean(a|c)", arm_b="b"), rows) == "reproduced"
+    assert judge(claim(arm_a="step(a|b|c)", arm_b="zero"), rows).parts[0].mean == \
+        pytest.approx((1 + 3) / 2)  # |b - a| and |c - b|; the noise cancels in the mean
+    rows["test_i2t_r1"] = rows["test_rsum"] / 2
+    part = judge(claim(metric="test_rsum-test_i2t_r1"), rows).parts[0]
+    assert part.mean == pytest.approx(0.5)
+
+
+def test_undecided_says_how_many_pairs_would_decide():
+    verdict = judge(claim(), runs(a=0.1, b=0))
+    assert verdict.needed == 13  # 2.179 * 0.1581 / sqrt(13) = 0.0955 < 0.1; 12 give 0.1005
+    assert "about 13 pairs would decide" in verdict.sentence
+    assert Sample(np.array([0.0, 0.0, 0.0]), 0.95).pairs_needed() is None
+
+
+def test_fewer_than_five_pairs_decide_nothing():
+    rows = runs(a=9, b=0)
+    verdict = judge(claim(), rows[rows["seed"] < 4])
+    assert (verdict.outcome, verdict.pairs, verdict.needed) == ("undecided", 4, 5)
+    alone = rows[rows["seed"] == 0]
+    assert "how many would decide is unknown" in judge(claim(), alone).sentence
+    shown = ledger(pd.DataFrame([claim() | {"paper": "topk", "place": "", "statement": "",
+                                            "dataset_of_paper": "", "note": "", "reported_a": "",
+                                            "reported_b": ""}]), alone)["ours"][0]
+    assert shown == "+8.8 (one pair)"  # 9 and the noise of seed 0
+
+
+def test_only_shared_seeds_are_compared_and_none_is_refused():
+    rows = runs(a=1, b=0)
+    extra = rows[rows["arm"] == "a"].assign(seed=lambda frame: frame["seed"] + 5, test_rsum=900.0)
+    assert judge(claim(), pd.concat([rows, extra])).parts[0].mean == pytest.approx(1)
+    with pytest.raises(ValueError, match="share no seed"):
+        judge(claim(), pd.concat([extra, rows[rows["arm"] == "b"]]))
+
+
+def test_what_cannot_be_paired_is_refused():
+    rows = runs(a=1, b=0)
+    with pytest.raises(ValueError, match="one row per seed"):
+        judge(claim(), pd.concat([rows, rows]))
+    with pytest.raises(ValueError, match="of one data set"):
+        judge(claim(), pd.concat([rows, rows.assign(dataset="flickr8k")]))
+    with pytest.raises(ValueError, match="only runs of one model"):
+        judge(claim(), pd.concat([runs(a=1), runs(b=0, model="vsepp")]))
+    rows.loc[(rows["seed"] == 2) & (rows["arm"] == "a"), "test_rsum"] = np.nan
+    with pytest.raises(ValueError, match=r"missing for seeds \[2\]"):
+        judge(claim(), rows)
+
+
+def test_not_tested_says_what_is_missing():
+    verdict = judge(claim(arm_b="kth=5"), runs(a=1, b=0))
+    assert (verdict.outcome, verdict.missing) == ("not tested", "no runs of kth=5")
+    assert judge(claim(metric="minutes"), runs(a=1, b=0)).missing == \
+        "no values of minutes"
+
+
+def test_a_metric_that_one_arm_does_not_have_is_not_tested():
+    """Runs carry a label source's NDCG only where they read those labels."""
+    rows = runs(a=1, b=0).assign(only_a=lambda frame: frame["test_rsum"].where(frame["arm"] == "a"))
+    assert judge(claim(metric="only_a"), rows).missing == "no values of only_a"
+    assert judge(claim(metric="only_a", arm_b="zero"), rows).outcome == "reproduced"
+
+
+def test_verdict_names_our_data_and_model():
+    said = judge(claim(), runs(a=1, b=0)).sentence
+    assert said == "reproduced on scenes with two_branch, n = 5 pairs"
+
+
+def test_a_claim_may_span_settings_whose_models_differ_and_names_them_all():
+    rows = pd.concat([runs(**{"fisher/top5": 1, "fisher/sum": 0}, model="two_branch"),
+                      runs(**{"gru/top5": 2, "gru/sum": 0}, model="vsepp")])
+    both = claim(arm_a="fisher/top5;gru/top5", arm_b="fisher/sum;gru/sum")
+    verdict = judge(both, rows)
+    assert [round(part.mean, 6) for part in verdict.parts] == [1, 2]
+    assert verdict.sentence == "reproduced on scenes with two_branch; vsepp, n = 5 pairs"
+    crossed = claim(arm_a="fisher/top5;gru/top5", arm_b="gru/sum;fisher/sum")
+    with pytest.raises(ValueError, match="only runs of one model"):
+        judge(crossed, rows)
+
+
+def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
+    claims = load_claims("topk").set_index("id", drop=False)
+    rows = pd.concat([runs(**{"k=5": 1}), runs(sum=0)])
+    missing = judge(claims.loc["topk-eq8-tolerance"].to_dict(), rows).missing
+    assert missing.startswith("no values of train_penalised_inside_topk; the share (%) of training")
+    gap = claims.loc["topk-sec1-overfitting"].to_dict()
+    assert judge(gap, rows).missing == "no values of train_rsum"
+    assert judge(gap, rows.assign(train_rsum=2 * rows["test_rsum"])).parts[0].mean == \
+        pytest.approx(-1)  # train - test = test: 1 lower for the sum than for k = 5
+
+
+def test_ledger_lists_every_claim_with_and_without_runs():
+    claims = load_claims("topk")
+    empty = ledger(claims, pd.DataFrame())
+    assert list(empty["id"]) == list(claims["id"]) and set(empty["outcome"]) == {"not tested"}
+    assert empty["missing"].str.len().min() > 5
+    rows = runs(**{"k=5": 1}).assign(arm="k=5")
+    rows = pd.concat([rows, runs(b=0).assign(arm="k=1")])
+    both = ledger(claims, pd.concat([rows, rows.assign(dataset="flickr8k")]))
+    assert len(both) == 2 * len(claims)
+    first = both.set_index(["id", "dataset"]).loc[("topk-eq8-overstrict", "flickr8k")]
+    assert first["outcome"] == "reproduced" and first["ours"] == "+1.0 [+0.8, +1.2]"
+    parts = ledger_parts(claims, rows)
+    assert parts["id"].tolist() == ["topk-eq8-overstrict"] and parts["pairs"].tolist() == [5]
+
+
+def test_ledger_as_markdown_counts_outcomes_and_keeps_its_columns():
+    text = ledger_markdown(ledger(load_claims("topk"), pd.DataFrame()))
+    lines = text.splitlines()
+    assert lines[0].startswith("52 claims: 0 reproduced, 0 contradicted, 0 undecided, 52 not")
+    assert "+1.2 to +4.4 (24 differences)" in text
+    assert {line.replace("\\|", "").count("|") for line in lines[2:]} == {7}
+
+
+def test_the_ledger_is_written_beside_its_figure(tmp_path):
+    table = ledger(load_claims("topk"), pd.DataFrame())
+    path = write_ledger(table, tmp_path / "scenes")
+    assert path == tmp_path / "scenes" / "claims.md"
+    assert path.read_text(encoding="utf-8") == ledger_markdown(table)

@@ -1,0 +1,34 @@
+"""The gallery shows every figure with its summary, and is the same for the same figures."""
+
+import pytest
+
+from itr_study.plots.gallery import build_gallery
+from tests.plots.test_figures import save
+
+
+def test_gallery_shows_every_figure_in_order(tmp_path):
+    save(tmp_path, dataset="scenes", summary="Peaks [at small k].")
+    save(tmp_path, dataset="flickr8k", name="02_pairwise_losses__collapse", seeds=[])
+    save(tmp_path, dataset="flickr8k", seeds=[0])
+    text = build_gallery(tmp_path).read_text()
+    order = ["## flickr8k", "### 02_pairwise_losses", "### 03_topk", "## scenes", "### 03_topk"]
+    assert [line for line in text.splitlines() if line.startswith(("## ", "### "))] == order
+    assert "![Peaks (at small k).](scenes/03_topk__k_sweep.png)" in text
+    assert "Peaks [at small k]." in text
+    assert "*03_topk, profile quick, 1 seed*" in text and "nothing random" in text
+    for ending in ("csv", "json"):
+        assert f"(flickr8k/02_pairwise_losses__collapse.{ending})" in text
+
+
+def test_gallery_is_deterministic_and_holds_for_no_figures(tmp_path):
+    save(tmp_path)
+    first = build_gallery(tmp_path).read_bytes()
+    assert build_gallery(tmp_path).read_bytes() == first
+    empty = tmp_path / "none"
+    assert "No figures yet" in build_gallery(empty).read_text()
+
+
+def test_a_figure_without_its_files_is_named(tmp_path):
+    save(tmp_path).unlink()
+    with pytest.raises(ValueError, match="scenes/03_topk__k_sweep.png"):
+        build_gallery(tmp_path)

@@ -1,0 +1,37 @@
+"""Configs: what is refused, and how they are changed."""
+
+import pytest
+from pydantic import ValidationError
+
+from itr_study.runs.config import RunConfig
+from tests.small_runs import SMALL
+
+
+def refused(**changes):
+    with pytest.raises(ValueError) as caught:
+        SMALL.with_(**changes)
+    return str(caught.value)
+
+
+def test_wrong_configs_are_refused_with_the_names_there_are():
+    assert "did you mean 'learning_rate'" in refused(**{"settings.learing_rate": 0.1})
+    assert "RunConfig has no 'sed'; did you mean 'seed'" in refused(sed=1)
+    assert "names are size, hidden" in refused(**{"model_arguments.sizes": 3})
+    assert "it takes margin, k" in refused(**{"objective.0.arguments.kk": 3})
+    assert "k must be an integer >= 1" in refused(**{"objective.0.arguments.k": 0})
+    assert "dataset must be one of scenes" in refused(dataset="flickr9k")
+    assert "at '1' there is 0 to 0" in refused(**{"objective.1.weight": 2.0})
+    assert "there is nothing" in refused(**{"seed.x": 2})
+    assert "valid integer" in refused(seed="1")
+    assert "go together" in refused(**{"settings.warmup_epochs": 2})
+    with pytest.raises(ValidationError, match="frozen"):
+        SMALL.seed = 3
+
+
+def test_changes_reach_inside_and_leave_the_original_alone():
+    changed = SMALL.with_(**{"objective.0.arguments.k": 3, "settings.learning_rate": 0.1,
+                             "seed": 7})
+    assert changed.objective[0].arguments["k"] == 3 and changed.seed == 7
+    assert changed.settings.learning_rate == 0.1
+    assert SMALL.seed == 0 and SMALL.objective[0].arguments == {"k": 1}
+    assert RunConfig.model_validate_json(changed.model_dump_json()) == changed

@@ -1,0 +1,45 @@
+"""Ids of runs: what they depend on."""
+
+from itr_study.losses import LOSSES
+from itr_study.models import MODELS
+from itr_study.runs import identity
+from itr_study.runs.data import encoded_data
+from itr_study.runs.identity import part_versions, run_id
+from tests.small_runs import SMALL
+
+
+def id_of(config, data="d", key="k", **versions):
+    return run_id(config, data, key, part_versions(config) | versions)
+
+
+def test_an_id_depends_on_what_the_numbers_depend_on():
+    others = [SMALL.with_(seed=1), SMALL.with_(**{"objective.0.arguments.k": 2}),
+              SMALL.with_(**{"settings.precision": "bfloat16"}), SMALL.with_(tokens="words")]
+    ids = [id_of(SMALL), *(id_of(other) for other in others), id_of(SMALL, data="e"),
+           id_of(SMALL, key="l"), id_of(SMALL, loop=2)]
+    assert len(set(ids)) == len(ids)
+    assert all(len(run) == 16 and set(run) <= set("0123456789abcdef") for run in ids)
+
+
+def test_a_default_written_out_is_the_same_run():
+    """The id is pinned: it may change only with versions of parts, never with new options."""
+    written = SMALL.with_(**{"objective.0.arguments.margin": 0.2, "settings.optimizer": "adamw",
+                             "model_arguments.text_layers": 2})
+    assert written != SMALL and id_of(written) == id_of(SMALL)
+    assert id_of(SMALL.with_(dataset="flickr8k", data_options={})) == id_of(
+        SMALL.with_(dataset="flickr8k", data_options={"skip_bad": False}))
+    assert run_id(SMALL, "d", "k", {"model:two_branch": 1}) == "199605e9093f816b"
+
+
+def test_a_version_makes_another_id(monkeypatch):
+    before = id_of(SMALL)
+    monkeypatch.setattr(LOSSES["topk"], "version", 99)
+    assert id_of(SMALL) != before
+    monkeypatch.undo()
+    monkeypatch.setattr(MODELS["two_branch"], "version", 99)
+    assert id_of(SMALL) != before
+
+
+def test_ids_of_encoded_data_are_known_without_encoding(store):
+    data = encoded_data(SMALL)
+    assert identity.identify(SMALL).encoded == data.key

@@ -1,0 +1,137 @@
+import csv
+import dataclasses
+import inspect
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.data import DATASETS
+from itr_study.evaluation import evaluate, measures
+from itr_study.losses import LOSSES
+from itr_study.runs import data, rows
+from itr_study.runs import run as runs
+from itr_study.runs.config import RunConfig
+from itr_study.runs.identity import Identity
+from itr_study.runs.rows import Rows
+from itr_study.runs.run import execute, row
+from tests.small_runs import SMALL, count_trainings
+
+
+@pytest.fixture
+def real(monkeypatch):
+    """`scenes` under the name of a real data set, so that rows are committed."""
+    scenes = DATASETS["scenes"]
+
+    def load(root=None, **options):
+        if root is None:
+            raise ValueError("no data here")
+        return dataclasses.replace(scenes(**options), name="photos")
+
+    load.__signature__ = inspect.signature(scenes)
+    monkeypatch.setitem(DATASETS, "photos", load)
+    monkeypatch.setattr(data, "_datasets", {})
+    return SMALL.with_(dataset="photos")
+
+
+def test_a_committed_row_serves_without_data_and_without_training(store, tmp_path, monkeypatch,
+                                                                  real):
+    trained = count_trainings(monkeypatch)
+    first = row(real, root="anywhere", figures=tmp_path)
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
+    assert row(real, root=None, figures=tmp_path) == first
+    assert row(real, root="anywhere", figures=tmp_path) == first
+    assert len(trained) == 1 and first["status"] == "done" and first["test_rsum"] > 0
+    with pytest.raises(ValueError, match="no data here"):
+        row(real.with_(images="lite0:pooled:one"), root=None, figures=tmp_path)
+
+
+def test_a_row_holds_config_metrics_cost_and_versions(store, tmp_path, real):
+    found = row(real.with_(**{"objective.0.arguments.k": 2}), "anywhere", tmp_path)
+    assert RunConfig.model_validate_json(found["config"]).objective[0].arguments == {"k": 2}
+    assert found["objective.0.arguments.k"] == 2 and found["model_arguments.size"] == 8
+    for split in ("dev", "test"):
+        assert {f"{split}_{name}" for name in evaluate.columns("photos", split)} <= set(found)
+    assert (found["epochs"], found["seed"], found["model"]) == (2, 0, "two_branch")
+    assert found["minutes"] >= 0 and '"loss:topk":1' in found["versions"]
+    folder = tmp_path / "photos"
+    curve = pd.read_csv(folder / "curves" / f"{found['run']}.csv")
+    assert list(curve["epoch"]) == [1, 2] and "dev_rsum" in curve
+    with np.load(folder / "ranks" / f"{found['run']}.npz", allow_pickle=False) as ranks:
+        assert found["test_t2i_r10"] == pytest.approx(100 * (ranks["test_t2i"] <= 10).mean())
+    assert Rows(folder).frame()["run"].tolist() == [found["run"]]
+
+
+def test_generated_data_commits_nothing(store, tmp_path):
+    assert row(SMALL, figures=tmp_path)["status"] == "done"
+    assert list(tmp_path.iterdir()) == [store]
+
+
+def test_a_new_version_makes_the_row_stale(store, tmp_path, monkeypatch, real):
+    trained = count_trainings(monkeypatch)
+    old = row(real, "anywhere", tmp_path)
+    monkeypatch.setattr(LOSSES["topk"], "version", 99)
+    new = row(real, "anywhere", tmp_path)
+    assert old["run"] != new["run"] and len(trained) == 2
+    assert set(Rows(tmp_path / "photos").read()) == {old["run"], new["run"]}
+
+
+def test_a_row_without_a_metric_of_the_suite_is_incomplete(store, tmp_path, monkeypatch, real):
+    before = row(real, "anywhere", tmp_path)
+    measure = measures.Measure(lambda dataset, split: ("i2t_new",),
+                            lambda scores, split: {"i2t_new": 0.5})
+    monkeypatch.setitem(measures.SUITE, "new", measure)
+    assert Rows(tmp_path / "photos").complete(before["run"]) is None
+    # the store's result has no such metric either: it is evaluated again
+    assert row(real, "anywhere", tmp_path)["test_i2t_new"] == 50.0
+
+
+def fake(config, run, **more):
+    folder = more.pop("folder")
+    result = runs.RunResult(run, "done", "", folder, {}, {"dev": {"rsum": 1.5}},
+                            runs.History([{"epoch": 1, "loss": 0.5}], 1),
+                            {"minutes": 1.0, "device": "cpu", "commit": "", "software": {},
+                             "seen": []} | more)
+    return rows.make_row(config, Identity(run, "d", "e", {}), result), result
+
+
+def test_lines_are_sorted_columns_only_added_and_old_cells_kept(store, tmp_path):
+    table = Rows(tmp_path / "photos")
+    table.add(*fake(SMALL, "b" * 16, folder=tmp_path))
+    text = (tmp_path / "photos" / "runs.csv").read_text()
+    text = text.replace(",1.5,", ",1.50000,")  # written otherwise by another version
+    (tmp_path / "photos" / "runs.csv").write_text(text)
+    table.add(*fake(SMALL.with_(**{"settings.learning_rate": 0.25}), "1" * 16, folder=tmp_path))
+    with open(tmp_path / "photos" / "runs.csv") as file:
+        names, *lines = csv.reader(file)
+    assert [line[0] for line in lines] == ["1" * 16, "b" * 16]
+    assert names[-1] == "settings.learning_rate"
+    assert lines[0][-1] == "0.25" and lines[1][-1] == "" and "1.50000" in lines[1]
+    found = table.read()
+    assert found["1" * 16]["run"] == "1" * 16 and found["b" * 16]["dev_rsum"] == 1.5
+    assert found["b" * 16]["settings.learning_rate"] is None
+    assert table.complete("b" * 16) is None  # metrics of the suite are missing
+
+
+def test_a_broken_table_is_refused(store, tmp_path):
+    table = Rows(tmp_path)
+    for text in ("id,x\n1,2\n", "run,x\n1\n", "run,x\n1,2,3\n"):
+        table.path.write_text(text)
+        with pytest.raises(ValueError, match="is not a whole table of runs"):
+            table.read()
+
+
+def test_many_that_append_at_once_lose_nothing(store, tmp_path):
+    """Every append opens its own lock, so threads compete as processes do."""
+    def append(run):
+        Rows(tmp_path).add(*fake(SMALL, run, folder=tmp_path))
+
+    runs_ = [f"{n:016d}" for n in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(append, runs_))
+    assert list(Rows(tmp_path).read()) == runs_
+
+
+def test_execute_and_row_agree(store, tmp_path):
+    assert row(SMALL, figures=tmp_path)["test_rsum"] == execute(SMALL).tables["test"]["rsum"]

@@ -1,0 +1,46 @@
+"""Columns made of learning curves, against curves worked by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.studies import curve_metrics as module
+from itr_study.studies.curve_metrics import milestones
+
+STORY = pd.DataFrame({
+    "arm": ["a"] * 4 + ["b"] * 2, "seed": [0] * 4 + [1] * 2, "epoch": [1, 2, 3, 4, 1, 2],
+    "seconds": [9.0, 2.0, 3.0, 4.0, 1.0, 2.0], "dev_rsum": [10.0, 20.0, 30.0, 40.0, 50.0, 60.0],
+    "triplet_hardest": [0.4, 0.25, 0.2, 0.1, np.nan, np.nan],
+    "smooth_ndcg.ndcg": [0.90, 0.92, 0.94, 0.96, np.nan, np.nan],
+    "smooth_ndcg.smooth_ndcg": [0.80, 0.88, 0.92, 0.95, np.nan, np.nan],
+    "smooth_ndcg.error": [0.1, 0.04, 0.02, 0.01, np.nan, np.nan]})
+ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0]},
+                    index=[7, 8, 9])
+
+
+@pytest.fixture
+def found(monkeypatch):
+    monkeypatch.setattr(module, "curves", lambda rows, figures: STORY)
+    return milestones(ROWS)
+
+
+def test_each_row_gets_its_own_curve(found):
+    assert list(found.index) == [7, 8, 9] and list(found.test_rsum) == [1.0, 2.0, 3.0]
+    of = found.set_index("arm")
+    assert of.loc["a", ["first_ndcg", "last_ndcg"]].tolist() == pytest.approx([90, 96])
+    smooth = ["first_smooth_ndcg", "last_smooth_ndcg"]
+    assert of.loc["a", smooth].tolist() == pytest.approx([80, 95])
+    assert of.loc["a", ["first_error", "last_error"]].tolist() == pytest.approx([10, 1])
+    assert of.loc["a", ["half_rsum", "half_hinge"]].tolist() == pytest.approx([20, 25])
+    assert of.loc["a", "epoch_seconds"] == 3.5 and of.loc["b", "epoch_seconds"] == 1.5
+    assert of.loc["b", "half_rsum"] == 50
+
+
+def test_how_far_apart_two_curves_run(found):
+    # deviations -3 -1 1 3 and -8.75 -.75 3.25 6.25: 49 / sqrt(20 * 126.75) = 0.97320
+    assert found.set_index("arm").loc["a", "ndcg_apart"] == pytest.approx(2.6797, abs=1e-3)
+    assert np.isnan(found.set_index("arm").loc["b", "ndcg_apart"])
+
+
+def test_a_run_without_a_curve_has_none(found):
+    assert found.set_index("arm").loc["failed"].drop(["seed", "test_rsum"]).isna().all()

@@ -1,0 +1,57 @@
+"""The plan counts each run once, and tells the time by rows like it."""
+
+import pytest
+
+from itr_study.runs.run import execute
+from itr_study.studies import forecast
+from itr_study.studies.forecast import expected_minutes, plan_table, planned
+from tests.small_notebooks import write_notebook
+from tests.small_runs import SMALL
+
+PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
+
+
+@pytest.fixture
+def paths(tmp_path, store, monkeypatch):
+    """Two notebooks that share a run."""
+    seeds = {"00_a": (0, 1), "01_b": (1, 2, 2), "02_c": ()}
+    plans = {name: (lambda d, p, chosen=chosen: [SMALL.with_(seed=s) for s in chosen])
+             for name, chosen in seeds.items() if chosen}
+    monkeypatch.setattr(forecast, "PLANS", plans)
+    return [write_notebook(tmp_path / f"{name}.ipynb") for name in seeds]
+
+
+def test_runs_are_counted_once(paths):
+    a, b, c = planned(paths, PARAMETERS)
+    assert (a.present, a.missing, a.stale) == (0, 2, 0)
+    assert (b.present, b.missing) == (2, 1) and (c.present, c.missing) == (0, 0)
+    assert a.unknown == 2 and a.hours == 0  # nothing like them was ever run
+    execute(SMALL.with_(seed=1))
+    a, b, _ = planned(paths, PARAMETERS)
+    assert (a.present, a.missing) == (1, 1) and len(a.runs) == 1
+    assert "all" in plan_table([a, b]).splitlines()[-1]
+    assert plan_table([a, b]).splitlines()[-1].split()[1:3] == ["3", "2"]
+
+
+def row(minutes: float, **changes) -> dict:
+    config = SMALL.with_(**changes)
+    return {"model": config.model, "images": config.images, "tokens": config.tokens,
+            "sentences": config.sentences, "minutes": minutes, "config": config.model_dump_json()}
+
+
+def test_time_is_told_by_the_rows_most_alike():
+    kept = {"a": row(1.0), "b": row(3.0, seed=1), "c": row(2.0, seed=2),
+            "d": row(50.0, **{"settings.epochs": 9}), "e": row(70.0) | {"model": "other"}}
+    assert expected_minutes(SMALL, kept) == 2.0  # the median of three, epochs and model alike
+    assert expected_minutes(SMALL.with_(**{"settings.epochs": 5}), kept) == (2.0 + 3.0) / 2
+    assert expected_minutes(SMALL, {"e": kept["e"]}) is None
+
+
+def test_a_row_of_an_older_part_is_stale(paths, monkeypatch, tmp_path):
+    """The config is kept under an id that it no longer has."""
+    old = row(6.0, seed=0) | {"run": "0" * 16, "status": "done"}
+    monkeypatch.setattr(forecast, "GENERATED", ())
+    monkeypatch.setattr(forecast.Rows, "read", lambda self: {"0" * 16: old})
+    a, *_ = planned(paths, PARAMETERS | {"figures": str(tmp_path)})
+    assert (a.stale, a.missing) == (1, 1)
+    assert a.hours == pytest.approx(2 * 6.0 / 60)

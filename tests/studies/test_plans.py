@@ -1,0 +1,81 @@
+"""Which runs the notebooks share, and that no label stands for two."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from itr_study.ledger.paired import arms_in
+from itr_study.ledger.reported import load_claims, split_list
+from itr_study.studies import plans
+from itr_study.studies.arms import Arm
+from itr_study.studies.bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
+from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms
+from itr_study.studies.plans import PLANS, ledger_arms
+from itr_study.studies.profiles import choose
+from itr_study.studies.topk import k_arms
+
+PLACES = (("scenes", "quick"), ("flickr8k", "full"))
+
+
+@pytest.mark.parametrize("dataset,profile", PLACES)
+def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, profile):
+    arms = ledger_arms(dataset, choose("12_claims", profile))
+    keys = [(arm.label, arm.config.seed) for arm in arms]
+    assert len(keys) == len(set(keys))
+    others = [config for notebook in ("03_topk", "05_listwise", "06_kendall")
+              for config in PLANS[notebook](dataset, profile)]
+    assert {arm.config.model_dump_json() for arm in arms} <= {
+        config.model_dump_json() for config in others}
+
+
+def test_a_label_that_names_two_runs_is_refused(monkeypatch):
+    knobs = choose("12_claims", "smoke")
+    other = [Arm("k=1", arm.config.with_(**{"settings.epochs": 7}))
+             for arm in k_arms("scenes", knobs) if arm.label == "k=1"]
+    monkeypatch.setattr(plans, "d_arms", lambda dataset, knobs: other)
+    with pytest.raises(ValueError, match="'k=1', seed 0, names two runs"):
+        ledger_arms("scenes", knobs)
+
+
+def test_the_default_temperature_and_label_are_trained_once():
+    knobs = SimpleNamespace(**vars(choose("05_listwise", "full")))
+    runs = {(arm.label, arm.config.seed): arm.config for make in (term_arms, tau_arms, label_arms)
+            for arm in make("flickr8k", knobs)}
+    for seed in range(5):
+        listwise = runs["hardest+listwise", seed]
+        assert runs["tau=0.01", seed] == runs["hardest+listwise(sentence)", seed] == listwise
+    temperatures = [arm.config.objective[1].arguments for arm in tau_arms("flickr8k", knobs)
+                    if arm.config.seed == 0]
+    assert temperatures == [{"temperature": 0.001}, {}, {"temperature": 0.03},
+                            {"temperature": 0.1}, {"temperature": 1.0}]
+
+
+def test_the_defaults_of_bcls_are_trained_once():
+    knobs = choose("06_kendall", "full")
+    runs = {(arm.label, arm.config.seed): arm.config for make in (
+        branch_arms, alpha_arms, beta_arms, gamma_arms) for arm in make("flickr8k", knobs)}
+    for seed in range(5):
+        assert runs["alpha=0.2", seed] == runs["beta=0.1", seed] == runs["bcls", seed]
+        assert runs["gamma=50", seed] == runs["soft", seed]
+    windows = runs["alpha=0.4", 0].objective[1]
+    assert windows.arguments == {"relaxation": 0.4}
+    assert windows.labels == "sentence" and windows.label_arguments == {"scale": "cosine"}
+
+
+def test_a_gain_is_measured_with_everything_else_equal():
+    arms = plug_in_arms("flickr8k", choose("05_listwise", "full"))
+    alone, both = arms[0].config, arms[5].config
+    assert arms[5].label == arms[0].label + "+listwise"
+    assert both.with_(objective=alone.objective) == alone and alone.seed == both.seed
+    assert [term.loss for term in both.objective] == ["triplet_hardest", "smooth_ndcg"]
+    assert [term.labels for term in both.objective] == ["binary", "sentence"]
+
+
+@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls"])
+def test_every_arm_that_a_claim_names_is_trained(paper):
+    trained = {arm.label for dataset, profile in PLACES
+               for arm in ledger_arms(dataset, choose("12_claims", profile))}
+    for claim in load_claims(paper).to_dict("records"):
+        named = {inner for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
+                 for inner in arms_in(arm)}
+        assert named <= trained or claim["needs"], (claim["id"], sorted(named - trained))

@@ -1,0 +1,111 @@
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from itr_study.files.atomic import read_json
+from itr_study.files.sealed import Damaged, load_weights, save_weights, verify
+from itr_study.training.checkpoints import Checkpoints, load, save
+from itr_study.training.loop import fit
+from itr_study.training.settings import Settings
+from tests.small import SmallData, SmallLoss, small_model
+
+TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor(3)}
+
+
+def test_tensors_and_values_go_round(tmp_path):
+    save(tmp_path / "one", TENSORS, {"epoch": 3, "rate": 0.1})
+    tensors, values = load(tmp_path / "one")
+    assert values == {"epoch": 3, "rate": 0.1}
+    assert all(torch.equal(tensors[k], TENSORS[k]) for k in TENSORS)
+    assert sorted(os.listdir(tmp_path / "one")) == ["manifest.json", "state.json",
+                                                    "state.safetensors"]
+
+
+def test_the_last_two_are_kept_and_left_overs_removed(tmp_path):
+    (tmp_path / ".0000-0000.abc.tmp").mkdir()
+    checkpoints = Checkpoints(tmp_path)
+    for step in range(5):
+        checkpoints.save(f"0000-{step:04d}", TENSORS, {"step": step})
+    assert sorted(os.listdir(tmp_path)) == ["0000-0003", "0000-0004"]
+    assert checkpoints.latest()[1] == {"step": 4}
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "flipped byte": lambda folder: flip(folder / "state.safetensors"),
+    "flipped value": lambda folder: flip(folder / "state.json"),
+    "truncated": lambda folder: os.truncate(folder / "state.safetensors", 40),
+    "empty": lambda folder: os.truncate(folder / "state.safetensors", 0),
+    "missing": lambda folder: (folder / "state.json").unlink(),
+    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
+    "broken manifest": lambda folder: (folder / "manifest.json").write_text('{"files": ['),
+    "odd manifest": lambda folder: (folder / "manifest.json").write_text("[]"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_one_is_set_aside_and_the_one_before_used(tmp_path, damage):
+    checkpoints = Checkpoints(tmp_path)
+    for step in range(2):
+        checkpoints.save(f"0000-{step:04d}", TENSORS, {"step": step})
+    DAMAGES[damage](tmp_path / "0000-0001")
+    with pytest.raises(Damaged):
+        verify(tmp_path / "0000-0001")
+    with pytest.warns(UserWarning, match="the checkpoint before it is used; set aside as"):
+        assert checkpoints.latest()[1] == {"step": 0}
+    assert sorted(os.listdir(tmp_path)) == ["0000-0000", "0000-0001.corrupt"]
+    checkpoints.save("0000-0001", TENSORS, {"step": 1})
+    assert checkpoints.latest()[1] == {"step": 1}
+
+
+def test_training_goes_on_from_the_one_before(tmp_path):
+    settings = Settings(epochs=2, batch_size=8)
+    whole, again = small_model(), small_model()
+    fit(whole, SmallLoss(), SmallData(), settings, folder=tmp_path, save_seconds=0)
+    newest = sorted(tmp_path.iterdir())[-1]
+    flip(newest / "state.safetensors")
+    with pytest.warns(UserWarning, match="damaged"):
+        fit(again, SmallLoss(), SmallData(), settings, folder=tmp_path)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, again.state_dict()[name])
+
+
+def test_weights_whose_header_is_as_long_as_a_pickle_begins_are_read(tmp_path):
+    """The file begins with the length of its header: 1,152 bytes are 80 04, a pickle's first."""
+    path, lengths = tmp_path / "weights.safetensors", set()
+    for letters in range(1000, 1200):
+        weights = {"w" * letters: torch.ones(2)}
+        save_weights(path, weights)
+        lengths.add(path.read_bytes()[:2])
+        assert load_weights(path).keys() == weights.keys()
+    assert b"\x80\x04" in lengths
+
+
+def test_a_full_disk_keeps_the_old_checkpoint(tmp_path, monkeypatch):
+    save(tmp_path / "one", TENSORS, {"step": 1})
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="cannot save 32 bytes: .*No space left.*two"):
+        save(tmp_path / "two", TENSORS, {"step": 2})
+    assert os.listdir(tmp_path) == ["one"]
+
+
+def test_what_is_saved_is_json_and_arrays_only(tmp_path):
+    fit(small_model(), SmallLoss(), SmallData(), Settings(epochs=1, batch_size=8), folder=tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors"}
+    assert json.dumps(read_json(folder / "state.json"))
+    with open(folder / "state.safetensors", "rb") as file:
+        assert int.from_bytes(file.read(8), "little") < 1e6
+    assert np.isfinite(read_json(folder / "state.json")["rows"][0]["loss"])

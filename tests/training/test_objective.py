@@ -1,0 +1,210 @@
+"""Objectives: weighted sums, sources computed once, diagnostics, and wrong pairings refused."""
+
+import doctest
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import itr_study.training.objective as module
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models.base import ModelOutput
+from itr_study.relevance import RELEVANCE
+from itr_study.training.objective import OBJECTIVES, Objective, Term
+from tests.relevance.test_registry import small_split
+
+
+class Labels:
+    """A label source that counts its calls."""
+
+    name, version = "counted", 3
+
+    def __init__(self, scale="binary"):
+        self.scale, self.calls = scale, 0
+
+    def __call__(self, batch, split):
+        self.calls += 1
+        return batch.match.float()
+
+
+class Reporting(nn.Module):
+    """A user's own loss, with a weight to learn and diagnostics."""
+
+    def __init__(self, labels="unit"):
+        super().__init__()
+        self.labels = labels
+        self.factor = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, scores, relevance):
+        return self.factor * (scores * relevance).sum()
+
+    def diagnose(self, scores, relevance):
+        return self(scores, relevance), {"best": scores.max(), "labels": relevance.sum()}
+
+
+class OnOutput(nn.Module):
+    takes = "output"
+
+    def forward(self, output, relevance):
+        return output.subembeddings.square().sum()
+
+
+def setting(texts=(6, 0, 3, 8)):
+    split = small_split()
+    batch = split.pair_batch(np.array(texts))
+    scores = torch.rand(batch.match.shape, generator=torch.Generator().manual_seed(0))
+    return ModelOutput(scores.requires_grad_()), batch, split
+
+
+def test_example_in_docstring():
+    result = doctest.testmod(module)
+    assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("name", [*OBJECTIVES, *LOSSES, *OUTPUT_LOSSES])
+def test_every_objective_and_every_loss_is_one_by_name(name):
+    terms = Objective(name).terms
+    labels = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
+    if name in LOSSES and LOSSES[name].labels == "cosine":  # binary labels would be refused
+        assert terms == (Term(name, **labels),)
+    else:
+        assert terms == OBJECTIVES.get(name, (Term(name),))
+
+
+def test_triplet_is_the_hardest():
+    output, batch, split = setting()
+    value, parts = Objective("triplet")(output, batch, split)
+    assert list(parts) == ["triplet_hardest"]
+    expected = LOSSES["triplet_hardest"]()(output.scores, batch.match)
+    assert value.item() == expected.item() == parts["triplet_hardest"].item()
+
+
+def sentence_setting():
+    """As setting, with sentence vectors of every text."""
+    output, batch, split = setting()
+    vectors = np.random.default_rng(0).normal(size=(split.n_texts, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return output, batch, replace(split, labels={"mine": vectors})
+
+
+@pytest.mark.parametrize(("name", "first", "second", "scale"), [
+    ("listwise", "triplet_hardest", "smooth_ndcg", "unit"),
+    ("bcls", "triplet_soft", "kendall_window", "cosine")])
+def test_objectives_of_the_papers(name, first, second, scale):
+    """Two terms of weight 1: matches alone, and sentence labels on the scale of the paper."""
+    output, batch, split = sentence_setting()
+    terms = OBJECTIVES[name]
+    assert [(t.loss, t.labels, t.weight) for t in terms] == [(first, "binary", 1.0),
+                                                             (second, "sentence", 1.0)]
+    own = {**terms[1].label_arguments, "vectors": "mine"}
+    value, parts = Objective([terms[0], replace(terms[1], label_arguments=own)])(
+        output, batch, split)
+    labels = RELEVANCE["sentence"]("mine", scale=scale)(batch, split)
+    assert labels.min() < (0.5 if scale == "unit" else 0)
+    expected = (LOSSES[first]()(output.scores, batch.match).item(),
+                LOSSES[second]()(output.scores, labels).item())
+    assert (parts[first].item(), parts[second].item()) == expected
+    assert value.item() == pytest.approx(sum(expected)) and value.item() > 0
+    assert ("smooth_ndcg.error" in parts) == (name == "listwise")
+
+
+def test_weighted_sum_of_terms_with_their_arguments_and_labels():
+    output, batch, split = setting((0, 1, 2, 5))  # two texts of image 0
+    negative = {"same_image": "negative"}
+    objective = Objective([Term("topk", 0.5, arguments={"k": 2, "margin": 0.1}),
+                           Term("topk", 3, arguments={"k": 2}, label_arguments=negative)])
+    value, parts = objective(output, batch, split)
+    first = LOSSES["topk"](k=2, margin=0.1)(output.scores, batch.match)
+    second = LOSSES["topk"](k=2)(output.scores, torch.eye(4))
+    assert value.item() == pytest.approx(0.5 * first.item() + 3 * second.item())
+    assert list(parts) == ["topk", "topk#2"]
+    assert parts["topk"].item() == first.item() and parts["topk#2"].item() == second.item()
+    assert not any(part.requires_grad for part in parts.values())
+    value.backward()
+    assert output.scores.grad.any()
+
+
+def test_each_distinct_source_is_computed_once():
+    output, batch, split = setting()
+    labels, other = Labels(), Labels()
+    objective = Objective([Term("triplet_hardest", labels=labels), Term("info_nce", labels=labels),
+                           Term("triplet_sum", labels=other)])
+    objective(output, batch, split)
+    assert (labels.calls, other.calls) == (1, 1)
+    named = Objective([Term("triplet_hardest"), Term("triplet_sum"),
+                       Term("info_nce", label_arguments={"same_image": "negative"})])
+    assert len(named.sources) == 2
+
+
+def test_own_losses_learn_and_report():
+    output, batch, split = setting()
+    objective = Objective([Term(Reporting(), 0.5), Term("triplet_sum")])
+    value, parts = objective(output, batch, split)
+    assert list(parts) == ["Reporting", "Reporting.best", "Reporting.labels", "triplet_sum"]
+    assert parts["Reporting.best"].item() == output.scores.max().item()
+    assert not parts["Reporting.best"].requires_grad
+    assert [tuple(p.shape) for p in objective.parameters()] == [()]
+    value.backward()
+    assert objective.losses[0].factor.grad is not None
+
+
+def test_losses_on_outputs_get_the_output():
+    _, batch, split = setting()
+    output = ModelOutput(torch.zeros(4, 4), subembeddings=torch.ones(4, 2, 3))
+    value, _ = Objective([Term(OnOutput(), 2)])(output, batch, split)
+    assert value.item() == 2 * 24
+
+
+def test_losses_run_in_float32_inside_autocast():
+    output, batch, split = setting()
+    with torch.autocast("cpu", torch.bfloat16):
+        objective = Objective([Term(Multiplying())])
+        value, parts = objective(output, batch, split)
+    assert value.dtype == parts["Multiplying"].dtype == torch.float32
+
+
+class Multiplying(nn.Module):
+    def forward(self, scores, relevance):
+        return (scores @ relevance).sum()  # autocast would do this in bfloat16
+
+
+@pytest.mark.parametrize(("labels", "scale", "allowed"), [
+    ("binary", "binary", True), ("binary", "unit", True), ("binary", "cosine", True),
+    ("unit", "binary", True), ("unit", "unit", True), ("unit", "cosine", False),
+    ("cosine", "binary", False), ("cosine", "unit", False), ("cosine", "cosine", True)])
+def test_pairing_of_scales(labels, scale, allowed):
+    terms = [Term(Reporting(labels), labels=Labels(scale))]
+    if allowed:
+        Objective(terms)
+        return
+    with pytest.raises(ValueError, match=f'Reporting takes labels on a scale of .*"{scale}"'):
+        Objective(terms)
+
+
+@pytest.mark.parametrize(("terms", "message"), [
+    ("tripelt", "objective must be one of triplet, listwise, bcls, .*got 'tripelt'"),
+    ([], "at least one term"),
+    ([Term("nothing")], "loss must be one of triplet_sum, .*got 'nothing'"),
+    ([Term("topk", arguments={"n": 3})], "'topk' has no argument 'n'; it takes margin, k, red"),
+    ([Term("topk", labels="sentences")], "labels must be one of binary, .*; got 'sentences'"),
+    ([Term("topk", label_arguments={"same": 1})], "'binary' has no argument 'same'.*same_image"),
+    ([Term("topk", labels="exact", label_arguments={"a": 1})], "no argument 'a'; it takes none"),
+    ([Term("topk", -1.0)], "weight must be >= 0, got -1"),
+    ([Term("topk", float("nan"))], "weight must be a finite number"),
+    ([Term(Reporting(), arguments={"a": 1})], "an nn.Module without"),
+    ([Term(len)], "loss must be a name"),
+    ([Term("topk", labels=len)], "a callable with a scale"),
+    ([Term("topk", labels=Labels("percent"))], "scale of a label source must be one of binary"),
+])
+def test_bad_terms_are_refused(terms, message):
+    with pytest.raises(ValueError, match=message):
+        Objective(terms)
+
+
+def test_versions_of_the_parts():
+    objective = Objective([Term("topk"), Term(Reporting(), labels=Labels())])
+    assert objective.versions == {"loss:topk": LOSSES["topk"].version,
+                                  "labels:binary": RELEVANCE["binary"].version,
+                                  "labels:counted": 3}
