@@ -3,13 +3,13 @@
 Two wings. The library is what one imports; the laboratory runs, keeps, judges and publishes, and
 the library imports nothing of it. From the ground up; a room imports only rooms on lines above:
 
-    files  checks  progress  processes             what both wings stand on
-    data                                           library
+    files  checks  arithmetic  progress  processes    what both wings stand on
+    data                                              library
     encoders  losses  metrics
     features  relevance  models  rerank
     evaluation  plots
     training  explorers
-    runs  label_quality  ledger                    laboratory
+    runs  label_quality  ledger                       laboratory
     studies
     batch
     cli
@@ -20,4 +20,30 @@ a number's way metrics, evaluation, runs, plots; a claim's way studies, ledger.
 Scores are (I, T): images down, texts across, higher = more alike.
 """
 
+from importlib import import_module
+
 __version__ = "0.1.0"
+
+# What `itr_study.<name>` gives, and the module it stands in. Loaded when first asked for: the
+# command must not wait for torch.
+PUBLIC = {
+    "DATASETS": "data", "load_dataset": "data",
+    "IMAGE_ENCODERS": "encoders", "TEXT_ENCODERS": "encoders",
+    "encode_dataset": "features.dataset", "RELEVANCE": "relevance",
+    "MODELS": "models", "ModelOutput": "models.base", "LOSSES": "losses",
+    "Objective": "training.objective", "Term": "training.objective",
+    "Settings": "training.settings", "fit": "training.loop",
+    "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
+    "METRICS": "metrics", "ranks": "metrics", "retrieval_table": "metrics",
+    "RunConfig": "runs.config", "sweep": "runs.sweeps",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in PUBLIC:
+        raise AttributeError(f"itr_study has no {name!r}; it has {', '.join(PUBLIC)}")
+    return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
+
+
+def __dir__() -> list[str]:
+    return [*PUBLIC, "__version__"]
