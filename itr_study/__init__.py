@@ -35,8 +35,11 @@ PUBLIC = {
     "Settings": "training.settings", "fit": "training.loop",
     "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
     "METRICS": "metrics", "ranks": "metrics", "retrieval_table": "metrics",
-    "RunConfig": "runs.config", "sweep": "runs.sweeps",
+    "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
 }
+
+
+__all__ = list(PUBLIC)
 
 
 def __getattr__(name: str) -> object:

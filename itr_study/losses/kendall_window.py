@@ -47,7 +47,7 @@ class KendallWindow(nn.Module):
         0.0944
     """
 
-    name, label, source, version = "kendall_window", "Kendall, windows", "bcls Eqs. 18-20", 1
+    name, label, source, version = "kendall_window", "windows", "bcls Eqs. 18-20", 1
     labels = "cosine"
 
     def __init__(self, hard: bool = True, relaxation: float = 0.2, stride: float = 0.1,

@@ -35,7 +35,7 @@ class Kth(nn.Module):
         0.1
     """
 
-    name, label, source, version = "kth", "k-th largest", "topk Eqs. 2, 3, 8", 1
+    name, label, source, version = "kth", "k-th", "topk Eqs. 2, 3, 8", 1
     labels = "binary"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:

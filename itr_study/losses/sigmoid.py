@@ -31,7 +31,7 @@ class Sigmoid(nn.Module):
         1.3863
     """
 
-    name, label, source, version = "sigmoid", "Sigmoid", "SigLIP Eq. 1", 1
+    name, label, source, version = "sigmoid", "sigmoid", "SigLIP Eq. 1", 1
     labels = "binary"
 
     def __init__(self, scale: float = 10.0, bias: float = -10.0) -> None:

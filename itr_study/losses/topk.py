@@ -36,7 +36,7 @@ class TopK(nn.Module):
         0.1
     """
 
-    name, label, source, version = "topk", "Top-k", "topk Eq. 12", 1
+    name, label, source, version = "topk", "top-k", "topk Eq. 12", 1
     labels = "binary"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:

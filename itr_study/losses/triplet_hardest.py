@@ -28,7 +28,7 @@ class TripletHardest(nn.Module):
         0.3
     """
 
-    name, label, source, version = "triplet_hardest", "Triplet, hardest", "VSE++; bcls Eq. 12", 1
+    name, label, source, version = "triplet_hardest", "hardest", "VSE++; bcls Eq. 12", 1
     labels = "binary"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:

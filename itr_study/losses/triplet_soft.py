@@ -34,7 +34,7 @@ class TripletSoft(nn.Module):
         0.1693
     """
 
-    name, label, source, version = "triplet_soft", "Triplet, soft", "bcls Eqs. 14, 15", 1
+    name, label, source, version = "triplet_soft", "soft", "bcls Eqs. 14, 15", 1
     labels = "binary"
 
     def __init__(self, margin: float = 0.2, scale: float = 50.0, reduction: str = "mean") -> None:

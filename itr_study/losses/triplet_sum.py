@@ -32,7 +32,7 @@ class TripletSum(nn.Module):
         0.4
     """
 
-    name, label, source, version = "triplet_sum", "Triplet, sum", "topk Eq. 11; bcls Eq. 10", 1
+    name, label, source, version = "triplet_sum", "sum", "topk Eq. 11; bcls Eq. 10", 1
     labels = "binary"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:

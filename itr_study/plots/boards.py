@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from itr_study.plots.marks import summarise
+from itr_study.plots.names import name_of
 from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
 
 BEST = "#0072b2"
@@ -37,7 +38,7 @@ def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
         axes.set_title(said, fontsize=9)
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)
-    panels[0].set_yticks(range(len(names)), names)
+    panels[0].set_yticks(range(len(names)), list(map(name_of, names)))
     panels[0].set_ylim(len(names) - 0.4, -0.6)
     panels[0].tick_params(axis="y", length=0)
     headline(figure, title)

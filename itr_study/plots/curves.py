@@ -1,4 +1,4 @@
-"""Curves: a metric against a knob with every seed shown, and learning curves over epochs."""
+"""Curves: a metric against a hyperparameter with every seed shown; learning over epochs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,16 +43,16 @@ def panels_of(columns: Sequence[str] | Panels) -> Panels:
     return found
 
 
-def positions(knob: pd.Series, apart: Sequence[str], log: bool) -> dict[object, float]:
-    """Where each value of the knob is drawn; those in `apart` stand to the right of a gap."""
-    unknown = {value for value in knob if isinstance(value, str)} - set(apart)
+def positions(values: pd.Series, apart: Sequence[str], log: bool) -> dict[object, float]:
+    """Where each value of a hyperparameter is drawn; those in `apart` stand right of a gap."""
+    unknown = {value for value in values if isinstance(value, str)} - set(apart)
     if unknown:
-        raise ValueError(f"knob values {sorted(unknown)} are neither numbers nor in apart="
-                         f"{list(apart)}; name them there to give them ticks of their own")
-    numbers = sorted({float(value) for value in knob if not isinstance(value, str)})
+        raise ValueError(f"{sorted(unknown)} are neither numbers nor in apart={list(apart)}; "
+                         "name them there to give them ticks of their own")
+    numbers = sorted({float(value) for value in values if not isinstance(value, str)})
     if log and numbers and numbers[0] <= 0:
         raise ValueError(f"a log scale needs values above 0, got {numbers[0]}")
-    extra = [value for value in apart if value in set(knob)]
+    extra = [value for value in apart if value in set(values)]
     if not numbers:
         return {value: float(place) for place, value in enumerate(extra)}
     scale = np.log10 if log else np.asarray
@@ -80,17 +80,17 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
                 apart: Sequence[str] = (), log: bool = False, default: float | None = None,
                 reported: pd.DataFrame | None = None, note: str = "",
                 baseline: pd.DataFrame | None = None, baseline_name: str = "baseline") -> Picture:
-    """A metric against a knob: mean line, every seed a faint dot, the 95 % interval a band.
+    """A metric against a hyperparameter: its mean, every seed a faint dot, a band for the interval.
 
-    Args:    rows: one run per row: the knob, one column per metric (percent), one row per seed.
-             x: column of the knob; text values must be listed in `apart` ("sum").
+    Args:    rows: one run per row: the hyperparameter, seed, one column per metric (percent).
+             x: column of the hyperparameter; text values must be listed in `apart` ("sum").
              y: metric columns; a panel per direction, or {panel title: columns}.
              by: column of method names, a line for each (takes one metric per panel).
              default: the paper's choice, a thin vertical line.
              reported: printed numbers, columns x, metric (a name from y), value, label.
              note: said under the figure, before the number of seeds.
-             baseline: runs without the knob: their mean is a dashed line across each panel.
-    Raises:  ValueError for unknown text values of the knob, or a log scale with values <= 0.
+             baseline: runs without it: their mean is a dashed line across each panel.
+    Raises:  ValueError for text values that are not in `apart`, or a log scale with values <= 0.
     """
     panels = panels_of(y)
     places = positions(rows[x], apart, log)
@@ -103,7 +103,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         axes.set_title(panel, pad=None if default is None else 14)  # room for the word "paper"
         if log:
             axes.set_xscale("log")
-        knob_ticks(axes, places, rows, x, log)
+        value_ticks(axes, places, rows, x, log)
         lines = sweep_lines(axes, rows, columns, by, apart, x)
         ends.append(lines[0])
         counts += lines[1]
@@ -122,7 +122,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
     return figure
 
 
-def knob_ticks(axes: Axes, places: Mapping[object, float], rows: pd.DataFrame, x: str,
+def value_ticks(axes: Axes, places: Mapping[object, float], rows: pd.DataFrame, x: str,
                log: bool) -> None:
     """A tick for every value (every other one when there are many), and for those apart."""
     numbers = [value for value in places if not isinstance(value, str)]

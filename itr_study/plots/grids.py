@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
+from itr_study.plots.names import name_of
 from itr_study.plots.style import (
     DIFFERENCES,
     GREY,
@@ -89,7 +90,7 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     labels = [*zip(heights, table["label"], strict=True)]
     labels += [(height - 1, group) for height, group in zip(
         heights[heads], table.loc[heads, "group"], strict=True)] if heads.any() else []
-    axes.set_yticks([height for height, _ in labels], [label for _, label in labels])
+    axes.set_yticks([height for height, _ in labels], [name_of(label) for _, label in labels])
     for tick in axes.get_yticklabels()[len(table):]:
         tick.set_fontweight("bold")
     axes.tick_params(axis="y", length=0)

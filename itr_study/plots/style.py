@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from itr_study.plots import png
+from itr_study.plots.names import SHORT, name_of
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 DPI = 200
@@ -42,19 +43,21 @@ class Look(NamedTuple):
     line: str = "-"
 
 
-METHODS = {
-    "triplet_sum": Look("sum", "#d55e00", "s"),
-    "triplet_hardest": Look("hardest", "#0072b2", "o"),
-    "triplet_soft": Look("soft", "#3d9fd6", "D"),
-    "topk": Look("top-k", "#007a5a", "^"),
-    "kth": Look("k-th", "#c0609a", "v"),
-    "info_nce": Look("InfoNCE", "#c4a000", "P"),
-    "sigmoid": Look("sigmoid", "#111111", "X"),
-    "smooth_ndcg": Look("Smooth-NDCG", "#7b3294", "*"),
-    "hardest+listwise": Look("hardest + listwise", "#e7298a", "d", "--"),
-    "windows": Look("windows alone", "#8c5a2b", "<"),
-    "bcls": Look("soft + windows", "#93003a", "p", "--"),
-}
+# Colour, marker and line of the methods that are drawn often; names are those of `names`.
+METHODS = {name: Look(name_of(name), *drawn) for name, drawn in {
+    "triplet_sum": ("#d55e00", "s"),
+    "triplet_hardest": ("#0072b2", "o"),
+    "triplet_soft": ("#3d9fd6", "D"),
+    "topk": ("#007a5a", "^"),
+    "kth": ("#c0609a", "v"),
+    "info_nce": ("#c4a000", "P"),
+    "sigmoid": ("#111111", "X"),
+    "smooth_ndcg": ("#7b3294", "*"),
+    "hardest+listwise": ("#e7298a", "d", "--"),
+    "kendall_window": ("#8c5a2b", "<"),
+    "bcls": ("#93003a", "p", "--"),
+}.items()}
+SAME = SHORT | {"soft+windows": "bcls", "top5": "topk"}  # drawn alike
 METRICS = {
     "r1": Look("R@1", "#332288", "o"),
     "r5": Look("R@5", "#aa4499", "s"),
@@ -67,13 +70,14 @@ DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
 
 
 def look(name: str, position: int = 0) -> Look:
-    """The look of a method ("topk") or a metric column ("test_i2t_r5"); spare ones by position."""
-    if name in METHODS:
-        return METHODS[name]
+    """The look of a loss or an arm ("topk", "hardest") or of a metric column ("test_i2t_r5"); spare
+    ones by position."""
+    if (method := SAME.get(name, name)) in METHODS:
+        return METHODS[method]._replace(label=name_of(name))
     ending = name.rsplit("_", 1)[-1]
     if ending in METRICS:
         return METRICS[ending]
-    return Look(name, SPARE[position % len(SPARE)], MARKERS[position % len(MARKERS)])
+    return Look(name_of(name), SPARE[position % len(SPARE)], MARKERS[position % len(MARKERS)])
 
 
 class Picture(Figure):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.plots.marks import summarise
+from itr_study.plots.names import MARK, name_of
 from itr_study.plots.style import GREY, Picture, canvas, caption, headline, styled
 
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
@@ -62,7 +63,8 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
 def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]:
     """(name, reported, n, [cell of each column]) for each row of the table, in order."""
     keys = cells[[by, "reported"]].drop_duplicates().itertuples(index=False)
-    return [(name, printed, int(part["n"].max()), [part.loc[column] for column in columns])
+    return [(name_of(str(name)), printed, int(part["n"].max()),
+             [part.loc[column] for column in columns])
             for name, printed in keys
             for part in [cells[(cells[by] == name) & (cells["reported"] == printed)]
                          .set_index("column")]]
@@ -73,11 +75,38 @@ def said(value: float) -> str:
     return "–" if pd.isna(value) else f"{value:.1f}"
 
 
+class Page(str):
+    """HTML that a notebook shows as what it is."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def marked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Runs with the name of their arm in `method`, marked † and put last where an encoder or the
+    maker of the labels has seen captions of this data: only like may be compared with like."""
+    seen = rows["seen"] != ""
+    return rows.assign(method=[name_of(arm) + MARK * mark for arm, mark in zip(
+        rows["arm"], seen, strict=True)]).sort_values("seen", kind="stable")
+
+
+def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECALL_COLUMNS,
+                   reported: pd.DataFrame | None = None) -> Page:
+    """A table of the runs that have seen no captions, and one of those that have (†).
+
+    Args:    rows: runs, as `Study.train` gives them; the others as in `table_cells`.
+    """
+    rows = marked(rows)
+    kinds = {False: "nothing has seen captions", True: "encoder or labels have seen captions (†)"}
+    return Page("".join(table_html(part, "method", columns, reported, f"{title}: {kinds[seen]}")
+                        for seen, part in rows.groupby(rows["seen"] != "")))
+
+
 def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
-               reported: pd.DataFrame | None = None, title: str = "") -> str:
+               reported: pd.DataFrame | None = None, title: str = "") -> Page:
     """The table for a notebook: best of ours bold in each column, intervals in small type.
 
-    Args:    as in `table_cells`; show it with `IPython.display.HTML`.
+    Args:    as in `table_cells`.
     """
     cells = table_cells(rows, by, columns, reported)
     heads = "".join(f"<th>{escape(head(column)).replace(chr(10), '<br>')}</th>"
@@ -91,9 +120,9 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
             texts.append(f"<td>{number}{half}</td>")
         shade = f" style='color:{GREY};font-style:italic'" if printed else ""
-        lines.append(f"<tr{shade}><td style='text-align:left'>{escape(str(name))}</td>"
+        lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
-    return "<table>" + "".join(lines) + "</table>"
+    return Page("<table>" + "".join(lines) + "</table>")
 
 
 @styled
@@ -102,7 +131,7 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
                  reported: pd.DataFrame | None = None, note: str = "") -> Picture:
     """The same table as a picture, for slides."""
     grid = grid_of(table_cells(rows, by, columns, reported), by, columns)
-    names = 0.3 + 0.075 * max(len(str(name)) for name, *_ in grid)
+    names = 0.3 + 0.075 * max(len(name) for name, *_ in grid)
     left, width = names + 0.8, names + 0.8 + 0.86 * len(columns)
     figure, (axes,) = canvas(size=(width, 0.9 + 0.27 * (len(grid) + 1)))
     heads = ["n", *map(head, columns)]
@@ -115,7 +144,7 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
     for height, (name, printed, seeds, values) in enumerate(grid, start=1):
         how = {"va": "center", "fontsize": 8.5, "color": GREY if printed else "black",
                "fontstyle": "italic" if printed else "normal"}
-        axes.text(0.05, height, str(name), **how)
+        axes.text(0.05, height, name, **how)
         axes.text(left - 0.43, height, "reported" if printed else seeds, ha="center", **how)
         for place, cell in enumerate(values):
             number(axes, left + 0.86 * (place + 0.5), height, cell, how)

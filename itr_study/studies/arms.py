@@ -4,7 +4,7 @@ An arm is a label of the ledger with one run per seed; labels are explained in
 ledger/reported/README.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -33,37 +33,39 @@ TERMS: dict[str, dict[str, Any]] = {
     "ladder": {"loss": "ladder"} | SENTENCE_COSINES,
     "sam": {"loss": "semantic_margin", "labels": "cider"},
 }
-SETTINGS = ("two_branch+fisher", "two_branch+sentence", "vsepp+gru", "vsepp+bigru-glove")
 TABLE_IV = ("sum", "hardest", "top5")
 
 
-class Arm(NamedTuple):
+class ArmRun(NamedTuple):
     """One run of the ledger: its label, and what is run."""
 
     label: str
     config: RunConfig
 
 
-def base_config(dataset: str, name: str, knobs: SimpleNamespace, **changes: Any) -> RunConfig:
-    """A base config at the size of the profile: `knobs.epochs` and, on generated data,
-    `knobs.scenes`; 0 epochs and an empty `scenes` leave the base as it is."""
+Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameters of a notebook)
+
+
+def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes: Any) -> RunConfig:
+    """A base config at the size of the profile: `parameters.epochs` and, on generated data,
+    `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is."""
     sized: dict[str, Any] = {}
-    if knobs.epochs:
-        sized["settings.epochs"] = knobs.epochs
-    if dataset == "scenes" and knobs.scenes:
-        sized["data_options"] = dict(knobs.scenes)
+    if parameters.epochs:
+        sized["settings.epochs"] = parameters.epochs
+    if dataset == "scenes" and parameters.scenes:
+        sized["data_options"] = dict(parameters.scenes)
     return base(dataset, name, **sized | changes)
 
 
-def over_seeds(label: str, config: RunConfig, seeds: int) -> list[Arm]:
+def over_seeds(label: str, config: RunConfig, seeds: int) -> list[ArmRun]:
     """The same run for seeds 0 … seeds-1: arms share seeds, so that differences are paired."""
-    return [Arm(label, config.with_(seed=seed)) for seed in range(seeds)]
+    return [ArmRun(label, config.with_(seed=seed)) for seed in range(seeds)]
 
 
-def with_loss(dataset: str, name: str, knobs: SimpleNamespace, loss: str,
+def with_loss(dataset: str, name: str, parameters: SimpleNamespace, loss: str,
               rate: float) -> RunConfig:
     """A setting with one loss at a learning rate."""
-    return base_config(dataset, name, knobs, **{
+    return base_config(dataset, name, parameters, **{
         "objective.0": TERMS[loss], "settings.learning_rate": rate})
 
 
@@ -73,29 +75,30 @@ def sum_of(start: RunConfig, *terms: str | dict[str, Any]) -> RunConfig:
                                   for term in terms])
 
 
-def in_one_model(dataset: str, knobs: SimpleNamespace, seeds: int,
-                 objectives: Mapping[str, Sequence[str | dict[str, Any]]]) -> list[Arm]:
-    """The knob sweeps' model with each of these objectives: label -> its terms, as in `sum_of`."""
-    start = base_config(dataset, "two_branch", knobs)
+def in_one_model(dataset: str, parameters: SimpleNamespace, seeds: int,
+                 objectives: Mapping[str, Sequence[str | dict[str, Any]]]) -> list[ArmRun]:
+    """The sweeps' model with each of these objectives: label -> its terms, as in `sum_of`."""
+    start = base_config(dataset, "two_branch", parameters)
     return [arm for label, terms in objectives.items()
             for arm in over_seeds(label, sum_of(start, *terms), seeds)]
 
 
-def plugged_in(dataset: str, knobs: SimpleNamespace, settings: Sequence[str], seeds: int,
-               label: str, terms: Sequence[str]) -> list[Arm]:
+def plugged_in(dataset: str, parameters: SimpleNamespace, settings: Sequence[str], seeds: int,
+               label: str, terms: Sequence[str]) -> list[ArmRun]:
     """Every setting of Table IV with the hardest negative, and with other terms in its place.
 
     The learning rate is the one chosen for the hardest negative: the gain is no search's.
     """
     arms = []
     for name in settings:
-        alone = with_loss(dataset, name, knobs, "hardest", frozen_rates(dataset)[name]["hardest"])
+        rate = frozen_rates(dataset)[name]["hardest"]
+        alone = with_loss(dataset, name, parameters, "hardest", rate)
         arms += over_seeds(f"{name}/hardest", alone, seeds)
         arms += over_seeds(f"{name}/{label}", sum_of(alone, *terms), seeds)
     return arms
 
 
-def train_arms(arms: Sequence[Arm], *, root: Path | str | None = None,
+def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
                figures: Path | str | None = None, workers: int = 2) -> pd.DataFrame:
     """One row per arm and seed, trained where it is missing, with its label in `arm` and its
     model in words in `model`."""

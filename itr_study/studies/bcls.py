@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from itr_study.losses import LOSSES
-from itr_study.studies.arms import TERMS, Arm, in_one_model, plugged_in
+from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
 
 DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
             "stride": LOSSES["kendall_window"]().stride, "scale": LOSSES["triplet_soft"]().scale}
@@ -28,55 +28,55 @@ def changed(term: str, **arguments: float) -> dict[str, Any]:
     return TERMS[term] | ({"arguments": chosen} if chosen else {})
 
 
-def branch_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def branch_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables VIII and IX, Fig. 4: the branches alone and together, and the hardest negative."""
-    return in_one_model(dataset, knobs, knobs.seeds, BRANCHES)
+    return in_one_model(dataset, parameters, parameters.seeds, BRANCHES)
 
 
-def alpha_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def alpha_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5 (a), (b): alpha, size of a window and relaxation; the default's runs are "bcls"."""
-    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
         f"alpha={alpha:g}": ("soft", changed("windows", relaxation=alpha))
-        for alpha in knobs.alphas})
+        for alpha in parameters.alphas})
 
 
-def beta_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def beta_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5 (c), (d): beta, the stride; the default's runs are "bcls"."""
-    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
-        f"beta={beta:g}": ("soft", changed("windows", stride=beta)) for beta in knobs.betas})
+    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+        f"beta={beta:g}": ("soft", changed("windows", stride=beta)) for beta in parameters.betas})
 
 
-def sampling_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def sampling_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5, "w/o SW-HS", and what the paper leaves out: the Kendall loss of Eq. 17 on all pairs,
     that of Eq. 4 (no relaxation), and all pairs of all windows (Eq. 18)."""
-    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
         "soft+kendall": ("soft", "kendall"),
         "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
         "soft+sw": ("soft", TERMS["windows"] | {"arguments": {"hard": False}})})
 
 
-def gamma_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def gamma_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Beyond the paper: gamma, how near soft negatives come to the hardest; without windows."""
-    return in_one_model(dataset, knobs, knobs.sweep_seeds, {
-        f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in knobs.gammas})
+    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+        f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in parameters.gammas})
 
 
-def bcls_plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def bcls_plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables III-V: every setting with the hardest negative, and with the paper's objective."""
-    return plugged_in(dataset, knobs, knobs.bcls_settings, knobs.bcls_seeds, "bcls",
+    return plugged_in(dataset, parameters, parameters.bcls_settings, parameters.bcls_seeds, "bcls",
                       BRANCHES["bcls"])
 
 
-def compared_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def compared_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
-    return in_one_model(dataset, knobs, knobs.seeds,
-                        {label: COMPARED[label] for label in knobs.compared})
+    return in_one_model(dataset, parameters, parameters.seeds,
+                        {label: COMPARED[label] for label in parameters.compared})
 
 
-def compared_rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def compared_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Its control: would another learning rate change the answer? Multiples of it, seed 0."""
-    first = [arm for arm in compared_arms(dataset, knobs)
-             if arm.config.seed == 0 and arm.label in knobs.rate_losses]
-    return [Arm(f"{arm.label}@{times:g}", arm.config.with_(
+    first = [arm for arm in compared_arms(dataset, parameters)
+             if arm.config.seed == 0 and arm.label in parameters.rate_losses]
+    return [ArmRun(f"{arm.label}@{times:g}", arm.config.with_(
         **{"settings.learning_rate": times * arm.config.settings.learning_rate}))
-        for times in knobs.rate_factors for arm in first]
+        for times in parameters.rate_factors for arm in first]

@@ -6,51 +6,51 @@ Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a 
 from types import SimpleNamespace
 
 from itr_study.losses import LOSSES
-from itr_study.studies.arms import TERMS, Arm, in_one_model, plugged_in
+from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
 
 TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
 BOTH = ("hardest", "listwise")
 
 
-def plug_in_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables II-IV: every setting with the hardest negative, alone and beside Smooth-NDCG."""
-    return plugged_in(dataset, knobs, knobs.plug_in_settings, knobs.plug_in_seeds,
+    return plugged_in(dataset, parameters, parameters.plug_in_settings, parameters.plug_in_seeds,
                       "hardest+listwise", BOTH)
 
 
-def added_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
-    """Is + Listwise better, whatever the loss it is added to? In the knob sweeps' model."""
-    return in_one_model(dataset, knobs, knobs.seeds, {
-        label: terms for loss in knobs.losses
+def added_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Is + Listwise better, whatever the loss it is added to? In the sweeps' model."""
+    return in_one_model(dataset, parameters, parameters.seeds, {
+        label: terms for loss in parameters.losses
         for label, terms in ((loss, (loss,)), (f"{loss}+listwise", (loss, "listwise")))})
 
 
-def term_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def term_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables V-VII: the terms alone and together."""
-    return in_one_model(dataset, knobs, knobs.seeds, {
+    return in_one_model(dataset, parameters, parameters.seeds, {
         "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
 
 
-def tau_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def tau_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative.
 
     At the default temperature the runs are those of "hardest+listwise", trained once.
     """
-    return in_one_model(dataset, knobs, knobs.tau_seeds, {
+    return in_one_model(dataset, parameters, parameters.tau_seeds, {
         f"tau={tau:g}": ("hardest", TERMS["listwise"] | (
-            {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in knobs.taus})
+            {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in parameters.taus})
 
 
-def label_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def label_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
     whose maker saw no captions; "binary", a list of matches and the rest, without any relevance."""
-    return in_one_model(dataset, knobs, knobs.seeds, {
+    return in_one_model(dataset, parameters, parameters.seeds, {
         f"hardest+listwise({source})": ("hardest", TERMS["listwise"] | {"labels": source})
-        for source in knobs.label_sources})
+        for source in parameters.label_sources})
 
 
-def rival_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """What else ranks lists: a softmax over the batch, ListNet, ApproxNDCG."""
-    return in_one_model(dataset, knobs, knobs.seeds, {
+    return in_one_model(dataset, parameters, parameters.seeds, {
         "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
         "hardest+approx_ndcg": ("hardest", "approx_ndcg")})

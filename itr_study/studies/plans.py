@@ -1,7 +1,7 @@
 """Which runs each notebook trains. An arm is a label of the ledger with one run per seed.
 
-    knobs = choose("03_topk", "quick")
-    rows = train_arms(k_arms("scenes", knobs), root=None)     one row per run, with its arm
+    parameters = choose("03_topk", "quick")
+    rows = train_arms(k_arms("scenes", parameters), root=None)     one row per run, with its arm
 
 The arms of each paper stand in its file beside this one; numbers come from profiles.toml, base
 configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 from itr_study.checks import check_choice
 from itr_study.runs.config import RunConfig
-from itr_study.studies.arms import Arm
+from itr_study.studies.arms import ArmRun, Maker
 from itr_study.studies.bcls import (
     alpha_arms,
     bcls_plug_in_arms,
@@ -25,9 +25,9 @@ from itr_study.studies.bcls import (
 )
 from itr_study.studies.listwise import (
     added_arms,
+    alternative_arms,
     label_arms,
     plug_in_arms,
-    rival_arms,
     tau_arms,
     term_arms,
 )
@@ -42,18 +42,18 @@ from itr_study.studies.profiles import choose
 from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
 
 
-def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Notebook 12: every arm that the claims of the papers chosen name, each once.
 
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
     makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"],
               "bcls": BCLS}
-    for paper in knobs.papers:
+    for paper in parameters.papers:
         check_choice("paper of the ledger", paper, makers)
     arms = {}
-    for arm in (arm for paper in knobs.papers for make in makers[paper]
-                for arm in make(dataset, knobs)):
+    for arm in (arm for paper in parameters.papers for make in makers[paper]
+                for arm in make(dataset, parameters)):
         key = (arm.label, arm.config.seed)
         if arms.setdefault(key, arm).config != arm.config:
             raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
@@ -61,14 +61,13 @@ def ledger_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
     return list(arms.values())
 
 
-Maker = Callable[[str, SimpleNamespace], list[Arm]]
 BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
                            gamma_arms, compared_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
-    "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, rival_arms),
+    "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms),
     "06_kendall": (*BCLS, compared_rate_arms),
     "12_claims": (ledger_arms,),
 }
@@ -76,8 +75,8 @@ ARMS: dict[str, tuple[Maker, ...]] = {
 
 def configs_of(notebook: str, dataset: str, profile: str) -> list[RunConfig]:
     """Every run of a notebook in a profile."""
-    knobs = choose(notebook, profile)
-    arms: Iterable[Arm] = (arm for make in ARMS[notebook] for arm in make(dataset, knobs))
+    parameters = choose(notebook, profile)
+    arms: Iterable[ArmRun] = (arm for make in ARMS[notebook] for arm in make(dataset, parameters))
     return [arm.config for arm in arms]
 
 

@@ -1,13 +1,14 @@
-"""How much a notebook computes: numbers by notebook and profile, and knobs that override them.
+"""How much a notebook computes: numbers by notebook and profile, and what overrides them.
 
-In a notebook's set-up cell, after the parameters cell (whose knobs default to None):
+    parameters = choose("03_topk", "quick", seeds=3, ks=None)
+    parameters.seeds, parameters.ks             3, and the ks of the profile
+    parameters.profile, parameters.explicit     where they are from: "quick", {"seeds": 3}
 
-    knobs = choose("03_topk", profile, seeds=seeds, ks=ks)
-    knobs.seeds                         the profile's number, or the explicit one
-    knobs.profile, knobs.explicit       where the numbers are from: "quick", {"seeds": 3}
+A notebook does it through its `Study`, with what stands in its parameters cell.
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ PROFILES = ("smoke", "quick", "full")
 
 
 def read_profiles(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Notebook -> profile -> knob -> value.
+    """Notebook -> profile -> parameter -> value.
 
     Raises:  ValueError where a notebook lacks a profile, or its profiles differ in names.
     """
@@ -35,25 +36,39 @@ def read_profiles(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
     return notebooks
 
 
-def choose(notebook: str, profile: str, **knobs: Any) -> SimpleNamespace:
-    """The numbers of a notebook in a profile; a knob that is not None wins.
+def choose(notebook: str, profile: str, **parameters: Any) -> SimpleNamespace:
+    """The numbers of a notebook in a profile; a parameter that is not None wins.
 
     Args:    notebook: name as in profiles.toml, such as "03_topk"; profile: "smoke", "quick" or
-             "full"; knobs: those of the parameters cell.
-    Returns: every knob by name, and `profile` and `explicit`, for the provenance of figures.
-    Raises:  ValueError for a name that is not there, or a knob of another type than the profile's.
+             "full"; parameters: those of the parameters cell.
+    Returns: all of them by name, and `profile` and `explicit`, for the provenance of figures.
+    Raises:  ValueError for a name that is not there, or a value of another type than the profile's.
     """
     notebooks = read_profiles(FILE)
     check_choice("notebook with profiles", notebook, notebooks)
     check_choice("profile", profile, PROFILES)
     chosen = dict(notebooks[notebook][profile])
-    for name, value in knobs.items():
-        check_choice(f"knob of {notebook}", name, chosen)
+    for name, value in parameters.items():
+        check_choice(f"parameter of {notebook}", name, chosen)
         if value is not None:
             _check_type(name, value, chosen[name])
             chosen[name] = value
-    explicit = {name: value for name, value in knobs.items() if value is not None}
+    explicit = {name: value for name, value in parameters.items() if value is not None}
     return SimpleNamespace(**chosen, profile=profile, explicit=explicit)
+
+
+def chosen_from(notebook: str, profile: str, cell: Mapping[str, Any]) -> SimpleNamespace:
+    """`choose` with what the variables of a parameters cell say.
+
+    Raises:  ValueError where the cell lacks a parameter of the notebook's profiles.
+    """
+    notebooks = read_profiles(FILE)
+    check_choice("notebook with profiles", notebook, notebooks)
+    names = list(notebooks[notebook]["smoke"])
+    if missing := [name for name in names if name not in cell]:
+        raise ValueError(f"the parameters cell of {notebook} must name {', '.join(missing)} (None "
+                         f"for the profile's); see {FILE.name}")
+    return choose(notebook, profile, **{name: cell[name] for name in names})
 
 
 def _check_type(name: str, value: Any, like: Any) -> None:

@@ -2,40 +2,40 @@
 
 from types import SimpleNamespace
 
-from itr_study.studies.arms import TABLE_IV, TERMS, Arm, base_config, over_seeds, with_loss
+from itr_study.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
 from itr_study.studies.bases import frozen_rates
 
 
-def k_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def k_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 6: k of the mean, with the sum over all negatives and the k-th one alone apart."""
-    start = base_config(dataset, "two_branch", knobs)
-    terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in knobs.ks}
+    start = base_config(dataset, "two_branch", parameters)
+    terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in parameters.ks}
     terms |= {"sum": TERMS["sum"], "kth=5": {"loss": "kth", "arguments": {"k": 5}}}
     return [arm for label, term in terms.items()
-            for arm in over_seeds(label, start.with_(**{"objective.0": term}), knobs.seeds)]
+            for arm in over_seeds(label, start.with_(**{"objective.0": term}), parameters.seeds)]
 
 
-def d_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def d_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 7: the embedding dimension at k = 5."""
-    start = base_config(dataset, "two_branch", knobs)
-    return [arm for d in knobs.dims for arm in over_seeds(
-        f"d={d}", start.with_(**{"model_arguments.size": d}), knobs.dim_seeds)]
+    start = base_config(dataset, "two_branch", parameters)
+    return [arm for d in parameters.dims for arm in over_seeds(
+        f"d={d}", start.with_(**{"model_arguments.size": d}), parameters.dim_seeds)]
 
 
-def setting_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def setting_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Table IV: every setting with every loss, each at its frozen learning rate."""
     rates = frozen_rates(dataset)
-    return [arm for name in knobs.settings for loss in TABLE_IV for arm in over_seeds(
-        f"{name}/{loss}", with_loss(dataset, name, knobs, loss, rates[name][loss]),
-        knobs.setting_seeds)]
+    return [arm for name in parameters.settings for loss in TABLE_IV for arm in over_seeds(
+        f"{name}/{loss}", with_loss(dataset, name, parameters, loss, rates[name][loss]),
+        parameters.setting_seeds)]
 
 
-def rate_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The search behind `frozen_rates`: three learning rates of each setting and loss, one seed."""
-    return [Arm(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, knobs, loss, rate))
-            for name in knobs.settings for loss in TABLE_IV for rate in knobs.rates]
+    return [ArmRun(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate))
+            for name in parameters.settings for loss in TABLE_IV for rate in parameters.rates]
 
 
-def best_arms(dataset: str, knobs: SimpleNamespace) -> list[Arm]:
+def best_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The best single model of a data set, as frozen in its base configs."""
-    return over_seeds("best", base_config(dataset, "best", knobs), knobs.best_seeds)
+    return over_seeds("best", base_config(dataset, "best", parameters), parameters.best_seeds)

@@ -43,7 +43,8 @@ def test_a_window_at_work_is_drawn_with_its_counts():
 def test_a_board_sorts_by_its_first_measure_and_marks_the_best_of_each():
     figure = method_board(ROWS, {"rsum": "RSUM", "tau": "Kendall τ"}, "Which?", baseline="hardest")
     first, second = figure.axes
-    assert [t.get_text() for t in first.get_yticklabels()] == ["bcls", "hardest", "sum"]
+    assert [t.get_text() for t in first.get_yticklabels()] == ["soft + windows", "hardest",
+                                                               "sum"]
     best = [[line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D"
              and line.get_color() == BEST] for axes in (first, second)]
     assert best == [[0], [2]]  # bcls by RSUM, sum by tau

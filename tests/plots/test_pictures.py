@@ -184,14 +184,14 @@ def test_grid_tells_near_misses_from_obvious_errors():
     assert len(set(map(str, lines))) == 3
 
 
-def test_sweep_draws_the_level_of_runs_without_the_knob():
+def test_sweep_draws_the_level_of_runs_without_the_hyperparameter():
     rows = sweep_rows()
     level = rows.query("k == 1").assign(test_i2t_r1=lambda frame: 7 + frame.seed)
     figure = plots.sweep_curve(rows, "k", ["test_i2t_r1"], "t", "k", apart=["sum"],
-                               baseline=level, baseline_name="no knob")
+                               baseline=level, baseline_name="no hyperparameter")
     line = next(line for line in figure.axes[0].lines if list(line.get_ydata()) == [8, 8])
     assert line.get_color() == METRICS["r1"].colour
-    assert any("dashed: no knob" in text for text in texts(figure))
+    assert any("dashed: no hyperparameter" in text for text in texts(figure))
 
 
 def test_the_slope_is_that_of_the_sigmoid_and_active_where_it_is_steep():

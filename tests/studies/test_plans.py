@@ -7,7 +7,7 @@ import pytest
 from itr_study.ledger.paired import arms_in
 from itr_study.ledger.reported import load_claims, split_list
 from itr_study.studies import plans
-from itr_study.studies.arms import Arm
+from itr_study.studies.arms import ArmRun
 from itr_study.studies.bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
 from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms
 from itr_study.studies.plans import PLANS, ledger_arms
@@ -29,31 +29,31 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
 
 
 def test_a_label_that_names_two_runs_is_refused(monkeypatch):
-    knobs = choose("12_claims", "smoke")
-    other = [Arm("k=1", arm.config.with_(**{"settings.epochs": 7}))
-             for arm in k_arms("scenes", knobs) if arm.label == "k=1"]
-    monkeypatch.setattr(plans, "d_arms", lambda dataset, knobs: other)
+    parameters = choose("12_claims", "smoke")
+    other = [ArmRun("k=1", arm.config.with_(**{"settings.epochs": 7}))
+             for arm in k_arms("scenes", parameters) if arm.label == "k=1"]
+    monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: other)
     with pytest.raises(ValueError, match="'k=1', seed 0, names two runs"):
-        ledger_arms("scenes", knobs)
+        ledger_arms("scenes", parameters)
 
 
 def test_the_default_temperature_and_label_are_trained_once():
-    knobs = SimpleNamespace(**vars(choose("05_listwise", "full")))
+    parameters = SimpleNamespace(**vars(choose("05_listwise", "full")))
     runs = {(arm.label, arm.config.seed): arm.config for make in (term_arms, tau_arms, label_arms)
-            for arm in make("flickr8k", knobs)}
+            for arm in make("flickr8k", parameters)}
     for seed in range(5):
         listwise = runs["hardest+listwise", seed]
         assert runs["tau=0.01", seed] == runs["hardest+listwise(sentence)", seed] == listwise
-    temperatures = [arm.config.objective[1].arguments for arm in tau_arms("flickr8k", knobs)
+    temperatures = [arm.config.objective[1].arguments for arm in tau_arms("flickr8k", parameters)
                     if arm.config.seed == 0]
     assert temperatures == [{"temperature": 0.001}, {}, {"temperature": 0.03},
                             {"temperature": 0.1}, {"temperature": 1.0}]
 
 
 def test_the_defaults_of_bcls_are_trained_once():
-    knobs = choose("06_kendall", "full")
+    parameters = choose("06_kendall", "full")
     runs = {(arm.label, arm.config.seed): arm.config for make in (
-        branch_arms, alpha_arms, beta_arms, gamma_arms) for arm in make("flickr8k", knobs)}
+        branch_arms, alpha_arms, beta_arms, gamma_arms) for arm in make("flickr8k", parameters)}
     for seed in range(5):
         assert runs["alpha=0.2", seed] == runs["beta=0.1", seed] == runs["bcls", seed]
         assert runs["gamma=50", seed] == runs["soft", seed]

@@ -27,12 +27,13 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-def test_the_profile_gives_numbers_and_an_explicit_knob_wins(file):
+def test_the_profile_gives_numbers_and_an_explicit_parameter_wins(file):
     assert vars(choose("03_topk", "quick", seeds=None, ks=None)) == {
         "seeds": 2, "ks": [1, 2, 5], "rate": 0.1, "profile": "quick", "explicit": {}}
-    knobs = choose("03_topk", "full", seeds=7, ks=[4], rate=1)
-    assert (knobs.seeds, knobs.ks, knobs.rate) == (7, [4], 1)
-    assert knobs.profile == "full" and knobs.explicit == {"seeds": 7, "ks": [4], "rate": 1}
+    parameters = choose("03_topk", "full", seeds=7, ks=[4], rate=1)
+    assert (parameters.seeds, parameters.ks, parameters.rate) == (7, [4], 1)
+    assert parameters.profile == "full"
+    assert parameters.explicit == {"seeds": 7, "ks": [4], "rate": 1}
     assert choose("03_topk", "full", seeds=0).seeds == 0
 
 
@@ -43,15 +44,15 @@ def test_the_profile_gives_numbers_and_an_explicit_knob_wins(file):
 def test_unknown_names_are_refused(file, arguments, message):
     with pytest.raises(ValueError, match=message):
         choose(*arguments)
-    with pytest.raises(ValueError, match="knob of 03_topk must be one of seeds, ks, rate"):
+    with pytest.raises(ValueError, match="parameter of 03_topk must be one of seeds, ks, rate"):
         choose("03_topk", "quick", seed=1)
 
 
-@pytest.mark.parametrize("knob", [{"seeds": "2"}, {"seeds": 2.5}, {"ks": "(1, 2)"},
+@pytest.mark.parametrize("parameter", [{"seeds": "2"}, {"seeds": 2.5}, {"ks": "(1, 2)"},
                                   {"ks": [1, "2"]}, {"rate": "1e-3"}, {"rate": True}])
-def test_another_type_is_refused(file, knob):
-    with pytest.raises(ValueError, match=f"{next(iter(knob))} must be like"):
-        choose("03_topk", "quick", **knob)
+def test_another_type_is_refused(file, parameter):
+    with pytest.raises(ValueError, match=f"{next(iter(parameter))} must be like"):
+        choose("03_topk", "quick", **parameter)
 
 
 def test_profiles_of_a_notebook_have_the_same_names(file):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from itr_study.metrics import Ranks, retrieval_table
-from itr_study.studies.arms import Arm, train_arms
+from itr_study.studies.arms import ArmRun, train_arms
 from itr_study.studies.results import curves, over_images, ranks_of
 from tests.small_runs import SMALL
 
@@ -25,7 +25,7 @@ def test_ranks_come_from_beside_the_row_and_missing_ones_are_named(tmp_path, sto
 
 @pytest.fixture(scope="module")
 def rows():
-    arms = [Arm("a", SMALL), Arm("a", SMALL.with_(seed=1))]
+    arms = [ArmRun("a", SMALL), ArmRun("a", SMALL.with_(seed=1))]
     return train_arms(arms, workers=0)
 
 

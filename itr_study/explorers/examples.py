@@ -1,0 +1,30 @@
+"""Which queries to show: neither the best nor the worst, but an easy, a middling and a hard one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from itr_study.plots.retrieval import Query
+
+
+def easy_to_hard(ranks: np.ndarray, at: Sequence[float] = (0.1, 0.5, 0.9)) -> list[int]:
+    """The queries at these places of all, sorted by the rank of their best match.
+
+    Example:
+        >>> easy_to_hard(np.array([7, 1, 3, 2, 9]), at=(0, 0.5, 1))
+        [1, 2, 4]
+    """
+    order = ranks.argsort(kind="stable")
+    return [int(order[int(share * (len(order) - 1))]) for share in at]
+
+
+def result_table(queries: Sequence[int], answers: Sequence[Query]) -> pd.DataFrame:
+    """What was found for each query, a line a result: query, rank, score, match, relevance.
+
+    Args:    queries: indices into the split; answers: what `image_queries` or `text_queries` gave.
+    """
+    lines = [(query, rank, result.score, result.match, result.relevance)
+             for query, answer in zip(queries, answers, strict=True)
+             for rank, result in enumerate(answer.results, start=1)]
+    return pd.DataFrame(lines, columns=["query", "rank", "score", "match", "relevance"])

@@ -1,0 +1,63 @@
+"""One name for every loss, setting and arm, wherever it is shown: pictures, tables, titles.
+
+An arm of the ledger says what was run ("two_branch+fisher/hardest+listwise"); a reader sees
+"Two-branch, Fisher: hardest + Smooth-NDCG".
+"""
+
+import re
+
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models import MODELS
+
+# Short names of losses in the labels of arms.
+SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_soft",
+         "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
+INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
+MARK = " †"  # behind what has seen captions of the data before
+GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ"}
+OTHER = {"bcls": "soft + windows", "top5": "top-5", "k=1": "hardest (k = 1)",
+         "sw": "windows, all pairs"}
+
+
+def name_of(arm: str) -> str:
+    """What a loss, a setting or an arm is called; a name that is none of them stays as it is.
+
+    Example:
+        >>> name_of("topk"), name_of("hardest+listwise"), name_of("bcls"), name_of("tau=0.01")
+        ('top-k', 'hardest + Smooth-NDCG', 'soft + windows', 'τ = 0.01')
+        >>> name_of("two_branch+fisher/top5"), name_of("k=5 − sum"), name_of("other images")
+        ('Two-branch, Fisher: top-5', 'top-5 − sum', 'other images')
+    """
+    if " − " in arm:
+        return " − ".join(map(name_of, arm.split(" − ")))
+    if arm.endswith(MARK):
+        return name_of(arm.removesuffix(MARK)) + MARK
+    setting, slash, terms = arm.partition("/")
+    model, plus, inputs = setting.partition("+")
+    if model in MODELS:
+        named = MODELS[model].label + (f", {INPUTS.get(inputs, inputs)}" if plus else "")
+        return f"{named}: {name_of(terms)}" if slash else named
+    hyperparameter, equals, value = arm.partition("=")
+    if equals and arm not in OTHER and re.fullmatch(r"[\d.e-]+", value):
+        return _with_value(hyperparameter, value)
+    names = [_term(term) for term in arm.split("+")]
+    return arm if None in names else " + ".join(names)
+
+
+def _with_value(hyperparameter: str, value: str) -> str:
+    """One point of a sweep: "d=64" is "d = 64"; a k names the loss it belongs to."""
+    if hyperparameter in ("k", "kth"):
+        return f"top-{value}" if hyperparameter == "k" else f"k-th, k = {value}"
+    return f"{GREEK.get(hyperparameter, hyperparameter)} = {value}"
+
+
+def _term(term: str) -> str | None:
+    """One of the losses that are added; what stands in brackets behind it stays. None: no loss."""
+    loss, bracket, rest = term.partition("(")
+    if loss in OTHER:
+        name = OTHER[loss]
+    elif (loss := SHORT.get(loss, loss)) in LOSSES | OUTPUT_LOSSES:
+        name = (LOSSES | OUTPUT_LOSSES)[loss].label
+    else:
+        return None
+    return f"{name} ({rest}" if bracket else name

@@ -1,0 +1,145 @@
+"""The one object a notebook talks to: its numbers, its data, its runs and its figures.
+
+    study = Study("03_topk", globals())         what the parameters cell says
+    by_d = study.train(topk.d_arms)             one row per run, trained where it is missing
+    curve = plots.sweep_curve(by_d, "d", ...)
+    study.save(curve, by_d[["d", "seed", "test_rsum"]], "dimension", "R@5 hardly moves.", by_d)
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from torch import nn
+
+from itr_study.checks import check_choice
+from itr_study.data import GENERATED
+from itr_study.data.base import RetrievalDataset
+from itr_study.data.batches import EncodedSplit
+from itr_study.evaluation.search import Searcher
+from itr_study.ledger.paired import differences, verdict
+from itr_study.metrics import Ranks
+from itr_study.plots.figures import save_figure
+from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.run import weights
+from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
+from itr_study.studies.profiles import chosen_from
+from itr_study.studies.results import curves, over_images, ranks_of
+
+
+class Study:
+    """What one notebook looks at, and with how much computing.
+
+    Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
+             (`globals()`): dataset, profile, data, figures, workers, and the parameters of its
+             profile, None for the profile's own.
+    Raises:  ValueError for an unknown data set, profile or type of a parameter, KeyError where
+             the cell lacks one.
+    """
+
+    def __init__(self, notebook: str, cell: Mapping[str, Any]):
+        self.notebook, self.dataset, self.profile = notebook, cell["dataset"], cell["profile"]
+        self.data, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
+        self.parameters = chosen_from(notebook, self.profile, cell)
+
+    @property
+    def generated(self) -> bool:
+        """Whether the data is made here: then every relevance is known, and pictures of it may be
+        published."""
+        return self.dataset in GENERATED
+
+    @cached_property
+    def collection(self) -> RetrievalDataset:
+        """The data set: pictures, texts, and what people said about them."""
+        return dataset_of(base_config(self.dataset, "two_branch", self.parameters), self.data)
+
+    def arms(self, make: Maker) -> list[ArmRun]:
+        """Every run of some arms, such as `topk.k_arms`, at this notebook's numbers."""
+        return make(self.dataset, self.parameters)
+
+    def first(self, make: Maker, arm: str) -> ArmRun:
+        """The run of an arm with the smallest seed. Raises: ValueError for an unknown arm."""
+        runs = self.arms(make)
+        for run in runs:
+            if run.label == arm:
+                return run
+        known = ", ".join(dict.fromkeys(run.label for run in runs))
+        raise ValueError(f"no arm {arm!r}; there are {known}")
+
+    def train(self, arms: Maker | Sequence[ArmRun], failed: bool = False) -> pd.DataFrame:
+        """One row per run with its arm, seed and all it measured; missing runs are trained now.
+
+        Args:    arms: a maker of arms, such as `topk.k_arms`, or runs; failed: keep the rows of
+                 runs that did not end well, too (they are named on stderr in any case).
+        """
+        runs = self.arms(arms) if callable(arms) else list(arms)
+        rows = train_arms(runs, root=self.data, figures=self.figures, workers=self.workers)
+        return rows if failed else rows[rows["status"] == "done"]
+
+    def compare(self, rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
+                metrics: Sequence[str] = ("test_rsum",)) -> pd.DataFrame:
+        """Differences of two arms seed by seed, with 95 % interval and verdict; pairs of which an
+        arm has no runs here are left out. See `ledger.paired.differences`."""
+        known = set(rows["arm"])
+        table = differences(rows, [pair for pair in pairs if set(pair) <= known], metrics)
+        ends = zip(table["low"], table["high"], strict=True)
+        return table.assign(verdict=[verdict(low, high) for low, high in ends])
+
+    def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """One line per epoch of every run, with its arm and seed."""
+        return curves(rows, self.figures)
+
+    def ranks(self, row: Mapping[str, Any]) -> Ranks:
+        """The rank of every test query of a run."""
+        return ranks_of(row, self.figures)
+
+    def over_images(self, rows: pd.DataFrame, metric: str = "rsum") -> pd.DataFrame:
+        """How far the number of each run would move with other test images (bootstrap)."""
+        owner = self.collection.splits["test"].image_of_text
+        return over_images(rows, owner, metric, self.figures)
+
+    def encoded(self, run: ArmRun, split: str = "test") -> EncodedSplit:
+        """A split as the model of a run reads it: features, words, label vectors."""
+        return encoded_data(run.config, self.data).splits[split]
+
+    def model(self, run: ArmRun) -> nn.Module:
+        """The trained model of a run; trained now if this machine has none."""
+        return weights(run.config, self.data)
+
+    def searcher(self, run: ArmRun) -> Searcher:
+        """The trained model of a run, ready to search the test split."""
+        return Searcher(self.model(run), dataset_of(run.config, self.data),
+                        encoded_data(run.config, self.data))
+
+    def save(self, picture: Figure, table: pd.DataFrame, name: str, summary: str,
+             runs: pd.DataFrame | None = None, *, only: str | None = None,
+             **more: Any) -> Figure:
+        """Keep a figure with the data it shows and what made it; the picture, to be shown.
+
+        Args:    table: the data drawn; name: of the figure in this notebook, "k_sweep"; summary:
+                 one sentence, what a reader sees; runs: rows of the runs behind it, None for
+                 none; only: "generated" for pictures of images (photographs are not ours to
+                 publish), "real" for what generated data lacks: elsewhere nothing is kept;
+                 more: what else belongs to its provenance.
+        """
+        if only is not None:
+            check_choice("only", only, ("generated", "real"))
+            if self.generated != (only == "generated"):
+                return picture
+        summary = summary if summary.endswith((".", "!")) else summary + "."
+        save_figure(picture, table, f"{self.notebook}__{name}", self.dataset, summary,
+                    self.provenance(runs, **more), self.figures)
+        return picture
+
+    def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:
+        """What a figure is made with: the profile, parameters set by hand, and seeds, ids and data
+        of its runs."""
+        origin = {"profile": self.profile, "parameters": self.parameters.explicit}
+        if runs is None:
+            return origin | {"seeds": []} | more
+        fingerprints = runs["data"].dropna().unique() if "data" in runs else []
+        return origin | {"seeds": sorted({int(seed) for seed in runs["seed"]}),
+                         "run_ids": sorted(set(runs["run"])),
+                         "data": ", ".join(fingerprints)} | more

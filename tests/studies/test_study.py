@@ -1,0 +1,95 @@
+"""The object a notebook talks to."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.plots import histogram
+from itr_study.studies import topk
+from itr_study.studies.arms import ArmRun
+from itr_study.studies.study import Study
+from tests.small_runs import SMALL
+
+CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
+        "scenes": None, "seeds": 2, "ks": None, "dims": None, "dim_seeds": None, "settings": None,
+        "setting_seeds": None, "rates": None, "best_seeds": None}
+RUNS = [ArmRun(label, SMALL.with_(**{"seed": seed, "objective.0.arguments.k": k}))
+        for label, k in (("k=1", 1), ("k=2", 2)) for seed in (0, 1)]
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study("03_topk", CELL | {"figures": str(tmp_path / "figures")})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return Study("03_topk", CELL | {"figures": None}).train(RUNS)
+
+
+def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
+    assert study.parameters.seeds == 2 and study.parameters.explicit == {"seeds": 2}
+    assert {run.config.seed for run in study.arms(topk.k_arms)} == {0, 1}
+    assert study.generated and len(study.collection.splits["test"].image_ids) > 0
+
+
+def test_a_cell_that_lacks_a_parameter_is_refused_by_its_name():
+    cell = {name: value for name, value in CELL.items() if name != "dims"} | {"figures": None}
+    with pytest.raises(ValueError, match="cell of 03_topk must name dims"):
+        Study("03_topk", cell)
+
+
+def test_it_trains_compares_and_searches(study, rows):
+    assert list(rows.arm) == ["k=1", "k=1", "k=2", "k=2"] and set(rows.status) == {"done"}
+    table = study.compare(rows, [("k=2", "k=1"), ("k=9", "k=1")])
+    assert list(table.comparison) == ["k=2 − k=1"] and table.n[0] == 2
+    by_seed = rows.pivot(index="seed", columns="arm", values="test_rsum")
+    assert table.difference[0] == pytest.approx((by_seed["k=2"] - by_seed["k=1"]).mean())
+    assert set(study.curves(rows).epoch) == {1, 2}
+    assert len(study.ranks(rows.iloc[0]).i2t) == 10
+    searcher = study.searcher(RUNS[0])
+    assert len(searcher.by_text("a red circle", top=3)) == 3
+    assert study.encoded(RUNS[0]).n_images == 10
+
+
+def test_the_first_run_of_an_arm_has_seed_0_and_an_unknown_arm_is_refused(study):
+    run = study.first(topk.k_arms, "k=1")
+    assert (run.label, run.config.seed) == ("k=1", 0)
+    with pytest.raises(ValueError, match="no arm 'k=x'; there are k=1, "):
+        study.first(topk.k_arms, "k=x")
+
+
+def test_a_failed_run_is_kept_only_when_asked_for(study):
+    diverged = [ArmRun("fast", SMALL.with_(**{"settings.learning_rate": 1e30}))]
+    assert study.train(diverged).empty
+    assert list(study.train(diverged, failed=True).status) == ["diverged"]
+
+
+def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
+    table = pd.DataFrame({"words": np.arange(5)})
+    picture = histogram(table, "words", "Words", "words")
+    assert study.save(picture, table, "lengths", "Texts are short", rows, k=3) is picture
+    record = json.loads((tmp_path / "figures/scenes/03_topk__lengths.json").read_text())
+    assert record["summary"] == "Texts are short." and record["k"] == 3
+    assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
+    assert record["profile"] == "smoke" and record["parameters"] == {"seeds": 2}
+    assert record["data"] == rows.data.iloc[0]
+
+
+def test_pictures_of_photographs_are_never_kept(study, tmp_path):
+    table = pd.DataFrame({"words": np.arange(5)})
+    picture = histogram(table, "words", "Words", "words")
+    study.save(picture, table, "people", "Of real data.", only="real")
+    assert not (tmp_path / "figures").exists()
+    study.dataset = "flickr8k"
+    study.save(picture, table, "grid", "Shows images.", only="generated")
+    assert not (tmp_path / "figures").exists()
+    study.save(picture, table, "people", "Of real data.", only="real")
+    assert (tmp_path / "figures/flickr8k/03_topk__people.png").exists()
+
+
+def test_where_a_figure_may_be_kept_is_one_of_two_words(study):
+    with pytest.raises(ValueError, match="only"):
+        study.save(None, None, "grid", "Shows images.", only="scenes")
