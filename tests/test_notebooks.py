@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from statistics import median
 
 import nbformat
 import pytest
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = find_notebooks()
 ALL = NOTEBOOKS + sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 COMMON = {"profile", "dataset", "data", "figures"}
+SHOWN_LINES, IMPORTED_NAMES = 6, 8  # of the cells a student reads: half are no longer; at most
 SECONDS = 240  # wall clock of one notebook at profile smoke, on a busy machine
 
 
@@ -37,15 +39,12 @@ def anatomy(path: Path) -> list[str]:
     wrong += [f"{name} should begin with {path.stem}__" for name in declared.figures
               if not name.startswith(f"{path.stem}__")]
     for name in content.metadata.get("itr_study", {}).get("scenes_only", []):
-        saving = [c.source for c in code if f'"{name}"' in c.source]
-        if name not in declared.figures or not saving or any(
-                'if dataset == "scenes":' not in source for source in saving):
-            wrong.append(f"{name} shows pictures: save it only if dataset == \"scenes\"")
+        if name not in declared.figures or not saved_with(code, name, 'only="generated"'):
+            wrong.append(f"{name} shows pictures: save it with only=\"generated\"")
     for name in content.metadata.get("itr_study", {}).get("real_only", []):
-        saving = [c.source for c in code if f'"{name}"' in c.source]
-        if name in declared.figures or not name.startswith(f"{path.stem}__") or not saving or any(
-                'if dataset != "scenes":' not in source for source in saving):
-            wrong.append(f"{name} is of real data: save it only if dataset != \"scenes\"")
+        if (name in declared.figures or not name.startswith(f"{path.stem}__")
+                or not saved_with(code, name, 'only="real"')):
+            wrong.append(f"{name} is of real data: save it with only=\"real\"")
     for number, cell in enumerate(code):
         if cell.outputs or cell.execution_count is not None:
             wrong.append(f"code cell {number} has outputs: clear them before committing")
@@ -53,18 +52,53 @@ def anatomy(path: Path) -> list[str]:
     return wrong
 
 
+def saved_with(code: list, name: str, argument: str) -> bool:
+    """Whether every cell that saves a figure does it with this argument, and there is one."""
+    short = f'"{name.split("__")[1]}"'
+    saving = [c.source for c in code if "study.save" in c.source and short in c.source]
+    return bool(saving) and all(argument in source for source in saving)
+
+
+def lesson(path: Path) -> list[str]:
+    """What keeps a notebook from being read as a lesson, in words; [] for a good one."""
+    code = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    hidden = [c for c in code if "hide-input" in c.metadata.get("tags", [])]
+    shown = [c for c in code if c not in hidden and "parameters" not in c.metadata.get("tags", [])]
+    wrong = [f"hide-input and jupyter.source_hidden go together: {c.source[:40]!r}" for c in code
+             if (c in hidden) != bool(c.metadata.get("jupyter", {}).get("source_hidden"))]
+    length = median(len(c.source.splitlines()) for c in shown)
+    if length > SHOWN_LINES:
+        wrong.append(f"half of the shown cells have {length} lines or more, not {SHOWN_LINES}: "
+                     "the idea alone, plumbing into cells tagged hide-input or into the library")
+    names = {alias.asname or alias.name for c in shown for node in ast.walk(tree_of(c.source))
+             if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
+    if len(names) > IMPORTED_NAMES:
+        wrong.append(f"shown cells import {len(names)} names, not {IMPORTED_NAMES}: "
+                     f"{', '.join(sorted(names))}")
+    return wrong
+
+
+def tree_of(source: str) -> ast.AST:
+    """The code of a cell without IPython's own lines."""
+    return ast.parse("\n".join(line for line in source.splitlines()
+                               if not line.lstrip().startswith(("%", "!"))))
+
+
 def faults(source: str) -> list[str]:
     """What does not belong in a cell: it belongs in the library."""
-    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
     found = []
-    for node in ast.walk(ast.parse("\n".join(lines))):
+    for node in ast.walk(tree_of(source)):
         match node:
+            case ast.Assign(value=ast.Lambda()):
+                found.append("a lambda bound to a name: write def")
             case ast.ClassDef(name=name):
                 found.append(f"class {name}")
             case ast.For(target=target) if "epoch" in ast.unparse(target):
                 found.append("a loop over epochs")
-            case ast.Call(func=ast.Attribute(attr="step" | "backward")):
-                found.append("a training step")
+            case ast.For() | ast.While() if any(
+                    isinstance(inner, ast.Attribute) and inner.attr in ("step", "backward")
+                    for inner in ast.walk(node)):
+                found.append("a loop of training steps")
             case ast.Call(func=ast.Name("interact" | "interactive")):
                 found.append("a bare widget, which can hang a batch: "
                              "use itr_study.explorers.explore")
@@ -74,6 +108,11 @@ def faults(source: str) -> list[str]:
 @pytest.mark.parametrize("path", ALL, ids=lambda p: p.stem)
 def test_anatomy(path):
     assert anatomy(path) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_it_reads_as_a_lesson(path):
+    assert lesson(path) == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -126,12 +165,27 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     parameters = "".join(broken["cells"][1]["source"])
     broken["cells"][1]["source"] = parameters.replace("profile", "speed")
     broken["cells"][2] |= {"execution_count": 3,
-                           "source": "class A: pass\nfor epoch in range(3):\n"
+                           "source": "class A: pass\ndouble = lambda x: 2 * x\nfor epoch in range(3):\n"
                                      "    optimizer.step()\ninteract(f)"}
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
                   "42_small__grid shows pictures", "42_small__people is of real data",
-                  "loop over epochs", "training step",
-                  "bare widget"):
+                  "loop over epochs", "loop of training steps",
+                  "bare widget", "a lambda bound"):
         assert fault in wrong, fault
+
+
+def test_a_lesson_hides_its_plumbing(tmp_path):
+    path = good_notebook(tmp_path)
+    assert lesson(path) == []
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[2].source = "\n".join(f"from a import b{n}" for n in range(9))
+    nbformat.write(notebook, path)
+    wrong = "\n".join(lesson(path))
+    assert "have 9 lines or more" in wrong and "import 9 names" in wrong
+    notebook.cells[2].metadata["tags"] = ["hide-input"]
+    notebook.cells.append(nbformat.v4.new_code_cell("1 + 1"))
+    nbformat.write(notebook, path)
+    assert lesson(path) == ["hide-input and jupyter.source_hidden go together: "
+                            "'from a import b0\\nfrom a import b1\\nfrom a'"]
