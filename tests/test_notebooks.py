@@ -165,8 +165,9 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     parameters = "".join(broken["cells"][1]["source"])
     broken["cells"][1]["source"] = parameters.replace("profile", "speed")
     broken["cells"][2] |= {"execution_count": 3,
-                           "source": "class A: pass\ndouble = lambda x: 2 * x\nfor epoch in range(3):\n"
-                                     "    optimizer.step()\ninteract(f)"}
+                           "source": "class A: pass\ndouble = lambda x: 2 * x\n"
+                                     "for epoch in range(3):\n    pass\n"
+                                     "while True:\n    optimizer.step()\ninteract(f)"}
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
