@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import itr_study
+from itr_study.batch.declared import find_notebooks
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 
@@ -29,6 +31,16 @@ def test_an_unknown_name_is_refused_with_those_there_are():
 def test_nothing_heavy_is_loaded_before_a_name_is_asked_for():
     code = "import sys, itr_study; dir(itr_study); assert not {'torch', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_shown_to_readers_and_no_other():
+    """In the README or in a notebook, written as one uses it: `itr.fit`."""
+    texts = [README.read_text(encoding="utf-8")]
+    for path in find_notebooks():
+        texts += [cell.source for cell in nbformat.read(path, as_version=4).cells]
+    shown = {name for text in texts for name in re.findall(r"\bitr\.(\w+)", text)}
+    assert set(itr_study.__all__) - shown == set()
+    assert shown - set(dir(itr_study)) == set()
 
 
 def test_the_lines_of_the_readme_train_a_model(store):
