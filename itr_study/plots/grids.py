@@ -88,11 +88,11 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     axes.tick_params(axis="y", length=0)
     axes.set(xlabel=x_label, ylim=(heights[-1] + 0.7, -0.7))
     axes.grid(False, axis="y")
-    shown = [said for said in OUTCOME_LOOKS if "outcome" in table
-             and (table["outcome"] == said).any()]
-    entries = [axes.plot([], [], marker=OUTCOME_LOOKS[said][1], linestyle="",
-                         fillstyle=OUTCOME_LOOKS[said][2], color=OUTCOME_LOOKS[said][0],
-                         label=said)[0] for said in shown]
+    shown = [outcome for outcome in OUTCOME_LOOKS if "outcome" in table
+             and (table["outcome"] == outcome).any()]
+    entries = [axes.plot([], [], marker=OUTCOME_LOOKS[outcome][1], linestyle="",
+                         fillstyle=OUTCOME_LOOKS[outcome][2], color=OUTCOME_LOOKS[outcome][0],
+                         label=outcome)[0] for outcome in shown]
     if "reported" in table and table["reported"].notna().any():
         entries += axes.plot([], [], marker="s", linestyle="", markerfacecolor="white",
                              color=GREY, label="reported")
