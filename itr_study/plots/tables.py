@@ -116,7 +116,8 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
     for name, printed, seeds, values in grid_of(cells, by, columns):
         texts = []
         for cell in values:
-            number = f"<b>{number_text(cell['mean'])}</b>" if cell["best"] else number_text(cell["mean"])
+            number = number_text(cell["mean"])
+            number = f"<b>{number}</b>" if cell["best"] else number
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
             texts.append(f"<td>{number}{half}</td>")
         shade = f" style='color:{GREY};font-style:italic'" if printed else ""
