@@ -162,8 +162,8 @@ def search(config: str, dataset: str, data: Path | None, changes: list[str], tex
     searcher = Searcher(weights(run_config, root), dataset_of(run_config, root),
                         encoded_data(run_config, root))
     if text is not None:
-        return hit_table(searcher.by_text(text, top))
-    return hit_table(searcher.by_image(
+        return hit_table(searcher.search_text(text, top))
+    return hit_table(searcher.search_image(
         Image.open(image) if Path(image).is_file() else image, top))
 
 

@@ -188,9 +188,15 @@ class EncodedSplit:
         """(I, R, D) float32 of the chosen views; without a choice as evaluation takes them."""
         if views is not None:
             return np.asarray(self.regions[images, views], np.float32)
-        if self.regions.shape[2] == 1:
-            return np.asarray(self.regions[images], np.float32).mean(axis=1)
-        return np.asarray(self.regions[images, 0], np.float32)
+        return evaluation_view(self.regions, images)
+
+
+def evaluation_view(regions: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """(I, R, D) float32 of some images of regions (N, V, R, D): the mean over views where R = 1,
+    else the first view."""
+    if regions.shape[2] == 1:
+        return np.asarray(regions[images], np.float32).mean(axis=1)
+    return np.asarray(regions[images, 0], np.float32)
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:

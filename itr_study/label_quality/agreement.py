@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from itr_study.evaluation.percent import percent
 from itr_study.label_quality.coco import attempt
 from itr_study.label_quality.judges import Judge
 from itr_study.relevance import RELEVANCE
@@ -49,7 +50,7 @@ def agreement(judges: Sequence[Judge], sources: Mapping[str, object], absent: di
                 pairs = np.flatnonzero(mask)
                 low, high = interval(judge, scores, pairs, resamples, seed)
                 records.append((judge.name, judge.statistic, label, rated, len(pairs),
-                                100 * judge.correlate(scores, pairs), low, high))
+                                percent(judge.correlate(scores, pairs)), low, high))
     return pd.DataFrame(records, columns=["judge", "statistic", "source", "rated", "pairs",
                                           "value", "low", "high"])
 
@@ -65,6 +66,6 @@ def interval(judge: Judge, scores: np.ndarray, pairs: np.ndarray, resamples: int
     for _ in range(resamples):
         drawn = np.concatenate([members[n] for n in random.integers(len(members),
                                                                     size=len(members))])
-        values.append(100 * judge.correlate(scores, drawn))
+        values.append(percent(judge.correlate(scores, drawn)))
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)

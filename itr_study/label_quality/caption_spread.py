@@ -12,6 +12,7 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.data.precomputed import read_captions
 from itr_study.data.roots import find_root
 from itr_study.encoders import TEXT_ENCODERS
+from itr_study.evaluation.percent import percent
 from itr_study.features.captions import caption_vectors
 from itr_study.label_quality.coco import COCO, attempt, described_split
 
@@ -136,6 +137,6 @@ def rating_shares(judge: str, ratings: np.ndarray, own: np.ndarray, edges: Seque
         if counts.sum() != (~np.isnan(values)).sum():
             raise ValueError(f"{judge}: ratings from {np.nanmin(values):g} to "
                              f"{np.nanmax(values):g} do not lie in {edges[0]:g} to {edges[-1]:g}")
-        records += [(judge, label, kind, 100 * count / counts.sum(), int(count))
+        records += [(judge, label, kind, percent(count, counts.sum()), int(count))
                     for label, count in zip(labels, counts, strict=True)]
     return pd.DataFrame(records, columns=["judge", "rating", "own", "share", "pairs"])

@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 
 from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.evaluation.percent import percent
 from itr_study.label_quality.coco import CocoCaptions, attempt
 from itr_study.label_quality.pairs import TOOLS
 from itr_study.metrics.eccv import lists, places, sizes
@@ -84,10 +85,10 @@ def found_by(grade: Grade, truth: Extended) -> dict[str, float]:
         step = max(1, PAIRS // (5 * len(texts)))
         scores = np.concatenate([grade(images[a:a + step], texts)
                                  for a in range(0, len(images), step)])
-        found = find(scores, part(matches, queries), way, size[queries])
-        values |= {f"{way}_map_at_r": 100 * float(found.map_at_r().mean()),
-                   f"{way}_r_precision": 100 * float(found.r_precision().mean()),
-                   f"{way}_r1": 100 * float(found.recall_at(1).mean())}
+        matched = find(scores, part(matches, queries), way, size[queries])
+        values |= {f"{way}_map_at_r": percent(float(matched.map_at_r().mean())),
+                   f"{way}_r_precision": percent(float(matched.r_precision().mean())),
+                   f"{way}_r1": percent(float(matched.recall_at(1).mean()))}
     return values
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from itr_study.data import GENERATED
-from itr_study.metrics import Ranks, bootstrap
+from itr_study.evaluation.bootstrap import bootstrap
+from itr_study.metrics import Ranks
 from itr_study.runs.committed import figures_folder
 from itr_study.runs.store import RunStore
 
@@ -39,7 +40,7 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
     It says how far a number would move with other images, and nothing about other seeds.
 
     Args:    rows: runs, as `train_arms` gives them; image_of_text: (T,) of the test split;
-             metric: a key of `metrics.bootstrap`; n: resamples.
+             metric: a key of `bootstrap`; n: resamples.
     Returns: arm, seed, value, low, high.
     """
     found = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
