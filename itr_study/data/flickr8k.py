@@ -13,6 +13,7 @@ from itr_study.data.base import DataReport, Problem, RetrievalDataset
 from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
 from itr_study.data.judgements import Judgements
 from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_part, find_root, read_lines
 
 TOKENS = "Flickr8k.token.txt"
@@ -100,3 +101,8 @@ def _explain(images: dict[str, list[str]], captions: list[Caption], on_disk: set
         report.excluded.append(Problem(kind, caption.text_id,
                                        "no such picture exists and no split asks for it"))
     return [caption for caption in captions if caption.image in in_split]
+
+
+FLICKR8K = DatasetRecord(
+    "flickr8k", load, folders=("flickr8k",), graded_by=("sentence", "cider"),
+    human_columns={"test": ("expert_tau_c", "crowdflower_tau_b")})

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
 from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_part, find_root, read_text
 
 TABLE = "captions.csv"
@@ -114,3 +115,6 @@ def _pictures(folder: Path) -> set[str]:
     """Names of all picture files below the folder, hidden ones left out."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")
             if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
+
+
+FOLDER = DatasetRecord("folder", load, folders=("folder",))

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from torch import Tensor
 
+from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
 from itr_study.metrics.coherent import coherent
 from itr_study.metrics.human import human_correlation
@@ -20,11 +21,7 @@ from itr_study.metrics.ndcg import ndcg
 from itr_study.metrics.truth import DIRECTIONS, Truth
 from itr_study.relevance import RELEVANCE
 
-GRADED = {"scenes": ("exact",), "flickr8k": ("sentence", "cider"),
-          "flickr30k": ("sentence", "cider"), "coco": ("sentence", "cider")}
-OTHERS = ("cider",)  # of data sets not named above: it needs nothing but their captions
 CAPTION_LABELS = ("sentence", "cider")
-JUDGED = {("flickr8k", "test"): ("expert_tau_c", "crowdflower_tau_b")}
 
 
 class Measure(NamedTuple):
@@ -36,11 +33,6 @@ class Measure(NamedTuple):
 
     columns: Callable[[str, str], tuple[str, ...]]
     metric: Callable[[Tensor, EncodedSplit], dict[str, float]]
-
-
-def graded_truths(dataset: str) -> tuple[str, ...]:
-    """The label sources that grade the runs of a data set, the one to show first first."""
-    return GRADED.get(dataset, OTHERS)
 
 
 def labels_needed(sources: Iterable[str]) -> tuple[str, ...]:
@@ -76,7 +68,7 @@ def truth_from(source: str, split: EncodedSplit) -> Truth:
 
 def _graded_columns(metric: str) -> Callable[[str, str], tuple[str, ...]]:
     return lambda dataset, split: () if split == "train" else tuple(
-        f"{direction}_{metric}_{truth}" for truth in graded_truths(dataset)
+        f"{direction}_{metric}_{truth}" for truth in DATASETS[dataset].graded_by
         for direction in DIRECTIONS)
 
 
@@ -101,7 +93,7 @@ SUITE: dict[str, Measure] = {
     "kendall": Measure(_graded_columns("tau"), _by_truth(kendall)),
     "coherent": Measure(_graded_columns("cs100"), _by_truth(coherent)),
     "human": Measure(lambda dataset, split: tuple(
-        f"human_{name}" for name in JUDGED.get((dataset, split), ())), _judged),
+        f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ())), _judged),
 }
 
 

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from itr_study.data import load_dataset
+from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import RetrievalDataset
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
-from itr_study.evaluation.measures import graded_truths, labels_needed
+from itr_study.evaluation.measures import labels_needed
 from itr_study.features.dataset import TOKENS_VERSION, encode_dataset
 from itr_study.features.encoded import EncodedData
 from itr_study.files.atomic import canonical_json
@@ -38,7 +38,7 @@ def dataset_of(config: RunConfig, root: Path | str | None = None) -> RetrievalDa
 def encoded_data(config: RunConfig, root: Path | str | None = None,
                  device: str = "cpu") -> EncodedData:
     """The encoded data of a config: from the cache on disk, or computed now; kept in memory."""
-    truths, labels = graded_truths(config.dataset), sorted(label_needs(config))
+    truths, labels = DATASETS[config.dataset].graded_by, sorted(label_needs(config))
     relevance = "exact" in truths or any(term.labels == "exact" for term in config.terms)
     key = canonical_json([data_part(config), str(root), relevance, labels])
     return _kept(_encoded, key, most=2, make=lambda: encode_dataset(

@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.encoders import TEXT_ENCODERS
 from itr_study.encoders.base import KINDS
@@ -60,7 +60,7 @@ def identify(config: RunConfig, root: Path | str | None = None,
     versions = part_versions(config) | {"loop": loop.VERSION,
                                         "evaluation": evaluate.VERSION}
     known = None
-    if root is None and figures is not None and config.dataset not in GENERATED:
+    if root is None and figures is not None and not DATASETS[config.dataset].generated:
         known = remembered(Path(figures) / config.dataset).get(_digest(config))
     if known is None:
         dataset = dataset_of(config, root)

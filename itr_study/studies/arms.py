@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from itr_study.data import DATASETS
 from itr_study.runs.config import RunConfig
 from itr_study.runs.sweeps import sweep
 from itr_study.studies.bases import base, frozen_rates
@@ -50,7 +51,7 @@ def base_config(dataset: str, name: str, knobs: SimpleNamespace, **changes: Any)
     sized: dict[str, Any] = {}
     if knobs.epochs:
         sized["settings.epochs"] = knobs.epochs
-    if dataset == "scenes" and knobs.scenes:
+    if DATASETS[dataset].generated and knobs.scenes:
         sized["data_options"] = dict(knobs.scenes)
     return base(dataset, name, **sized | changes)
 
