@@ -35,25 +35,26 @@ class Measure(NamedTuple):
     metric: Callable[[Tensor, EncodedSplit], dict[str, float]]
 
 
-def labels_needed(sources: Iterable[str]) -> tuple[str, ...]:
-    """What must describe the texts of a split before these label sources can grade them."""
-    return tuple(sorted({name for source in sources for name in RELEVANCE[source]().needs}))
+def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
+    """Names of the label vectors that these label sources read of a split to grade it."""
+    return tuple(sorted({name for source in sources
+                         for name in RELEVANCE[source]().vectors_needed}))
 
 
 _graded: WeakKeyDictionary[EncodedSplit, dict[str, Truth]] = WeakKeyDictionary()
 
 
 def truths(split: EncodedSplit) -> dict[str, Truth]:
-    """Graded truth of a split by every source that it carries the labels of; computed once.
+    """Graded truth of a split by every source whose label vectors it carries; computed once.
 
-    Training texts are described only where training reads them, so train has none.
+    Training texts have label vectors only where training reads them, so train has none.
     """
     if split.name == "train":
         return {}
     if split not in _graded:
         carried = {"exact"} if split.relevance is not None else set()
         carried |= {name for name in CAPTION_LABELS
-                    if set(labels_needed([name])) <= set(split.labels)}
+                    if set(vectors_needed([name])) <= set(split.label_vectors)}
         _graded[split] = {name: truth_from(name, split) for name in sorted(carried)}
     return _graded[split]
 

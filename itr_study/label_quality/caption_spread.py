@@ -13,7 +13,7 @@ from itr_study.data.precomputed import read_captions
 from itr_study.data.roots import find_root
 from itr_study.encoders import TEXT_ENCODERS
 from itr_study.features.captions import caption_vectors
-from itr_study.label_quality.coco import COCO, attempt, described_split
+from itr_study.label_quality.coco import COCO, attempt, caption_split
 
 FLICKR30K = ("Put test_caps.txt and test_ids.txt (the captions of Flickr30k's 1,000 test images "
              "and their images) into flickr30k/.")
@@ -44,10 +44,10 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
 
 def own_vectors(dataset: RetrievalDataset, absent: dict[str, str]) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors of the test captions of a data set, and the image of each."""
-    split = described_split(dataset, (VECTORS,), absent)
-    if VECTORS not in split.labels:
+    split = caption_split(dataset, (VECTORS,), absent)
+    if VECTORS not in split.label_vectors:
         raise ValueError(f"no sentence vectors of {dataset.name}: the reason stands beside this")
-    return np.asarray(split.labels[VECTORS], np.float32), split.image_of_text
+    return np.asarray(split.label_vectors[VECTORS], np.float32), split.image_of_text
 
 
 def vectors_of(name: str, root: Path | str) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +112,7 @@ def similarities(split: EncodedSplit, source: object, pairs: int = 10_000,
     a, b = random.integers(len(owner), size=(2, pairs))
     apart = owner[a] != owner[b]
     one, two = np.r_[first, a[apart]], np.r_[captions.order[begin + turn], b[apart]]
-    alike = source.alike_pairs(captions.described[one], captions.described[two])
+    alike = source.alike_pairs(captions.vectors[one], captions.vectors[two])
     return pd.DataFrame({"score": alike, "match": owner[one] == owner[two]})
 
 

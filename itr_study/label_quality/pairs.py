@@ -47,7 +47,7 @@ def tool_relevance(source: Meteor | Spice, split: EncodedSplit, first: np.ndarra
     values = np.ones(len(first), np.float32)
     if not len(others):
         return values
-    written = source.captions(split).described.tolist()
+    written = source.captions(split).vectors.tolist()
     content = [written, *(x.tolist() for x in (split.image_of_text, first[others],
                                                second[others]))]
     key = CacheKey("pairs", hashlib.sha256(canonical_json(content).encode()).hexdigest(),
@@ -65,8 +65,8 @@ def text_relevance(source: object, split: EncodedSplit, first: np.ndarray, secon
 
     Raises:  ValueError for a source that compares no texts, or takes hours to.
     """
-    described = compared(source).captions(split).described
-    return source.alike_pairs(described[first], described[second])
+    vectors = compared(source).captions(split).vectors
+    return source.alike_pairs(vectors[first], vectors[second])
 
 
 def image_relevance(source: object, split: EncodedSplit, first: np.ndarray, second: np.ndarray

@@ -60,7 +60,7 @@ def one_caption(source: object, split: EncodedSplit, number: int) -> Grade:
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         rows, starts, counts = captions.of(images)
         chosen = rows[starts + np.minimum(number, counts - 1)]
-        return source.alike(captions.described[chosen], captions.described[texts])
+        return source.alike(captions.vectors[chosen], captions.vectors[texts])
     return grade
 
 

@@ -28,7 +28,7 @@ class JavaSource(CaptionSource):
     Each caption is a reference of its own; texts are given to the tool as words (`tokenize`).
     """
 
-    scale, needs = "unit", ("texts",)
+    scale, vectors_needed = "unit", ("texts",)
     module: str  # of pycocoevalcap
 
     def __init__(self, over: str = "max") -> None:
@@ -43,10 +43,10 @@ class JavaSource(CaptionSource):
     def read(self, score: object) -> float:
         """The number in [0, 1] in what the tool says of one pair."""
 
-    def check(self, described: np.ndarray, texts: int) -> None:
-        if not isinstance(described, np.ndarray) or not all(isinstance(t, str) for t in described):
-            raise ValueError('split.labels["texts"] must be a numpy array of strings: encode with '
-                             'labels=("texts",)')
+    def check(self, vectors: np.ndarray, texts: int) -> None:
+        if not isinstance(vectors, np.ndarray) or not all(isinstance(t, str) for t in vectors):
+            raise ValueError('split.label_vectors["texts"] must be a numpy array of strings: '
+                             'encode with label_vectors=("texts",)')
 
     def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
         values = self.alike_pairs(np.repeat(captions, len(texts)), np.tile(texts, len(captions)))

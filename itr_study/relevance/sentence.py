@@ -25,7 +25,7 @@ class Sentence(CaptionSource):
     """Relevance of text j to image i: cosine of sentence vectors of text j and i's captions.
 
     Args:
-        vectors: name in `split.labels`, vectors (T, D) of all texts of the split; over: which
+        vectors: name in `split.label_vectors`, (T, D) of all texts of the split; over: which
             captions of image i: "max" or "mean" of the cosines over all of them in the split, or
             "pair", the one drawn with it in a training batch (the paper); scale: "unit" gives
             (1 + cosine) / 2 in [0, 1], "cosine" the cosine in [-1, 1].
@@ -40,7 +40,7 @@ class Sentence(CaptionSource):
         >>> from itr_study.data.batches import EncodedSplit
         >>> vectors = np.array([[1, 0], [0.6, 0.8], [0.8, 0.6]], np.float32)
         >>> split = EncodedSplit("train", np.array([0, 0, 1]), np.zeros((2, 1, 1, 1)),
-        ...                      labels={"mine": vectors})
+        ...                      label_vectors={"mine": vectors})
         >>> Sentence("mine", scale="cosine").block(split, slice(0, 2)).round(2)
         array([[1.  , 1.  , 0.96],
                [0.8 , 0.96, 1.  ]], dtype=float32)
@@ -53,17 +53,17 @@ class Sentence(CaptionSource):
     def __init__(self, vectors: str = "minilm", over: str = "max", scale: str = "unit") -> None:
         super().__init__(over)
         check_choice("scale", scale, SCALES)
-        self.vectors, self.scale, self.needs = vectors, scale, (vectors,)
+        self.vectors, self.scale, self.vectors_needed = vectors, scale, (vectors,)
         self._arrays: WeakKeyDictionary[Captions, Arrays] = WeakKeyDictionary()
 
-    def check(self, described: np.ndarray, texts: int) -> None:
-        check_vectors(f'split.labels["{self.vectors}"]', described, texts,
+    def check(self, vectors: np.ndarray, texts: int) -> None:
+        check_vectors(f'split.label_vectors["{self.vectors}"]', vectors, texts,
                       WIDTHS.get(self.vectors))
 
     def of_batch(self, batch: Batch, captions: Captions) -> Tensor:
         device = batch.image_ids.device
         if captions not in self._arrays:
-            self._arrays[captions] = Arrays(captions.described)
+            self._arrays[captions] = Arrays(captions.vectors)
         (vectors,), (table, counts) = self._arrays[captions].on(device), captions.table.on(device)
         drawn = vectors[batch.text_ids]  # (T, D)
         if self.over == "pair":

@@ -99,10 +99,10 @@ def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
     return Objective(tuple(term.term() for term in terms))
 
 
-def label_needs(config: RunConfig) -> set[str]:
-    """What must describe the training texts for the label sources of a config."""
+def training_vectors(config: RunConfig) -> set[str]:
+    """Names of the label vectors that the label sources of a config read while it trains."""
     return {name for term in config.terms
-            for name in RELEVANCE[term.labels](**term.label_arguments).needs}
+            for name in RELEVANCE[term.labels](**term.label_arguments).vectors_needed}
 
 
 def check_arguments(field: str, part: Callable, arguments: dict[str, Any], skip: int = 0) -> None:

@@ -33,7 +33,7 @@ def test_columns_follow_the_data_set_and_the_split():
 
 def test_truth_is_that_of_the_label_source():
     vectors = unit_vectors()
-    truth = measures.truths(split(labels={"minilm": vectors}))
+    truth = measures.truths(split(label_vectors={"minilm": vectors}))
     assert set(truth) == {"sentence"}
     cosines = vectors @ vectors.T
     expected = np.stack([np.maximum(cosines[0], cosines[1]), cosines[2], cosines[3]])

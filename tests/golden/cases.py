@@ -109,15 +109,15 @@ def evaluation_numbers() -> list[float]:
 
 
 def labelled_split() -> EncodedSplit:
-    """A small split with graded relevance, and with its texts as label sources read them."""
+    """A small split with graded relevance and label vectors."""
     random = np.random.default_rng(0)
     split = SmallData().splits["train"]
     graded = random.random((split.n_images, split.n_texts), np.float32)
     texts = [" ".join(random.choice(WORDS.split()[:20], 8)) for _ in range(split.n_texts)]
-    labels = {"minilm": random.normal(size=(split.n_texts, 384)).astype(np.float32),
-              "cider": Ngrams().fit(texts, split.image_of_text).encode(texts)}
+    vectors = {"minilm": random.normal(size=(split.n_texts, 384)).astype(np.float32),
+               "cider": Ngrams().fit(texts, split.image_of_text).encode(texts)}
     return EncodedSplit("train", split.image_of_text, split.regions, tokens=split.tokens,
-                        relevance=graded, labels=labels)
+                        relevance=graded, label_vectors=vectors)
 
 
 def label_numbers(name: str) -> list[float]:

@@ -50,7 +50,7 @@ def test_the_text_is_the_candidate_and_the_caption_the_reference():
 
 
 def test_vectors_in_the_place_of_ngrams_are_refused():
-    split = small_split(labels={"cider": np.zeros((9, 5), np.float32)})
+    split = small_split(label_vectors={"cider": np.zeros((9, 5), np.float32)})
     with pytest.raises(ValueError, match="must be NgramVectors.*ndarray"):
         Cider()(batches(split)[0], split)
 
@@ -67,7 +67,7 @@ def test_real_agreement_with_experts(real_data):
     train, test = read("train"), read("test")
     ngrams = Ngrams().fit([lines[t] for t in train[1]], np.arange(30_000) // 5)
     split = EncodedSplit("test", np.arange(5000) // 5, np.zeros((1000, 1, 1, 1)),
-                         labels={"cider": ngrams.encode([lines[t] for t in test[1]])})
+                         label_vectors={"cider": ngrams.encode([lines[t] for t in test[1]])})
     said = read_expert(real_data)
     images = np.array([test[0].index(image) for image in said.image_ids])
     texts = np.array([test[1].index(text) for text in said.text_ids])

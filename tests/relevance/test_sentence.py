@@ -17,7 +17,7 @@ Sentence = RELEVANCE["sentence"]
 
 def loops(split, over, scale):
     """(I, T) by the definition, in float64."""
-    vectors = np.asarray(split.labels["minilm"], np.float64)
+    vectors = np.asarray(split.label_vectors["minilm"], np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
     values = np.zeros((split.n_images, split.n_texts))
     for i in range(split.n_images):
@@ -53,7 +53,8 @@ def test_whole_split_and_batch_by_loops(over, scale, monkeypatch):
 
 def test_the_pair_takes_the_caption_drawn_with_the_image():
     split = small_split()
-    vectors = split.labels["minilm"] / np.linalg.norm(split.labels["minilm"], axis=1)[:, None]
+    vectors = split.label_vectors["minilm"]
+    vectors = vectors / np.linalg.norm(vectors, axis=1)[:, None]
     texts = np.array([6, 0, 1, 8, 4])
     relevance = Sentence(over="pair", scale="cosine")(split.pair_batch(texts), split).numpy()
     for i, own in enumerate(texts):
@@ -78,12 +79,12 @@ def test_the_pair_is_only_right_for_pairs():
 
 def test_vectors_of_any_length_and_of_zeros():
     split = small_split()
-    longer = split.labels["minilm"] * np.linspace(0.1, 9, 9, dtype=np.float32)[:, None]
-    assert Sentence().block(dataclasses.replace(split, labels={"minilm": longer}), slice(None)) \
-        == pytest.approx(Sentence().block(split, slice(None)), abs=1e-6)
+    longer = split.label_vectors["minilm"] * np.linspace(0.1, 9, 9, dtype=np.float32)[:, None]
+    scaled = dataclasses.replace(split, label_vectors={"minilm": longer})
+    assert Sentence().block(scaled, slice(None)) == pytest.approx(
+        Sentence().block(split, slice(None)), abs=1e-6)
     longer[5] = 0
-    zero = Sentence(scale="cosine").block(dataclasses.replace(split, labels={"minilm": longer}),
-                                          slice(0, 2))
+    zero = Sentence(scale="cosine").block(scaled, slice(0, 2))
     assert (zero[:, 5] == 0).all()
 
 
@@ -95,7 +96,7 @@ def test_vectors_of_any_length_and_of_zeros():
     (np.r_[np.zeros((8, 384), np.float32), np.full((1, 384), np.inf, np.float32)], "in row 8"),
 ])
 def test_bad_vectors_are_refused(vectors, message):
-    split = small_split(labels={"minilm": vectors})
+    split = small_split(label_vectors={"minilm": vectors})
     with pytest.raises(ValueError, match=message):
         Sentence()(batches(split)[0], split)
     with pytest.raises(ValueError, match=message):
@@ -106,9 +107,9 @@ def test_new_vectors_of_a_known_split_are_read():
     """What is remembered of a split is forgotten with its vectors or its texts."""
     split, source = small_split(), Sentence()
     before = source(batches(split)[0], split)
-    split.labels = {"minilm": np.random.default_rng(1).normal(size=(9, 384))}
+    split.label_vectors = {"minilm": np.random.default_rng(1).normal(size=(9, 384))}
     assert not torch.equal(source(batches(split)[0], split), before)
-    split.labels = {"minilm": np.full((9, 384), np.nan)}
+    split.label_vectors = {"minilm": np.full((9, 384), np.nan)}
     with pytest.raises(ValueError, match="finite"):
         source(batches(split)[0], split)
 
@@ -118,9 +119,9 @@ def test_arguments_and_images_without_captions():
         Sentence(over="sum")
     with pytest.raises(ValueError, match="scale must be one of unit, cosine"):
         Sentence(scale="binary")
-    with pytest.raises(ValueError, match="labels=.'other',"):
+    with pytest.raises(ValueError, match="label_vectors=.'other',"):
         Sentence("other").block(small_split(), slice(0, 1))
     bare = EncodedSplit("dev", np.array([0, 2]), np.zeros((3, 1, 1, 1)),
-                        labels={"mine": np.eye(2)})
+                        label_vectors={"mine": np.eye(2)})
     with pytest.raises(ValueError, match="image 1 has no caption"):
         Sentence("mine").block(bare, slice(0, 3))
