@@ -1,4 +1,4 @@
-"""What sources share that compare a text with the captions of an image: which, and how combined."""
+"""What label sources share that compare a text with the captions of an image."""
 
 from abc import ABC, abstractmethod
 from weakref import WeakKeyDictionary
@@ -11,7 +11,7 @@ from itr_study.checks import GAP, MATCH, check_choice
 from itr_study.data.batches import Batch, EncodedSplit, LabelVectors
 from itr_study.relevance._vectors import Arrays
 
-OVER = ("max", "mean", "pair")
+POOLINGS = ("max", "mean", "pair")
 ENTRIES = 1 << 22  # similarities computed at a time in `block` and `pairs`: 16 MB
 
 
@@ -28,9 +28,9 @@ class CaptionSource(ABC):
     scale: str
     vectors_needed: tuple[str, ...]
 
-    def __init__(self, over: str) -> None:
-        check_choice("over", over, OVER)
-        self.over = over
+    def __init__(self, pooling: str) -> None:
+        check_choice("pooling", pooling, POOLINGS)
+        self.pooling = pooling
         self._known: WeakKeyDictionary[EncodedSplit, Captions] = WeakKeyDictionary()
 
     @abstractmethod
@@ -48,10 +48,10 @@ class CaptionSource(ABC):
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
         """(I, T) float32 on the batch's device: exactly 1 for matches, at most 1 - 1e-4 else."""
         captions, ids = self.captions(split), batch.ids
-        if self.over == "pair" and not ids.paired:
-            raise ValueError('over="pair" needs a batch of pairs, row i the image of text i: '
+        if self.pooling == "pair" and not ids.paired:
+            raise ValueError('pooling="pair" needs a batch of pairs, row i the image of text i: '
                              f"got {len(ids.images)} images and {len(ids.texts)} texts that are "
-                             'not paired; take over="max" or "mean" here')
+                             'not paired; take pooling="max" or "mean" here')
         captions.check(ids.images)
         return finish_batch(self.of_batch(batch, captions), batch)
 
@@ -59,8 +59,8 @@ class CaptionSource(ABC):
         """(I, T) float: as `__call__`, matches not yet marked. Computed on the host, from the ids
         that it knows; a subclass whose label vectors can live on a device does it there."""
         drawn = captions.vectors[batch.ids.texts]
-        return torch.from_numpy(self.alike(drawn, drawn) if self.over == "pair"
-                                else self._combined(captions, batch.ids.images, drawn))
+        return torch.from_numpy(self.alike(drawn, drawn) if self.pooling == "pair"
+                                else self._pooled(captions, batch.ids.images, drawn))
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """(i, T) float32 relevance of every text of a split to a slice of its images."""
@@ -72,7 +72,7 @@ class CaptionSource(ABC):
         step = max(1, int(ENTRIES / max(1, captions.most * len(owners))))
         for a in range(0, len(rows), step):
             part = rows[a:a + step]
-            values[a:a + step] = finish(self._combined(captions, part, texts),
+            values[a:a + step] = finish(self._pooled(captions, part, texts),
                                         part[:, None] == owners)
         return values
 
@@ -88,7 +88,7 @@ class CaptionSource(ABC):
             alike = self.alike_pairs(captions.vectors[rows],
                                      captions.vectors[np.repeat(texts[part], counts)])
             matches = split.image_of_text[texts[part]] == images[part]
-            values[part] = finish(combine(alike, starts, counts, self.over), matches)
+            values[part] = finish(pool(alike, starts, counts, self.pooling), matches)
         return values
 
     def captions(self, split: EncodedSplit) -> "Captions":
@@ -108,20 +108,20 @@ class CaptionSource(ABC):
             known = self._known[split] = Captions(vectors, split.image_of_text, split.n_images)
         return known
 
-    def _combined(self, captions: "Captions", images: np.ndarray,
-                  texts: LabelVectors) -> np.ndarray:
+    def _pooled(self, captions: "Captions", images: np.ndarray,
+                texts: LabelVectors) -> np.ndarray:
         """(I, T) of images that may repeat, each image's captions read once."""
         distinct, place = np.unique(images, return_inverse=True)
         rows, starts, counts = captions.of(distinct)
         alike = self.alike(captions.vectors[rows], texts)
-        values = combine(alike, starts, counts, self.over)
+        values = pool(alike, starts, counts, self.pooling)
         return values if len(distinct) == len(images) and (place[1:] > place[:-1]).all() \
             else values[place]
 
     def _refuse_pair(self, asked: str) -> None:
-        if self.over == "pair":
-            raise ValueError(f'over="pair" knows only the caption drawn with an image in a '
-                             f'training batch, so it has no {asked}; take over="max" or "mean"')
+        if self.pooling == "pair":
+            raise ValueError(f'pooling="pair" knows only the caption drawn with an image in a '
+                             f'training batch, so it has no {asked}; take pooling="max" or "mean"')
 
 
 class Captions:
@@ -158,9 +158,9 @@ class Captions:
         return self.order[np.arange(len(shift)) + shift], starts, counts
 
 
-def combine(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, over: str) -> np.ndarray:
+def pool(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, pooling: str) -> np.ndarray:
     """Maximum or mean over each group of rows."""
-    if over == "max":
+    if pooling == "max":
         return np.maximum.reduceat(alike, starts, axis=0)
     sums = np.add.reduceat(alike, starts, axis=0)
     return sums / counts.reshape(-1, *[1] * (alike.ndim - 1))
@@ -173,10 +173,10 @@ def finish(values: np.ndarray, match: np.ndarray) -> np.ndarray:
     return values
 
 
-def combine_padded(alike: Tensor, counts: Tensor, over: str) -> Tensor:
+def pool_padded(alike: Tensor, counts: Tensor, pooling: str) -> Tensor:
     """(I, T) maximum or mean over the first `counts` (I,) of (I, C, T); the rest repeat the last.
     """
-    if over == "max":
+    if pooling == "max":
         return alike.amax(dim=1)
     real = torch.arange(alike.shape[1], device=counts.device) < counts[:, None]  # (I, C)
     return alike.where(real[:, :, None], 0.0).sum(dim=1) / counts[:, None]

@@ -31,8 +31,8 @@ class JavaSource(CaptionSource):
     scale, vectors_needed = "unit", ("texts",)
     module: str  # of pycocoevalcap
 
-    def __init__(self, over: str = "max") -> None:
-        super().__init__(over)
+    def __init__(self, pooling: str = "max") -> None:
+        super().__init__(pooling)
         self._tool: Tool | None = None
 
     @abstractmethod

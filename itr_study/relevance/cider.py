@@ -13,7 +13,7 @@ class Cider(CaptionSource):
     seen test captions can be in it: the control of runs with labels "sentence".
 
     Args:
-        over: "max" over the captions of image i in the split taken one by one, "mean" (CIDEr's
+        pooling: "max" over the captions of image i in the split taken one by one, "mean" (CIDEr's
             own), or "pair", the one drawn with it in a training batch.
     Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
     Raises: ValueError for another value; n-grams that are absent or of other texts; "pair" on a
@@ -33,8 +33,8 @@ class Cider(CaptionSource):
 
     name, version, scale, vectors_needed = "cider", 1, "unit", ("cider",)
 
-    def __init__(self, over: str = "max") -> None:
-        super().__init__(over)
+    def __init__(self, pooling: str = "max") -> None:
+        super().__init__(pooling)
 
     def check(self, vectors: NgramVectors, texts: int) -> None:
         if not isinstance(vectors, NgramVectors):

@@ -40,8 +40,8 @@ jumps sits stands plays rides holds walks climbs swims smiles watches near behin
 # Encoders whose weights the user brings, and label sources that ask a Java program: there is
 # nothing to compute here.
 BROUGHT = {"timm", "transformers", "meteor", "spice"}
-LABEL_ARGUMENTS = {"sentence": ({}, {"over": "mean", "scale": "cosine"}, {"over": "pair"}),
-                   "cider": ({}, {"over": "mean"}, {"over": "pair"})}
+LABEL_ARGUMENTS = {"sentence": ({}, {"pooling": "mean", "scale": "cosine"}, {"pooling": "pair"}),
+                   "cider": ({}, {"pooling": "mean"}, {"pooling": "pair"})}
 GIVEN_LABELS = {"clip", "features"}  # these read files of the user
 
 

@@ -15,7 +15,7 @@ from tests.label_quality.judged_sets import judged_split
 def test_sources_by_name():
     found = label_sources(["binary", "sentence/max", "cider/mean"])
     assert list(found) == ["binary", "sentence, max", "cider, mean"]
-    assert found["cider, mean"].over == "mean"
+    assert found["cider, mean"].pooling == "mean"
     with pytest.raises(ValueError, match="unknown label source 'bleu'; there are binary"):
         label_sources(["bleu/max"])
     assert doctest.testmod(module).failed == 0

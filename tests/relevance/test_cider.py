@@ -23,16 +23,16 @@ def test_example_in_docstring():
     assert result.attempted and not result.failed
 
 
-@pytest.mark.parametrize("over", ["max", "mean"])
-def test_over_the_captions_by_loops(over):
-    split, source = small_split(), Cider(over)
+@pytest.mark.parametrize("pooling", ["max", "mean"])
+def test_over_the_captions_by_loops(pooling):
+    split, source = small_split(), Cider(pooling)
     frequency, images = slow.document_frequency(TEXTS, split.image_of_text.tolist())
     expected = np.zeros((4, 9))
     for i in range(4):
         for j in range(9):
             values = [slow.oracle(TEXTS[j], TEXTS[c], frequency, images)
                       for c in range(9) if split.image_of_text[c] == i]
-            value = {"max": max(values), "mean": sum(values) / len(values)}[over]
+            value = {"max": max(values), "mean": sum(values) / len(values)}[pooling]
             expected[i, j] = 1 if split.image_of_text[j] == i else min(value, 1 - 1e-4)
     assert source.block(split, slice(None)) == pytest.approx(expected, abs=1e-6)
     i, j = np.divmod(np.arange(36), 9)

@@ -15,7 +15,7 @@ from tests.relevance.test_registry import batches, rectangle, small_split
 Sentence = RELEVANCE["sentence"]
 
 
-def loops(split, over, scale):
+def loops(split, pooling, scale):
     """(I, T) by the definition, in float64."""
     vectors = np.asarray(split.label_vectors["minilm"], np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
@@ -24,7 +24,7 @@ def loops(split, over, scale):
         for j in range(split.n_texts):
             cosines = [vectors[c] @ vectors[j] / (lengths[c] * lengths[j])
                        for c in range(split.n_texts) if split.image_of_text[c] == i]
-            value = {"max": max(cosines), "mean": sum(cosines) / len(cosines)}[over]
+            value = {"max": max(cosines), "mean": sum(cosines) / len(cosines)}[pooling]
             value = (1 + value) / 2 if scale == "unit" else value
             values[i, j] = 1 if split.image_of_text[j] == i else min(value, 1 - 1e-4)
     return values
@@ -36,11 +36,11 @@ def test_example_in_docstring():
 
 
 @pytest.mark.parametrize("scale", ["unit", "cosine"])
-@pytest.mark.parametrize("over", ["max", "mean"])
-def test_whole_split_and_batch_by_loops(over, scale, monkeypatch):
+@pytest.mark.parametrize("pooling", ["max", "mean"])
+def test_whole_split_and_batch_by_loops(pooling, scale, monkeypatch):
     monkeypatch.setattr(_captions, "ENTRIES", 20)  # many small blocks
-    split, source = small_split(), Sentence(over=over, scale=scale)
-    expected = loops(split, over, scale)
+    split, source = small_split(), Sentence(pooling=pooling, scale=scale)
+    expected = loops(split, pooling, scale)
     assert source.block(split, slice(None)) == pytest.approx(expected, abs=1e-6)
     batch = rectangle([2, 0, 2], [4, 1, 8], split)
     assert source(batch, split).numpy() == pytest.approx(expected[[2, 0, 2]][:, [4, 1, 8]],
@@ -56,7 +56,7 @@ def test_the_pair_takes_the_caption_drawn_with_the_image():
     vectors = split.label_vectors["minilm"]
     vectors = vectors / np.linalg.norm(vectors, axis=1)[:, None]
     texts = np.array([6, 0, 1, 8, 4])
-    relevance = Sentence(over="pair", scale="cosine")(split.pair_batch(texts), split).numpy()
+    relevance = Sentence(pooling="pair", scale="cosine")(split.pair_batch(texts), split).numpy()
     for i, own in enumerate(texts):
         for j, text in enumerate(texts):
             same = split.image_of_text[own] == split.image_of_text[text]
@@ -66,7 +66,7 @@ def test_the_pair_takes_the_caption_drawn_with_the_image():
 
 
 def test_the_pair_is_only_right_for_pairs():
-    split, source = small_split(), Sentence(over="pair")
+    split, source = small_split(), Sentence(pooling="pair")
     with pytest.raises(ValueError, match="needs a batch of pairs.*2 images and 3 texts"):
         source(rectangle([0, 1], [0, 2, 5], split), split)
     with pytest.raises(ValueError, match="needs a batch of pairs"):
@@ -115,8 +115,8 @@ def test_new_vectors_of_a_known_split_are_read():
 
 
 def test_arguments_and_images_without_captions():
-    with pytest.raises(ValueError, match="over must be one of max, mean, pair"):
-        Sentence(over="sum")
+    with pytest.raises(ValueError, match="pooling must be one of max, mean, pair"):
+        Sentence(pooling="sum")
     with pytest.raises(ValueError, match="scale must be one of unit, cosine"):
         Sentence(scale="binary")
     with pytest.raises(ValueError, match="label_vectors=.'other',"):
