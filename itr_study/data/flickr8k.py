@@ -43,7 +43,7 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     on_disk = {p.name for p in folder.iterdir() if not p.name.startswith(".")}
     images = {split: _names(root, split) for split in ("train", "dev", "test")}
     captions = _captions(_text(root, TOKENS), report)
-    report.found.update(images=len(on_disk), texts=len(captions))
+    report.counts.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
     pictures = {image: folder / image for ids in images.values() for image in ids}
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
@@ -55,9 +55,9 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
 def _judgements(root: Path) -> dict[str, Judgements]:
     """The collections of human judgements that are there: they are published apart."""
     readers = {EXPERT: read_expert, CROWD: read_crowdflower}
-    there = [read(root) for file, read in readers.items()
-             if (root / file).is_file() or (root / "Flickr8k_text" / file).is_file()]
-    return {judged.name: judged for judged in there}
+    collections = [read(root) for file, read in readers.items()
+                   if (root / file).is_file() or (root / "Flickr8k_text" / file).is_file()]
+    return {collection.name: collection for collection in collections}
 
 
 def _text(root: Path, name: str) -> Path:

@@ -127,8 +127,8 @@ def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str |
     for number, record in enumerate(records):
         problem = _record_problem(record)
         if problem:
-            where = str(record.get("filename", f"images[{number}]"))
-            report.errors.append(Problem("malformed record", where, problem))
+            name = str(record.get("filename", f"images[{number}]"))
+            report.errors.append(Problem("malformed record", name, problem))
         elif split_of[record["split"]] is None:
             unused += 1
         else:
@@ -140,7 +140,7 @@ def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str |
     if unused:
         report.excluded.append(Problem("in no split", "restval",
                                        f"{unused} images left out by restval=False"))
-    report.found.update(images=len(records), texts=len(captions))
+    report.counts.update(images=len(records), texts=len(captions))
     return images, captions, pictures
 
 

@@ -143,16 +143,16 @@ def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
     """(I, T) float32 from the data; DataError where it breaks the rule of matches."""
     split = dataset.splits[name]
     relevance = np.asarray(dataset.relevance(split), np.float32)
-    where, expected = f"relevance of {dataset.name}, split {name}", (len(split.image_ids),
-                                                                     len(split.texts))
+    expected = len(split.image_ids), len(split.texts)
+    what = f"relevance of {dataset.name}, split {name}"
     if relevance.shape != expected:
-        raise DataError(f"{where}: expected {expected}, got {relevance.shape}")
+        raise DataError(f"{what}: expected {expected}, got {relevance.shape}")
     texts = np.arange(len(split.texts))
     others = relevance.copy()
     others[split.image_of_text, texts] = 0
     if not ((relevance[split.image_of_text, texts] == 1).all() and others.min() >= 0
             and others.max() <= MOST_UNMATCHED + 1e-7):  # NaN fails too
-        raise DataError(f"{where}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
+        raise DataError(f"{what}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
     return relevance
 
 

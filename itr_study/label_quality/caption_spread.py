@@ -33,9 +33,9 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
         sets |= {name: lambda name=name: vectors_of(name, root) for name in OTHERS}
     records = []
     for name, read in sets.items():
-        found = attempt(f"captions of {name}", absent, read)
-        if found is not None:
-            vectors, owner = found
+        captions = attempt(f"captions of {name}", absent, read)
+        if captions is not None:
+            vectors, owner = captions
             one, two = pairs_within(owner)
             alike = (vectors[one] * vectors[two]).sum(axis=1)
             records.append({"data": name} | caption_spread(alike, owner[one]))
@@ -80,8 +80,8 @@ def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
              image); images, pairs. Deviations divide by n, as of a population.
     Source:  bcls, Sec. III: alpha is the "standard deviation of text similarity", some 0.2.
     Example: image 0 has pairs 0.2 and 0.6, image 1 two of 0.9: 0.2 and 0 within, 0.287 pooled
-        >>> told = caption_spread(np.array([0.2, 0.6, 0.9, 0.9]), np.array([0, 0, 1, 1]))
-        >>> round(told["pooled"], 4), round(told["per_image"], 4)
+        >>> spread = caption_spread(np.array([0.2, 0.6, 0.9, 0.9]), np.array([0, 0, 1, 1]))
+        >>> round(spread["pooled"], 4), round(spread["per_image"], 4)
         (0.2872, 0.1)
     """
     if not len(alike):

@@ -55,9 +55,9 @@ class JavaSource(CaptionSource):
     def alike_pairs(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
         words = {text: " ".join(tokenize(text)) for text in {*captions, *texts}}
         values = np.zeros(len(texts), np.float32)  # a text without any word is like nothing
-        said = [n for n in range(len(texts)) if words[captions[n]] and words[texts[n]]]
-        for start in range(0, len(said), PAIRS):
-            part = said[start:start + PAIRS]
+        with_words = [n for n in range(len(texts)) if words[captions[n]] and words[texts[n]]]
+        for start in range(0, len(with_words), PAIRS):
+            part = with_words[start:start + PAIRS]
             values[part] = self.scores({n: [words[captions[n]]] for n in part},
                                        {n: [words[texts[n]]] for n in part})
         if not (np.isfinite(values).all() and values.min(initial=0) >= 0
