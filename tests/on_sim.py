@@ -42,9 +42,9 @@ OTHER_ARGUMENTS = {"kendall_window": ({"hard": False},), "kendall": ({"reduction
 ALL_ARGUMENTS = [(name, arguments) for name in ALL
                  for arguments in ({}, *OTHER_ARGUMENTS.get(name, ()))]
 SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {}),
-           *(("sentence", {"over": over, "scale": scale}) for over in ("max", "mean", "pair")
-             for scale in ("unit", "cosine")),
-           *(("cider", {"over": over}) for over in ("max", "mean", "pair")),
+           *(("sentence", {"pooling": pooling, "scale": scale})
+             for pooling in ("max", "mean", "pair") for scale in ("unit", "cosine")),
+           *(("cider", {"pooling": pooling}) for pooling in ("max", "mean", "pair")),
            *((name, {"scale": scale}) for name in ("clip", "features")
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),

@@ -67,7 +67,7 @@ def data_report(name: str, data: Path | None) -> str:
         texts = Counter(split.image_of_text.tolist()).values()
         lines.append(f"  {split.name:<6} {len(split.image_ids):>7,} images {len(split.texts):>8,} "
                      f"texts, {min(texts)} to {max(texts)} an image")
-    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.found.items()]
+    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
     for kind, count in Counter(p.kind for p in dataset.report.excluded).items():
         some = [p for p in dataset.report.excluded if p.kind == kind][:3]
         lines.append(f"  left out: {count} x {kind}")

@@ -14,20 +14,20 @@ RATED = ("own captions left out", "all pairs")
 
 
 def label_sources(names: Sequence[str]) -> dict[str, object]:
-    """Label sources by names such as "binary" or "sentence/max" (over which captions).
+    """Label sources by names such as "binary" or "sentence/max" (how captions are pooled).
 
     Example:
         >>> [source.name for source in label_sources(["binary", "cider/mean"]).values()]
         ['binary', 'cider']
     """
-    found = {}
+    sources = {}
     for name in names:
-        kind, _, over = name.partition("/")
+        kind, _, pooling = name.partition("/")
         if kind not in RELEVANCE:
             raise ValueError(f"unknown label source {kind!r}; there are {', '.join(RELEVANCE)}")
-        found[f"{kind}, {over}" if over else kind] = RELEVANCE[kind](**{"over": over} if over
-                                                                    else {})
-    return found
+        label, arguments = ((f"{kind}, {pooling}", {"pooling": pooling}) if pooling else (kind, {}))
+        sources[label] = RELEVANCE[kind](**arguments)
+    return sources
 
 
 def agreement(judges: Sequence[Judge], sources: Mapping[str, object], absent: dict[str, str],

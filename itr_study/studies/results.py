@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
 from itr_study.metrics import Ranks
 from itr_study.runs.committed import figures_folder
@@ -22,7 +22,7 @@ def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks
     Raises:  ValueError where neither has them.
     """
     path = figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
-    if row["dataset"] not in GENERATED and path.is_file():
+    if not DATASETS[row["dataset"]].generated and path.is_file():
         with np.load(path, allow_pickle=False) as arrays:
             return Ranks(arrays["test_i2t"], arrays["test_t2i"])
     result = RunStore().result(row["run"])
@@ -62,7 +62,7 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
-    if row["dataset"] in GENERATED:
+    if DATASETS[row["dataset"]].generated:
         result = RunStore().result(row["run"])
         if result is None:
             raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")

@@ -27,10 +27,11 @@ def real(monkeypatch):
     def load(root=None, **options):
         if root is None:
             raise ValueError("no data here")
-        return dataclasses.replace(scenes(**options), name="photos")
+        return dataclasses.replace(scenes.load(**options), name="photos")
 
-    load.__signature__ = inspect.signature(scenes)
-    monkeypatch.setitem(DATASETS, "photos", load)
+    load.__signature__ = inspect.signature(scenes.load)
+    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
+        scenes, name="photos", load=load, generated=False))
     monkeypatch.setattr(data, "_datasets", {})
     return SMALL.with_(dataset="photos")
 
