@@ -13,10 +13,10 @@ from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from itr_study.training.objective import Objective, Term
-from itr_study.training.settings import Frozen, Least0, Settings
+from itr_study.training.settings import StrictModel, Least0, Settings
 
 
-class TermConfig(Frozen):
+class TermConfig(StrictModel):
     """One weighted loss and its labels, by name; see `objective.Term`."""
 
     loss: str
@@ -29,7 +29,7 @@ class TermConfig(Frozen):
         return Term(self.loss, self.weight, self.labels, self.arguments, self.label_arguments)
 
 
-class RunConfig(Frozen):
+class RunConfig(StrictModel):
     """Everything a run's numbers depend on, device and number of workers excepted.
 
     dataset: a name of DATASETS, with data_options; images, tokens, sentences: encoder specs of
