@@ -13,7 +13,7 @@ from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from itr_study.training.objective import Objective, Term
-from itr_study.training.settings import StrictModel, Least0, Settings
+from itr_study.training.settings import Least0, Settings, StrictModel
 
 
 class TermConfig(StrictModel):
