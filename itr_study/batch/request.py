@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 
 from itr_study.batch.declared import find_notebooks, read_notebook
-from itr_study.batch.schedule import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.batch.execute import FINE, NotebookResult
+from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.files.paths import project_root
 
 PROFILES = ("smoke", "quick", "full")
