@@ -1,4 +1,4 @@
-"""What a run is: one frozen, validated record."""
+"""The config of a run: one frozen, validated record."""
 
 import inspect
 from collections.abc import Callable
@@ -140,6 +140,6 @@ def _step(values: Any, name: str, path: str) -> Any:
         return values[name]
     if isinstance(values, list | tuple) and name.isdigit() and int(name) < len(values):
         return values[int(name)]
-    there = (", ".join(map(str, values)) if isinstance(values, dict) else
+    names = (", ".join(map(str, values)) if isinstance(values, dict) else
              f"0 to {len(values) - 1}" if isinstance(values, list | tuple) else "nothing")
-    raise ValueError(f"config has no {path!r}: at {name!r} there is {there}")
+    raise ValueError(f"config has no {path!r}: at {name!r} there is {names}")
