@@ -1,4 +1,4 @@
-"""What a run is: one frozen, validated record."""
+"""The config of a run: one frozen, validated record."""
 
 import inspect
 from collections.abc import Callable
@@ -13,10 +13,10 @@ from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from itr_study.training.objective import Objective, Term
-from itr_study.training.settings import Frozen, Least0, Settings
+from itr_study.training.settings import Least0, Settings, StrictModel
 
 
-class TermConfig(Frozen):
+class TermConfig(StrictModel):
     """One weighted loss and its labels, by name; see `objective.Term`."""
 
     loss: str
@@ -29,7 +29,7 @@ class TermConfig(Frozen):
         return Term(self.loss, self.weight, self.labels, self.arguments, self.label_arguments)
 
 
-class RunConfig(Frozen):
+class RunConfig(StrictModel):
     """Everything a run's numbers depend on, device and number of workers excepted.
 
     dataset: a name of DATASETS, with data_options; images, tokens, sentences: encoder specs of
@@ -140,6 +140,6 @@ def _step(values: Any, name: str, path: str) -> Any:
         return values[name]
     if isinstance(values, list | tuple) and name.isdigit() and int(name) < len(values):
         return values[int(name)]
-    there = (", ".join(map(str, values)) if isinstance(values, dict) else
+    names = (", ".join(map(str, values)) if isinstance(values, dict) else
              f"0 to {len(values) - 1}" if isinstance(values, list | tuple) else "nothing")
-    raise ValueError(f"config has no {path!r}: at {name!r} there is {there}")
+    raise ValueError(f"config has no {path!r}: at {name!r} there is {names}")

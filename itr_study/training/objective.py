@@ -114,14 +114,6 @@ class Objective(nn.Module):
                 report |= {f"{name}.{part}": x.detach() for part, x in extra.items()}
         return total, report
 
-    @property
-    def versions(self) -> dict[str, int]:
-        """Version of every part that has one, for the id of a run."""
-        parts = [("loss", loss) for loss in self.losses]
-        parts += [("labels", source) for source in self.sources.values()]
-        return {f"{kind}:{part.name}": part.version for kind, part in parts
-                if hasattr(part, "name") and hasattr(part, "version")}
-
 
 def named_objective(name: str) -> tuple[Term, ...]:
     """The terms of an objective, or the one term of a loss, by name.

@@ -14,7 +14,7 @@ Positive = Annotated[float, Field(gt=0)]
 Least0 = Annotated[float, Field(ge=0)]
 
 
-class Frozen(BaseModel):
+class StrictModel(BaseModel):
     """A record that refuses unknown names, wrong types, NaN, and change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -69,7 +69,7 @@ SCHEDULES = {function.__name__: function for function in (constant, cosine, expo
 OPTIMIZERS = {function.__name__: function for function in (adamw, adam, sgd)}
 
 
-class Settings(Frozen):
+class Settings(StrictModel):
     """How to train. A default never changes its meaning: run ids leave defaults out.
 
     epochs: passes over all training texts; batch_size: pairs a step (the last batch of an epoch

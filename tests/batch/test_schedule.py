@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,16 +14,11 @@ import psutil
 import pytest
 
 from itr_study import processes
-from itr_study.batch.declared import read_notebook
+from itr_study.batch import schedule
+from itr_study.batch.declared import Notebook, read_notebook
+from itr_study.batch.execute import FINE, NotebookResult, run_notebook
 from itr_study.batch.remaining import expected_minutes
-from itr_study.batch.schedule import (
-    FINE,
-    NotebookResult,
-    executed_folder,
-    reproduce,
-    run_notebook,
-    table,
-)
+from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.files.atomic import read_json, write_json
 from tests.small_notebooks import PARAMETERS, write_notebook
 
@@ -127,9 +123,9 @@ def start_batch(tmp_path: Path, store: Path) -> subprocess.Popen:
     path = write_notebook(tmp_path / "slow.ipynb", "from pathlib import Path",
                           f"Path({str(tmp_path / 'begun')!r}).touch()", LEAVE_GRANDCHILD,
                           "time.sleep(300)")
-    code = ("import sys; from pathlib import Path; from itr_study.batch import schedule as batch\n"
-            f"results = batch.reproduce([Path({str(path)!r})], {{}}, 'scenes')\n"
-            "print(batch.table(results)); sys.exit(any(r.status not in batch.FINE "
+    code = ("import sys; from pathlib import Path; from itr_study.batch import execute, schedule\n"
+            f"results = schedule.reproduce([Path({str(path)!r})], {{}}, 'scenes')\n"
+            "print(schedule.table(results)); sys.exit(any(r.status not in execute.FINE "
             "for r in results))")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "ITR_STUDY_HOME": str(store)})
@@ -229,6 +225,39 @@ def test_notebooks_wait_for_those_they_come_after(tmp_path, store):
     results = reproduce([last, second, first], {}, "scenes", workers=3)
     assert [r.notebook for r in results] == ["00_claims", "01_b", "02_a"]
     assert record.read_text().split() == ["a", "b", "claims"]
+
+
+def started(workers: int, stop_after: int = 99, **after) -> tuple[list[str], dict[str, str]]:
+    """Names in the order of their start, and the status of each, where all succeed at once."""
+    def run(notebook, stop):
+        names.append(notebook.name)
+        if len(names) == stop_after:
+            stop.set()
+        return NotebookResult(notebook.name, "done", 0.0)
+
+    names: list[str] = []
+    notebooks = [Notebook(Path(f"{name}.ipynb"), {}, after=given) for name, given in after.items()]
+    results = schedule._schedule(notebooks, run, workers, threading.Event())
+    return names, {name: result.status for name, result in results.items()}
+
+
+def test_notebooks_start_in_reading_order():
+    assert started(1, a=(), b=("a",), c=("c",), d="all", e="all")[0] == ["a", "b", "c", "d", "e"]
+    names, statuses = started(2, a="all", b=("c",), c=("elsewhere",))
+    assert names == ["c", "b", "a"] and set(statuses.values()) == {"done"}
+
+
+def test_notebooks_not_started_when_a_batch_is_stopped_say_so():
+    names, statuses = started(1, stop_after=2, a=(), b=(), c=(), d=("c",))
+    assert names == ["a", "b"]
+    assert statuses == {"a": "done", "b": "done", "c": "interrupted", "d": "interrupted"}
+
+
+def test_notebooks_that_wait_for_each_other_are_refused_before_any_starts():
+    with pytest.raises(ValueError, match="wait for each other: (b <- c <- b|c <- b <- c); mend"):
+        started(1, a=(), b=("c",), c=("b",))
+    with pytest.raises(ValueError, match="wait for each other"):
+        started(1, a="all", b=("a",))
 
 
 def test_the_table_counts_and_names_reasons():

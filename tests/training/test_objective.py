@@ -201,10 +201,3 @@ def test_pairing_of_scales(labels, scale, allowed):
 def test_bad_terms_are_refused(terms, message):
     with pytest.raises(ValueError, match=message):
         Objective(terms)
-
-
-def test_versions_of_the_parts():
-    objective = Objective([Term("topk"), Term(Reporting(), labels=Labels())])
-    assert objective.versions == {"loss:topk": LOSSES["topk"].version,
-                                  "labels:binary": RELEVANCE["binary"].version,
-                                  "labels:counted": 3}
