@@ -94,24 +94,21 @@ def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
 
 def similarities(split: EncodedSplit, source: object, pairs: int = 10_000,
                  seed: int = 0) -> pd.DataFrame:
-    """How alike two texts are: some pairs within images, as many between images.
+    """How alike two texts are: random pairs of the same image, and as many of any two images.
 
+    Args:    source: a label source that compares texts; pairs: drawn of each kind.
     Returns: score, match (both describe the same image).
     """
     random = np.random.default_rng(seed)
     captions, owner = source.captions(split), split.image_of_text
-    several = np.flatnonzero(captions.counts[owner] > 1)
-    if not len(several):
+    with_siblings = np.flatnonzero(captions.counts[owner] > 1)
+    if not len(with_siblings):
         raise ValueError(f"no image of split {split.name!r} has two texts to compare")
-    first = random.choice(several, pairs)
-    skip = random.integers(1, captions.counts[owner[first]])
-    place = np.empty(len(owner), np.int64)
-    place[captions.order] = np.arange(len(owner))
-    begin = captions.ends[owner[first]] - captions.counts[owner[first]]
-    turn = (place[first] - begin + skip) % captions.counts[owner[first]]
+    first = random.choice(with_siblings, pairs)
+    sibling = captions.sibling(first, random.integers(1, captions.counts[owner[first]]))
     a, b = random.integers(len(owner), size=(2, pairs))
     apart = owner[a] != owner[b]
-    one, two = np.r_[first, a[apart]], np.r_[captions.order[begin + turn], b[apart]]
+    one, two = np.r_[first, a[apart]], np.r_[sibling, b[apart]]
     alike = source.alike_pairs(captions.vectors[one], captions.vectors[two])
     return pd.DataFrame({"score": alike, "match": owner[one] == owner[two]})
 
