@@ -17,7 +17,8 @@ from itr_study.label_quality.coco import COCO, attempt, caption_split
 
 FLICKR30K = ("Put test_caps.txt and test_ids.txt (the captions of Flickr30k's 1,000 test images "
              "and their images) into flickr30k/.")
-OTHERS = {"coco5k": ("testall_caps.txt", COCO), "flickr30k": ("test_caps.txt", FLICKR30K)}
+# Folders whose test captions are enough for the rule: a file by which they are known, the remedy.
+TEST_CAPTIONS = {"coco5k": ("testall_caps.txt", COCO), "flickr30k": ("test_caps.txt", FLICKR30K)}
 VECTORS = "minilm"
 
 
@@ -30,7 +31,7 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
     """
     sets = {dataset.name: lambda: own_vectors(dataset, absent)}
     if root is not None:
-        sets |= {name: lambda name=name: vectors_of(name, root) for name in OTHERS}
+        sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS}
     records = []
     for name, read in sets.items():
         captions = attempt(f"captions of {name}", absent, read)
@@ -52,7 +53,7 @@ def own_vectors(dataset: RetrievalDataset, absent: dict[str, str]) -> tuple[np.n
 
 def vectors_of(name: str, root: Path | str) -> tuple[np.ndarray, np.ndarray]:
     """The same of a data set of which only the test captions are there."""
-    mark, obtain = OTHERS[name]
+    mark, obtain = TEST_CAPTIONS[name]
     test = read_captions(find_root(root, name, marks=(mark,), obtain=obtain), "test")
     vectors = caption_vectors(test.texts, TEXT_ENCODERS[VECTORS](), f"{name}-test")
     return np.asarray(vectors, np.float32), test.image_of_text
