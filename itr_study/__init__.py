@@ -22,6 +22,8 @@ Scores are (I, T): images down, texts across, higher = more alike.
 
 from importlib import import_module
 
+from itr_study.checks import not_among
+
 __version__ = "0.1.0"
 
 # What `itr_study.<name>` gives, and the module it stands in. Loaded when first asked for: the
@@ -41,7 +43,7 @@ PUBLIC = {
 
 def __getattr__(name: str) -> object:
     if name not in PUBLIC:
-        raise AttributeError(f"itr_study has no {name!r}; it has {', '.join(PUBLIC)}")
+        raise AttributeError(not_among("name in itr_study", name, PUBLIC))
     return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
 
 

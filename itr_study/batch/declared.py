@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from itr_study.checks import nearest
 from itr_study.files.paths import project_root
 
 SCALARS = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
@@ -76,7 +77,8 @@ class Notebook:
             parameter = self.parameters.get(name)
             if parameter is None:
                 valid = ", ".join(f"{p.name}: {p.kind}" for p in self.parameters.values())
-                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}")
+                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}"
+                                f"{nearest(name, self.parameters)}")
             elif not parameter.accepts(value):
                 problems.append(f"{self.name}: {name} must be {parameter.kind}, got {value!r}")
         if problems:

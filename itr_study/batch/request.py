@@ -12,6 +12,7 @@ import psutil
 
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.schedule import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.checks import check_choice
 from itr_study.files.paths import project_root
 
 PROFILES = ("smoke", "quick", "full")
@@ -27,7 +28,6 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
     """
     if dataset == "scenes":
         return None
-    from itr_study.checks import check_choice
     from itr_study.data import DATASETS  # loads torch: only where it is needed
 
     check_choice("the data set", dataset, DATASETS)
@@ -59,8 +59,7 @@ class Request:
         Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
         """
         profile = profile or ("quick" if dataset == "scenes" else "full")
-        if profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
+        check_choice("profile", profile, PROFILES)
         paths, root = find_notebooks(list(names)), data_root(dataset, data)
         if not paths:
             raise ValueError("there are no notebooks beside pyproject.toml; name some by path")

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from itr_study.checks import check_choice
 from itr_study.label_quality.coco import attempt
 from itr_study.label_quality.judges import Judge
 from itr_study.relevance import RELEVANCE
@@ -22,8 +23,7 @@ def label_sources(names: Sequence[str]) -> dict[str, object]:
     found = {}
     for name in names:
         kind, _, over = name.partition("/")
-        if kind not in RELEVANCE:
-            raise ValueError(f"unknown label source {kind!r}; there are {', '.join(RELEVANCE)}")
+        check_choice("label source", kind, RELEVANCE)
         found[f"{kind}, {over}" if over else kind] = RELEVANCE[kind](**{"over": over} if over
                                                                     else {})
     return found
