@@ -1,4 +1,10 @@
-"""Kendall ranking loss: every pair of candidates in the order of their labels.
+"""Kendall ranking loss: of any two candidates the more relevant one should have the higher score.
+
+Use:  beside a loss with a margin, on cosine labels, to order the non-matches as well; alone it is
+      content with equal scores. The bcls paper takes relaxation = 0.2, about the standard deviation
+      of similarities among captions of one image, and trains kendall_window in its place.
+See:  kendall_window (samples the pairs), smooth_ndcg (ranks in the place of pairs), triplet_sum
+      (with a margin, only pairs that hold a match).
 
     L = (1/P) sum_i sum_{(j, k): r_ij - r_ik >= alpha, r_ij > r_ik} [s_ik - s_ij]+  +  t2i
 
@@ -10,18 +16,19 @@ it equals sum_ij s_ij G_ij, where G_ij, its gradient, counts for every j
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._dominance import smaller_in_both
 from itr_study.losses._hinge import REDUCTIONS
+from itr_study.losses.base import RankingLoss
 
 AT_ONCE = 2**18  # items looked at in one go
 TOLERANCE = 1e-6  # labels are float32: 1 - 0.8 falls short of 0.2 by 1e-8
 
 
-class Kendall(nn.Module):
+class KendallLoss(RankingLoss):
     """Push the more relevant of two candidates above the other, where labels differ enough.
 
     Exact, in O(I T) memory, by sorting: pairs are counted, never listed. Equal scores of a pair
@@ -41,13 +48,13 @@ class Kendall(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.1, 0.5, 0.2]]), torch.tensor([[1.0, 0.4, 0.3]])
-        >>> value = Kendall(relaxation=0.2)(scores, relevance)
+        >>> value = KendallLoss(relaxation=0.2)(scores, relevance)
         >>> round(value.item(), 4)  # pairs 0-1: 0.4, 0-2: 0.1; 0.4 and 0.3 are too near; mean
         0.25
     """
 
-    name, label, source, version = "kendall", "Kendall", "bcls Eqs. 4, 17", 1
-    labels = "cosine"
+    name, label, version, labels = "kendall", "Kendall", 1, "cosine"
+    source = "bcls Eqs. 4 and 17"
 
     def __init__(self, relaxation: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
