@@ -39,8 +39,7 @@ class OwnLoss(RankingLoss):
     """Any module called as loss(scores, relevance), read as a RankingLoss: what it declares counts,
     the rest is left open.
 
-    It holds the module's methods, not the module, so that nothing is registered twice and the names
-    of weights stay what they are.
+    It calls the module and owns none of its weights: those stay where their names are.
     """
 
     def __init__(self, module: nn.Module) -> None:
