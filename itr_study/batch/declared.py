@@ -129,7 +129,9 @@ def _find(name: str, there: list[Path]) -> Path:
         return Path(name).resolve()
     found = [p for p in there if p.stem == name or p.stem.startswith(f"{name}_")]
     if len(found) != 1:
-        raise ValueError(f"no notebook {name!r}; there are {', '.join(p.stem for p in there)}")
+        names = [path.stem for path in there]
+        raise ValueError(f"no notebook {name!r}; there are {', '.join(names)}"
+                         f"{nearest(name, names)}")
     return found[0]
 
 

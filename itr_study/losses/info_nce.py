@@ -1,7 +1,8 @@
 """InfoNCE: pick the match among all non-matches, as a classifier with a softmax does.
 
-Use:  as the contrastive baseline: no margin, all negatives push, the harder the more. temperature
-      says how much more; CLIP starts at 0.07 and learns it, down to 0.01.
+Use:  as the contrastive baseline: no margin; all negatives push, those with large scores most.
+      A smaller temperature narrows it to the largest; CLIP starts at 0.07 and learns it, down to
+      0.01.
 See:  sigmoid (every pair on its own, no softmax), triplet_soft (the same smooth maximum, with a
       margin), listnet (a softmax too, against graded labels).
 

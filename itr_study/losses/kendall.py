@@ -1,7 +1,7 @@
 """Kendall ranking loss: of any two candidates the more relevant one should have the higher score.
 
-Use:  beside a loss with a margin, on cosine labels, to order the non-matches as well; alone it is
-      content with equal scores. The bcls paper takes relaxation = 0.2, about the standard deviation
+Use:  beside a loss with a margin, on cosine labels, to order the non-matches as well; alone,
+      equal scores satisfy it. The bcls paper takes relaxation = 0.2, about the standard deviation
       of similarities among captions of one image, and trains kendall_window in its place.
 See:  kendall_window (samples the pairs), smooth_ndcg (ranks in the place of pairs), triplet_sum
       (with a margin, only pairs that hold a match).
@@ -69,11 +69,9 @@ class KendallLoss(RankingLoss):
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
         """() loss of the rows' lists."""
         size = max(1, AT_ONCE // scores.shape[1])
-        parts = [counts(s, r, self.relaxation) for s, r in
-                 zip(scores.detach().split(size), relevance.split(size), strict=True)]
-        gradient = torch.cat([part for part, _ in parts])
-        pairs = 1 if self.reduction == "sum" else sum(number for _, number in parts).clamp(min=1)
-        return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
+        counted = [counts(s, r, self.relaxation) for s, r in
+                   zip(scores.detach().split(size), relevance.split(size), strict=True)]
+        return from_counts(scores, counted, self.reduction)
 
 
 def check_relaxation(relaxation: float) -> None:
@@ -82,6 +80,14 @@ def check_relaxation(relaxation: float) -> None:
     if relaxation >= 2:
         raise ValueError("relaxation must be < 2, the range of labels in [-1, 1]; "
                          f"got {relaxation}")
+
+
+def from_counts(scores: Tensor, counted: list[tuple[Tensor, Tensor]], reduction: str) -> Tensor:
+    """() sum or mean of hinges over pairs, by their gradient: counted (i, T) for some rows each,
+    with the number of pairs () of those rows."""
+    gradient = torch.cat([of_rows for of_rows, _ in counted])
+    pairs = 1 if reduction == "sum" else sum(number for _, number in counted).clamp(min=1)
+    return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
 
 
 def counts(scores: Tensor, relevance: Tensor, relaxation: float) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,8 @@
 """Kendall loss by sliding windows: at many levels of relevance, what is above beats what is below.
 
 Use:  beside triplet_soft, on cosine labels: together they are the bcls paper's objective, with
-      relaxation = 0.2 and stride = 0.1. A smaller stride did better there, and costs more. Alone it
-      is content with equal scores.
+      relaxation = 0.2 and stride = 0.1. A smaller stride did better there, and costs more. Alone,
+      equal scores satisfy it.
 See:  kendall (every pair, no windows), ladder (a few levels that one chooses, with margins),
       triplet_soft (its companion).
 
@@ -21,7 +21,13 @@ from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import REDUCTIONS
 from itr_study.losses.base import RankingLoss
-from itr_study.losses.kendall import AT_ONCE, TOLERANCE, check_relaxation, score_places
+from itr_study.losses.kendall import (
+    AT_ONCE,
+    TOLERANCE,
+    check_relaxation,
+    from_counts,
+    score_places,
+)
 
 
 class KendallWindowLoss(RankingLoss):
@@ -91,11 +97,9 @@ class KendallWindowLoss(RankingLoss):
             return total if self.reduction == "sum" else total / len(scores)
         size = max(1, AT_ONCE // scores.shape[1])
         whole = scores.detach(), positive_upto, negative_after
-        parts = [counts(*rows, len(self.edges)) for rows in
-                 zip(*(one.split(size) for one in whole), strict=True)]
-        gradient = torch.cat([part for part, _ in parts])
-        pairs = 1 if self.reduction == "sum" else sum(number for _, number in parts).clamp(min=1)
-        return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
+        counted = [counts(*rows, len(self.edges)) for rows in
+                   zip(*(one.split(size) for one in whole), strict=True)]
+        return from_counts(scores, counted, self.reduction)
 
 
 def window_edges(relaxation: float, stride: float) -> list[float]:

@@ -1,8 +1,8 @@
 """Triplet loss with soft negatives: a match must beat a smooth maximum of the rest by a margin.
 
-Use:  in the place of triplet_hardest, so that all negatives push, the harder the more. The bcls
-      paper takes scale = 50, finds that it trains better than the hardest negative, and adds
-      kendall_window on graded labels.
+Use:  in the place of triplet_hardest, so that all negatives push, those with large scores most.
+      The bcls paper takes scale = 50, finds that it trains better than the hardest negative, and
+      adds kendall_window on graded labels.
 See:  triplet_hardest (the limit of a large scale), topk (the mean of the k largest), info_nce (the
       same smooth maximum, without a margin).
 

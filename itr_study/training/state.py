@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from itr_study.checks import check_choice
 from itr_study.models.base import device_of
 from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.interrupts import Interrupted, StopFlag
@@ -70,9 +71,7 @@ class TrainingState:
         means = {name: total / self.step for name, total in self.sums.items()}
         row = {"epoch": self.epoch + 1, **means, "learning_rate": rate,
                "seconds": round(seconds, 3), **{f"dev_{k}": v for k, v in table.items()}}
-        if self.settings.select != "last" and f"dev_{self.settings.select}" not in row:
-            raise ValueError(f"select={self.settings.select!r} is no dev metric; there are "
-                             f"{', '.join(table)}, and 'last'")
+        check_choice("select", self.settings.select, (*table, "last"))
         if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select):
             self.best = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         self.epoch, self.step, self.sums, self.seconds = self.epoch + 1, 0, {}, 0.0
