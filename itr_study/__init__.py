@@ -22,8 +22,6 @@ Scores are (I, T): images down, texts across, higher = more alike.
 
 from importlib import import_module
 
-from itr_study.checks import not_among
-
 __version__ = "0.1.0"
 
 # What `itr_study.<name>` gives, and the module it stands in. Loaded when first asked for: the
@@ -43,6 +41,8 @@ PUBLIC = {
 
 def __getattr__(name: str) -> object:
     if name not in PUBLIC:
+        from itr_study.checks import not_among  # here, so that the package itself costs nothing
+
         raise AttributeError(not_among("name in itr_study", name, PUBLIC))
     return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
 
