@@ -47,7 +47,7 @@ def k_largest(scores: Tensor, match: Tensor, k: int, dim: int) -> Tensor:
     Raises: ValueError where a query with a match has some negatives, but fewer than k.
     """
     counts = (~match).sum(dim)
-    asked = match.any(dim) & (counts > 0)
+    needed = match.any(dim) & (counts > 0)
     rows, columns = match.shape
 
     def complaint(values: list[float]) -> str | None:
@@ -56,7 +56,8 @@ def k_largest(scores: Tensor, match: Tensor, k: int, dim: int) -> Tensor:
             f"k = {k}, but a query has only {least} negatives in this batch of {rows} images and "
             f"{columns} texts: take k <= {least} or larger batches")
 
-    check_values(counts.masked_fill(~asked, max(rows, columns, k)).amin(0, keepdim=True), complaint)
+    fewest = counts.masked_fill(~needed, max(rows, columns, k)).amin(0, keepdim=True)
+    check_values(fewest, complaint)
     return negatives(scores, match).topk(min(k, match.shape[dim]), dim).values
 
 

@@ -117,10 +117,10 @@ class TrainingState:
 
         Raises:  ValueError where the folder holds another training.
         """
-        found = self.checkpoints.latest() if self.checkpoints is not None else None
-        if found is None:
+        newest = self.checkpoints.latest() if self.checkpoints is not None else None
+        if newest is None:
             return
-        tensors, values = found
+        tensors, values = newest
         self._refuse_other(values["identity"])
         self.epoch, self.step, self.seconds = (values[k] for k in ("epoch", "step", "seconds"))
         self.history = History(values["rows"], values["best_epoch"])
@@ -134,10 +134,10 @@ class TrainingState:
         self.since = time.monotonic()
 
     def _refuse_other(self, saved: dict[str, Any]) -> None:
-        here = self.identity | self.identity["settings"]
-        there = saved | saved["settings"]
-        changed = [f"{k} was {there[k]!r}, is {here[k]!r}" for k in here
-                   if k != "settings" and here[k] != there.get(k)]
+        ours = self.identity | self.identity["settings"]
+        theirs = saved | saved["settings"]
+        changed = [f"{k} was {theirs[k]!r}, is {ours[k]!r}" for k in ours
+                   if k != "settings" and ours[k] != theirs.get(k)]
         if changed:
             raise ValueError(f"{self.checkpoints.folder} holds a checkpoint of another training: "
                              f"{'; '.join(changed)}. Choose another folder or delete it")
