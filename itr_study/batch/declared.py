@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from itr_study.checks import nearest
 from itr_study.files.paths import project_root
 
 SCALARS = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
@@ -76,7 +77,8 @@ class Notebook:
             parameter = self.parameters.get(name)
             if parameter is None:
                 valid = ", ".join(f"{p.name}: {p.kind}" for p in self.parameters.values())
-                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}")
+                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}"
+                                f"{nearest(name, self.parameters)}")
             elif not parameter.accepts(value):
                 problems.append(f"{self.name}: {name} must be {parameter.kind}, got {value!r}")
         if problems:
@@ -127,7 +129,9 @@ def _find(name: str, paths: list[Path]) -> Path:
         return Path(name).resolve()
     named = [p for p in paths if p.stem == name or p.stem.startswith(f"{name}_")]
     if len(named) != 1:
-        raise ValueError(f"no notebook {name!r}; there are {', '.join(p.stem for p in paths)}")
+        names = [path.stem for path in paths]
+        raise ValueError(f"no notebook {name!r}; there are {', '.join(names)}"
+                         f"{nearest(name, names)}")
     return named[0]
 
 

@@ -13,6 +13,7 @@ import psutil
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.execute import FINE, NotebookResult
 from itr_study.batch.schedule import executed_folder, reproduce, table
+from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
 
@@ -29,7 +30,6 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
     """
     if dataset in DATASETS and DATASETS[dataset].generated:
         return None
-    from itr_study.checks import check_choice  # loads torch: only where it is needed
 
     check_choice("the data set", dataset, DATASETS)
     root = data or os.environ.get("ITR_DATA")
@@ -61,8 +61,7 @@ class Request:
         """
         root = data_root(dataset, data)
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
-        if profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
+        check_choice("profile", profile, PROFILES)
         paths = find_notebooks(list(names))
         if not paths:
             raise ValueError("there are no notebooks beside pyproject.toml; name some by path")

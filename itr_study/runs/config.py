@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_arguments, check_choice
 from itr_study.data import DATASETS
 from itr_study.files.atomic import canonical_json
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
@@ -55,8 +55,9 @@ class RunConfig(StrictModel):
     def names_exist(self) -> "RunConfig":
         check_choice("dataset", self.dataset, DATASETS)
         check_choice("model", self.model, MODELS)
-        check_arguments("data_options", DATASETS[self.dataset].load, self.data_options, skip=1)
-        check_arguments("model_arguments", MODELS[self.model], self.model_arguments, skip=1)
+        check_arguments(f"dataset {self.dataset!r}", DATASETS[self.dataset].load,
+                        self.data_options, skip=1)
+        check_arguments(f"model {self.model!r}", MODELS[self.model], self.model_arguments, skip=1)
         build_objective(self.objective)
         if bool(self.warmup_objective) != bool(self.settings.warmup_epochs):
             raise ValueError("warmup_objective and settings.warmup_epochs go together: "
@@ -103,15 +104,6 @@ def training_vectors(config: RunConfig) -> set[str]:
     """Names of the label vectors that the label sources of a config read while it trains."""
     return {name for term in config.terms
             for name in RELEVANCE[term.labels](**term.label_arguments).vectors_needed}
-
-
-def check_arguments(field: str, part: Callable, arguments: dict[str, Any], skip: int = 0) -> None:
-    """Raise ValueError for an argument that the part does not take; its first `skip` are ours."""
-    known = list(inspect.signature(part).parameters)[skip:]
-    unknown = [name for name in arguments if name not in known]
-    if unknown:
-        raise ValueError(f"{field}: unknown {', '.join(map(repr, unknown))}; "
-                         f"names are {', '.join(known) or 'none'}")
 
 
 def _drop_defaults(values: dict[str, Any], field: str, part: Callable) -> None:

@@ -1,6 +1,5 @@
 """How a model is trained: one frozen record, and the optimisers and schedules it names."""
 
-import difflib
 import math
 from typing import Annotated, Any, Literal
 
@@ -22,11 +21,8 @@ class StrictModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def refuse_unknown_names(cls, values: Any) -> Any:
-        names = list(cls.model_fields)
-        for name in set(values) - set(names) if isinstance(values, dict) else ():
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise ValueError(f"{cls.__name__} has no {name!r}{hint} Names are {', '.join(names)}")
+        for name in values if isinstance(values, dict) else ():
+            check_choice(f"field of {cls.__name__}", name, cls.model_fields)
         return values
 
 
