@@ -58,9 +58,9 @@ class TrainingState:
         self.seconds, self.since = 0.0, time.monotonic()  # of this epoch, over all sittings
         self.history, self.best = History(), dict[str, Tensor]()
 
-    def end_step(self, said: dict[str, float]) -> None:
+    def end_step(self, numbers: dict[str, float]) -> None:
         """Count a step and add up what it says."""
-        for name, value in said.items():
+        for name, value in numbers.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.step += 1
 
