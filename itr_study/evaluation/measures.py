@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.percent import percent
 from itr_study.metrics import GRADED_METRICS, five_fold, query_means
@@ -21,12 +22,8 @@ from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
 from itr_study.relevance import RELEVANCE
 
-GRADED = {"scenes": ("exact",), "flickr8k": ("sentence", "cider"),
-          "flickr30k": ("sentence", "cider"), "coco": ("sentence", "cider")}
-OTHERS = ("cider",)  # of data sets not named above: it needs nothing but their captions
 CAPTION_LABELS = ("sentence", "cider")
-JUDGED = {("flickr8k", "test"): ("expert_tau_c", "crowdflower_tau_b")}
-FOLDED = {("coco", "test")}  # also in five folds, COCO's "1K" protocol
+
 
 class Measure(NamedTuple):
     """Columns that some data sets carry.
@@ -39,30 +36,26 @@ class Measure(NamedTuple):
     metric: Callable[[AnyScores, EncodedSplit], dict[str, float]]
 
 
-def graded_truths(dataset: str) -> tuple[str, ...]:
-    """The label sources that grade the runs of a data set, the one to show first first."""
-    return GRADED.get(dataset, OTHERS)
-
-
-def labels_needed(sources: Iterable[str]) -> tuple[str, ...]:
-    """What must describe the texts of a split before these label sources can grade them."""
-    return tuple(sorted({name for source in sources for name in RELEVANCE[source]().needs}))
+def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
+    """Names of the label vectors that these label sources read of a split to grade it."""
+    return tuple(sorted({name for source in sources
+                         for name in RELEVANCE[source]().vectors_needed}))
 
 
 _graded: WeakKeyDictionary[EncodedSplit, dict[str, Truth]] = WeakKeyDictionary()
 
 
 def truths(split: EncodedSplit) -> dict[str, Truth]:
-    """Graded truth of a split by every source that it carries the labels of; computed once.
+    """Graded truth of a split by every source whose label vectors it carries; computed once.
 
-    Training texts are described only where training reads them, so train has none.
+    Training texts have label vectors only where training reads them, so train has none.
     """
     if split.name == "train":
         return {}
     if split not in _graded:
         carried = {"exact"} if split.relevance is not None else set()
         carried |= {name for name in CAPTION_LABELS
-                    if set(labels_needed([name])) <= set(split.labels)}
+                    if set(vectors_needed([name])) <= set(split.label_vectors)}
         _graded[split] = {name: truth_from(name, split) for name in sorted(carried)}
     return _graded[split]
 
@@ -79,7 +72,7 @@ def graded_columns(dataset: str, split: str) -> tuple[str, ...]:
     """<direction>_<metric>_<truth> of every graded metric and truth; none on train."""
     return () if split == "train" else tuple(
         f"{direction}_{metric}_{truth}" for metric in GRADED_METRICS
-        for truth in graded_truths(dataset) for direction in DIRECTIONS)
+        for truth in DATASETS[dataset].graded_by for direction in DIRECTIONS)
 
 
 def graded(scores: AnyScores, split: EncodedSplit) -> dict[str, float]:
@@ -111,10 +104,10 @@ def folded(scores: AnyScores, split: EncodedSplit) -> dict[str, float]:
 MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns, graded),
     "human": Measure(lambda dataset, split: tuple(
-        f"human_{name}" for name in JUDGED.get((dataset, split), ())), human),
+        f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ())), human),
     "folds": Measure(lambda dataset, split: tuple(
         f"1k_{name}" for name in (*(f"{d}_r{k}" for d in DIRECTIONS for k in KS), "rsum"))
-        if (dataset, split) in FOLDED else (), folded),
+        if split in DATASETS[dataset].in_folds else (), folded),
 }
 
 

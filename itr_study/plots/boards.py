@@ -26,7 +26,7 @@ def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
     place = {name: height for height, name in enumerate(names)}
     figure, panels = canvas(len(measures), size=(2.6 + 1.55 * len(measures),
                                                  1.3 + ROW * len(names)), sharey=True)
-    for axes, (column, said) in zip(panels, measures.items(), strict=True):
+    for axes, (column, name_of_measure) in zip(panels, measures.items(), strict=True):
         table = summarise(rows.dropna(subset=column), "method", column).set_index("method")
         top = table["mean"].idxmax()
         if baseline in table.index:
@@ -35,7 +35,7 @@ def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
             colour = BEST if name == top else INK
             axes.plot([line["low"], line["high"]], [place[name]] * 2, color=colour, linewidth=1.4)
             axes.plot(line["mean"], place[name], "D" if name == top else "o", color=colour)
-        axes.set_title(said, fontsize=9)
+        axes.set_title(name_of_measure, fontsize=9)
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)
     panels[0].set_yticks(range(len(names)), list(map(name_of, names)))

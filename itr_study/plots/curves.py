@@ -12,7 +12,7 @@ from itr_study.plots.marks import (
     label_ends,
     level_line,
     plain_log,
-    seeds_said,
+    seeds_note,
     summarise,
 )
 from itr_study.plots.style import (
@@ -38,7 +38,7 @@ def panels_of(columns: Sequence[str] | Panels) -> Panels:
         return columns
     found: dict[str, list[str]] = {}
     for column in columns:
-        title = next((said for key, said in DIRECTIONS.items() if key in column.split("_")), "")
+        title = next((words for key, words in DIRECTIONS.items() if key in column.split("_")), "")
         found.setdefault(title, []).append(column)
     return found
 
@@ -88,7 +88,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
              by: column of method names, a line for each (takes one metric per panel).
              default: the paper's choice, a thin vertical line.
              reported: printed numbers, columns x, metric (a name from y), value, label.
-             note: said under the figure, before the number of seeds.
+             note: text under the figure, before the number of seeds.
              baseline: runs without it: their mean is a dashed line across each panel.
     Raises:  ValueError for text values that are not in `apart`, or a log scale with values <= 0.
     """
@@ -117,7 +117,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         mark_default(axes, default)
     headline(figure, title)
     level = "" if baseline is None else f"dashed: {baseline_name}"
-    caption(figure, " · ".join(filter(None, [note, level, seeds_said(pd.concat(counts))])))
+    caption(figure, " · ".join(filter(None, [note, level, seeds_note(pd.concat(counts))])))
     finish_labels(axes_list, ends)
     return figure
 
@@ -220,6 +220,6 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
                 counts.append(summary["n"])
         ends_list.append(ends)
     headline(figure, title)
-    caption(figure, " · ".join(filter(None, [note, seeds_said(pd.concat(counts))])))
+    caption(figure, " · ".join(filter(None, [note, seeds_note(pd.concat(counts))])))
     finish_labels(axes_list, ends_list)
     return figure

@@ -101,10 +101,10 @@ def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
     """Why the figure that is there must stay, in words; empty when it may be replaced."""
     if not existing.is_file():
         return ""
-    there = read_json(existing)
-    said = []
-    if PROFILES.index(there["profile"]) > PROFILES.index(record["profile"]):
-        said.append(f"profile {there['profile']}, this one {record['profile']}")
-    if there["seeds_count"] > record["seeds_count"]:
-        said.append(f"{there['seeds_count']} seeds, this one {record['seeds_count']}")
-    return "; ".join(said)
+    kept = read_json(existing)
+    reasons = []
+    if PROFILES.index(kept["profile"]) > PROFILES.index(record["profile"]):
+        reasons.append(f"profile {kept['profile']}, this one {record['profile']}")
+    if kept["seeds_count"] > record["seeds_count"]:
+        reasons.append(f"{kept['seeds_count']} seeds, this one {record['seeds_count']}")
+    return "; ".join(reasons)

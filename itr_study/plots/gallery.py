@@ -18,16 +18,16 @@ def figure_records(folder: Path | str) -> list[tuple[str, dict[str, Any]]]:
     Raises:  ValueError listing every figure that lacks its picture or its table.
     """
     folder = Path(folder)
-    found, broken = [], []
+    records, broken = [], []
     for path in sorted(folder.glob("*/*__*.json")):
         lost = [ending for ending in (".png", ".csv") if not path.with_suffix(ending).is_file()]
         broken += [f"{path.relative_to(folder).with_suffix(ending).as_posix()}"
                    for ending in lost]
-        found.append((path.relative_to(folder).with_suffix("").as_posix(), read_json(path)))
+        records.append((path.relative_to(folder).with_suffix("").as_posix(), read_json(path)))
     if broken:
         raise ValueError(f"figures without their files: {', '.join(broken)}; run their "
                          "notebooks again, or delete the JSON beside them")
-    return found
+    return records
 
 
 def gallery_text(records: list[tuple[str, dict[str, Any]]]) -> str:

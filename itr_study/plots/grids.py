@@ -34,41 +34,33 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
              signed: differences or correlations: a diverging map centred at zero.
              best: outline the "max" or "min" cell; None outlines nothing.
     """
+    import seaborn  # slow to load, and few pictures need it
+
     figure, (axes,) = canvas(size=(max(4.8, 1.6 + 0.48 * table.shape[1]),
                                    max(3.2, 1.3 + 0.34 * table.shape[0])))
     values = table.to_numpy(dtype=float)
     extent = np.nanmax(np.abs(values))
     low, high = limits or ((-extent, extent) if signed
                            else (np.nanmin(values), np.nanmax(values)))
-    image = axes.imshow(values, cmap=DIFFERENCES if signed else VALUES, vmin=low, vmax=high,
-                        aspect="auto")
+    seaborn.heatmap(table.astype(float), vmin=low, vmax=high, ax=axes,
+                    cmap=DIFFERENCES if signed else VALUES, cbar_kws={"label": value_label},
+                    annot=np.vectorize(cell_text)(values) if max(values.shape) <= 12 else None,
+                    fmt="", annot_kws={"fontsize": 8})
     axes.set(xlabel=x_label, ylabel=y_label)
-    axes.set_xticks(range(table.shape[1]), table.columns)
-    axes.set_yticks(range(table.shape[0]), table.index)
-    axes.grid(False)
-    if max(values.shape) <= 12:
-        print_values(axes, image, values)
+    axes.tick_params(length=3, rotation=0)
     if best:
         pick = {"max": np.nanargmax, "min": np.nanargmin}[best]
         row, column = np.unravel_index(pick(values), values.shape)
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=WRONG,
-                                 linewidth=2, clip_on=False))
-    figure.colorbar(image, label=value_label)
+        axes.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=WRONG, linewidth=2,
+                                 clip_on=False))
     headline(figure, title)
     caption(figure, note)
     return figure
 
 
-def print_values(axes, image, values: np.ndarray) -> None:
-    """The number in each cell, black or white, whichever reads better on its colour."""
-    for (row, column), value in np.ndenumerate(values):
-        if np.isnan(value):
-            continue
-        red, green, blue, _ = image.cmap(image.norm(value))
-        light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
-        text = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}"
-        axes.text(column, row, text, ha="center", va="center", fontsize=8,
-                  color="black" if light else "white")
+def cell_text(value: float) -> str:
+    """A number as it fits into a cell; nothing where there is none."""
+    return "" if np.isnan(value) else f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}"
 
 
 @styled
@@ -96,11 +88,11 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     axes.tick_params(axis="y", length=0)
     axes.set(xlabel=x_label, ylim=(heights[-1] + 0.7, -0.7))
     axes.grid(False, axis="y")
-    shown = [said for said in OUTCOME_LOOKS if "outcome" in table
-             and (table["outcome"] == said).any()]
-    entries = [axes.plot([], [], marker=OUTCOME_LOOKS[said][1], linestyle="",
-                         fillstyle=OUTCOME_LOOKS[said][2], color=OUTCOME_LOOKS[said][0],
-                         label=said)[0] for said in shown]
+    shown = [outcome for outcome in OUTCOME_LOOKS if "outcome" in table
+             and (table["outcome"] == outcome).any()]
+    entries = [axes.plot([], [], marker=OUTCOME_LOOKS[outcome][1], linestyle="",
+                         fillstyle=OUTCOME_LOOKS[outcome][2], color=OUTCOME_LOOKS[outcome][0],
+                         label=outcome)[0] for outcome in shown]
     if "reported" in table and table["reported"].notna().any():
         entries += axes.plot([], [], marker="s", linestyle="", markerfacecolor="white",
                              color=GREY, label="reported")

@@ -35,11 +35,11 @@ def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     for axes, (judge, part) in zip(panels, judges, strict=True):
         agreement_panel(axes, part)
         axes.set(title=judge, xlabel=f"{part['statistic'].iloc[0]} × 100")
-    said = [(rated, *look) for rated, look in RATED_LOOKS.items() if (
+    shown = [(rated, *look) for rated, look in RATED_LOOKS.items() if (
         ~table["reported"] & (table["rated"] == rated)).any()]
     entries = [panels[0].plot([], [], marker=marker, linestyle="", color=colour, label=rated,
                               markerfacecolor=colour if fill == "full" else "white")[0]
-               for rated, colour, marker, fill in said]
+               for rated, colour, marker, fill in shown]
     if table["reported"].any():
         entries += panels[0].plot([], [], marker="s", linestyle="", markerfacecolor="white",
                                   color=GREY, label="reported")

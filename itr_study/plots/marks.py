@@ -30,7 +30,7 @@ def plain_log(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def seeds_said(counts: pd.Series) -> str:
+def seeds_note(counts: pd.Series) -> str:
     """How many seeds stand behind the points: "n = 5 seeds", "n = 3 to 5 seeds"."""
     least, most = int(counts.min()), int(counts.max())
     number = str(most) if least == most else f"{least} to {most}"

@@ -43,12 +43,12 @@ def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHE
                 [f"rank {j + 1}" for j in range(scores.shape[1])])
     for row, match in enumerate(matches):
         outline(panels[0], row, match, WRONG, "-")
-        place = int(np.flatnonzero(order[row] == match)[0])
-        others = [rank for rank in range(scores.shape[1]) if rank != place]
-        outline(panels[1], row, place, WRONG, "-")
+        match_rank = int(np.flatnonzero(order[row] == match)[0])
+        others = [rank for rank in range(scores.shape[1]) if rank != match_rank]
+        outline(panels[1], row, match_rank, WRONG, "-")
         outline(panels[1], row, others[k - 1], METHODS["topk"].colour, (0, (3, 1.5)))
         ranked = scores[row][order[row]]
-        loss = max(0.0, ranked[others[k - 1]] - ranked[place] + margin)
+        loss = max(0.0, ranked[others[k - 1]] - ranked[match_rank] + margin)
         panels[1].text(scores.shape[1] - 0.35, row, f"pays {loss:.2f}" if loss > 0 else "pays 0",
                        va="center", fontsize=8.5, color=WRONG if loss > 0 else RIGHT)
     panels[0].set_title("scores of three images")

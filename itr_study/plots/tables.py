@@ -33,8 +33,8 @@ def head(column: str) -> str:
     _, *parts = column.split("_")
     if len(parts) < 2 or parts[0] not in ARROWS or parts[1] not in OTHERS:
         return column
-    said = f"{ARROWS[parts[0]]} {OTHERS[parts[1]]}"
-    return said if len(parts) == 2 else f"{said}\n({'_'.join(parts[2:])})"
+    text = f"{ARROWS[parts[0]]} {OTHERS[parts[1]]}"
+    return text if len(parts) == 2 else f"{text}\n({'_'.join(parts[2:])})"
 
 
 def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
@@ -70,7 +70,7 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
                          .set_index("column")]]
 
 
-def said(value: float) -> str:
+def number_text(value: float) -> str:
     """A number of a table, or a dash."""
     return "–" if pd.isna(value) else f"{value:.1f}"
 
@@ -116,7 +116,8 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
     for name, printed, seeds, values in grid_of(cells, by, columns):
         texts = []
         for cell in values:
-            number = f"<b>{said(cell['mean'])}</b>" if cell["best"] else said(cell["mean"])
+            number = number_text(cell["mean"])
+            number = f"<b>{number}</b>" if cell["best"] else number
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
             texts.append(f"<td>{number}{half}</td>")
         shade = f" style='color:{GREY};font-style:italic'" if printed else ""
@@ -156,7 +157,7 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
 def number(axes, x: float, y: float, cell: pd.Series, how: dict) -> None:
     """One cell: the mean, bold when best, and its interval small beside it."""
     interval = not pd.isna(cell["half"])
-    axes.text(x + 0.02 if interval else x, y, said(cell["mean"]),
+    axes.text(x + 0.02 if interval else x, y, number_text(cell["mean"]),
               ha="right" if interval else "center",
               fontweight="bold" if cell["best"] else "normal", **how)
     if interval:

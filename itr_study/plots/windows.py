@@ -28,8 +28,8 @@ def window_table(labels: Sequence[float], relaxation: float = 0.2,
 
     Example: labels 1 and 0.3 are told apart by windows from (0.4, 0.6) to (0.8, 1)
         >>> table = window_table([1.0, 0.3])
-        >>> told = table[(table.negatives > 0) & (table.positives > 0)]
-        >>> len(table), len(told), told.low.round(1).tolist()
+        >>> useful = table[(table.negatives > 0) & (table.positives > 0)]
+        >>> len(table), len(useful), useful.low.round(1).tolist()
         (18, 5, [0.4, 0.5, 0.6, 0.7, 0.8])
     """
     low, below, above = memberships(labels, relaxation, stride)
@@ -75,8 +75,8 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
     items.set(yticks=[], ylim=(-1, 1), title=f"window {chosen}: from {at['low']:.2f} to "
                                               f"{at['high']:.2f}")
     items.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
-    for row, told in zip(table.itertuples(), useful, strict=True):
-        colour = INK if row.window == chosen else "#0072b2" if told else "#c9c9c9"
+    for row, tells in zip(table.itertuples(), useful, strict=True):
+        colour = INK if row.window == chosen else "#0072b2" if tells else "#c9c9c9"
         bars.plot([row.low, row.high], [row.window, row.window], color=colour,
                   linewidth=4 if row.window == chosen else 2.2, solid_capstyle="butt")
     for axes in (items, bars):

@@ -28,12 +28,12 @@ def test_columns_follow_the_data_set_and_the_split():
     test, dev = (measures.measure_columns("flickr8k", split) for split in ("test", "dev"))
     assert test == (*dev, "human_expert_tau_c", "human_crowdflower_tau_b") and len(dev) == 12
     assert measures.measure_columns("flickr8k", "train") == ()
-    assert measures.measure_columns("a folder", "dev")[0] == "i2t_ndcg_cider"
+    assert measures.measure_columns("folder", "dev")[0] == "i2t_ndcg_cider"
 
 
 def test_truth_is_that_of_the_label_source():
     vectors = unit_vectors()
-    truth = measures.truths(split(labels={"minilm": vectors}))
+    truth = measures.truths(split(label_vectors={"minilm": vectors}))
     assert set(truth) == {"sentence"}
     cosines = vectors @ vectors.T
     expected = np.stack([np.maximum(cosines[0], cosines[1]), cosines[2], cosines[3]])
