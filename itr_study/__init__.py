@@ -34,7 +34,7 @@ PUBLIC = {
     "Objective": "training.objective", "Term": "training.objective",
     "Settings": "training.settings", "fit": "training.loop",
     "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
-    "METRICS": "metrics", "ranks": "metrics", "retrieval_table": "metrics",
+    "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
     "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
 }
 

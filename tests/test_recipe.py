@@ -54,13 +54,17 @@ DATA = '''"""A dummy: scenes by another name."""
 from dataclasses import replace
 from pathlib import Path
 
-from itr_study.data.scenes import load as scenes
 from itr_study.data.base import RetrievalDataset
+from itr_study.data.record import DatasetRecord
+from itr_study.data.scenes import load as scenes
 
 
 def load(root: Path | str | None = None) -> RetrievalDataset:
     """Ten pictures for training, five each to choose and to test."""
     return replace(scenes.load(train=10, dev=5, test=5), name="dummy")
+
+
+DUMMY = DatasetRecord("dummy", load, generated=True)
 '''
 DATA_TEST = '''from itr_study.data import load_dataset
 
@@ -130,7 +134,7 @@ def test_a_loss_touches_what_the_recipe_names(clone):
 def test_a_data_set_touches_what_the_recipe_names(clone):
     (clone / "itr_study/data/dummy.py").write_text(DATA)
     registry = clone / "itr_study/data/__init__.py"
-    add_line(registry, '    "scenes": scenes.load,\n', '    "dummy": dummy.load,\n')
+    add_line(registry, "    scenes.SCENES,\n", "    dummy.DUMMY,\n")
     registry.write_text(registry.read_text().replace(
         "from itr_study.data import flickr8k", "from itr_study.data import dummy, flickr8k"))
     check = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/data",

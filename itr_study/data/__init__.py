@@ -1,24 +1,21 @@
-"""Data sets: what a retrieval data set is, and one file per source. To add one: its file, and
-its name here."""
+"""Data sets: what a retrieval data set is, and one file per source. To add one: its file, which
+ends in its record, and that record here."""
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 
 from itr_study.data import flickr8k, folder, karpathy
 from itr_study.data.base import RetrievalDataset
+from itr_study.data.record import DatasetRecord
 from itr_study.data.scenes import load as scenes
 
-GENERATED = ("scenes",)  # made in seconds anywhere: no rows are committed, everything trains
-
-
-DATASETS: dict[str, Callable[..., RetrievalDataset]] = {
-    "scenes": scenes.load,
-    "flickr8k": flickr8k.load,
-    "flickr30k": karpathy.load_flickr30k,
-    "coco": karpathy.load_coco,
-    "folder": folder.load,
-}
+DATASETS: dict[str, DatasetRecord] = {record.name: record for record in (
+    scenes.SCENES,
+    flickr8k.FLICKR8K,
+    karpathy.FLICKR30K,
+    karpathy.COCO,
+    folder.FOLDER,
+)}
 
 
 def load_dataset(name: str, root: Path | str | None = None, **options: object
@@ -31,7 +28,7 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object
     """
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; there are {', '.join(DATASETS)}")
-    load = DATASETS[name]
+    load = DATASETS[name].load
     known = [option for option in inspect.signature(load).parameters if option != "root"]
     unknown = [option for option in options if option not in known]
     if unknown:

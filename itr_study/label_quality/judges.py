@@ -65,12 +65,12 @@ def exact_judges(split: EncodedSplit, pairs: int = 20_000, seed: int = 0) -> lis
     images = np.r_[split.image_of_text, images[other]]
     texts = np.r_[np.arange(split.n_texts), texts[other]]
     exact, own = split.relevance[images, texts].astype(float), split.image_of_text[texts] == images
-    said = Judgements("exact", tuple(map(str, images)), tuple(map(str, texts)), exact[:, None],
-                      own, "b")
+    judged = Judgements("exact", tuple(map(str, images)), tuple(map(str, texts)), exact[:, None],
+                        own, "b")
     rated = Crisscrossed("sits", "test", texts, images, exact, own)
     score = partial(pair_relevance, split=split, first=images, second=texts)
     return [Judge("exact relevance, order", "Kendall τ-b", images, texts, exact, own, images,
-                  score, partial(tau, said)),
+                  score, partial(tau, judged)),
             Judge("exact relevance, value", "Pearson", images, texts, exact, own, images, score,
                   partial(crossed, rated, "pearson"))]
 
@@ -93,18 +93,18 @@ def raters(coco: CocoCaptions, root: Path | str | None, kind: str = "sits",
     first, second = (np.array([place[n] for n in ids.tolist()]) for ids, place in
                      zip((rated.first, rated.second), places, strict=True))
     owner = coco.split.image_of_text
-    said = {"sits": ("CxC, images and texts", second, second, first, pair_relevance),
-            "sts": ("CxC, two texts", owner[first], first, second, text_relevance),
-            "sis": ("CxC, two images", first, first, second, image_relevance)}[kind]
-    name, groups, one, other, score = said
+    name, groups, one, other, score = {
+        "sits": ("CxC, images and texts", second, second, first, pair_relevance),
+        "sts": ("CxC, two texts", owner[first], first, second, text_relevance),
+        "sis": ("CxC, two images", first, first, second, image_relevance)}[kind]
     return Judge(name, statistic.capitalize(), one, other, rated.ratings, rated.own, groups,
                  partial(score, split=coco.split, first=one, second=other),
                  partial(crossed, rated, statistic))
 
 
-def tau(said: Judgements, scores: np.ndarray, pairs: np.ndarray) -> float:
+def tau(judged: Judgements, scores: np.ndarray, pairs: np.ndarray) -> float:
     """Kendall's coefficient that these ratings are compared by, over some of the pairs."""
-    (value,) = human_correlation(scores[pairs], said.take(pairs), own=True).values()
+    (value,) = human_correlation(scores[pairs], judged.take(pairs), own=True).values()
     return value
 
 

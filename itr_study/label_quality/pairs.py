@@ -12,7 +12,7 @@ from itr_study.files.paths import home
 from itr_study.relevance.meteor import Meteor
 from itr_study.relevance.spice import Spice
 
-TOOLS = (Meteor, Spice)  # minutes for many pairs: what they said is kept
+TOOLS = (Meteor, Spice)  # minutes for many pairs: their scores are kept
 PAIRS = 1000  # kept at a time
 IMAGES = 256  # of a block, for sources that know no single pairs
 
@@ -33,10 +33,10 @@ def pair_relevance(source: object, split: EncodedSplit, first: np.ndarray, secon
         return source.pairs(split, first, second)
     values = np.empty(len(first), np.float32)
     for start in range(0, split.n_images, IMAGES):
-        here = np.flatnonzero((first >= start) & (first < start + IMAGES))
-        if len(here):
+        rows = np.flatnonzero((first >= start) & (first < start + IMAGES))
+        if len(rows):
             block = source.block(split, slice(start, start + IMAGES))
-            values[here] = block[first[here] - start, second[here]]
+            values[rows] = block[first[rows] - start, second[rows]]
     return values
 
 
@@ -47,11 +47,11 @@ def tool_relevance(source: Meteor | Spice, split: EncodedSplit, first: np.ndarra
     values = np.ones(len(first), np.float32)
     if not len(others):
         return values
-    written = source.captions(split).described.tolist()
+    written = source.captions(split).vectors.tolist()
     content = [written, *(x.tolist() for x in (split.image_of_text, first[others],
                                                second[others]))]
     key = CacheKey("pairs", hashlib.sha256(canonical_json(content).encode()).hexdigest(),
-                   source.name, source.version, {"over": source.over})
+                   source.name, source.version, {"over": source.pooling})  # as old caches say it
     values[others] = cached(
         key, len(others), lambda a, b: source.pairs(split, first[others[a:b]],
                                                     second[others[a:b]]),
@@ -65,8 +65,8 @@ def text_relevance(source: object, split: EncodedSplit, first: np.ndarray, secon
 
     Raises:  ValueError for a source that compares no texts, or takes hours to.
     """
-    described = compared(source).captions(split).described
-    return source.alike_pairs(described[first], described[second])
+    vectors = compared(source).captions(split).vectors
+    return source.alike_pairs(vectors[first], vectors[second])
 
 
 def image_relevance(source: object, split: EncodedSplit, first: np.ndarray, second: np.ndarray

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from itr_study.ledger.reported import difference
 from itr_study.metrics.intervals import student_interval
 
 FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
@@ -99,7 +100,7 @@ class Arms:
             raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
                              "of one model can be paired")
         a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
-        return Part(arm_a, arm_b, metric, tuple(seeds), 100 * (a / b - 1) if relative else a - b)
+        return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative))
 
     def model(self, arms: set[str]) -> str:
         """The models of some arms, in words, separated by semicolons."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Identity, remember
@@ -19,7 +19,7 @@ def figures_folder(figures: Path | str | None = None) -> Path:
 def committed(config: RunConfig, identity: Identity,
               figures: Path | str | None = None) -> dict[str, Any] | None:
     """The complete committed row of a run, if there is one."""
-    if config.dataset in GENERATED:
+    if DATASETS[config.dataset].generated:
         return None
     return Rows(figures_folder(figures) / config.dataset).complete(identity.run)
 
@@ -28,7 +28,7 @@ def add_row(config: RunConfig, identity: Identity, result: RunResult,
             figures: Path | str | None = None) -> dict[str, Any]:
     """The row of a result, committed unless its data is generated."""
     values = make_row(config, identity, result)
-    if config.dataset not in GENERATED:
+    if not DATASETS[config.dataset].generated:
         folder = figures_folder(figures) / config.dataset
         Rows(folder).add(values, result)
         remember(config, identity, folder)

@@ -55,7 +55,7 @@ class RunConfig(Frozen):
     def names_exist(self) -> "RunConfig":
         check_choice("dataset", self.dataset, DATASETS)
         check_choice("model", self.model, MODELS)
-        check_arguments("data_options", DATASETS[self.dataset], self.data_options, skip=1)
+        check_arguments("data_options", DATASETS[self.dataset].load, self.data_options, skip=1)
         check_arguments("model_arguments", MODELS[self.model], self.model_arguments, skip=1)
         build_objective(self.objective)
         if bool(self.warmup_objective) != bool(self.settings.warmup_epochs):
@@ -85,7 +85,7 @@ class RunConfig(Frozen):
         """The fields that differ from their defaults, those of models and losses included: what
         the id is made of, so that a new option with a default keeps all ids."""
         values = self.model_dump(mode="json", exclude_defaults=True)
-        for name, part in (("data_options", DATASETS[self.dataset]),
+        for name, part in (("data_options", DATASETS[self.dataset].load),
                            ("model_arguments", MODELS[self.model])):
             _drop_defaults(values, name, part)
         for term in values["objective"] + values.get("warmup_objective", []):
@@ -99,10 +99,10 @@ def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
     return Objective(tuple(term.term() for term in terms))
 
 
-def label_needs(config: RunConfig) -> set[str]:
-    """What must describe the training texts for the label sources of a config."""
+def training_vectors(config: RunConfig) -> set[str]:
+    """Names of the label vectors that the label sources of a config read while it trains."""
     return {name for term in config.terms
-            for name in RELEVANCE[term.labels](**term.label_arguments).needs}
+            for name in RELEVANCE[term.labels](**term.label_arguments).vectors_needed}
 
 
 def check_arguments(field: str, part: Callable, arguments: dict[str, Any], skip: int = 0) -> None:

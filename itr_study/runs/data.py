@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-from itr_study.data import load_dataset
+from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import RetrievalDataset
 from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
-from itr_study.evaluation.measures import graded_truths, labels_needed
+from itr_study.evaluation.measures import vectors_needed
 from itr_study.features.dataset import TOKENS_VERSION, encode_dataset
 from itr_study.features.encoded import EncodedData
 from itr_study.files.atomic import canonical_json
-from itr_study.runs.config import RunConfig, label_needs
+from itr_study.runs.config import RunConfig, training_vectors
 
 _datasets: dict[str, RetrievalDataset] = {}  # the last ones used, by what they are read from
 _encoded: dict[str, EncodedData] = {}
@@ -38,13 +38,13 @@ def dataset_of(config: RunConfig, root: Path | str | None = None) -> RetrievalDa
 def encoded_data(config: RunConfig, root: Path | str | None = None,
                  device: str = "cpu") -> EncodedData:
     """The encoded data of a config: from the cache on disk, or computed now; kept in memory."""
-    truths, labels = graded_truths(config.dataset), sorted(label_needs(config))
+    truths, vectors = DATASETS[config.dataset].graded_by, sorted(training_vectors(config))
     relevance = "exact" in truths or any(term.labels == "exact" for term in config.terms)
-    key = canonical_json([data_part(config), str(root), relevance, labels])
+    key = canonical_json([data_part(config), str(root), relevance, vectors])
     return _kept(_encoded, key, most=2, make=lambda: encode_dataset(
         dataset_of(config, root), images=config.images, tokens=config.tokens,
-        sentences=config.sentences, relevance=relevance, device=device, labels=labels,
-        judging=labels_needed(truths)))
+        sentences=config.sentences, relevance=relevance, device=device,
+        label_vectors=vectors, evaluation_vectors=vectors_needed(truths)))
 
 
 def data_part(config: RunConfig) -> str:

@@ -8,18 +8,18 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.encoders import TEXT_ENCODERS
 from itr_study.encoders.base import KINDS
 from itr_study.evaluation import evaluate
 from itr_study.features.dataset import encoded_key
-from itr_study.features.described import DESCRIBERS
 from itr_study.features.images import FrozenImages
+from itr_study.features.label_vectors import LABEL_ENCODERS
 from itr_study.features.specs import image_parts, sentence_parts
 from itr_study.files.atomic import canonical_json, folder_lock, read_json, write_json
 from itr_study.models import MODELS
-from itr_study.runs.config import RunConfig, build_objective, label_needs
+from itr_study.runs.config import RunConfig, build_objective, training_vectors
 from itr_study.runs.data import _kept, data_part, dataset_of
 from itr_study.training import loop
 
@@ -60,7 +60,7 @@ def identify(config: RunConfig, root: Path | str | None = None,
     versions = part_versions(config) | {"loop": loop.VERSION,
                                         "evaluation": evaluate.VERSION}
     known = None
-    if root is None and figures is not None and config.dataset not in GENERATED:
+    if root is None and figures is not None and not DATASETS[config.dataset].generated:
         known = remembered(Path(figures) / config.dataset).get(_digest(config))
     if known is None:
         dataset = dataset_of(config, root)
@@ -92,8 +92,9 @@ def part_versions(config: RunConfig) -> dict[str, int]:
     """Version of the model, losses and label sources that a config uses."""
     versions = {f"model:{config.model}": MODELS[config.model].version}
     versions |= build_objective(config.terms).versions
-    return versions | {f"described:{name}": DESCRIBERS[name].version
-                       for name in sorted(label_needs(config))}
+    # "described" is what label vectors were called when the first ids were made.
+    return versions | {f"described:{name}": LABEL_ENCODERS[name].version
+                       for name in sorted(training_vectors(config))}
 
 
 def run_id(config: RunConfig, fingerprint: str, data_key: str, versions: dict[str, int]) -> str:

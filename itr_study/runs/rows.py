@@ -97,7 +97,7 @@ class Rows:
         return pd.DataFrame(self.read().values())
 
     def complete(self, run: str) -> dict[str, Any] | None:
-        """A run's row, if it ended and has every metric that the suite has now."""
+        """A run's row, if it ended and has every column that an evaluation has now."""
         row = self.read().get(run)
         if row is None or row["status"] not in ENDED:
             return None

@@ -149,7 +149,7 @@ def computed_with(config: RunConfig, data: EncodedData, device: torch.device) ->
 
 
 def is_complete(result: RunResult) -> bool:
-    """Whether a result has every metric that the suite has now; a diverged run has none."""
+    """Whether a result has every column that an evaluation has now; a diverged run has none."""
     return result.status != "done" or all(
         name in table for split, table in result.tables.items()
         for name in columns(result.config["dataset"], split))
@@ -157,7 +157,7 @@ def is_complete(result: RunResult) -> bool:
 
 def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResult,
                      store: RunStore, device: torch.device) -> RunResult:
-    """A finished run measured with the suite of today; nothing is trained."""
+    """A finished run measured anew, with the measures of today; nothing is trained."""
     data = encoded_data(config, root, str(device))
     model = build_model(config, data.inputs)
     model.load_state_dict(found.weights())
@@ -169,7 +169,7 @@ def _evaluated_again(config: RunConfig, root: Path | str | None, found: RunResul
 def _evaluate(model: nn.Module, data: EncodedData) -> dict[str, Evaluation]:
     splits = dict(data.splits) | {"train": data.splits["train"].head(TRAIN_IMAGES)}
     with one_thread():
-        return {split: evaluate(model, splits[split], suite=True)
+        return {split: evaluate(model, splits[split], measures_of=data.dataset)
                 for split in SPLITS if split in splits}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from itr_study.evaluation.percent import percent
 from itr_study.studies.results import curves
 
 # Means over an epoch of what a loss says of itself -> names here; percent, as all metrics are.
@@ -39,7 +40,7 @@ def _milestones(story: pd.DataFrame) -> dict[str, float]:
     """Of one run, epochs in order."""
     first, last, half = (story.iloc[at] for at in (0, -1, max(1, len(story) // 2) - 1))
     found = {"epoch_seconds": story["seconds"].median()}
-    found |= {f"{when}_{short}": 100 * line[name] for name, short in LOGGED.items()
+    found |= {f"{when}_{short}": percent(line[name]) for name, short in LOGGED.items()
               if name in story for when, line in (("first", first), ("last", last))}
     found |= {short: scale * half[name] for name, (short, scale) in HALF.items() if name in story}
     if {"smooth_ndcg.ndcg", "smooth_ndcg.smooth_ndcg"} <= set(story):
@@ -51,4 +52,4 @@ def _apart(one: pd.Series, two: pd.Series) -> float:
     """100 (1 - correlation); NaN where either does not move, or fewer than three epochs say."""
     if len(one.dropna()) < 3 or min(one.std(), two.std()) == 0:
         return np.nan
-    return 100 * (1 - float(np.corrcoef(one, two)[0, 1]))
+    return percent(1 - float(np.corrcoef(one, two)[0, 1]))

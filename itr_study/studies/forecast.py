@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.runs.committed import figures_folder
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
@@ -54,7 +54,7 @@ class _Known:
     def read(cls, parameters: Mapping[str, Any]) -> "_Known":
         dataset, old = parameters["dataset"], set()
         rows = Rows(figures_folder(parameters.get("figures")) / dataset)
-        kept = {} if dataset in GENERATED else rows.read()
+        kept = {} if DATASETS[dataset].generated else rows.read()
         for row in kept.values():
             with suppress(ValueError):  # of a part that is gone: no config of today equals it
                 old.add(RunConfig.model_validate_json(row["config"]).model_dump_json())

@@ -22,7 +22,7 @@ def judged_split(exact: bool = False) -> EncodedSplit:
                       np.array([True, False, False, False, False]), "c")
     return EncodedSplit(
         "test", OWNER, np.zeros((3, 1, 1, 0), np.float32), relevance=EXACT if exact else None,
-        labels={"mine": VECTORS, "cider": Ngrams().fit(TEXTS, OWNER).encode(TEXTS),
+        label_vectors={"mine": VECTORS, "cider": Ngrams().fit(TEXTS, OWNER).encode(TEXTS),
                 "texts": np.array(TEXTS, object)},
         judgements={"expert": JudgedPairs(images, texts, said)})
 

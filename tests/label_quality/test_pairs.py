@@ -39,7 +39,7 @@ def test_a_tool_is_asked_once_and_never_of_matches(meteor):
     program.asked = 0
     np.testing.assert_array_equal(pair_relevance(source, split, IMAGES, PLACES), first)
     assert program.asked == 0
-    split.labels["texts"][0] = "another text"
+    split.label_vectors["texts"][0] = "another text"
     pair_relevance(source, split, IMAGES, PLACES)
     assert program.asked
     own = pair_relevance(source, split, np.array([0, 2]), np.array([1, 5]))

@@ -27,10 +27,11 @@ def real(monkeypatch):
     def load(root=None, **options):
         if root is None:
             raise ValueError("no data here")
-        return dataclasses.replace(scenes(**options), name="photos")
+        return dataclasses.replace(scenes.load(**options), name="photos")
 
-    load.__signature__ = inspect.signature(scenes)
-    monkeypatch.setitem(DATASETS, "photos", load)
+    load.__signature__ = inspect.signature(scenes.load)
+    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
+        scenes, name="photos", load=load, generated=False))
     monkeypatch.setattr(data, "_datasets", {})
     return SMALL.with_(dataset="photos")
 
@@ -77,11 +78,11 @@ def test_a_new_version_makes_the_row_stale(store, tmp_path, monkeypatch, real):
     assert set(Rows(tmp_path / "photos").read()) == {old["run"], new["run"]}
 
 
-def test_a_row_without_a_metric_of_the_suite_is_incomplete(store, tmp_path, monkeypatch, real):
+def test_a_row_without_a_measure_is_incomplete(store, tmp_path, monkeypatch, real):
     before = row(real, "anywhere", tmp_path)
     measure = measures.Measure(lambda dataset, split: ("i2t_new",),
                             lambda scores, split: {"i2t_new": 0.5})
-    monkeypatch.setitem(measures.SUITE, "new", measure)
+    monkeypatch.setitem(measures.MEASURES, "new", measure)
     assert Rows(tmp_path / "photos").complete(before["run"]) is None
     # the store's result has no such metric either: it is evaluated again
     assert row(real, "anywhere", tmp_path)["test_i2t_new"] == 50.0
@@ -111,7 +112,7 @@ def test_lines_are_sorted_columns_only_added_and_old_cells_kept(store, tmp_path)
     found = table.read()
     assert found["1" * 16]["run"] == "1" * 16 and found["b" * 16]["dev_rsum"] == 1.5
     assert found["b" * 16]["settings.learning_rate"] is None
-    assert table.complete("b" * 16) is None  # metrics of the suite are missing
+    assert table.complete("b" * 16) is None  # its measures are missing
 
 
 def test_a_broken_table_is_refused(store, tmp_path):

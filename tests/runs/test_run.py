@@ -44,7 +44,7 @@ def test_weights_are_those_of_the_best_epoch(store, monkeypatch):
     trained = count_trainings(monkeypatch)
     model = weights(SMALL)
     data = encoded_data(SMALL)
-    found = runs.evaluate(model, data.splits["test"], suite=True)
+    found = runs.evaluate(model, data.splits["test"], measures_of="scenes")
     assert found.table == execute(SMALL).tables["test"]
     assert not model.training and len(trained) == 1
 

@@ -1,7 +1,10 @@
 """The plan counts each run once, and tells the time by rows like it."""
 
+from dataclasses import replace
+
 import pytest
 
+from itr_study.data import DATASETS
 from itr_study.runs.run import execute
 from itr_study.studies import forecast
 from itr_study.studies.forecast import expected_minutes, plan_table, planned
@@ -50,7 +53,8 @@ def test_time_is_told_by_the_rows_most_alike():
 def test_a_row_of_an_older_part_is_stale(paths, monkeypatch, tmp_path):
     """The config is kept under an id that it no longer has."""
     old = row(6.0, seed=0) | {"run": "0" * 16, "status": "done"}
-    monkeypatch.setattr(forecast, "GENERATED", ())
+    real = replace(DATASETS["scenes"], generated=False)
+    monkeypatch.setitem(DATASETS, "scenes", real)
     monkeypatch.setattr(forecast.Rows, "read", lambda self: {"0" * 16: old})
     a, *_ = planned(paths, PARAMETERS | {"figures": str(tmp_path)})
     assert (a.stale, a.missing) == (1, 1)

@@ -86,7 +86,7 @@ def sentence_setting():
     output, batch, split = setting()
     vectors = np.random.default_rng(0).normal(size=(split.n_texts, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return output, batch, replace(split, labels={"mine": vectors})
+    return output, batch, replace(split, label_vectors={"mine": vectors})
 
 
 @pytest.mark.parametrize(("name", "first", "second", "scale"), [
