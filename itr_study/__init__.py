@@ -44,7 +44,9 @@ __all__ = list(PUBLIC)
 
 def __getattr__(name: str) -> object:
     if name not in PUBLIC:
-        raise AttributeError(f"itr_study has no {name!r}; it has {', '.join(PUBLIC)}")
+        from itr_study.checks import not_among  # here, so that the package itself costs nothing
+
+        raise AttributeError(not_among("name in itr_study", name, PUBLIC))
     return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
 
 

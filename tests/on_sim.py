@@ -27,7 +27,7 @@ from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.training import loop
 from itr_study.training.loop import fit
-from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term, takes_output
+from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term
 from itr_study.training.settings import Settings
 from tests.golden.cases import labelled_split
 from tests.losses.batches import graded_batch, random_batch
@@ -94,7 +94,7 @@ def gradients(loss, heads, relevance, device):
     output = ModelOutput(heads.amax(dim=0), head_scores=heads,
                          subembeddings=heads.permute(1, 0, 2),
                          mask=torch.ones(heads.shape[1], len(heads), device=device))
-    value = loss(output if takes_output(loss) else output.scores, relevance.to(device))
+    value = loss(output if loss.takes == "output" else output.scores, relevance.to(device))
     value.backward()
     return value.detach(), heads.grad
 
@@ -174,8 +174,8 @@ def test_sums_of_hinges_by_sorting_are_those_by_listing(make):
     for seed in range(20):
         scores, relevance = make(seed)
         match = relevance == 1
-        rivals = (scores + 0.2 * relevance).masked_fill(match, -torch.inf)
-        for axis in ((rivals, scores, match), (rivals.T, scores.T, match.T)):
+        raised = (scores + 0.2 * relevance).masked_fill(match, -torch.inf)
+        for axis in ((raised, scores, match), (raised.T, scores.T, match.T)):
             listed = [sum((axis[0][q] - axis[1][q, t]).relu().sum()
                           for t in axis[2][q].nonzero()[:, 0]) for q in range(len(axis[0]))]
             assert _hinge.sum_by_sorting(*axis).tolist() == pytest.approx(

@@ -9,14 +9,21 @@ import pytest
 
 from itr_study.files.paths import project_root
 
-LOSS = '''"""Squared hinge on the hardest negative: a dummy."""
+LOSS = '''"""Squared hinge on the hardest negative: a dummy.
 
-from torch import Tensor, nn
+Use:  to try the recipe.
+See:  triplet_hardest (not squared), topk (the mean of several).
+
+    L = mean over matches (i, t) of  [0.2 + max_u s_iu - s_it]+ ^ 2  +  the same over images
+"""
+
+from torch import Tensor
 
 from itr_study.losses._batch import negatives, over_matches, read_batch
+from itr_study.losses.base import RankingLoss
 
 
-class Dummy(nn.Module):
+class DummyLoss(RankingLoss):
     """Square of the distance to the margin.
 
     Args: none.
@@ -26,7 +33,7 @@ class Dummy(nn.Module):
     Differs: not at all.
     Example:
         >>> import torch
-        >>> round(Dummy()(torch.tensor([[0.5, 0.4]]), torch.tensor([[1.0, 0]])).item(), 4)
+        >>> round(DummyLoss()(torch.tensor([[0.5, 0.4]]), torch.tensor([[1.0, 0]])).item(), 4)
         0.01
     """
 
@@ -121,9 +128,9 @@ def test_a_loss_touches_what_the_recipe_names(clone):
     (clone / "itr_study/losses/dummy.py").write_text(LOSS)
     assert subprocess.run(check, cwd=clone, capture_output=True).returncode == 1  # not registered
     registry = clone / "itr_study/losses/__init__.py"
-    add_line(registry, "from itr_study.losses.info_nce import InfoNCE\n",
-             "from itr_study.losses.dummy import Dummy\n")
-    add_line(registry, "LOSSES = {loss.name: loss for loss in (\n", "    Dummy,\n")
+    add_line(registry, "from itr_study.losses.info_nce import InfoNCELoss\n",
+             "from itr_study.losses.dummy import DummyLoss\n")
+    add_line(registry, "LOSSES = {loss.name: loss for loss in (\n", "    DummyLoss,\n")
     assert subprocess.run(check, cwd=clone, capture_output=True).returncode == 1  # no oracle
     (clone / "tests/oracles/dummy.py").write_text(ORACLE)
     run(clone, sys.executable, "-m", "tests.golden.make")

@@ -11,7 +11,9 @@ from typing import Any
 import psutil
 
 from itr_study.batch.declared import find_notebooks, read_notebook
-from itr_study.batch.schedule import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.batch.execute import FINE, NotebookResult
+from itr_study.batch.schedule import executed_folder, reproduce, table
+from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
 
@@ -28,7 +30,6 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
     """
     if dataset in DATASETS and DATASETS[dataset].generated:
         return None
-    from itr_study.checks import check_choice  # loads torch: only where it is needed
 
     check_choice("the data set", dataset, DATASETS)
     root = data or os.environ.get("ITR_DATA")
@@ -40,7 +41,7 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Request:
-    """A checked wish to execute notebooks."""
+    """What the user asked for, checked: notebooks, their parameters, and how they are executed."""
 
     paths: list[Path]
     dataset: str
@@ -60,8 +61,7 @@ class Request:
         """
         root = data_root(dataset, data)
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
-        if profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
+        check_choice("profile", profile, PROFILES)
         paths = find_notebooks(list(names))
         if not paths:
             raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
@@ -97,19 +97,19 @@ class Request:
         results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
         print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
         print(f"Executed notebooks and logs: {executed_folder(self.dataset)}")
-        wrong = [r for r in results if r.status not in FINE]
-        if wrong:
-            print(f"Retry just those: {self.retry(wrong)}")
+        unsuccessful = [r for r in results if r.status not in FINE]
+        if unsuccessful:
+            print(f"Retry just those: {self.retry(unsuccessful)}")
         done = {r.notebook for r in results if r.status == "done"}
-        drawn = any(read_notebook(path).figures for path in self.paths if path.stem in done)
-        whole = make_gallery(self.parameters.get("figures")) if drawn else True
-        return int(bool(wrong) or not whole)
+        has_figures = any(read_notebook(path).figures for path in self.paths if path.stem in done)
+        whole = make_gallery(self.parameters.get("figures")) if has_figures else True
+        return int(bool(unsuccessful) or not whole)
 
-    def retry(self, wrong: Sequence[NotebookResult]) -> str:
+    def retry(self, results: Sequence[NotebookResult]) -> str:
         """The command that executes these notebooks again."""
         ours = {path.stem for path in find_notebooks()}
-        again = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
-        names = [again[result.notebook] for result in wrong]
+        argument = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
+        names = [argument[result.notebook] for result in results]
         return shlex.join(["itr-study", "reproduce", *names, *self.options])
 
 

@@ -157,7 +157,7 @@ def audit(rows: Annotated[int, typer.Option(min=1, help="How many to retrain.")]
     """Retrain randomly chosen committed rows and compare the numbers."""
     from itr_study.cli import commands
 
-    raise typer.Exit(commands.audit(dataset, data, rows, seed))
+    raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))
 
 
 @app.command()

@@ -83,9 +83,10 @@ def score(model: nn.Module, images: Code, texts: Code,
     scores = torch.empty(n_images, n_texts)
     with evaluating(model):
         for columns in blocks(n_texts, TEXT_BLOCK):
-            some = take(texts, torch.from_numpy(columns), device)
+            some_texts = take(texts, torch.from_numpy(columns), device)
             for rows in blocks(n_images, BLOCK):
-                part = model.score(take(images, torch.from_numpy(rows), device), some).scores
+                part = model.score(take(images, torch.from_numpy(rows), device),
+                                   some_texts).scores
                 scores[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] = part
     return scores
 

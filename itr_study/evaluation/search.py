@@ -105,9 +105,9 @@ class Searcher:
 
     def _place(self, image_id: str) -> int:
         if image_id not in self.split.image_ids:
-            some = ", ".join(self.split.image_ids[:3])
+            examples = ", ".join(self.split.image_ids[:3])
             raise ValueError(f"{image_id!r} is neither a picture file nor an image of the "
-                             f"{self.name} split, whose ids look like {some}")
+                             f"{self.name} split, whose ids look like {examples}")
         return self.split.image_ids.index(image_id)
 
     def _index(self, kind: str, index: int, count: int) -> int:

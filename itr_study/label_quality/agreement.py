@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from itr_study.checks import check_choice
 from itr_study.evaluation.percent import percent
 from itr_study.label_quality.coco import attempt
 from itr_study.label_quality.judges import Judge
@@ -23,8 +24,7 @@ def label_sources(names: Sequence[str]) -> dict[str, object]:
     sources = {}
     for name in names:
         kind, _, pooling = name.partition("/")
-        if kind not in RELEVANCE:
-            raise ValueError(f"unknown label source {kind!r}; there are {', '.join(RELEVANCE)}")
+        check_choice("label source", kind, RELEVANCE)
         label, arguments = ((f"{kind}, {pooling}", {"pooling": pooling}) if pooling else (kind, {}))
         sources[label] = RELEVANCE[kind](**arguments)
     return sources

@@ -18,7 +18,8 @@ from itr_study.label_quality.coco import COCO, attempt, caption_split
 
 FLICKR30K = ("Put test_caps.txt and test_ids.txt (the captions of Flickr30k's 1,000 test images "
              "and their images) into flickr30k/.")
-OTHERS = {"coco5k": ("testall_caps.txt", COCO), "flickr30k": ("test_caps.txt", FLICKR30K)}
+# Folders whose test captions are enough for the rule: a file by which they are known, the remedy.
+TEST_CAPTIONS = {"coco5k": ("testall_caps.txt", COCO), "flickr30k": ("test_caps.txt", FLICKR30K)}
 VECTORS = "minilm"
 
 
@@ -31,7 +32,7 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
     """
     sets = {dataset.name: lambda: own_vectors(dataset, absent)}
     if root is not None:
-        sets |= {name: lambda name=name: vectors_of(name, root) for name in OTHERS}
+        sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS}
     records = []
     for name, read in sets.items():
         captions = attempt(f"captions of {name}", absent, read)
@@ -53,7 +54,7 @@ def own_vectors(dataset: RetrievalDataset, absent: dict[str, str]) -> tuple[np.n
 
 def vectors_of(name: str, root: Path | str) -> tuple[np.ndarray, np.ndarray]:
     """The same of a data set of which only the test captions are there."""
-    mark, obtain = OTHERS[name]
+    mark, obtain = TEST_CAPTIONS[name]
     test = read_captions(find_root(root, name, marks=(mark,), obtain=obtain), "test")
     vectors = caption_vectors(test.texts, TEXT_ENCODERS[VECTORS](), f"{name}-test")
     return np.asarray(vectors, np.float32), test.image_of_text
@@ -95,24 +96,21 @@ def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
 
 def similarities(split: EncodedSplit, source: object, pairs: int = 10_000,
                  seed: int = 0) -> pd.DataFrame:
-    """How alike two texts are: some pairs within images, as many between images.
+    """How alike two texts are: random pairs of the same image, and as many of any two images.
 
+    Args:    source: a label source that compares texts; pairs: drawn of each kind.
     Returns: score, match (both describe the same image).
     """
     random = np.random.default_rng(seed)
     captions, owner = source.captions(split), split.image_of_text
-    several = np.flatnonzero(captions.counts[owner] > 1)
-    if not len(several):
+    with_siblings = np.flatnonzero(captions.counts[owner] > 1)
+    if not len(with_siblings):
         raise ValueError(f"no image of split {split.name!r} has two texts to compare")
-    first = random.choice(several, pairs)
-    skip = random.integers(1, captions.counts[owner[first]])
-    place = np.empty(len(owner), np.int64)
-    place[captions.order] = np.arange(len(owner))
-    begin = captions.ends[owner[first]] - captions.counts[owner[first]]
-    turn = (place[first] - begin + skip) % captions.counts[owner[first]]
+    first = random.choice(with_siblings, pairs)
+    sibling = captions.sibling(first, random.integers(1, captions.counts[owner[first]]))
     a, b = random.integers(len(owner), size=(2, pairs))
     apart = owner[a] != owner[b]
-    one, two = np.r_[first, a[apart]], np.r_[captions.order[begin + turn], b[apart]]
+    one, two = np.r_[first, a[apart]], np.r_[sibling, b[apart]]
     alike = source.alike_pairs(captions.vectors[one], captions.vectors[two])
     return pd.DataFrame({"score": alike, "match": owner[one] == owner[two]})
 

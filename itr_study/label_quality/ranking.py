@@ -49,7 +49,7 @@ def exact_truth(split: EncodedSplit, least: float = 0.999) -> ExtendedTruth:
 
 
 def graded(source: object, split: EncodedSplit) -> Grade:
-    """Relevance of some images and texts as a label source grades it; own captions are 1."""
+    """A label source as a function of images and texts; captions of the image itself get 1."""
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         return source(Batch(*map(torch.from_numpy, (images, texts, split.image_of_text[texts]))),
                       split).numpy()
@@ -57,7 +57,10 @@ def graded(source: object, split: EncodedSplit) -> Grade:
 
 
 def one_caption(source: object, split: EncodedSplit, number: int) -> Grade:
-    """An image stands for its caption of this number alone (listwise Eq. 8): only that one is 1."""
+    """The same with one caption standing for its image (listwise Eq. 8): only that one gets 1.
+
+    Args:    number: which caption of each image, the last one where an image has fewer.
+    """
     captions = source.captions(split)
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         rows, starts, counts = captions.of(images)

@@ -77,8 +77,8 @@ class Arms:
                               axis=1, join="inner")
             steps = arm.startswith("step(")
             return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
-        found = self.rows[self.rows["arm"] == arm].set_index("seed")
-        first, *rest = (found[name].astype(float) for name in metric.split("-"))
+        of_arm = self.rows[self.rows["arm"] == arm].set_index("seed")
+        first, *rest = (of_arm[name].astype(float) for name in metric.split("-"))
         values = first - rest[0] if rest else first
         if values.isna().any():
             raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "

@@ -101,8 +101,8 @@ def tied_pairs(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     new = ascending[:, 1:] != ascending[:, :-1]
     distinct = 1 + np.count_nonzero(new, axis=1)
     tied = np.zeros(len(distinct), np.int64)
-    some = np.flatnonzero(distinct < n)
-    tied[some] = n * (n - 1) // 2 - first_of_run(new[some]).sum(axis=1, dtype=np.int64)
+    with_ties = np.flatnonzero(distinct < n)
+    tied[with_ties] = n * (n - 1) // 2 - first_of_run(new[with_ties]).sum(axis=1, dtype=np.int64)
     return tied, distinct
 
 

@@ -191,10 +191,10 @@ def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -
     order = np.argsort(owner, kind="stable")
     for start in range(0, len(images), block):
         first, last = np.searchsorted(owner[order], (start, start + block))
-        mine = torch.from_numpy(order[first:last]).to(texts.device)
-        scores = padded(images[start:start + block], block) @ padded(texts[mine], 64).T
+        column = torch.from_numpy(order[first:last]).to(texts.device)
+        scores = padded(images[start:start + block], block) @ padded(texts[column], 64).T
         row = torch.from_numpy(owner[order[first:last]] - start).to(texts.device)
-        own[mine] = scores[row, torch.arange(len(mine), device=texts.device)]
+        own[column] = scores[row, torch.arange(len(column), device=texts.device)]
     return own
 
 
@@ -204,9 +204,9 @@ def product_pieces(images: Tensor, texts: Tensor, own: Tensor, owner: np.ndarray
     for start in range(0, len(images), block):
         part = images[start:start + block]
         scores = (padded(part, block) @ texts.T)[:len(part)]
-        mine = np.flatnonzero((owner >= start) & (owner < start + block))
-        column = torch.from_numpy(mine).to(texts.device)
-        scores[torch.from_numpy(owner[mine] - start).to(texts.device), column] = own[column]
+        described = np.flatnonzero((owner >= start) & (owner < start + block))
+        column = torch.from_numpy(described).to(texts.device)
+        scores[torch.from_numpy(owner[described] - start).to(texts.device), column] = own[column]
         yield start, scores
 
 

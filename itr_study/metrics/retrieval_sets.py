@@ -29,7 +29,7 @@ class Matches(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MatchRanks:
     """Where the matches of queries stand: 1-based ranks, list after list, each best first.
 
     queries (Q,): which images or texts; starts (Q + 1,): as in `Positives`; ranks (P,); sizes (Q,):
@@ -54,9 +54,9 @@ class Found:
     def recall_at(self, k: int) -> np.ndarray:
         """(Q,) 1 where a match is among the first k, else 0."""
         check_number("k", k, least=1)
-        some = self.starts[1:] > self.starts[:-1]
+        nonempty = self.starts[1:] > self.starts[:-1]
         hit = np.zeros(len(self.sizes))
-        hit[some] = self.ranks[self.starts[:-1][some]] <= k
+        hit[nonempty] = self.ranks[self.starts[:-1][nonempty]] <= k
         return hit
 
     def over_r(self, values: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ class Found:
 
 
 def find(scores: AnyScores, positives: Positives, direction: str,
-         sizes: np.ndarray | None = None) -> Found:
+         sizes: np.ndarray | None = None) -> MatchRanks:
     """The ranks of all matches of all queries that have any, by counting; nothing is truncated.
 
     Args:
@@ -92,7 +92,7 @@ def find(scores: AnyScores, positives: Positives, direction: str,
         queries, query_rows(scores, direction, queries), strict=True)]
     starts = np.concatenate(([0], np.cumsum(lengths[queries])))
     ranks = np.concatenate(each) if each else np.zeros(0, np.int64)
-    return Found(queries, starts, ranks, sizes[queries])
+    return MatchRanks(queries, starts, ranks, sizes[queries])
 
 
 def query_rows(scores: np.ndarray | Tensor, direction: str,
@@ -119,14 +119,14 @@ def turned_columns(scores: np.ndarray | Tensor, columns: np.ndarray) -> np.ndarr
 
 def list_ranks(row: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Ranks of the items of one list within one query's scores (n,), best first."""
-    mine = np.sort(row[items])
-    below = np.searchsorted(mine, mine)  # matches that score less
+    matches = np.sort(row[items])
+    below = np.searchsorted(matches, matches)  # matches that score less
     if len(items) > MANY:
-        at_least = len(row) - np.searchsorted(np.sort(row), mine)
+        at_least = len(row) - np.searchsorted(np.sort(row), matches)
     else:
-        at_least = np.array([np.count_nonzero(row >= score) for score in mine], np.int64)
-    others = at_least - (len(mine) - below)
-    return others[::-1] + np.arange(1, len(mine) + 1)
+        at_least = np.array([np.count_nonzero(row >= score) for score in matches], np.int64)
+    others = at_least - (len(matches) - below)
+    return others[::-1] + np.arange(1, len(matches) + 1)
 
 
 def best_ranks(scores: AnyScores,

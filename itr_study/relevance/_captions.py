@@ -157,6 +157,14 @@ class Captions:
         shift = np.repeat(self.ends[images] - ends, counts)
         return self.order[np.arange(len(shift)) + shift], starts, counts
 
+    def sibling(self, texts: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """(N,) the caption of the same image that comes `steps` after each text, in a circle."""
+        images = self.owners[texts]
+        position = np.empty(len(self.owners), np.int64)  # of each text when sorted by image
+        position[self.order] = np.arange(len(position))
+        begin = self.ends[images] - self.counts[images]
+        return self.order[begin + (position[texts] - begin + steps) % self.counts[images]]
+
 
 def pool(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, pooling: str) -> np.ndarray:
     """Maximum or mean over each group of rows."""

@@ -29,8 +29,8 @@ def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks
     if result is None:
         raise ValueError(f"no ranks of run {row['run']}: it is neither in the store nor is "
                          f"{path.name} beside its row; restore it from git or train it again")
-    found = result.ranks()
-    return Ranks(found["test_i2t"], found["test_t2i"])
+    ranks = result.ranks()
+    return Ranks(ranks["test_i2t"], ranks["test_t2i"])
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
@@ -43,11 +43,10 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
              metric: a key of `bootstrap`; n: resamples.
     Returns: arm, seed, value, low, high.
     """
-    found = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
-             for row in rows.to_dict("records")]
-    return pd.DataFrame({"arm": list(rows["arm"]), "seed": list(rows["seed"]),
-                         "value": [one.value for one in found],
-                         "low": [one.low for one in found], "high": [one.high for one in found]})
+    intervals = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
+                 for row in rows.to_dict("records")]
+    return rows[["arm", "seed"]].reset_index(drop=True).join(
+        pd.DataFrame(intervals, columns=["value", "low", "high"]))
 
 
 def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
@@ -56,9 +55,9 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
     Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
     Raises:  ValueError where a run has left no curve.
     """
-    found = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
-             for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
-    return pd.concat(found, ignore_index=True)
+    histories = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
+                 for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
+    return pd.concat(histories, ignore_index=True)
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:

@@ -202,7 +202,7 @@ def test_seen_names_only_encoders_in_use(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ({"images": "resnet:pooled:one"}, "unknown image encoder 'resnet'.*lite0.*detector"),
+    ({"images": "resnet:pooled:one"}, "image encoder must be one of .*lite0.*'resnet'.*detector"),
     ({"images": "tiny:poled:one"}, "pooled.grid"),
     ({"images": "tiny"}, "should be tiny:"),
     ({"images": "tiny:pooled:two"}, "one.flip.ten"),

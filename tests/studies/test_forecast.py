@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from itr_study.data import DATASETS
+from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.studies import forecast
 from itr_study.studies.forecast import expected_minutes, plan_table, planned
@@ -29,7 +30,7 @@ def test_runs_are_counted_once(paths):
     assert (a.present, a.missing, a.stale) == (0, 2, 0)
     assert (b.present, b.missing) == (2, 1) and (c.present, c.missing) == (0, 0)
     assert a.unknown == 2 and a.hours == 0  # nothing like them was ever run
-    execute(SMALL.with_(seed=1))
+    execute(identify(SMALL.with_(seed=1)))
     a, b, _ = planned(paths, PARAMETERS)
     assert (a.present, a.missing) == (1, 1) and len(a.runs) == 1
     assert "all" in plan_table([a, b]).splitlines()[-1]

@@ -12,6 +12,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 
+from itr_study.checks import check_choice
 from itr_study.evaluation.percent import percent
 
 PAPERS = ("topk", "listwise", "bcls", "dvse")
@@ -42,14 +43,12 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
         >>> len(reported("topk", table="I"))
         58
     """
-    if paper not in PAPERS + COMPETITORS:
-        raise ValueError(f"paper must be one of {', '.join(PAPERS + COMPETITORS)}; got {paper!r}")
+    check_choice("paper", paper, PAPERS + COMPETITORS)
     frame = read_table(f"reported_{paper}.csv")
     for column, wanted in (("table", table), ("dataset", dataset)):
-        known = sorted(frame[column].unique())
-        if wanted is not None and wanted not in known:
-            raise ValueError(f"{paper} has no {column} {wanted!r}; it has {', '.join(known)}")
-        frame = frame if wanted is None else frame[frame[column] == wanted]
+        if wanted is not None:
+            check_choice(f"{column} of {paper}", wanted, sorted(frame[column].unique()))
+            frame = frame[frame[column] == wanted]
     return frame.reset_index(drop=True)
 
 
