@@ -8,6 +8,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -53,7 +54,8 @@ class Study:
     @cached_property
     def collection(self) -> RetrievalDataset:
         """The data set: pictures, texts, and what people said about them."""
-        return dataset_of(base_config(self.dataset, "two_branch", self.parameters), self.data)
+        parameters = SimpleNamespace(**{"epochs": 0} | vars(self.parameters))  # some train nothing
+        return dataset_of(base_config(self.dataset, "two_branch", parameters), self.data)
 
     def arms(self, make: Maker) -> list[ArmRun]:
         """Every run of some arms, such as `topk.k_arms`, at this notebook's numbers."""

@@ -35,6 +35,12 @@ def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
     assert study.generated and len(study.collection.splits["test"].image_ids) > 0
 
 
+def test_a_notebook_that_trains_nothing_has_its_data_too():
+    study = Study("01_data_and_judgements", CELL | {"figures": None, "scenes": {
+        "train": 6, "dev": 2, "test": 3}})
+    assert len(study.collection.splits["test"].image_ids) == 3
+
+
 def test_a_cell_that_lacks_a_parameter_is_refused_by_its_name():
     cell = {name: value for name, value in CELL.items() if name != "dims"} | {"figures": None}
     with pytest.raises(ValueError, match="cell of 03_topk must name dims"):
