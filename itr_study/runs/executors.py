@@ -72,7 +72,7 @@ def end_workers() -> None:
     with _lock:
         workers = list(_workers)
     for worker in workers:  # all are asked before the first is waited for
-        worker.process.terminate()
+        _ask_to_end(worker.process, worker.asked)
     for worker in workers:
         worker.end()
 
@@ -95,7 +95,8 @@ class Worker:
             self.process = subprocess.Popen(command, env=environment, cwd=project_root(),
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=stderr, text=True, start_new_session=True)
-        self.end = weakref.finalize(self, _end, self.process)
+        self.asked = threading.Event()  # to end
+        self.end = weakref.finalize(self, _end, self.process, self.asked)
 
     def serves(self) -> bool:
         """Whether it lives and keeps its runs where this process does now."""
@@ -123,9 +124,16 @@ class Worker:
                       reason=f"its worker ended {how}{memory}{output}; the whole log: {self.log}")
 
 
-def _end(process: subprocess.Popen) -> None:
-    """SIGTERM, so that a training saves; SIGKILL to its group after a while."""
-    process.terminate()
+def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:
+    """SIGTERM, so that a training saves. Only once: asked twice, it would stop without saving."""
+    if not asked.is_set():
+        asked.set()
+        process.terminate()
+
+
+def _end(process: subprocess.Popen, asked: threading.Event) -> None:
+    """Ask it to end, and wait; SIGKILL to its group after a while."""
+    _ask_to_end(process, asked)
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
