@@ -34,7 +34,7 @@ PUBLIC = {
     "Objective": "training.objective", "Term": "training.objective",
     "Settings": "training.settings", "fit": "training.loop",
     "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
-    "METRICS": "metrics", "ranks": "metrics", "retrieval_table": "metrics",
+    "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
     "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
 }
 
@@ -44,7 +44,9 @@ __all__ = list(PUBLIC)
 
 def __getattr__(name: str) -> object:
     if name not in PUBLIC:
-        raise AttributeError(f"itr_study has no {name!r}; it has {', '.join(PUBLIC)}")
+        from itr_study.checks import not_among  # here, so that the package itself costs nothing
+
+        raise AttributeError(not_among("name in itr_study", name, PUBLIC))
     return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
 
 

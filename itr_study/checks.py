@@ -1,13 +1,20 @@
-"""Argument checks shared by losses, models and metrics: what was expected, found, and a remedy."""
+"""Argument checks shared by all rooms: what was expected, what was found, and a remedy.
+
+torch is imported where tensors are read: a wrong name is refused without waiting for it.
+"""
+
+from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # A match has relevance exactly 1; every other pair at most 1 - 1e-4 (DESIGN: match by image id).
 MATCH = 1.0
@@ -27,17 +34,19 @@ class Gathered:
 
         Raises: ValueError where a check complains.
         """
+        import torch
+
         waiting, self.waiting = self.waiting, []
         parts = [number.reshape(1) for number in numbers]
         count = start = len(parts)
-        parts += [found for found, _ in waiting]
+        parts += [values for values, _ in waiting]
         if not parts:
             return []
         device = parts[0].device  # in float64 all are what they were
         read = torch.cat([part.detach().to(device, torch.float64) for part in parts]).tolist()
-        for found, complaint in waiting:
-            complain(complaint(read[start:start + len(found)]))
-            start += len(found)
+        for values, complaint in waiting:
+            complain(complaint(read[start:start + len(values)]))
+            start += len(values)
         return read[:count]
 
 
@@ -49,8 +58,9 @@ def gathered() -> Iterator[Gathered]:
     """Inside, `check_values` waits for `read`, to be called before what was checked is used.
 
     Example:
+        >>> import torch
         >>> with gathered() as checks:
-        ...     check_values(torch.tensor([3.0]), lambda found: f"{found[0]} is too much")
+        ...     check_values(torch.tensor([3.0]), lambda values: f"{values[0]} is too much")
         >>> checks.read()
         Traceback (most recent call last):
         ValueError: 3.0 is too much
@@ -95,10 +105,47 @@ def check_number(name: str, value: float, *, above: float = -math.inf, least: fl
         raise ValueError(f"{name} must be {' and '.join(bounds)}, got {value}")
 
 
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Raise ValueError unless value is one of the choices, naming them all."""
+def check_choice(what: str, value: object, choices: Iterable) -> None:
+    """Raise ValueError unless value is one of the choices, naming the nearest and all of them."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(str, choices))}; got {value!r}")
+        raise ValueError(not_among(what, value, choices))
+
+
+def not_among(what: str, value: object, choices: Iterable) -> str:
+    """The sentence that refuses a value, for those who raise another error than ValueError.
+
+    Example:
+        >>> not_among("loss", "top_k", ["topk", "kth"])
+        "loss must be one of topk, kth; got 'top_k'; did you mean 'topk'?"
+        >>> not_among("argument of exact", "scale", [])
+        "argument of exact: there is none to choose; got 'scale'"
+    """
+    names = [str(choice) for choice in choices]
+    allowed = f" must be one of {', '.join(names)}" if names else ": there is none to choose"
+    return f"{what}{allowed}; got {value!r}{nearest(value, names)}"
+
+
+def nearest(value: object, names: Iterable[str]) -> str:
+    """The question whether the nearest of the names was meant; empty where none is near."""
+    near = get_close_matches(value, list(names), n=1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_arguments(what: str, function: Callable, arguments: Iterable[str], skip: int = 0) -> None:
+    """Raise ValueError for an argument that the function does not take.
+
+    Args:    what: the function, in words; skip: its first so many arguments are not for users.
+    """
+    known = list(inspect.signature(function).parameters)[skip:]
+    for name in arguments:
+        check_choice(f"argument of {what}", name, known)
+
+
+def create(kind: str, registry: Mapping[str, Callable], name: str, arguments: Mapping) -> object:
+    """registry[name](**arguments); ValueError listing the choices if either is not known."""
+    check_choice(kind, name, registry)
+    check_arguments(f"{kind} {name!r}", registry[name], arguments)
+    return registry[name](**arguments)
 
 
 def check_scores(scores: Tensor, relevance: Tensor) -> None:
@@ -116,6 +163,8 @@ def check_relevance(relevance: Tensor, labels: str) -> None:
     The floor is 0 for labels "unit" and -1 for "cosine" and "binary": a loss of "binary" reads
     only which pairs are matches, so it takes any scale, and a bool mask too.
     """
+    import torch
+
     if relevance.dtype == torch.bool and labels == "binary":
         return
     if relevance.dtype not in (torch.float32, torch.float64):
@@ -124,23 +173,12 @@ def check_relevance(relevance: Tensor, labels: str) -> None:
     between = (relevance > MATCH - GAP + 1e-6) & (relevance < MATCH)
     floor = 0.0 if labels == "unit" else -1.0
 
-    def complaint(found: list[float]) -> str | None:
-        low, high, near = found
-        if floor <= low and high <= MATCH and not near:
+    def complaint(values: list[float]) -> str | None:
+        low, high, near_one = values
+        if floor <= low and high <= MATCH and not near_one:
             return None
         return (f"relevance must be exactly 1 for a match and within [{floor}, 1 - {GAP}] "
                 f"otherwise; found values from {low} to {high}"
-                + (f", some between 1 - {GAP} and 1" if near else ""))
+                + (f", some between 1 - {GAP} and 1" if near_one else ""))
 
     check_values(torch.stack((*relevance.aminmax(), between.any())), complaint)
-
-
-def create(kind: str, registry: Mapping[str, Callable], name: str, arguments: Mapping) -> object:
-    """registry[name](**arguments); ValueError listing the choices if either is not known."""
-    check_choice(kind, name, registry)
-    known = inspect.signature(registry[name]).parameters
-    unknown = [key for key in arguments if key not in known]
-    if unknown:
-        raise ValueError(f"{kind} {name!r} has no argument {', '.join(map(repr, unknown))}; "
-                         f"it takes {', '.join(known) or 'none'}")
-    return registry[name](**arguments)

@@ -22,14 +22,14 @@ def new_mark() -> str:
 
 def marked(mark: str) -> list[psutil.Process]:
     """Living processes of a family, the caller left out."""
-    found = []
+    family = []
     for process in psutil.process_iter():
         try:
             if process.pid != os.getpid() and _carries(process, mark):
-                found.append(process)
+                family.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue  # ended meanwhile, or another user's
-    return found
+    return family
 
 
 def _carries(process: psutil.Process, mark: str) -> bool:
@@ -67,7 +67,8 @@ def kill_marked(mark: str, patience: float = 10.0) -> None:
 def end_with_parent(parent: int | None = None, interval: float = 0.5) -> None:
     """Watch the parent from a thread; when it is gone, kill this process and its family.
 
-    Args:    parent: its process id, where the parent told it (it may be gone already).
+    Args:    parent: its process id as the parent gave it, because it may be gone already; None:
+             the parent of now.
     """
     threading.Thread(target=_watch, args=(parent or os.getppid(), interval), daemon=True).start()
 

@@ -13,12 +13,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from itr_study import metrics
 from itr_study.checks import gathered
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score
 from itr_study.evaluation.search import Searcher
 from itr_study.losses import LOSSES, OUTPUT_LOSSES, _hinge
-from itr_study.metrics import METRICS, Truth, five_fold, ranks, ranks_from_embeddings
+from itr_study.metrics import Truth, five_fold, ranks, ranks_from_embeddings
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, device_of
 from itr_study.relevance import RELEVANCE
@@ -26,11 +27,11 @@ from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.training import loop
 from itr_study.training.loop import fit
-from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term, takes_output
+from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term
 from itr_study.training.settings import Settings
 from tests.golden.cases import labelled_split
 from tests.losses.batches import graded_batch, random_batch
-from tests.metrics.sets import random_set
+from tests.metrics.sets import METRICS, random_set
 from tests.relevance.test_registry import rectangle
 from tests.sim_device import NAME, Sim, syncs
 from tests.small_runs import SMALL
@@ -41,9 +42,9 @@ OTHER_ARGUMENTS = {"kendall_window": ({"hard": False},), "kendall": ({"reduction
 ALL_ARGUMENTS = [(name, arguments) for name in ALL
                  for arguments in ({}, *OTHER_ARGUMENTS.get(name, ()))]
 SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {}),
-           *(("sentence", {"over": over, "scale": scale}) for over in ("max", "mean", "pair")
-             for scale in ("unit", "cosine")),
-           *(("cider", {"over": over}) for over in ("max", "mean", "pair")),
+           *(("sentence", {"pooling": pooling, "scale": scale})
+             for pooling in ("max", "mean", "pair") for scale in ("unit", "cosine")),
+           *(("cider", {"pooling": pooling}) for pooling in ("max", "mean", "pair")),
            *((name, {"scale": scale}) for name in ("clip", "features")
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
@@ -93,7 +94,7 @@ def gradients(loss, heads, relevance, device):
     output = ModelOutput(heads.amax(dim=0), head_scores=heads,
                          subembeddings=heads.permute(1, 0, 2),
                          mask=torch.ones(heads.shape[1], len(heads), device=device))
-    value = loss(output if takes_output(loss) else output.scores, relevance.to(device))
+    value = loss(output if loss.takes == "output" else output.scores, relevance.to(device))
     value.backward()
     return value.detach(), heads.grad
 
@@ -173,8 +174,8 @@ def test_sums_of_hinges_by_sorting_are_those_by_listing(make):
     for seed in range(20):
         scores, relevance = make(seed)
         match = relevance == 1
-        rivals = (scores + 0.2 * relevance).masked_fill(match, -torch.inf)
-        for axis in ((rivals, scores, match), (rivals.T, scores.T, match.T)):
+        raised = (scores + 0.2 * relevance).masked_fill(match, -torch.inf)
+        for axis in ((raised, scores, match), (raised.T, scores.T, match.T)):
             listed = [sum((axis[0][q] - axis[1][q, t]).relu().sum()
                           for t in axis[2][q].nonzero()[:, 0]) for q in range(len(axis[0]))]
             assert _hinge.sum_by_sorting(*axis).tolist() == pytest.approx(
@@ -351,17 +352,18 @@ def test_search_goes_where_the_model_is():
     here, there = Searcher(model, *data), Searcher(deepcopy(model).to(NAME), *data)
     assert there.device.type == NAME
     image = there.split.image_ids[3]
-    for ours, expected in ((there.by_text("a red ball"), here.by_text("a red ball")),
-                           (there.by_image(image), here.by_image(image))):
+    for ours, expected in ((there.search_text("a red ball"), here.search_text("a red ball")),
+                           (there.search_image(image), here.search_image(image))):
         assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in expected],
                                                             abs=1e-5)
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_metrics(name):
+    metric = getattr(metrics, name)
     scores, owner = random_set(3, ties=True)
     there = torch.from_numpy(scores).to(NAME)
-    assert METRICS[name](there, Truth(owner)) == METRICS[name](scores, Truth(owner))
+    assert metric(there, Truth(owner)) == metric(scores, Truth(owner))
 
 
 def test_ranks():

@@ -1,6 +1,8 @@
 """Argument checks: messages name what was expected, what was found, and the choices."""
 
 import doctest
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ import torch
 import itr_study.checks as module
 from itr_study.checks import (
     Gathered,
+    check_arguments,
     check_choice,
     check_number,
     check_relevance,
@@ -32,6 +35,32 @@ def test_choices():
     check_choice("x", "a", ("a", "b"))
     with pytest.raises(ValueError, match="x must be one of a, b; got 'c'"):
         check_choice("x", "c", {"a": 1, "b": 2})
+    with pytest.raises(ValueError, match="x must be one of 1, 2; got 3$"):
+        check_choice("x", 3, (1, 2))
+    with pytest.raises(ValueError, match="got 'losss'; did you mean 'loss'"):
+        check_choice("x", "losss", ["else", "loss"])
+
+
+def test_arguments_that_are_not_for_users_are_no_choice():
+    def load(root, images=3): ...
+
+    check_arguments("it", load, {"images": 2}, skip=1)
+    with pytest.raises(ValueError, match="argument of it must be one of images; got 'root'"):
+        check_arguments("it", load, {"root": 2}, skip=1)
+
+
+def test_a_wrong_name_is_refused_without_waiting_for_torch():
+    code = """if True:
+        import sys
+        from itr_study.checks import check_choice
+        try:
+            check_choice("x", "c", ("a", "b"))
+        except ValueError:
+            assert "torch" not in sys.modules
+            print("refused")
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
 
 
 def test_scores():
@@ -66,9 +95,10 @@ def test_create_names_the_choices():
     assert create("thing", registry, "range", {"start": 1}) == range(1, 3)
     with pytest.raises(ValueError, match="thing must be one of range, none; got 'rnage'"):
         create("thing", registry, "rnage", {})
-    with pytest.raises(ValueError, match="'range' has no argument 'step'; it takes start, stop"):
-        create("thing", registry, "range", {"start": 1, "step": 2})
-    with pytest.raises(ValueError, match="it takes none"):
+    with pytest.raises(ValueError, match="argument of thing 'range' must be one of start, stop; "
+                                         "got 'stp'; did you mean 'stop'?"):
+        create("thing", registry, "range", {"start": 1, "stp": 2})
+    with pytest.raises(ValueError, match="argument of thing 'none': there is none to choose"):
         create("thing", registry, "none", {"a": 2})
 
 

@@ -11,8 +11,8 @@ import signal
 import pytest
 import torch
 
-from itr_study.runs import identity
 from itr_study.runs.data import encoded_data
+from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 from itr_study.training.checkpoints import save
@@ -124,7 +124,7 @@ def test_a_file_that_cannot_grow_is_an_error_that_says_how_much_is_needed(tmp_pa
 def finished(tmp_path_factory):
     """The tables of SMALL, undisturbed."""
     home = tmp_path_factory.mktemp("calm")
-    return execute(SMALL, store=RunStore(home)).tables
+    return execute(identify(SMALL), store=RunStore(home)).tables
 
 
 @pytest.mark.parametrize("number", range(1, 14))
@@ -134,15 +134,15 @@ def test_a_kill_at_any_point_of_a_run(store, finished, number):
     manifest."""
     def victim():
         at_call(os, "replace", number, die)
-        execute(SMALL)
+        execute(identify(SMALL))
 
     encoded_data(SMALL)
     assert in_a_fork(victim) == -signal.SIGKILL
-    run = identity.identify(SMALL).run
-    status = RunStore().status(run)
+    run_id = identify(SMALL).id
+    status = RunStore().status(run_id)
     assert status is None or status["state"] == "interrupted"
-    assert execute(SMALL).tables == finished
-    assert RunStore().status(run)["state"] == "done"
+    assert execute(identify(SMALL)).tables == finished
+    assert RunStore().status(run_id)["state"] == "done"
     assert not list((store / "runs").rglob("*.tmp"))
 
 
@@ -150,12 +150,12 @@ def test_a_kill_at_any_point_of_a_run(store, finished, number):
 def test_a_full_disk_at_any_point_of_a_run(store, finished, number):
     def victim():
         at_call(os, "replace", number, no_room)
-        execute(SMALL)
+        execute(identify(SMALL))
 
     encoded_data(SMALL)
     assert in_a_fork(victim) == 3
-    assert RunStore().status(identity.identify(SMALL).run)["state"] == "failed"
-    assert execute(SMALL).tables == finished
+    assert RunStore().status(identify(SMALL).id)["state"] == "failed"
+    assert execute(identify(SMALL)).tables == finished
     assert not list((store / "runs").rglob("*.tmp"))
 
 
@@ -163,7 +163,7 @@ def test_the_counts_above_reach_the_end_of_a_run(store):
     """One call more than a run makes, and the victim lives: the points above are all there are."""
     def victim():
         at_call(os, "replace", 14, die)
-        execute(SMALL)
+        execute(identify(SMALL))
 
     encoded_data(SMALL)
     assert in_a_fork(victim) == 0

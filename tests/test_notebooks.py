@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from itr_study.batch.declared import find_notebooks, read_notebook
-from itr_study.batch.schedule import run_notebook
+from itr_study.batch.execute import run_notebook
 from tests.small_notebooks import write_notebook
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -1,4 +1,5 @@
-from itr_study import progress as module
+import time
+
 from itr_study.progress import progress
 
 
@@ -11,7 +12,7 @@ def test_items_come_through_and_short_loops_say_nothing(capsys):
 
 def test_headless_loop_prints_one_line_per_interval(capsys, monkeypatch):
     clock = iter(range(0, 1000, 20))  # 20 s pass between looks at the clock
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     assert list(progress(range(4), "encoding pictures")) == [0, 1, 2, 3]
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["encoding pictures: 2 of 4, 40 s", "encoding pictures: 4 of 4, 80 s"]

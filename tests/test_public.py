@@ -22,7 +22,7 @@ def test_a_public_name_is_the_thing_itself(name):
 
 
 def test_an_unknown_name_is_refused_with_those_there_are():
-    with pytest.raises(AttributeError, match="no 'fitt'; it has DATASETS, .*fit, "):
+    with pytest.raises(AttributeError, match="one of DATASETS, .*'fitt'; did you mean 'fit'"):
         itr_study.fitt  # noqa: B018
 
 

@@ -9,14 +9,21 @@ import pytest
 
 from itr_study.files.paths import project_root
 
-LOSS = '''"""Squared hinge on the hardest negative: a dummy."""
+LOSS = '''"""Squared hinge on the hardest negative: a dummy.
 
-from torch import Tensor, nn
+Use:  to try the recipe.
+See:  triplet_hardest (not squared), topk (the mean of several).
+
+    L = mean over matches (i, t) of  [0.2 + max_u s_iu - s_it]+ ^ 2  +  the same over images
+"""
+
+from torch import Tensor
 
 from itr_study.losses._batch import negatives, over_matches, read_batch
+from itr_study.losses.base import RankingLoss
 
 
-class Dummy(nn.Module):
+class DummyLoss(RankingLoss):
     """Square of the distance to the margin.
 
     Args: none.
@@ -26,7 +33,7 @@ class Dummy(nn.Module):
     Differs: not at all.
     Example:
         >>> import torch
-        >>> round(Dummy()(torch.tensor([[0.5, 0.4]]), torch.tensor([[1.0, 0]])).item(), 4)
+        >>> round(DummyLoss()(torch.tensor([[0.5, 0.4]]), torch.tensor([[1.0, 0]])).item(), 4)
         0.01
     """
 
@@ -54,13 +61,17 @@ DATA = '''"""A dummy: scenes by another name."""
 from dataclasses import replace
 from pathlib import Path
 
-from itr_study.data.scenes import load as scenes
 from itr_study.data.base import RetrievalDataset
+from itr_study.data.record import DatasetRecord
+from itr_study.data.scenes import load as scenes
 
 
 def load(root: Path | str | None = None) -> RetrievalDataset:
     """Ten pictures for training, five each to choose and to test."""
     return replace(scenes.load(train=10, dev=5, test=5), name="dummy")
+
+
+DUMMY = DatasetRecord("dummy", load, generated=True)
 '''
 DATA_TEST = '''from itr_study.data import load_dataset
 
@@ -117,9 +128,9 @@ def test_a_loss_touches_what_the_recipe_names(clone):
     (clone / "itr_study/losses/dummy.py").write_text(LOSS)
     assert subprocess.run(check, cwd=clone, capture_output=True).returncode == 1  # not registered
     registry = clone / "itr_study/losses/__init__.py"
-    add_line(registry, "from itr_study.losses.info_nce import InfoNCE\n",
-             "from itr_study.losses.dummy import Dummy\n")
-    add_line(registry, "LOSSES = {loss.name: loss for loss in (\n", "    Dummy,\n")
+    add_line(registry, "from itr_study.losses.info_nce import InfoNCELoss\n",
+             "from itr_study.losses.dummy import DummyLoss\n")
+    add_line(registry, "LOSSES = {loss.name: loss for loss in (\n", "    DummyLoss,\n")
     assert subprocess.run(check, cwd=clone, capture_output=True).returncode == 1  # no oracle
     (clone / "tests/oracles/dummy.py").write_text(ORACLE)
     run(clone, sys.executable, "-m", "tests.golden.make")
@@ -130,7 +141,7 @@ def test_a_loss_touches_what_the_recipe_names(clone):
 def test_a_data_set_touches_what_the_recipe_names(clone):
     (clone / "itr_study/data/dummy.py").write_text(DATA)
     registry = clone / "itr_study/data/__init__.py"
-    add_line(registry, '    "scenes": scenes.load,\n', '    "dummy": dummy.load,\n')
+    add_line(registry, "    scenes.SCENES,\n", "    dummy.DUMMY,\n")
     registry.write_text(registry.read_text().replace(
         "from itr_study.data import flickr8k", "from itr_study.data import dummy, flickr8k"))
     check = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/data",

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from itr_study.checks import nearest
 from itr_study.files.paths import project_root
 
 SCALARS = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
@@ -76,7 +77,8 @@ class Notebook:
             parameter = self.parameters.get(name)
             if parameter is None:
                 valid = ", ".join(f"{p.name}: {p.kind}" for p in self.parameters.values())
-                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}")
+                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}"
+                                f"{nearest(name, self.parameters)}")
             elif not parameter.accepts(value):
                 problems.append(f"{self.name}: {name} must be {parameter.kind}, got {value!r}")
         if problems:
@@ -116,41 +118,43 @@ def read_notebook(path: Path | str) -> Notebook:
 def find_notebooks(names: list[str] | tuple[str, ...] = ()) -> list[Path]:
     """Paths of notebooks by name (`03_topk`, `03`) or by path; all in reading order without names.
 
-    Raises:  ValueError listing what there is.
+    Raises:  ValueError for an unknown name, listing the names there are.
     """
-    there = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
-    return [_find(name, there) for name in names] if names else there
+    paths = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
+    return [_find(name, paths) for name in names] if names else paths
 
 
-def _find(name: str, there: list[Path]) -> Path:
+def _find(name: str, paths: list[Path]) -> Path:
     if name.endswith(".ipynb"):
         return Path(name).resolve()
-    found = [p for p in there if p.stem == name or p.stem.startswith(f"{name}_")]
-    if len(found) != 1:
-        raise ValueError(f"no notebook {name!r}; there are {', '.join(p.stem for p in there)}")
-    return found[0]
+    named = [p for p in paths if p.stem == name or p.stem.startswith(f"{name}_")]
+    if len(named) != 1:
+        names = [path.stem for path in paths]
+        raise ValueError(f"no notebook {name!r}; there are {', '.join(names)}"
+                         f"{nearest(name, names)}")
+    return named[0]
 
 
 def _parameters(source: str, path: Path) -> dict[str, Parameter]:
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
-    found = {}
+    parameters = {}
     for node in ast.parse(source).body:
         line = source.splitlines()[node.lineno - 1]
-        wanted = f"{path}: {line!r} should read `name: type = literal  # meaning`"
+        expected = f"{path}: {line!r} should read `name: type = literal  # meaning`"
         if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
-            raise ValueError(wanted)
+            raise ValueError(expected)
         if node.lineno != node.end_lineno or not comments.get(node.lineno):
-            raise ValueError(f"{wanted}, on one line")
+            raise ValueError(f"{expected}, on one line")
         try:
             default = ast.literal_eval(node.value)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{wanted}: {error}") from error
+            raise ValueError(f"{expected}: {error}") from error
         name, kind = node.target.id, ast.unparse(node.annotation)
-        found[name] = Parameter(name, kind, default, comments[node.lineno])
-        if not found[name].accepts(default):
+        parameters[name] = Parameter(name, kind, default, comments[node.lineno])
+        if not parameters[name].accepts(default):
             raise ValueError(f"{path}: the default of {name} is not {kind}: {default!r}")
-    return found
+    return parameters
 
 
 def _fits(kind: ast.expr, value: Any) -> bool:

@@ -9,6 +9,7 @@ from statistics import mean
 from typing import Any
 
 from itr_study.batch.declared import Notebook
+from itr_study.data import DATASETS
 from itr_study.files.atomic import read_json
 
 
@@ -22,12 +23,12 @@ def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
     profile = parameters.get("profile")
     status = (executed / notebook.path.name).with_suffix(".status.json")
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
-        told = read_json(status)
-        before = float(told["minutes"])
-        if (told["status"] == "done" and told["parameters"].get("profile") == profile
-                and 0 <= before < math.inf):
-            return before
-    generated = parameters.get("dataset", "scenes") == "scenes"
+        last = read_json(status)
+        minutes = float(last["minutes"])
+        if (last["status"] == "done" and last["parameters"].get("profile") == profile
+                and 0 <= minutes < math.inf):
+            return minutes
+    generated = DATASETS[parameters.get("dataset", "scenes")].generated
     return notebook.minutes if generated and profile == "quick" else None
 
 
@@ -36,7 +37,7 @@ class Remaining:
 
     Each notebook that is done corrects the others: a machine twice as slow doubles what is left.
     Notebooks of unknown length count as much as the known ones on average; where none is known,
-    nothing is said before the first is done.
+    there is no estimate before the first is done.
 
     Args:    expected: minutes of each notebook of the batch, None where unknown.
              workers: notebooks at once. clock: seconds that only go forward.
@@ -61,7 +62,7 @@ class Remaining:
         self.started[name] = self.clock()
 
     def end(self, name: str, minutes: float | None) -> None:
-        """A notebook ended: after `minutes`, or None where it says nothing about the others."""
+        """A notebook ended: after `minutes`, or None where that does not correct the others."""
         self.taken[name] = minutes
 
     def minutes(self) -> float | None:

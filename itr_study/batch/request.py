@@ -11,7 +11,10 @@ from typing import Any
 import psutil
 
 from itr_study.batch.declared import find_notebooks, read_notebook
-from itr_study.batch.schedule import FINE, NotebookResult, executed_folder, reproduce, table
+from itr_study.batch.execute import FINE, NotebookResult
+from itr_study.batch.schedule import executed_folder, reproduce, table
+from itr_study.checks import check_choice
+from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
 
 PROFILES = ("smoke", "quick", "full")
@@ -25,10 +28,8 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
 
     Raises:  ValueError for an unknown data set, or real data without a root.
     """
-    if dataset == "scenes":
+    if dataset in DATASETS and DATASETS[dataset].generated:
         return None
-    from itr_study.checks import check_choice
-    from itr_study.data import DATASETS  # loads torch: only where it is needed
 
     check_choice("the data set", dataset, DATASETS)
     root = data or os.environ.get("ITR_DATA")
@@ -40,7 +41,7 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Request:
-    """A checked wish to execute notebooks."""
+    """What the user asked for, checked: notebooks, their parameters, and how they are executed."""
 
     paths: list[Path]
     dataset: str
@@ -58,10 +59,10 @@ class Request:
 
         Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
         """
-        profile = profile or ("quick" if dataset == "scenes" else "full")
-        if profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}; got {profile!r}")
-        paths, root = find_notebooks(list(names)), data_root(dataset, data)
+        root = data_root(dataset, data)
+        profile = profile or ("quick" if DATASETS[dataset].generated else "full")
+        check_choice("profile", profile, PROFILES)
+        paths = find_notebooks(list(names))
         if not paths:
             raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
         parameters = {"profile": profile, "dataset": dataset}
@@ -77,7 +78,7 @@ class Request:
 
     def hours(self) -> float:
         """Hours that the missing runs will take; none are foreseen for generated data."""
-        if self.dataset == "scenes":
+        if DATASETS[self.dataset].generated:
             return 0.0
         from itr_study.studies.forecast import planned
 
@@ -96,19 +97,19 @@ class Request:
         results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
         print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
         print(f"Executed notebooks and logs: {executed_folder(self.dataset)}")
-        wrong = [r for r in results if r.status not in FINE]
-        if wrong:
-            print(f"Retry just those: {self.retry(wrong)}")
+        unsuccessful = [r for r in results if r.status not in FINE]
+        if unsuccessful:
+            print(f"Retry just those: {self.retry(unsuccessful)}")
         done = {r.notebook for r in results if r.status == "done"}
-        drawn = any(read_notebook(path).figures for path in self.paths if path.stem in done)
-        whole = make_gallery(self.parameters.get("figures")) if drawn else True
-        return int(bool(wrong) or not whole)
+        has_figures = any(read_notebook(path).figures for path in self.paths if path.stem in done)
+        whole = make_gallery(self.parameters.get("figures")) if has_figures else True
+        return int(bool(unsuccessful) or not whole)
 
-    def retry(self, wrong: Sequence[NotebookResult]) -> str:
+    def retry(self, results: Sequence[NotebookResult]) -> str:
         """The command that executes these notebooks again."""
         ours = {path.stem for path in find_notebooks()}
-        again = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
-        names = [again[result.notebook] for result in wrong]
+        argument = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
+        names = [argument[result.notebook] for result in results]
         return shlex.join(["itr-study", "reproduce", *names, *self.options])
 
 
@@ -116,7 +117,7 @@ def side_by_side(dataset: str) -> int:
     """Notebooks at once where nobody says: two on generated data, so that one trains while the
     other draws; one where cores or memory are few, and on real data, whose runs are large."""
     roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
-    return 2 if roomy and dataset == "scenes" else 1
+    return 2 if roomy and DATASETS[dataset].generated else 1
 
 
 def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def train(config: Config, dataset: Dataset = "scenes", data: Data = None, change
 @app.command()
 def evaluate(config: Config, dataset: Dataset = "scenes", data: Data = None,
              changes: Changes = None) -> None:
-    """Print the evaluation suite of a finished run on dev and test."""
+    """Print all measures of a finished run on dev and test."""
     from itr_study.cli import commands
 
     print(commands.evaluation(config, dataset, data, changes or []))
@@ -157,7 +157,7 @@ def audit(rows: Annotated[int, typer.Option(min=1, help="How many to retrain.")]
     """Retrain randomly chosen committed rows and compare the numbers."""
     from itr_study.cli import commands
 
-    raise typer.Exit(commands.audit(dataset, data, rows, seed))
+    raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))
 
 
 @app.command()

@@ -30,9 +30,9 @@ def plain(error: Exception) -> str:
 
     if not isinstance(error, ValidationError):
         return str(error)
-    said = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
-            for e in error.errors()]
-    return "\n".join(f"{where}: {what}" if where else what for where, what in said)
+    problems = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
+                for e in error.errors()]
+    return "\n".join(f"{field}: {message}" if field else message for field, message in problems)
 
 
 def read_config(config: str, dataset: str, changes: list[str]) -> RunConfig:
@@ -67,7 +67,7 @@ def data_report(name: str, data: Path | None) -> str:
         texts = Counter(split.image_of_text.tolist()).values()
         lines.append(f"  {split.name:<6} {len(split.image_ids):>7,} images {len(split.texts):>8,} "
                      f"texts, {min(texts)} to {max(texts)} an image")
-    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.found.items()]
+    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
     for kind, count in Counter(p.kind for p in dataset.report.excluded).items():
         some = [p for p in dataset.report.excluded if p.kind == kind][:3]
         lines.append(f"  left out: {count} x {kind}")
@@ -96,9 +96,10 @@ def train(config: str, dataset: str, data: Path | None, changes: list[str], devi
     """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
     run_config = read_config(config, dataset, changes)
     root = data_root(run_config.dataset, data)
-    print(f"run {identify(run_config, root).run}", flush=True)
+    run = identify(run_config, root)
+    print(f"run {run.id}", flush=True)
     try:
-        result = execute(run_config, root, device=device, save_seconds=save_seconds)
+        result = execute(run, root, device=device, save_seconds=save_seconds)
     except OutOfMemory as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -114,10 +115,10 @@ def finished(config: RunConfig, root: str | None) -> RunResult:
 
     Raises:  ValueError naming the run where it is not finished.
     """
-    run = identify(config, root).run
-    result = RunStore().result(run)
+    run_id = identify(config, root).id
+    result = RunStore().result(run_id)
     if result is None:
-        raise ValueError(f"run {run} is not finished on this machine; train it first: the same "
+        raise ValueError(f"run {run_id} is not finished on this machine; train it first: the same "
                          "command with `train`")
     return result
 
@@ -131,19 +132,19 @@ def evaluation(config: str, dataset: str, data: Path | None, changes: list[str])
 def tables(result: RunResult) -> str:
     """Status, cost and metrics of a run, one column a split."""
     minutes = result.facts.get("minutes", 0.0)
-    lines = [f"run {result.run}: {result.status}, {len(result.history.rows)} epochs, best "
+    lines = [f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
              f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
     lines += [result.reason] * bool(result.reason)
     if result.tables:
-        there = {name for table in result.tables.values() for name in table}
-        order = [name for name in columns(result.config["dataset"], "test") if name in there]
-        names = order + sorted(there - set(order))
-        wide = max(len(name) for name in names)
-        lines.append(" " * wide + "".join(f"{split:>9}" for split in result.tables))
+        measured = {name for table in result.tables.values() for name in table}
+        order = [name for name in columns(result.config["dataset"], "test") if name in measured]
+        names = order + sorted(measured - set(order))
+        width = max(len(name) for name in names)
+        lines.append(" " * width + "".join(f"{split:>9}" for split in result.tables))
         for name in names:
             cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
                      for table in result.tables.values())
-            lines.append(f"{name:<{wide}}{''.join(cells)}")
+            lines.append(f"{name:<{width}}{''.join(cells)}")
     return "\n".join(lines)
 
 
@@ -162,16 +163,16 @@ def search(config: str, dataset: str, data: Path | None, changes: list[str], tex
     searcher = Searcher(weights(run_config, root), dataset_of(run_config, root),
                         encoded_data(run_config, root))
     if text is not None:
-        return hit_table(searcher.by_text(text, top))
-    return hit_table(searcher.by_image(
+        return hit_table(searcher.search_text(text, top))
+    return hit_table(searcher.search_image(
         Image.open(image) if Path(image).is_file() else image, top))
 
 
-def audit(dataset: str, data: Path | None, rows: int, seed: int) -> int:
+def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:
     """Retrain rows; 0 only if none differs."""
-    from itr_study.runs.audit import audit as retrain
+    from itr_study.runs.audit import audit
 
-    results = retrain(dataset, data_root(dataset, data), rows, seed)
+    results = audit(dataset, data_root(dataset, data), rows, seed)
     return int(not all(r.good for r in results))
 
 

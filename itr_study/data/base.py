@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 class DataReport:
     """What was read, what was left out with its reason, and what cannot be explained."""
 
-    found: dict[str, int] = field(default_factory=dict)  # "images": 8091, "texts": 40460, ...
+    counts: dict[str, int] = field(default_factory=dict)  # "images": 8091, "texts": 40460, ...
     excluded: list[Problem] = field(default_factory=list)  # explained: left out, go on
     errors: list[Problem] = field(default_factory=list)  # unexplained: refuse
     remedy: str = ""  # one sentence: what the user can do about the errors
@@ -52,8 +52,8 @@ class DataReport:
         """Raise one DataError that lists all errors at once, if there are any."""
         if self.errors:
             lines = "\n".join(f"  {p.kind}: {p.where}: {p.detail}" for p in self.errors[:50])
-            more = f"\n  ... and {len(self.errors) - 50} more" if len(self.errors) > 50 else ""
-            raise DataError(f"{len(self.errors)} problems in the data:\n{lines}{more}\n"
+            rest = f"\n  ... and {len(self.errors) - 50} more" if len(self.errors) > 50 else ""
+            raise DataError(f"{len(self.errors)} problems in the data:\n{lines}{rest}\n"
                             f"{self.remedy}")
 
 

@@ -79,12 +79,13 @@ class InputSpec:
     pixels: str = ""  # the image network to fine-tune, such as "lite0"; "" = features are given
 
 
-class Described(Protocol):
-    """What a label source reads of T texts: vectors (T, D), or anything else with a row a text."""
+class LabelVectors(Protocol):
+    """T texts in the form in which a label source compares them: vectors (T, D), n-gram vectors,
+    or the texts themselves; anything with a row for each text."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, texts: np.ndarray) -> "Described": ...
+    def __getitem__(self, texts: np.ndarray) -> "LabelVectors": ...
 
 
 class Pixels(Protocol):
@@ -110,10 +111,10 @@ class EncodedSplit:
 
     regions (I, V, R, D): V views of each picture (flips, crops). Training draws one view per
     picture and step; evaluation takes the mean over views where R = 1, else the first view.
-    labels: texts as label sources read them, by the name of what described them ("minilm" ->
-    (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see it. judgements:
-    what people said of pairs, by the name of the collection. pixels: the pictures themselves,
-    where a network is fine-tuned; regions then have D = 0.
+    label_vectors: the texts as label sources compare them, by the name of what made them
+    ("minilm" -> (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see them.
+    judgements: what people said of pairs, by the name of the collection. pixels: the pictures
+    themselves, where a network is fine-tuned; regions then have D = 0.
     """
 
     name: str
@@ -123,7 +124,7 @@ class EncodedSplit:
     tokens: list[np.ndarray] | None = None  # T arrays of int64 ids, no padding
     sentences: np.ndarray | None = None  # (T, D) float32
     relevance: np.ndarray | None = None  # (I, T) exact graded relevance, where the data has it
-    labels: Mapping[str, Described] = field(default_factory=dict)
+    label_vectors: Mapping[str, LabelVectors] = field(default_factory=dict)
     judgements: Mapping[str, JudgedPairs] = field(default_factory=dict)
     pixels: Pixels | None = None
 
@@ -144,7 +145,7 @@ class EncodedSplit:
             None if self.tokens is None else [self.tokens[text] for text in texts],
             None if self.sentences is None else self.sentences[texts],
             None if self.relevance is None else self.relevance[:images, texts],
-            {name: described[texts] for name, described in self.labels.items()},
+            {name: vectors[texts] for name, vectors in self.label_vectors.items()},
             pixels=None if self.pixels is None else self.pixels.head(images))
 
     def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
@@ -188,9 +189,15 @@ class EncodedSplit:
         """(I, R, D) float32 of the chosen views; without a choice as evaluation takes them."""
         if views is not None:
             return np.asarray(self.regions[images, views], np.float32)
-        if self.regions.shape[2] == 1:
-            return np.asarray(self.regions[images], np.float32).mean(axis=1)
-        return np.asarray(self.regions[images, 0], np.float32)
+        return evaluation_view(self.regions, images)
+
+
+def evaluation_view(regions: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """(I, R, D) float32 of some images of regions (N, V, R, D): the mean over views where R = 1,
+    else the first view."""
+    if regions.shape[2] == 1:
+        return np.asarray(regions[images], np.float32).mean(axis=1)
+    return np.asarray(regions[images, 0], np.float32)
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:

@@ -22,8 +22,8 @@ class CheckCache:
     """
 
     def __init__(self, cache: Path | None, check: str, folder: Path) -> None:
-        where = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
-        self.path = Path(cache or home() / "checks") / f"{check}-{where}.json"
+        digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+        self.path = Path(cache or home() / "checks") / f"{check}-{digest}.json"
         self.good = self._read()
         self.changed = False
 

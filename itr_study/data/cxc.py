@@ -66,11 +66,10 @@ def read_cxc(root: Path | str | None, kind: str = "sits", split: str = "test") -
         raise DataError(f"cxc: there is no {path}. {OBTAIN}")
     columns, patterns, same = KINDS[kind]
     rows = csv.reader(read_text(path).splitlines())
-    header = [*columns, "agg_score", "sampling_method"]
-    found = next(rows, [])
-    if found != header:
-        raise DataError(f"{path}: expected the columns {', '.join(header)}, found "
-                        f"{', '.join(found) or 'none'}. {OBTAIN}")
+    expected, header = [*columns, "agg_score", "sampling_method"], next(rows, [])
+    if header != expected:
+        raise DataError(f"{path}: expected the columns {', '.join(expected)}, found "
+                        f"{', '.join(header) or 'none'}. {OBTAIN}")
     report = DataReport(remedy=f"Obtain {name} again, then read again. {OBTAIN}")
     ids, ratings, own = [], [], []
     for number, row in enumerate(rows, start=2):
@@ -97,8 +96,9 @@ def _ids(row: list[str], patterns: tuple[re.Pattern, re.Pattern]) -> tuple[int, 
     """Both ids of a row as numbers; None if they are not ids."""
     if len(row) != 4:
         return None
-    found = [pattern.fullmatch(cell) for pattern, cell in zip(patterns, row[:2], strict=True)]
-    return (int(found[0][1]), int(found[1][1])) if all(found) else None
+    first, second = (pattern.fullmatch(cell)
+                     for pattern, cell in zip(patterns, row[:2], strict=True))
+    return (int(first[1]), int(second[1])) if first and second else None
 
 
 def _rating(row: list[str]) -> float | None:

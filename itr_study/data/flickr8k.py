@@ -13,6 +13,7 @@ from itr_study.data.base import DataReport, Problem, RetrievalDataset
 from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
 from itr_study.data.judgements import Judgements
 from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_part, find_root, read_lines
 
 TOKENS = "Flickr8k.token.txt"
@@ -42,7 +43,7 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     on_disk = {p.name for p in folder.iterdir() if not p.name.startswith(".")}
     images = {split: _names(root, split) for split in ("train", "dev", "test")}
     captions = _captions(_text(root, TOKENS), report)
-    report.found.update(images=len(on_disk), texts=len(captions))
+    report.counts.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
     pictures = {image: folder / image for ids in images.values() for image in ids}
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
@@ -54,9 +55,9 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
 def _judgements(root: Path) -> dict[str, Judgements]:
     """The collections of human judgements that are there: they are published apart."""
     readers = {EXPERT: read_expert, CROWD: read_crowdflower}
-    there = [read(root) for file, read in readers.items()
-             if (root / file).is_file() or (root / "Flickr8k_text" / file).is_file()]
-    return {judged.name: judged for judged in there}
+    collections = [read(root) for file, read in readers.items()
+                   if (root / file).is_file() or (root / "Flickr8k_text" / file).is_file()]
+    return {collection.name: collection for collection in collections}
 
 
 def _text(root: Path, name: str) -> Path:
@@ -100,3 +101,8 @@ def _explain(images: dict[str, list[str]], captions: list[Caption], on_disk: set
         report.excluded.append(Problem(kind, caption.text_id,
                                        "no such picture exists and no split asks for it"))
     return [caption for caption in captions if caption.image in in_split]
+
+
+FLICKR8K = DatasetRecord(
+    "flickr8k", load, folders=("flickr8k",), graded_by=("sentence", "cider"),
+    human_columns={"test": ("expert_tau_c", "crowdflower_tau_b")})

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
 from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_part, find_root, read_text
 
 TABLE = "captions.csv"
@@ -41,7 +42,7 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     on_disk = _pictures(folder)
     report.errors += [Problem("image without captions", name, f"{TABLE} does not name it")
                       for name in sorted(on_disk - numbers.keys())]
-    report.found.update(images=len(on_disk), texts=len(captions))
+    report.counts.update(images=len(on_disk), texts=len(captions))
     return assemble("folder", images, captions, {image: folder / image for image in numbers},
                     report, cache=cache, skip_bad=skip_bad, terms=TERMS)
 
@@ -81,8 +82,8 @@ def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
                 image = PurePosixPath(row["image"].strip()).as_posix()
                 rows.append((image, row["text"].strip(), split))
     except csv.Error as error:
-        where = f"{path}:{reader.reader.line_num}"
-        raise DataError(f"{where} is not CSV ({error}); a text with commas or quotes belongs in "
+        line = f"{path}:{reader.reader.line_num}"
+        raise DataError(f"{line} is not CSV ({error}); a text with commas or quotes belongs in "
                         "double quotes, a quote in it is doubled") from error
     return rows
 
@@ -114,3 +115,6 @@ def _pictures(folder: Path) -> set[str]:
     """Names of all picture files below the folder, hidden ones left out."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")
             if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
+
+
+FOLDER = DatasetRecord("folder", load, folders=("folder",))

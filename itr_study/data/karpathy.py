@@ -15,10 +15,10 @@ from typing import Any
 from itr_study.data import precomputed
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
+from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_root, read_text
 
 SPLIT_OF = {"train": "train", "restval": "train", "val": "dev", "test": "test"}
-FOLDERS = {"flickr30k": ("f30k",), "coco": ("coco5k",)}  # other names of the folders
 OBTAIN = ("It takes dataset_{name}.json (Karpathy's caption_datasets.zip) and the pictures in "
           "images/ ({pictures}), or with features=\"precomputed\" the files {{split}}_ims.npy, "
           "{{split}}_caps.txt and {{split}}_ids.txt of published region features.")
@@ -43,7 +43,7 @@ def load_flickr30k(root: Path | str | None = None, *, features: str | None = Non
     """
     obtain = OBTAIN.format(name="flickr30k", pictures="flickr30k-images, on request at the "
                            "University of Illinois")
-    folder = _find(root, "flickr30k", obtain)
+    folder = _find(root, FLICKR30K, COCO, obtain)
     return _load("flickr30k", folder, obtain, features, splits, skip_bad, cache, SPLIT_OF,
                  TERMS_FLICKR30K)
 
@@ -59,19 +59,20 @@ def load_coco(root: Path | str | None = None, *, features: str | None = None,
     Raises:  DataError listing everything that is wrong, with the remedy.
     """
     obtain = OBTAIN.format(name="coco", pictures="train2014/ and val2014/ of cocodataset.org")
-    folder = _find(root, "coco", obtain)
+    folder = _find(root, COCO, FLICKR30K, obtain)
     split_of = SPLIT_OF if restval else {**SPLIT_OF, "restval": None}
     return _load("coco", folder, obtain, features, splits, skip_bad, cache, split_of, TERMS_COCO)
 
 
-def _find(root: Path | str | None, name: str, obtain: str) -> Path:
-    also = FOLDERS[name]
+def _find(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord,
+          obtain: str) -> Path:
+    """The folder of one of the two data sets; precomputed files do not tell whose they are, so a
+    folder named like the other one is refused."""
+    name = wanted.name
     marks = (f"dataset_{name}.json", "dataset.json", "*_caps.txt")
-    folder = find_root(root, name, also=also, marks=marks, obtain=obtain)
-    others = [other for other, names in FOLDERS.items() if other != name
-              and folder.resolve().name in (other, *names)]
-    if others:  # precomputed files do not tell whose they are
-        raise DataError(f"{folder} looks like the folder of {others[0]}, not of {name}. {obtain}")
+    folder = find_root(root, name, also=wanted.folders[1:], marks=marks, obtain=obtain)
+    if folder.resolve().name in other.folders:
+        raise DataError(f"{folder} looks like the folder of {other.name}, not of {name}. {obtain}")
     return folder
 
 
@@ -126,8 +127,8 @@ def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str |
     for number, record in enumerate(records):
         problem = _record_problem(record)
         if problem:
-            where = str(record.get("filename", f"images[{number}]"))
-            report.errors.append(Problem("malformed record", where, problem))
+            name = str(record.get("filename", f"images[{number}]"))
+            report.errors.append(Problem("malformed record", name, problem))
         elif split_of[record["split"]] is None:
             unused += 1
         else:
@@ -139,7 +140,7 @@ def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str |
     if unused:
         report.excluded.append(Problem("in no split", "restval",
                                        f"{unused} images left out by restval=False"))
-    report.found.update(images=len(records), texts=len(captions))
+    report.counts.update(images=len(records), texts=len(captions))
     return images, captions, pictures
 
 
@@ -166,3 +167,9 @@ def _picture(folder: Path, record: dict[str, Any]) -> Path:
     places = (folder / "images" / part, folder / part, folder / "images" / record["filename"],
               folder / "flickr30k-images" / record["filename"])
     return next((place for place in places if place.is_file()), places[0])
+
+
+FLICKR30K = DatasetRecord("flickr30k", load_flickr30k, folders=("flickr30k", "f30k"),
+                          graded_by=("sentence", "cider"))
+COCO = DatasetRecord("coco", load_coco, folders=("coco", "coco5k"), in_folds=("test",),
+                     graded_by=("sentence", "cider"))

@@ -70,8 +70,8 @@ def check_pictures(pictures: dict[str, Path], cache: Path | None = None
     unknown = [i for i in pictures if i not in stats or not memory.knows(names[i], stats[i])]
     problems = []
     with strict_decoding(), ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        found = pool.map(decode_problem, unknown, [pictures[i] for i in unknown])
-        for image, problem in zip(unknown, progress(found, "decode pictures", len(unknown)),
+        results = pool.map(decode_problem, unknown, [pictures[i] for i in unknown])
+        for image, problem in zip(unknown, progress(results, "decode pictures", len(unknown)),
                                   strict=True):
             if problem is None:
                 memory.remember(names[image], stats[image])

@@ -56,7 +56,7 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
                          [c for part in parts.values() for c in part.captions], report)
     files = [(part.path.name, f"{part.path.stat().st_size}:{sample_digest(part.features)}")
              for part in parts.values()]
-    report.found.update(images=sum(len(part.images) for part in parts.values()),
+    report.counts.update(images=sum(len(part.images) for part in parts.values()),
                         texts=sum(len(part.captions) for part in parts.values()))
     return RetrievalDataset(
         name, built, _no_pictures(folder), fingerprint(built, files), report,
@@ -162,9 +162,9 @@ def _rows_per_image(path: Path, features: np.ndarray, n_images: int, n_texts: in
 def _check_sizes(parts: dict[str, _Part], report: DataReport) -> None:
     shapes = {split: part.features.shape[1:] for split, part in parts.items()}
     if len(set(shapes.values())) > 1:
-        found = ", ".join(f"{split} {shape}" for split, shape in shapes.items())
+        listed = ", ".join(f"{split} {shape}" for split, shape in shapes.items())
         report.errors.append(Problem("wrong feature shape", "all splits",
-                                     f"regions and size must be equal, found {found}"))
+                                     f"regions and size must be equal, found {listed}"))
 
 
 def _regions(part: _Part, split: Split) -> Regions:

@@ -62,23 +62,23 @@ class Ngrams:
     def __init__(self) -> None:
         self.settings = {"orders": ORDERS, "sigma": SIGMA, "tokens": "words"}
         self.images = 0  # training images; 0 = not fitted
-        self.found: Counter[Gram] = Counter()  # n-gram -> training images that have it
+        self.image_counts: Counter[Gram] = Counter()  # n-gram -> training images that have it
 
     def fit(self, texts: Sequence[str], image_of_text: np.ndarray) -> "Ngrams":
         """Count in how many training images each n-gram is used."""
         if not len(texts) or len(texts) != len(image_of_text):
             raise ValueError("cider is fitted on training texts and the image of each; got "
                              f"{len(texts)} texts and {len(image_of_text)} images")
-        grams: dict[int, set[Gram]] = {}
+        used: dict[int, set[Gram]] = {}  # image -> the n-grams of its captions
         for text, image in zip(texts, np.asarray(image_of_text).tolist(), strict=True):
-            grams.setdefault(image, set()).update(ngrams(tokenize(text)))
-        self.images = len(grams)
-        self.found = Counter(gram for used in grams.values() for gram in used)
+            used.setdefault(image, set()).update(ngrams(tokenize(text)))
+        self.images = len(used)
+        self.image_counts = Counter(gram for grams in used.values() for gram in grams)
         return self
 
     def idf(self, gram: Gram) -> float:
         """log(images) - log(max(1, images that have it)), >= 0."""
-        return math.log(self.images) - math.log(max(1, self.found[gram]))
+        return math.log(self.images) - math.log(max(1, self.image_counts[gram]))
 
     def encode(self, texts: Sequence[str]) -> NgramVectors:
         """All texts of a split at once: only texts encoded together can be compared."""

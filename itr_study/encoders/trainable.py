@@ -1,5 +1,6 @@
 """Image networks with gradients, for models that fine-tune them."""
 
+from itr_study.checks import check_choice
 from itr_study.encoders.base import ImageNetwork
 from itr_study.encoders.registry import IMAGE_ENCODERS
 
@@ -13,7 +14,5 @@ def trainable_image_encoder(name: str) -> ImageNetwork:
     Raises:  ValueError naming the choices; WeightsError where weights cannot be found.
     """
     encoder, _, argument = name.partition(":")
-    if encoder not in IMAGE_ENCODERS:
-        raise ValueError(f"unknown image encoder {encoder!r}; choose from "
-                         f"{', '.join(IMAGE_ENCODERS)}")
+    check_choice("image encoder", encoder, IMAGE_ENCODERS)
     return IMAGE_ENCODERS[encoder](argument).trainable()

@@ -39,10 +39,10 @@ def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) ->
     try:
         return load(str(folder or name))
     except Exception as error:  # these libraries raise many kinds; the cause is kept and shown
-        where = f"in {folder}" if folder else (
+        places = f"in {folder}" if folder else (
             f"in {home() / 'weights' / name}, in the local hub cache, and on the hub")
         reason = str(error).strip().splitlines()[:1]
-        raise WeightsError(f"no usable weights for {name!r}: looked {where} "
+        raise WeightsError(f"no usable weights for {name!r}: looked {places} "
                            f"({type(error).__name__}: {' '.join(reason)}). {remedy}") from error
 
 

@@ -1,4 +1,4 @@
-"""The evaluation suite: encode a split once, score it in blocks, and hand the scores to metrics.
+"""A model measured: encode a split once, score it in blocks, and hand the scores to metrics.
 
 Padding and block size never change a result: codes are padded with zeros that models mask, and
 every text is scored by itself. (Rounding of a matrix product may differ in the last bit between
@@ -14,22 +14,21 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.measures import measure, suite_columns
-from itr_study.metrics import Ranks, ranks, retrieval_table
-from itr_study.metrics.truth import DIRECTIONS
+from itr_study.evaluation.measures import measure, measure_columns
+from itr_study.evaluation.table import RETRIEVAL, retrieval_table
+from itr_study.metrics import Ranks, ranks
+from itr_study.metrics.scores import AnyScores
 from itr_study.models.base import Code, device_of
 
 BLOCK = 256  # items encoded, and images scored, at a time
 TEXT_BLOCK = 2048  # texts scored at a time
 
-VERSION = 1  # raised when numbers of the suite change; part of every run id
-RETRIEVAL = tuple(f"{direction}_{metric}" for direction in DIRECTIONS
-                  for metric in ("r1", "r5", "r10", "medr", "meanr")) + ("rsum",)
+VERSION = 1  # raised when numbers of an evaluation change; part of every run id
 
 
 def columns(dataset: str, split: str) -> tuple[str, ...]:
     """The names in the table of an evaluation of a split of a data set, in order."""
-    return RETRIEVAL + suite_columns(dataset, split)
+    return RETRIEVAL + measure_columns(dataset, split)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,27 +83,36 @@ def score(model: nn.Module, images: Code, texts: Code,
     scores = torch.empty(n_images, n_texts)
     with evaluating(model):
         for columns in blocks(n_texts, TEXT_BLOCK):
-            some = take(texts, torch.from_numpy(columns), device)
+            some_texts = take(texts, torch.from_numpy(columns), device)
             for rows in blocks(n_images, BLOCK):
-                part = model.score(take(images, torch.from_numpy(rows), device), some).scores
+                part = model.score(take(images, torch.from_numpy(rows), device),
+                                   some_texts).scores
                 scores[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] = part
     return scores
 
 
 def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str | None = None,
-             suite: bool = False) -> Evaluation:
+             measures_of: str | None = None) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
-    Args:    device: None = the model's own; suite: measure all that the split carries the truth
-             for (see `measures`), not retrieval alone, which is what a choice of epoch needs.
+    Args:    device: None = the model's own; measures_of: the data set whose measures to take too
+             (see `measures`); None = retrieval alone, which is what a choice of epoch needs.
     Raises:  ValueError where a score is not a number.
     """
     images, texts = encode(model, split, device)
-    scores = score(model, images, texts, device)
-    found = ranks(scores, split.image_of_text)
-    table = {name: float(value) for name, value in retrieval_table(found).items()}
-    table |= measure(scores, split) if suite else {}
-    return Evaluation(table, found, images, texts)
+    table, best = evaluate_scores(score(model, images, texts, device), split, measures_of)
+    return Evaluation(table, best, images, texts)
+
+
+def evaluate_scores(scores: AnyScores, split: EncodedSplit,
+                    measures_of: str | None = None) -> tuple[dict[str, float], Ranks]:
+    """The table and the ranks of scores (I, T) of a split, or of `Scores` of each direction.
+
+    Args, Raises: as `evaluate`.
+    """
+    best = ranks(scores, split.image_of_text)
+    table = retrieval_table(best)
+    return table | (measure(scores, split, measures_of) if measures_of else {}), best
 
 
 def blocks(count: int, size: int) -> list[np.ndarray]:

@@ -1,25 +1,31 @@
 """Search a split with a trained model, by words or by a picture."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from PIL import Image
-from torch import nn
+from torch import Tensor, nn
 
 from itr_study.data.base import RetrievalDataset
-from itr_study.data.batches import EncodedSplit
+from itr_study.data.batches import Batch, evaluation_view, pad
 from itr_study.evaluation.evaluate import encode, evaluating, score
 from itr_study.features.encoded import EncodedData
-from itr_study.models.base import Code, device_of
+from itr_study.models.base import device_of
+
+NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or without texts
+NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 
 
 class Hit(NamedTuple):
-    """One found item: rank from 1, score (higher = more alike), its id, and what it says."""
+    """One result: rank from 1, score (higher = more alike), its index in the split and its id, and
+    what it says."""
 
     rank: int
     score: float
+    index: int
     id: str
     text: str
     match: bool | None  # None where the right answer is not known
@@ -27,7 +33,11 @@ class Hit(NamedTuple):
 
 @dataclass(eq=False)
 class Searcher:
-    """A split encoded once, ready for queries.
+    """A split encoded and scored once, ready for queries.
+
+    `scores` (I, T) are the model's; `relevance` (I, T) is the exact one, None where the data does
+    not know it. What the split holds is looked up there by its index; only new words and new
+    pictures are encoded.
 
     Args:    model: trained, in evaluation mode; dataset and data: the same data before and after
              encoding; name: of the split searched.
@@ -44,54 +54,97 @@ class Searcher:
         self.device = device_of(self.model)
         self.images, self.texts = encode(self.model, self.encoded)
 
-    def by_text(self, text: str, top: int = 10) -> list[Hit]:
-        """The images most alike to a text; their first texts are shown. Matches are known where
-        the text is one of the split's own."""
-        tokens, sentences = self.data.encode_texts([text])
-        regions = np.zeros((1, 1, 1, self.data.inputs.region_size), np.float32)
-        query = EncodedSplit("query", np.zeros(1, np.int64), regions, tokens=tokens,
-                             sentences=sentences)
-        with evaluating(self.model):
-            code = self.model.encode_texts(query.text_batch(np.array([0])).to(self.device))
-        scores = score(self.model, self.images, code)[:, 0]
-        own = {self.split.image_of_text[t] for t, said in enumerate(self.split.texts)
-               if said == text}
-        first = dict(reversed(list(zip(self.split.image_of_text, self.split.texts, strict=True))))
-        return [Hit(rank, value, self.split.image_ids[i], first[i], i in own if own else None)
-                for rank, value, i in _best(scores, top)]
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """(I, T) float32 of all images and texts of the split."""
+        return score(self.model, self.images, self.texts).numpy()
 
-    def by_image(self, image: str | Image.Image, top: int = 10) -> list[Hit]:
-        """The texts most alike to an image: one of the split by id, or any picture.
+    @cached_property
+    def relevance(self) -> np.ndarray | None:
+        """(I, T) exact relevance, where the data knows it."""
+        known = self.dataset.relevance
+        return None if known is None else known(self.split)
 
-        Raises:  ValueError for an unknown id, or a picture where features came with the data.
+    def search_text(self, text: int | str, top: int = 10) -> list[Hit]:
+        """The images most alike to a text, each shown with its first text.
+
+        Args:    text: its index in the split, or any words: those of the split are known by heart,
+                 and match every image they were written for; others have no known match.
+        Raises:  ValueError for an index that the split does not have.
         """
-        if isinstance(image, str):
-            own = self._index(image)
-            code = self._image_code(self.encoded, own)
+        owners, texts = self.split.image_of_text, self.split.texts
+        if isinstance(text, str):
+            same = [t for t, words in enumerate(texts) if words == text]
+            scores = self.scores[:, same[0]] if same else self._score_words(text)
+            matches = {owners[t] for t in same} if same else None
         else:
-            own = None
-            regions = self.data.encode_images([image.convert("RGB")])
-            code = self._image_code(EncodedSplit("query", np.zeros(0, np.int64), regions), 0)
-        scores = score(self.model, code, self.texts)[0]
-        return [Hit(rank, value, self.split.text_ids[t], self.split.texts[t],
-                    None if own is None else bool(self.split.image_of_text[t] == own))
-                for rank, value, t in _best(scores, top)]
+            index = self._index("text", text, len(texts))
+            scores, matches = self.scores[:, index], {owners[index]}
+        first = dict(reversed(list(zip(owners, texts, strict=True))))
+        return [Hit(rank, value, i, self.split.image_ids[i], first[i],
+                    None if matches is None else i in matches)
+                for rank, value, i in best(scores, top)]
 
-    def _index(self, image: str) -> int:
-        if image not in self.split.image_ids:
-            some = ", ".join(self.split.image_ids[:3])
-            raise ValueError(f"{image!r} is neither a picture file nor an image of the "
-                             f"{self.name} split, whose ids look like {some}")
-        return self.split.image_ids.index(image)
+    def search_image(self, image: int | str | Image.Image, top: int = 10) -> list[Hit]:
+        """The texts most alike to an image.
 
-    def _image_code(self, split: EncodedSplit, index: int) -> Code:
+        Args:    image: its index or its id in the split, or any picture, whose matches are unknown.
+        Raises:  ValueError for an index or id that the split does not have, or a new picture where
+                 features came with the data.
+        """
+        if isinstance(image, Image.Image):
+            index, scores = None, self._score_picture(image)
+        else:
+            index = (self._place(image) if isinstance(image, str)
+                     else self._index("image", image, len(self.split.image_ids)))
+            scores = self.scores[index]
+        owners = self.split.image_of_text
+        return [Hit(rank, value, t, self.split.text_ids[t], self.split.texts[t],
+                    None if index is None else bool(owners[t] == index))
+                for rank, value, t in best(scores, top)]
+
+    def _place(self, image_id: str) -> int:
+        if image_id not in self.split.image_ids:
+            examples = ", ".join(self.split.image_ids[:3])
+            raise ValueError(f"{image_id!r} is neither a picture file nor an image of the "
+                             f"{self.name} split, whose ids look like {examples}")
+        return self.split.image_ids.index(image_id)
+
+    def _index(self, kind: str, index: int, count: int) -> int:
+        if not 0 <= index < count:
+            raise ValueError(f"{kind} must be an index in [0, {count}), the {kind}s of the "
+                             f"{self.name} split, or a new {kind}; got {index}")
+        return int(index)
+
+    def _score_words(self, words: str) -> np.ndarray:
+        """(I,) scores of all images for new words."""
+        tokens, sentences = self.data.encode_texts([words])
+        tokens, lengths = (None, None) if tokens is None else pad(tokens)
+        batch = Batch(NOTHING, NEW, NEW, tokens=tokens, lengths=lengths,
+                      sentences=None if sentences is None else as_tensor(sentences))
         with evaluating(self.model):
-            return self.model.encode_images(split.image_batch(np.array([index])).to(self.device))
+            code = self.model.encode_texts(batch.to(self.device))
+        return score(self.model, self.images, code)[:, 0].numpy()
+
+    def _score_picture(self, picture: Image.Image) -> np.ndarray:
+        """(T,) scores of all texts for a new picture."""
+        features = self.data.encode_images([picture.convert("RGB")])
+        regions = as_tensor(evaluation_view(features, np.array([0])))
+        batch = Batch(NEW, NOTHING, NOTHING, regions=regions,
+                      region_mask=torch.ones(regions.shape[:2], dtype=torch.bool))
+        with evaluating(self.model):
+            code = self.model.encode_images(batch.to(self.device))
+        return score(self.model, code, self.texts)[0].numpy()
 
 
-def _best(scores: torch.Tensor, top: int) -> list[tuple[int, float, int]]:
+def as_tensor(values: np.ndarray) -> Tensor:
+    """float32 on the CPU."""
+    return torch.from_numpy(np.asarray(values, np.float32))
+
+
+def best(scores: np.ndarray, top: int) -> list[tuple[int, float, int]]:
     """(rank, score, index) of the highest scores, the first of equals first."""
-    order = torch.argsort(scores, descending=True, stable=True)[:top].tolist()
+    order = np.argsort(-scores, kind="stable")[:top].tolist()
     return [(rank, scores[i].item(), i) for rank, i in enumerate(order, start=1)]
 
 

@@ -2,8 +2,8 @@
 
 from itr_study.explorers.controls import explore
 from itr_study.explorers.examples import easy_to_hard, result_table
-from itr_study.explorers.queries import image_queries, relevance_of, text_queries
+from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.explorers.source import show_source
 
-__all__ = ["easy_to_hard", "explore", "image_queries", "relevance_of", "result_table",
-           "show_source", "text_queries"]
+__all__ = ["easy_to_hard", "explore", "image_queries", "result_table", "show_source",
+           "text_queries"]

@@ -15,13 +15,12 @@ def image_queries(searcher: Searcher, images: Sequence[int], top: int = 5,
     Args:    images: indices into the split; top: results of each; relevance: (I, T), None takes the
              exact one where it is known; title: over each query, such as the name of the model.
     """
-    graded = relevance_of(searcher) if relevance is None else relevance
+    graded = searcher.relevance if relevance is None else relevance
     split, queries = searcher.split, []
-    text = {text_id: place for place, text_id in enumerate(split.text_ids)}
     for image in images:
-        hits = searcher.by_image(split.image_ids[image], top=len(split.texts))
-        results = [Result(hit.text, hit.score, bool(hit.match),
-                          None if graded is None else float(graded[image, text[hit.id]]))
+        hits = searcher.search_image(image, top=len(split.texts))
+        results = [Result(hit.text, hit.score, hit.match,
+                          None if graded is None else float(graded[image, hit.index]))
                    for hit in hits[:top]]
         picture = searcher.dataset.open_image(split.image_ids[image])
         rank = next(hit.rank for hit in hits if hit.match)
@@ -35,21 +34,13 @@ def text_queries(searcher: Searcher, texts: Sequence[int], top: int = 5,
 
     Args:    texts: indices into the split; the others as in `image_queries`.
     """
-    graded = relevance_of(searcher) if relevance is None else relevance
+    graded = searcher.relevance if relevance is None else relevance
     split, queries = searcher.split, []
-    place = {image_id: at for at, image_id in enumerate(split.image_ids)}
     for text in texts:
-        own = split.image_ids[split.image_of_text[text]]
-        hits = searcher.by_text(split.texts[text], top=len(split.image_ids))
-        results = [Result(searcher.dataset.open_image(hit.id), hit.score, hit.id == own,
-                          None if graded is None else float(graded[place[hit.id], text]))
+        hits = searcher.search_text(text, top=len(split.image_ids))
+        results = [Result(searcher.dataset.open_image(hit.id), hit.score, hit.match,
+                          None if graded is None else float(graded[hit.index, text]))
                    for hit in hits[:top]]
-        rank = next(hit.rank for hit in hits if hit.id == own)
+        rank = next(hit.rank for hit in hits if hit.match)
         queries.append(Query(split.texts[text], results, rank, title))
     return queries
-
-
-def relevance_of(searcher: Searcher) -> np.ndarray | None:
-    """The exact relevance (I, T) of the split searched, where the data knows it."""
-    known = searcher.dataset.relevance
-    return None if known is None else known(searcher.split)

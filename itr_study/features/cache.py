@@ -16,8 +16,8 @@ from itr_study.features.parallel import in_order
 from itr_study.files.atomic import canonical_json, write_atomic
 from itr_study.progress import progress
 
-# Distance of rows: rounding to the float16 that is stored is 2e-4; computing in float16 instead of
-# float32 moved them by 4e-3 to 1e-2.
+# Two rows closer than this were computed in the same arithmetic: rounding to the float16 that is
+# stored moves a row by 2e-4, computing in float16 instead of float32 by 4e-3 to 1e-2.
 SAME_ARITHMETIC = 1e-3
 
 Compute = Callable[[int, int], np.ndarray]  # (first row, last row + 1) -> rows
@@ -25,9 +25,11 @@ Compute = Callable[[int, int], np.ndarray]  # (first row, last row + 1) -> rows
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Everything the numbers depend on. Two caches with equal digests hold equal numbers, but for
-    rounding: that of a half precision, where one is asked for, names the file as well, since CPUs
-    without it compute in float32. Ids leave it out: an id means the same data everywhere.
+    """Everything that the numbers of a cache depend on: equal digests mean equal numbers.
+
+    Rounding is the exception. Where an encoder asks for half precision, a CPU that has none
+    computes in float32, so the arithmetic is part of the file's name. It is not part of the digest:
+    run ids are made of digests, and an id must mean the same data on every machine.
     """
 
     dataset: str  # name, for people
@@ -86,18 +88,19 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
 
 
 def adopt(old: Path, path: Path, about: dict, compute: Compute) -> None:
-    """Take over a cache from before names told the arithmetic, if it is whole and of this one: if
-    the first row of each block is what is computed here. A block is from one machine, a cache
-    may be from several. Any other is left as it is.
+    """Take over a cache made when file names did not yet hold the arithmetic.
 
-    The rows move last: killed before, all of it is done again; after, it is taken over.
+    It is taken over only if it is whole and was computed in today's arithmetic, which is checked
+    on the first row of every block: different machines may have made different blocks. Any other
+    cache is left as it is. The array moves last, so that a kill before that leaves the old cache
+    in place, and one after it a cache that has been taken over.
     """
     if not old.is_file():
         return
     with sole_builder(old):
         if not old.is_file() or (file := BlockFile(old, about)).is_new:
             return
-        rows = file.map()  # what is not done is 0
+        rows = file.map()  # rows of blocks that are not done are 0
         if all(distance(rows[i], compute(i, i + 1)[0]) < SAME_ARITHMETIC
                for i in range(0, len(rows), file.block)):
             sidecars = [side for side in (file.sidecar, file.verified) if side.exists()]
@@ -110,7 +113,7 @@ def adopt(old: Path, path: Path, about: dict, compute: Compute) -> None:
 
 
 def distance(kept: np.ndarray, computed: np.ndarray) -> float:
-    """Of two rows, relative to the length of the second."""
+    """Distance of two rows, relative to the length of the second."""
     apart = np.linalg.norm(np.asarray(kept, np.float32) - computed)
     return float(apart / max(np.linalg.norm(computed), 1e-12))
 

@@ -15,9 +15,10 @@ from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
 from itr_study.features.arrays import JoinedRegions, join_regions
-from itr_study.features.described import describe_texts, judged_pairs
 from itr_study.features.encoded import EncodedData
 from itr_study.features.images import FrozenImages, dataset_features, given_features
+from itr_study.features.judged import judged_pairs
+from itr_study.features.label_vectors import encode_label_vectors
 from itr_study.features.pixels import Pixels, pixel_size
 from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_parts
 from itr_study.features.texts import dataset_sentences
@@ -34,8 +35,8 @@ Frozen = dict[ImagePart, FrozenImages]
 def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
                    tokens: str | None = "words", sentences: str | None = None,
                    relevance: bool = False, device: str = "cpu",
-                   store: Path | str | None = None, labels: Sequence[str] = (),
-                   judging: Sequence[str] = ()) -> EncodedData:
+                   store: Path | str | None = None, label_vectors: Sequence[str] = (),
+                   evaluation_vectors: Sequence[str] = ()) -> EncodedData:
     """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
 
     Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>` or names of features that come
@@ -43,8 +44,9 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
              "glove" (with word vectors) or "wordpiece:minilm"; sentences: None, or "minilm",
              "fisher", "glove-mean", joined by "+"; relevance: attach the data's exact relevance;
              device: where networks run; store: folder of caches, None = `<home>/features`;
-             labels: what describes the texts for label sources, "minilm" or "cider"; judging:
-             the same for evaluation only, which train does without.
+             label_vectors: names of LABEL_ENCODERS that make what label sources compare, "minilm",
+             "cider" or "texts"; evaluation_vectors: the same for all splits but train, for label
+             sources that evaluate and do not train.
     Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
              WeightsError for weights that cannot be found; OSError for a full disk.
     """
@@ -56,20 +58,20 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
     encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
     regions = encode_regions(dataset, parts, frozen, folder)
     vocabulary = make_vocabulary(dataset, tokens)
-    vectors = encode_sentences(dataset, encoders, folder)
-    described = describe_texts(dataset, labels, judging, folder, device)
+    sentence_vectors = encode_sentences(dataset, encoders, folder)
+    compared = encode_label_vectors(dataset, label_vectors, evaluation_vectors, folder, device)
     splits = {name: EncodedSplit(
         name, split.image_of_text, *regions[name],
         tokens=[vocabulary.encode(text) for text in split.texts] if vocabulary else None,
-        sentences=vectors[name],
+        sentences=sentence_vectors[name],
         relevance=exact_relevance(dataset, name) if relevance else None,
-        labels=described[name], judgements=judged_pairs(dataset, split),
+        label_vectors=compared[name], judgements=judged_pairs(dataset, split),
         pixels=split_pixels(dataset, split, parts))
         for name, split in dataset.splits.items()}
     return EncodedData(
         splits, input_spec(splits["train"], vocabulary, tokens, parts),
         encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
-        seen_encoders(dataset, tokens, encoders, labels), dataset.name,
+        seen_encoders(dataset, tokens, encoders, label_vectors), dataset.name,
         "+".join(sorted({frozen[part].dtype for part in frozen})),
         image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
         sentence_encoders=encoders)
@@ -141,16 +143,16 @@ def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
     """(I, T) float32 from the data; DataError where it breaks the rule of matches."""
     split = dataset.splits[name]
     relevance = np.asarray(dataset.relevance(split), np.float32)
-    where, expected = f"relevance of {dataset.name}, split {name}", (len(split.image_ids),
-                                                                     len(split.texts))
+    expected = len(split.image_ids), len(split.texts)
+    what = f"relevance of {dataset.name}, split {name}"
     if relevance.shape != expected:
-        raise DataError(f"{where}: expected {expected}, got {relevance.shape}")
+        raise DataError(f"{what}: expected {expected}, got {relevance.shape}")
     texts = np.arange(len(split.texts))
     others = relevance.copy()
     others[split.image_of_text, texts] = 0
     if not ((relevance[split.image_of_text, texts] == 1).all() and others.min() >= 0
             and others.max() <= MOST_UNMATCHED + 1e-7):  # NaN fails too
-        raise DataError(f"{where}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
+        raise DataError(f"{what}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
     return relevance
 
 
@@ -184,9 +186,11 @@ def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Froze
 
 
 def seen_encoders(dataset: RetrievalDataset, tokens: str | None,
-                  encoders: list[TextEncoder], labels: Sequence[str] = ()) -> tuple[str, ...]:
-    """Names of encoders in use, label sources included, that were trained on these captions."""
-    names = [*(encoder.name for encoder in encoders), *labels]
+                  encoders: list[TextEncoder], label_vectors: Sequence[str] = ()
+                  ) -> tuple[str, ...]:
+    """Names of encoders in use, those of label vectors included, that were trained on these
+    captions."""
+    names = [*(encoder.name for encoder in encoders), *label_vectors]
     if tokens and tokens.startswith("wordpiece:"):
         names.append(tokens.removeprefix("wordpiece:"))
     return tuple(sorted(set(names) & set(dataset.seen_by)))

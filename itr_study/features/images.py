@@ -95,21 +95,21 @@ def given_features(dataset: RetrievalDataset, name: str,
     Raises:  DataError for a wrong shape, NaN, or a picture without any region.
     """
     features, mask = dataset.features[name](split)
-    where = f"features {name!r} of {dataset.name}, split {split.name}"
+    what = f"features {name!r} of {dataset.name}, split {split.name}"
     if features.ndim != 3 or len(features) != len(split.image_ids):
-        raise DataError(f"{where}: expected ({len(split.image_ids)}, R, D), got {features.shape}")
+        raise DataError(f"{what}: expected ({len(split.image_ids)}, R, D), got {features.shape}")
     if mask.shape != features.shape[:2] or mask.dtype != bool:
-        raise DataError(f"{where}: the mask should be bool {features.shape[:2]}, got {mask.dtype} "
+        raise DataError(f"{what}: the mask should be bool {features.shape[:2]}, got {mask.dtype} "
                         f"{mask.shape}")
     if not mask.any(axis=1).all():
         row = int(np.argmin(mask.any(axis=1)))
-        raise DataError(f"{where}: picture {split.image_ids[row]} has no region")
+        raise DataError(f"{what}: picture {split.image_ids[row]} has no region")
     step = max(1, CHECK_BYTES // max(features[:1].nbytes, 1))
     for start in range(0, len(features), step):
         finite = np.isfinite(features[start : start + step]).all(axis=(1, 2))
         if not finite.all():
             row = start + int(np.argmin(finite))
-            raise DataError(f"{where}: picture {split.image_ids[row]} has NaN or infinite "
+            raise DataError(f"{what}: picture {split.image_ids[row]} has NaN or infinite "
                             "features; make them again")
     return features[:, None], None if mask.all() else mask
 

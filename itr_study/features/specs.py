@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from itr_study.checks import check_choice, not_among
 from itr_study.encoders.base import KINDS, PRECISIONS
 from itr_study.encoders.registry import IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.encoders.views import VIEWS
@@ -57,9 +58,8 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
     name, *argument = fields[:-2] if len(fields) > 2 else fields[:1]
     if name not in IMAGE_ENCODERS:
         with_data = f"; features with this data: {', '.join(given)}" if given else ""
-        raise ValueError(f"unknown image encoder {name!r} in {text!r}; choose from "
-                         f"{', '.join(IMAGE_ENCODERS)}{with_data}; or pixels:<one of these> to "
-                         "fine-tune it")
+        raise ValueError(f"{not_among('image encoder', name, IMAGE_ENCODERS)}{with_data}; or "
+                         "pixels:<one of these> to fine-tune it")
     if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
                          f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip")
@@ -73,8 +73,8 @@ def sentence_parts(spec: str | None) -> list[str]:
     names = [name.strip() for name in spec.split("+")]
     for name in names:
         if name not in TEXT_ENCODERS:
-            raise ValueError(f"unknown sentence encoder {name!r} in {spec!r}; choose from "
-                             f"{', '.join(TEXT_ENCODERS)}, joined by +, or None")
+            raise ValueError(f"{not_among('sentence encoder', name, TEXT_ENCODERS)}; "
+                             "sentences= is None or some of them, joined by +")
     if len(set(names)) < len(names):
         raise ValueError(f"sentences={spec!r} names an encoder twice")
     return names
@@ -82,5 +82,4 @@ def sentence_parts(spec: str | None) -> list[str]:
 
 def check_tokens(spec: str | None) -> None:
     """Raise ValueError unless the tokens spec is None or one of TOKENS."""
-    if spec is not None and spec not in TOKENS:
-        raise ValueError(f"tokens must be None or one of {', '.join(TOKENS)}; got {spec!r}")
+    check_choice("tokens", spec, (None, *TOKENS))

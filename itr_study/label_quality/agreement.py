@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from itr_study.checks import check_choice
+from itr_study.evaluation.percent import percent
 from itr_study.label_quality.coco import attempt
 from itr_study.label_quality.judges import Judge
 from itr_study.relevance import RELEVANCE
@@ -13,20 +15,19 @@ RATED = ("own captions left out", "all pairs")
 
 
 def label_sources(names: Sequence[str]) -> dict[str, object]:
-    """Label sources by names such as "binary" or "sentence/max" (over which captions).
+    """Label sources by names such as "binary" or "sentence/max" (how captions are pooled).
 
     Example:
         >>> [source.name for source in label_sources(["binary", "cider/mean"]).values()]
         ['binary', 'cider']
     """
-    found = {}
+    sources = {}
     for name in names:
-        kind, _, over = name.partition("/")
-        if kind not in RELEVANCE:
-            raise ValueError(f"unknown label source {kind!r}; there are {', '.join(RELEVANCE)}")
-        found[f"{kind}, {over}" if over else kind] = RELEVANCE[kind](**{"over": over} if over
-                                                                    else {})
-    return found
+        kind, _, pooling = name.partition("/")
+        check_choice("label source", kind, RELEVANCE)
+        label, arguments = ((f"{kind}, {pooling}", {"pooling": pooling}) if pooling else (kind, {}))
+        sources[label] = RELEVANCE[kind](**arguments)
+    return sources
 
 
 def agreement(judges: Sequence[Judge], sources: Mapping[str, object], absent: dict[str, str],
@@ -49,7 +50,7 @@ def agreement(judges: Sequence[Judge], sources: Mapping[str, object], absent: di
                 pairs = np.flatnonzero(mask)
                 low, high = interval(judge, scores, pairs, resamples, seed)
                 records.append((judge.name, judge.statistic, label, rated, len(pairs),
-                                100 * judge.correlate(scores, pairs), low, high))
+                                percent(judge.correlate(scores, pairs)), low, high))
     return pd.DataFrame(records, columns=["judge", "statistic", "source", "rated", "pairs",
                                           "value", "low", "high"])
 
@@ -65,6 +66,6 @@ def interval(judge: Judge, scores: np.ndarray, pairs: np.ndarray, resamples: int
     for _ in range(resamples):
         drawn = np.concatenate([members[n] for n in random.integers(len(members),
                                                                     size=len(members))])
-        values.append(100 * judge.correlate(scores, drawn))
+        values.append(percent(judge.correlate(scores, drawn)))
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)

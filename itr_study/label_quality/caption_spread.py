@@ -12,12 +12,14 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.data.precomputed import read_captions
 from itr_study.data.roots import find_root
 from itr_study.encoders import TEXT_ENCODERS
+from itr_study.evaluation.percent import percent
 from itr_study.features.captions import caption_vectors
-from itr_study.label_quality.coco import COCO, attempt, described_split
+from itr_study.label_quality.coco import COCO, attempt, caption_split
 
 FLICKR30K = ("Put test_caps.txt and test_ids.txt (the captions of Flickr30k's 1,000 test images "
              "and their images) into flickr30k/.")
-OTHERS = {"coco5k": ("testall_caps.txt", COCO), "flickr30k": ("test_caps.txt", FLICKR30K)}
+# Folders whose test captions are enough for the rule: a file by which they are known, the remedy.
+TEST_CAPTIONS = {"coco5k": ("testall_caps.txt", COCO), "flickr30k": ("test_caps.txt", FLICKR30K)}
 VECTORS = "minilm"
 
 
@@ -30,12 +32,12 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
     """
     sets = {dataset.name: lambda: own_vectors(dataset, absent)}
     if root is not None:
-        sets |= {name: lambda name=name: vectors_of(name, root) for name in OTHERS}
+        sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS}
     records = []
     for name, read in sets.items():
-        found = attempt(f"captions of {name}", absent, read)
-        if found is not None:
-            vectors, owner = found
+        captions = attempt(f"captions of {name}", absent, read)
+        if captions is not None:
+            vectors, owner = captions
             one, two = pairs_within(owner)
             alike = (vectors[one] * vectors[two]).sum(axis=1)
             records.append({"data": name} | caption_spread(alike, owner[one]))
@@ -44,15 +46,15 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
 
 def own_vectors(dataset: RetrievalDataset, absent: dict[str, str]) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors of the test captions of a data set, and the image of each."""
-    split = described_split(dataset, (VECTORS,), absent)
-    if VECTORS not in split.labels:
+    split = caption_split(dataset, (VECTORS,), absent)
+    if VECTORS not in split.label_vectors:
         raise ValueError(f"no sentence vectors of {dataset.name}: the reason stands beside this")
-    return np.asarray(split.labels[VECTORS], np.float32), split.image_of_text
+    return np.asarray(split.label_vectors[VECTORS], np.float32), split.image_of_text
 
 
 def vectors_of(name: str, root: Path | str) -> tuple[np.ndarray, np.ndarray]:
     """The same of a data set of which only the test captions are there."""
-    mark, obtain = OTHERS[name]
+    mark, obtain = TEST_CAPTIONS[name]
     test = read_captions(find_root(root, name, marks=(mark,), obtain=obtain), "test")
     vectors = caption_vectors(test.texts, TEXT_ENCODERS[VECTORS](), f"{name}-test")
     return np.asarray(vectors, np.float32), test.image_of_text
@@ -80,8 +82,8 @@ def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
              image); images, pairs. Deviations divide by n, as of a population.
     Source:  bcls, Sec. III: alpha is the "standard deviation of text similarity", some 0.2.
     Example: image 0 has pairs 0.2 and 0.6, image 1 two of 0.9: 0.2 and 0 within, 0.287 pooled
-        >>> told = caption_spread(np.array([0.2, 0.6, 0.9, 0.9]), np.array([0, 0, 1, 1]))
-        >>> round(told["pooled"], 4), round(told["per_image"], 4)
+        >>> spread = caption_spread(np.array([0.2, 0.6, 0.9, 0.9]), np.array([0, 0, 1, 1]))
+        >>> round(spread["pooled"], 4), round(spread["per_image"], 4)
         (0.2872, 0.1)
     """
     if not len(alike):
@@ -94,25 +96,22 @@ def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
 
 def similarities(split: EncodedSplit, source: object, pairs: int = 10_000,
                  seed: int = 0) -> pd.DataFrame:
-    """How alike two texts are: some pairs within images, as many between images.
+    """How alike two texts are: random pairs of the same image, and as many of any two images.
 
+    Args:    source: a label source that compares texts; pairs: drawn of each kind.
     Returns: score, match (both describe the same image).
     """
     random = np.random.default_rng(seed)
     captions, owner = source.captions(split), split.image_of_text
-    several = np.flatnonzero(captions.counts[owner] > 1)
-    if not len(several):
+    with_siblings = np.flatnonzero(captions.counts[owner] > 1)
+    if not len(with_siblings):
         raise ValueError(f"no image of split {split.name!r} has two texts to compare")
-    first = random.choice(several, pairs)
-    skip = random.integers(1, captions.counts[owner[first]])
-    place = np.empty(len(owner), np.int64)
-    place[captions.order] = np.arange(len(owner))
-    begin = captions.ends[owner[first]] - captions.counts[owner[first]]
-    turn = (place[first] - begin + skip) % captions.counts[owner[first]]
+    first = random.choice(with_siblings, pairs)
+    sibling = captions.sibling(first, random.integers(1, captions.counts[owner[first]]))
     a, b = random.integers(len(owner), size=(2, pairs))
     apart = owner[a] != owner[b]
-    one, two = np.r_[first, a[apart]], np.r_[captions.order[begin + turn], b[apart]]
-    alike = source.alike_pairs(captions.described[one], captions.described[two])
+    one, two = np.r_[first, a[apart]], np.r_[sibling, b[apart]]
+    alike = source.alike_pairs(captions.vectors[one], captions.vectors[two])
     return pd.DataFrame({"score": alike, "match": owner[one] == owner[two]})
 
 
@@ -136,6 +135,6 @@ def rating_shares(judge: str, ratings: np.ndarray, own: np.ndarray, edges: Seque
         if counts.sum() != (~np.isnan(values)).sum():
             raise ValueError(f"{judge}: ratings from {np.nanmin(values):g} to "
                              f"{np.nanmax(values):g} do not lie in {edges[0]:g} to {edges[-1]:g}")
-        records += [(judge, label, kind, 100 * count / counts.sum(), int(count))
+        records += [(judge, label, kind, percent(count, counts.sum()), int(count))
                     for label, count in zip(labels, counts, strict=True)]
     return pd.DataFrame(records, columns=["judge", "rating", "own", "share", "pairs"])

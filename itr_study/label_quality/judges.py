@@ -52,7 +52,7 @@ def people(split: EncodedSplit) -> list[Judge]:
     return [Judge(*PEOPLE.get(name, (name, f"Kendall τ-{one.judgements.tau}")), one.images,
                   one.texts, np.nanmean(one.judgements.ratings, axis=1), one.judgements.own,
                   one.images, partial(pair_relevance, split=split, first=one.images,
-                                      second=one.texts), partial(tau, one.judgements))
+                                      second=one.texts), partial(kendall_tau, one.judgements))
             for name, one in split.judgements.items()]
 
 
@@ -65,14 +65,14 @@ def exact_judges(split: EncodedSplit, pairs: int = 20_000, seed: int = 0) -> lis
     images = np.r_[split.image_of_text, images[other]]
     texts = np.r_[np.arange(split.n_texts), texts[other]]
     exact, own = split.relevance[images, texts].astype(float), split.image_of_text[texts] == images
-    said = Judgements("exact", tuple(map(str, images)), tuple(map(str, texts)), exact[:, None],
-                      own, "b")
+    judged = Judgements("exact", tuple(map(str, images)), tuple(map(str, texts)), exact[:, None],
+                        own, "b")
     rated = Crisscrossed("sits", "test", texts, images, exact, own)
     score = partial(pair_relevance, split=split, first=images, second=texts)
     return [Judge("exact relevance, order", "Kendall τ-b", images, texts, exact, own, images,
-                  score, partial(tau, said)),
+                  score, partial(kendall_tau, judged)),
             Judge("exact relevance, value", "Pearson", images, texts, exact, own, images, score,
-                  partial(crossed, rated, "pearson"))]
+                  partial(cxc_statistic, rated, "pearson"))]
 
 
 def raters(coco: CocoCaptions, root: Path | str | None, kind: str = "sits",
@@ -85,31 +85,32 @@ def raters(coco: CocoCaptions, root: Path | str | None, kind: str = "sits",
     image = {int(number): place for place, number in enumerate(coco.image_ids)}
     text = {int(number): place for place, number in enumerate(coco.text_ids)}
     places = {"sits": (text, image), "sts": (text, text), "sis": (image, image)}[kind]
-    strange = [n for ids, place in zip((rated.first, rated.second), places, strict=True)
+    unknown = [n for ids, place in zip((rated.first, rated.second), places, strict=True)
                for n in ids.tolist() if n not in place]
-    if strange:
-        raise DataError(f"cxc: {len(strange)} ids, {strange[0]} the first, are none of the test "
+    if unknown:
+        raise DataError(f"cxc: {len(unknown)} ids, {unknown[0]} the first, are none of the test "
                         "captions or images of coco5k; read both of the same release")
     first, second = (np.array([place[n] for n in ids.tolist()]) for ids, place in
                      zip((rated.first, rated.second), places, strict=True))
     owner = coco.split.image_of_text
-    said = {"sits": ("CxC, images and texts", second, second, first, pair_relevance),
-            "sts": ("CxC, two texts", owner[first], first, second, text_relevance),
-            "sis": ("CxC, two images", first, first, second, image_relevance)}[kind]
-    name, groups, one, other, score = said
+    name, groups, one, other, score = {
+        "sits": ("CxC, images and texts", second, second, first, pair_relevance),
+        "sts": ("CxC, two texts", owner[first], first, second, text_relevance),
+        "sis": ("CxC, two images", first, first, second, image_relevance)}[kind]
     return Judge(name, statistic.capitalize(), one, other, rated.ratings, rated.own, groups,
                  partial(score, split=coco.split, first=one, second=other),
-                 partial(crossed, rated, statistic))
+                 partial(cxc_statistic, rated, statistic))
 
 
-def tau(said: Judgements, scores: np.ndarray, pairs: np.ndarray) -> float:
-    """Kendall's coefficient that these ratings are compared by, over some of the pairs."""
-    (value,) = human_correlation(scores[pairs], said.take(pairs), own=True).values()
+def kendall_tau(judged: Judgements, scores: np.ndarray, pairs: np.ndarray) -> float:
+    """Kendall's tau-b or tau-c, whichever these judgements are compared by, over some pairs."""
+    (value,) = human_correlation(scores[pairs], judged.take(pairs), own=True).values()
     return value
 
 
-def crossed(rated: Crisscrossed, statistic: str, scores: np.ndarray, pairs: np.ndarray) -> float:
-    """Pearson's or Spearman's correlation over some of the pairs."""
+def cxc_statistic(rated: Crisscrossed, statistic: str, scores: np.ndarray,
+                  pairs: np.ndarray) -> float:
+    """Pearson's or Spearman's correlation of scores with CxC's ratings over some pairs."""
     part = replace(rated, first=rated.first[pairs], second=rated.second[pairs],
                    ratings=rated.ratings[pairs], own=rated.own[pairs])
     return cxc_correlation(scores[pairs], part)[statistic]

@@ -12,7 +12,7 @@ from itr_study.files.paths import home
 from itr_study.relevance.meteor import Meteor
 from itr_study.relevance.spice import Spice
 
-TOOLS = (Meteor, Spice)  # minutes for many pairs: what they said is kept
+TOOLS = (Meteor, Spice)  # minutes for many pairs: their scores are kept
 PAIRS = 1000  # kept at a time
 IMAGES = 256  # of a block, for sources that know no single pairs
 
@@ -33,25 +33,25 @@ def pair_relevance(source: object, split: EncodedSplit, first: np.ndarray, secon
         return source.pairs(split, first, second)
     values = np.empty(len(first), np.float32)
     for start in range(0, split.n_images, IMAGES):
-        here = np.flatnonzero((first >= start) & (first < start + IMAGES))
-        if len(here):
+        rows = np.flatnonzero((first >= start) & (first < start + IMAGES))
+        if len(rows):
             block = source.block(split, slice(start, start + IMAGES))
-            values[here] = block[first[here] - start, second[here]]
+            values[rows] = block[first[rows] - start, second[rows]]
     return values
 
 
 def tool_relevance(source: Meteor | Spice, split: EncodedSplit, first: np.ndarray,
                    second: np.ndarray) -> np.ndarray:
-    """The same of a slow tool, asked once, and only of pairs that are no matches."""
+    """`pair_relevance` of a slow tool: its scores are cached, and matches are never sent to it."""
     others = np.flatnonzero(split.image_of_text[second] != first)
     values = np.ones(len(first), np.float32)
     if not len(others):
         return values
-    written = source.captions(split).described.tolist()
-    content = [written, *(x.tolist() for x in (split.image_of_text, first[others],
+    texts = source.captions(split).vectors.tolist()
+    content = [texts, *(x.tolist() for x in (split.image_of_text, first[others],
                                                second[others]))]
     key = CacheKey("pairs", hashlib.sha256(canonical_json(content).encode()).hexdigest(),
-                   source.name, source.version, {"over": source.over})
+                   source.name, source.version, {"over": source.pooling})  # as old caches say it
     values[others] = cached(
         key, len(others), lambda a, b: source.pairs(split, first[others[a:b]],
                                                     second[others[a:b]]),
@@ -63,22 +63,25 @@ def text_relevance(source: object, split: EncodedSplit, first: np.ndarray, secon
                    ) -> np.ndarray:
     """(N,) float32, how alike texts first[n] and second[n] are.
 
-    Raises:  ValueError for a source that compares no texts, or takes hours to.
+    Raises:  ValueError for a source that compares no texts, or takes hours to do so.
     """
-    described = compared(source).captions(split).described
-    return source.alike_pairs(described[first], described[second])
+    vectors = comparing_texts(source).captions(split).vectors
+    return source.alike_pairs(vectors[first], vectors[second])
 
 
 def image_relevance(source: object, split: EncodedSplit, first: np.ndarray, second: np.ndarray
                     ) -> np.ndarray:
-    """(N,) mean relevance of the texts of image second[n] to image first[n]; Raises: as above."""
-    texts, starts, counts = compared(source).captions(split).of(second)
+    """(N,) mean relevance of the texts of image second[n] to image first[n].
+
+    Raises:  ValueError as `text_relevance`.
+    """
+    texts, starts, counts = comparing_texts(source).captions(split).of(second)
     values = pair_relevance(source, split, np.repeat(first, counts), texts)
     return np.add.reduceat(values, starts) / counts
 
 
-def compared(source: object) -> object:
-    """The source, if it compares texts fast."""
+def comparing_texts(source: object) -> object:
+    """The source itself; ValueError unless it compares texts, and does so fast."""
     if isinstance(source, TOOLS) or not isinstance(source, PairSource):
         raise ValueError(f'labels "{source.name}" are not taken for two texts or two images: they '
                          "compare no texts, or take hours to")

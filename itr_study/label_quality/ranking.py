@@ -1,4 +1,4 @@
-"""What ranking by a label source alone finds."""
+"""Rankings by a label source alone, without any model: how good are they?"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 
 from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.evaluation.percent import percent
 from itr_study.label_quality.coco import CocoCaptions, attempt
 from itr_study.label_quality.pairs import TOOLS
 from itr_study.metrics.eccv import lists, places, sizes
@@ -19,7 +20,7 @@ PAIRS = 25_000_000  # pairs of a caption and a text compared at a time: 100 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Extended:
+class ExtendedTruth:
     """Ground truth with matches beyond those annotated: lists of every image and every text.
 
     sizes: R of every image and of every text, 0 where nothing was judged; at least the lengths.
@@ -29,25 +30,26 @@ class Extended:
     sizes: tuple[np.ndarray, np.ndarray]
 
 
-def eccv_truth(coco: CocoCaptions) -> Extended:
+def eccv_truth(coco: CocoCaptions) -> ExtendedTruth:
     """ECCV Caption, by the places of images and captions."""
     rows = places("image", coco.image_ids, len(coco.image_ids))
     columns = places("text", coco.text_ids, len(coco.text_ids))
     eccv = coco.truth.eccv
-    return Extended(lists(eccv, rows, columns), (sizes(eccv.i2t, rows), sizes(eccv.t2i, columns)))
+    return ExtendedTruth(lists(eccv, rows, columns),
+                         (sizes(eccv.i2t, rows), sizes(eccv.t2i, columns)))
 
 
-def exact_truth(split: EncodedSplit, least: float = 0.999) -> Extended:
+def exact_truth(split: EncodedSplit, least: float = 0.999) -> ExtendedTruth:
     """Every text with every image that it describes without a fault: relevance >= least."""
     fits = split.relevance >= least
     fits[split.image_of_text, np.arange(split.n_texts)] = True
     both = Matches(*(Positives(np.r_[0, np.cumsum(side.sum(axis=1))], np.nonzero(side)[1])
                      for side in (fits, fits.T)))
-    return Extended(both, (fits.sum(axis=1), fits.sum(axis=0)))
+    return ExtendedTruth(both, (fits.sum(axis=1), fits.sum(axis=0)))
 
 
 def graded(source: object, split: EncodedSplit) -> Grade:
-    """Relevance of some images and texts as a label source grades it; own captions are 1."""
+    """A label source as a function of images and texts; captions of the image itself get 1."""
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         return source(Batch(*map(torch.from_numpy, (images, texts, split.image_of_text[texts]))),
                       split).numpy()
@@ -55,24 +57,27 @@ def graded(source: object, split: EncodedSplit) -> Grade:
 
 
 def one_caption(source: object, split: EncodedSplit, number: int) -> Grade:
-    """An image stands for its caption of this number alone (listwise Eq. 8): only that one is 1."""
+    """The same with one caption standing for its image (listwise Eq. 8): only that one gets 1.
+
+    Args:    number: which caption of each image, the last one where an image has fewer.
+    """
     captions = source.captions(split)
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         rows, starts, counts = captions.of(images)
         chosen = rows[starts + np.minimum(number, counts - 1)]
-        return source.alike(captions.described[chosen], captions.described[texts])
+        return source.alike(captions.vectors[chosen], captions.vectors[texts])
     return grade
 
 
-def by_lot(grade: Grade, seed: int, width: float = 1e-3) -> Grade:
-    """The same, equal values put into an order drawn by lot."""
+def random_ties(grade: Grade, seed: int, width: float = 1e-3) -> Grade:
+    """Break ties at random, by adding noise smaller than `width`."""
     random = np.random.default_rng(seed)
     return lambda images, texts: grade(images, texts) + width * random.random(
         (len(images), len(texts)))
 
 
-def found_by(grade: Grade, truth: Extended) -> dict[str, float]:
-    """What ranking by relevance alone finds: mAP@R, R-Precision and R@1 in percent, both ways.
+def ranking_metrics(grade: Grade, truth: ExtendedTruth) -> dict[str, float]:
+    """mAP@R, R-Precision and R@1 in percent, both ways, of a ranking by relevance alone.
 
     Differs: as `find`: ties count against; nothing is truncated.
     """
@@ -84,10 +89,10 @@ def found_by(grade: Grade, truth: Extended) -> dict[str, float]:
         step = max(1, PAIRS // (5 * len(texts)))
         scores = np.concatenate([grade(images[a:a + step], texts)
                                  for a in range(0, len(images), step)])
-        found = find(scores, part(matches, queries), way, size[queries])
-        values |= {f"{way}_map_at_r": 100 * float(found.map_at_r().mean()),
-                   f"{way}_r_precision": 100 * float(found.r_precision().mean()),
-                   f"{way}_r1": 100 * float(found.recall_at(1).mean())}
+        matched = find(scores, part(matches, queries), way, size[queries])
+        values |= {f"{way}_map_at_r": percent(float(matched.map_at_r().mean())),
+                   f"{way}_r_precision": percent(float(matched.r_precision().mean())),
+                   f"{way}_r1": percent(float(matched.recall_at(1).mean()))}
     return values
 
 
@@ -98,12 +103,13 @@ def part(positives: Positives, queries: np.ndarray) -> Positives:
                      np.concatenate(chosen))
 
 
-def ranking_table(split: EncodedSplit, truth: Extended, sources: Mapping[str, object],
+def ranking_table(split: EncodedSplit, truth: ExtendedTruth, sources: Mapping[str, object],
                   absent: dict[str, str], captions: int = 5) -> pd.DataFrame:
-    """Rankings by relevance alone, one per row: method, run, and the metrics of `found_by`.
+    """Rankings by relevance alone, one per row: method, run, and the metrics of `ranking_metrics`.
 
     Each source as it is; sources over captions also with one caption standing for the image, a
-    run for each; binary labels also with their ties drawn by lot. What cannot be had: `absent`.
+    run for each; binary labels also with random ties. `absent` takes what cannot be had, with the
+    reason.
     """
     forms: list[tuple[str, int, Callable[[], Grade]]] = []
     for label, source in sources.items():
@@ -115,10 +121,11 @@ def ranking_table(split: EncodedSplit, truth: Extended, sources: Mapping[str, ob
             forms += [(label.replace(", max", ", one caption"), n, lambda source=source, n=n:
                        one_caption(source, split, n)) for n in range(captions)]
         elif source.name == "binary":
-            forms += [(f"{label}, ties by lot", n, lambda source=source, n=n:
-                       by_lot(graded(source, split), n)) for n in range(captions)]
+            forms += [(f"{label}, random ties", n, lambda source=source, n=n:
+                       random_ties(graded(source, split), n)) for n in range(captions)]
     records = []
     for label, run, make in forms:
-        values = attempt(f"ranking by {label}", absent, lambda make=make: found_by(make(), truth))
+        values = attempt(f"ranking by {label}", absent,
+                         lambda make=make: ranking_metrics(make(), truth))
         records += [{"method": label, "run": run, **values}] if values else []
     return pd.DataFrame(records)

@@ -36,10 +36,10 @@ class Verdict:
         """The verdict in words, naming data and model."""
         if self.outcome == "not tested":
             return f"not tested: {self.missing}"
-        where = f"on {self.dataset} with {self.model}, n = {self.pairs} pairs"
-        more = (f"about {self.needed} pairs would decide" if self.needed else
-                f"how many would decide is unknown, or more than {MOST}")
-        return f"{self.outcome} {where}" + (f"; {more}" if self.outcome == "undecided" else "")
+        conditions = f"on {self.dataset} with {self.model}, n = {self.pairs} pairs"
+        remedy = (f"about {self.needed} pairs would decide" if self.needed else
+                  f"how many would decide is unknown, or more than {MOST}")
+        return f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}"
 
 
 def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
@@ -52,9 +52,9 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     arms = sorted(wanted - set(rows["arm"] if "arm" in rows else ()))
     columns = sorted(name for name in names if name not in rows or any(
         rows.loc[rows["arm"] == arm, name].isna().all() for arm in wanted))
-    said = [f"no runs of {', '.join(arms)}"] * bool(arms)
-    said += [f"no values of {', '.join(columns)}"] * bool(columns and not arms)
-    return "; ".join(said + [claim["needs"]] * bool(said and claim["needs"]))
+    reasons = [f"no runs of {', '.join(arms)}"] * bool(arms)
+    reasons += [f"no values of {', '.join(columns)}"] * bool(columns and not arms)
+    return "; ".join(reasons + [claim["needs"]] * bool(reasons and claim["needs"]))
 
 
 def judge(claim: Mapping[str, str], rows: pd.DataFrame) -> Verdict:
@@ -103,9 +103,9 @@ def measured_span(parts: tuple[Part, ...]) -> str:
     """Our difference with its interval, or the smallest and the largest of several."""
     ends = sorted(parts, key=lambda part: part.mean)
     shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
-    said = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval())
-            if len(part.seeds) > 1 else f"{part.mean:+.1f} (one pair)" for part in shown]
-    return " to ".join(said) + (f" ({len(parts)} differences)" if len(parts) > 1 else "")
+    ends_in_words = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval())
+                     if len(part.seeds) > 1 else f"{part.mean:+.1f} (one pair)" for part in shown]
+    return " to ".join(ends_in_words) + (f" ({len(parts)} differences)" if len(parts) > 1 else "")
 
 
 def ledger(claims: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

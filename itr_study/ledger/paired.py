@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from itr_study.ledger.reported import difference
 from itr_study.metrics.intervals import student_interval
 
 FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
@@ -76,8 +77,8 @@ class Arms:
                               axis=1, join="inner")
             steps = arm.startswith("step(")
             return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
-        found = self.rows[self.rows["arm"] == arm].set_index("seed")
-        first, *rest = (found[name].astype(float) for name in metric.split("-"))
+        of_arm = self.rows[self.rows["arm"] == arm].set_index("seed")
+        first, *rest = (of_arm[name].astype(float) for name in metric.split("-"))
         values = first - rest[0] if rest else first
         if values.isna().any():
             raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "
@@ -99,7 +100,7 @@ class Arms:
             raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
                              "of one model can be paired")
         a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
-        return Part(arm_a, arm_b, metric, tuple(seeds), 100 * (a / b - 1) if relative else a - b)
+        return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative))
 
     def model(self, arms: set[str]) -> str:
         """The models of some arms, in words, separated by semicolons."""

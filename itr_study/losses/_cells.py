@@ -70,9 +70,9 @@ def _totals(scores: Tensor, temperature: float, weights: list[Tensor | None],
             moments = scores.new_zeros(q, len(cell), cells)
             for of_cell, term in zip(moments, _polynomials(place, q), strict=True):
                 of_cell.scatter_add_(1, cell, term if weight is None else term * weight[rows])
-            seen = moments.transpose(0, 1).reshape(len(cell), -1) @ matrix  # (i, q cells)
-            seen = seen.view(len(cell), q, cells).unbind(dim=1)
-            for of_cell, term in zip(seen, _polynomials(place, q), strict=True):
+            sums = moments.transpose(0, 1).reshape(len(cell), -1) @ matrix  # (i, q cells)
+            sums = sums.view(len(cell), q, cells).unbind(dim=1)
+            for of_cell, term in zip(sums, _polynomials(place, q), strict=True):
                 total[rows].addcmul_(of_cell.gather(1, cell), term)
     return out
 
@@ -101,8 +101,9 @@ def _matrix(kernel: Kernel, terms: int, cells: int, step: float) -> Tensor:
     fit[0] /= 2
     nodes = torch.cos(angles) / 2
     apart = torch.arange(cells - 1, -cells, -1)[:, None, None] + nodes[:, None] - nodes
-    found = fit @ kernel(apart * step) @ fit.T
-    return found.masked_fill(found.abs() < 1e-14, 0).permute(1, 2, 0)  # 1e-40 would be slow
+    coefficients = fit @ kernel(apart * step) @ fit.T
+    tiny = coefficients.abs() < 1e-14  # 1e-40 would be slow
+    return coefficients.masked_fill(tiny, 0).permute(1, 2, 0)
 
 
 def _for_all_cells(by_distance: Tensor) -> Tensor:

@@ -57,5 +57,5 @@ def within_block(place: Tensor, bound: Tensor, size: int, blocks: int) -> Tensor
     shape = (rows, blocks, size)
     earlier = column_at.view(shape)[:, :, None, :] < bound_at.view(shape)[:, :, :, None]
     earlier &= torch.ones(size, size, dtype=torch.bool, device=place.device).tril(-1)
-    found = earlier.sum(dim=3, dtype=torch.uint8).view(padded)  # below 256
-    return found.gather(1, place)
+    counts = earlier.sum(dim=3, dtype=torch.uint8).view(padded)  # below 256
+    return counts.gather(1, place)

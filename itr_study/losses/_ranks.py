@@ -69,9 +69,9 @@ class Pairs:
         """(I, T) gradient of sum(grad * ranks)."""
         out = torch.empty_like(scores)
         size = _rows_at_once(scores)
-        for rows, wanted, given in zip(scores.split(size), out.split(size), grad.split(size),
-                                       strict=True):
-            wanted.copy_(_pull_back(_ahead(rows, temperature), temperature, given))
+        for rows, rows_out, rows_grad in zip(scores.split(size), out.split(size),
+                                             grad.split(size), strict=True):
+            rows_out.copy_(_pull_back(_ahead(rows, temperature), temperature, rows_grad))
         return out
 
 

@@ -1,17 +1,23 @@
-"""ApproxNDCG: minus a smooth NDCG, as the learning-to-rank literature has it.
+"""ApproxNDCG: raise a smooth NDCG, written as the learning-to-rank literature does.
+
+Use:  to compare smooth_ndcg with what that literature recommends, alpha = 10 (Bruch et al.): that
+      is for scores without bounds; cosines differ less and may ask for more.
+See:  smooth_ndcg (the same but for a constant, with temperature = 1 / alpha), listnet (a softmax in
+      the place of ranks).
 
     L = -mean_i NDCG_i - mean_t NDCG_t
     rank_ij = 1 + sum_{k != j} sigmoid(alpha (s_ik - s_ij))
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._ndcg import smooth_ndcg
+from itr_study.losses.base import RankingLoss
 
 
-class ApproxNDCG(nn.Module):
+class ApproxNDCGLoss(RankingLoss):
     """Raise the NDCG of every list, with the steepness usual in learning to rank.
 
     It is smooth_ndcg in other words: the same gains 2^r - 1, discounts, ideal and ranks (no item
@@ -33,14 +39,14 @@ class ApproxNDCG(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
-        >>> value = ApproxNDCG()(scores, relevance)
+        >>> value = ApproxNDCGLoss()(scores, relevance)
         >>> round(value.item(), 4)  # i2t: -1 / log2(2.5); one text finds its image at once, one has
         ... # nothing to find: -(1 + 0) / 2
         -1.2565
     """
 
-    name, label, source, version = "approx_ndcg", "ApproxNDCG", "Qin et al. 2010; Bruch 2019", 1
-    labels = "unit"
+    name, label, version, labels = "approx_ndcg", "ApproxNDCG", 1, "unit"
+    source = "Qin et al., Information Retrieval 2010; Bruch et al., SIGIR 2019"
 
     def __init__(self, alpha: float = 10.0) -> None:
         super().__init__()

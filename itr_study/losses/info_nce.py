@@ -1,17 +1,24 @@
-"""InfoNCE: the softmax cross-entropy of each match against all non-matches.
+"""InfoNCE: pick the match among all non-matches, as a classifier with a softmax does.
+
+Use:  as the contrastive baseline: no margin; all negatives push, those with large scores most.
+      A smaller temperature narrows it to the largest; CLIP starts at 0.07 and learns it, down to
+      0.01.
+See:  sigmoid (every pair on its own, no softmax), triplet_soft (the same smooth maximum, with a
+      margin), listnet (a softmax too, against graded labels).
 
     L = mean over matches (i, t) of  -log( e_it / (e_it + sum_u e_iu) ) - the same over images
     e_it = exp(s_it / tau),  u over the non-matches of i
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from itr_study.checks import check_number
 from itr_study.losses._batch import log_sum_exp, over_matches, read_batch
+from itr_study.losses.base import RankingLoss
 
 
-class InfoNCE(nn.Module):
+class InfoNCELoss(RankingLoss):
     """Classify every match among its non-matches by a softmax, in both directions.
 
     Args:
@@ -26,13 +33,13 @@ class InfoNCE(nn.Module):
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.5, 0.5]])
-        >>> value = InfoNCE(temperature=0.1)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> value = InfoNCELoss(temperature=0.1)(scores, torch.tensor([[1.0, 0, 0]]))
         >>> round(value.item(), 4)  # log 3 for the image; the text has no other image
         1.0986
     """
 
-    name, label, source, version = "info_nce", "InfoNCE", "van den Oord et al. 2018; CLIP", 1
-    labels = "binary"
+    name, label, version, labels = "info_nce", "InfoNCE", 1, "binary"
+    source = "van den Oord et al., 2018; Radford et al., CLIP, ICML 2021"
 
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()

@@ -1,4 +1,10 @@
-"""Kendall ranking loss: every pair of candidates in the order of their labels.
+"""Kendall ranking loss: of any two candidates the more relevant one should have the higher score.
+
+Use:  beside a loss with a margin, on cosine labels, to order the non-matches as well; alone,
+      equal scores satisfy it. The bcls paper takes relaxation = 0.2, about the standard deviation
+      of similarities among captions of one image, and trains kendall_window in its place.
+See:  kendall_window (samples the pairs), smooth_ndcg (ranks in the place of pairs), triplet_sum
+      (with a margin, only pairs that hold a match).
 
     L = (1/P) sum_i sum_{(j, k): r_ij - r_ik >= alpha, r_ij > r_ik} [s_ik - s_ij]+  +  t2i
 
@@ -10,18 +16,19 @@ it equals sum_ij s_ij G_ij, where G_ij, its gradient, counts for every j
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._dominance import smaller_in_both
 from itr_study.losses._hinge import REDUCTIONS
+from itr_study.losses.base import RankingLoss
 
 AT_ONCE = 2**18  # items looked at in one go
 TOLERANCE = 1e-6  # labels are float32: 1 - 0.8 falls short of 0.2 by 1e-8
 
 
-class Kendall(nn.Module):
+class KendallLoss(RankingLoss):
     """Push the more relevant of two candidates above the other, where labels differ enough.
 
     Exact, in O(I T) memory, by sorting: pairs are counted, never listed. Equal scores of a pair
@@ -41,13 +48,13 @@ class Kendall(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.1, 0.5, 0.2]]), torch.tensor([[1.0, 0.4, 0.3]])
-        >>> value = Kendall(relaxation=0.2)(scores, relevance)
+        >>> value = KendallLoss(relaxation=0.2)(scores, relevance)
         >>> round(value.item(), 4)  # pairs 0-1: 0.4, 0-2: 0.1; 0.4 and 0.3 are too near; mean
         0.25
     """
 
-    name, label, source, version = "kendall", "Kendall", "bcls Eqs. 4, 17", 1
-    labels = "cosine"
+    name, label, version, labels = "kendall", "Kendall", 1, "cosine"
+    source = "bcls Eqs. 4 and 17"
 
     def __init__(self, relaxation: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -62,11 +69,9 @@ class Kendall(nn.Module):
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
         """() loss of the rows' lists."""
         size = max(1, AT_ONCE // scores.shape[1])
-        parts = [counts(s, r, self.relaxation) for s, r in
-                 zip(scores.detach().split(size), relevance.split(size), strict=True)]
-        gradient = torch.cat([part for part, _ in parts])
-        pairs = 1 if self.reduction == "sum" else sum(number for _, number in parts).clamp(min=1)
-        return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
+        counted = [counts(s, r, self.relaxation) for s, r in
+                   zip(scores.detach().split(size), relevance.split(size), strict=True)]
+        return from_counts(scores, counted, self.reduction)
 
 
 def check_relaxation(relaxation: float) -> None:
@@ -75,6 +80,14 @@ def check_relaxation(relaxation: float) -> None:
     if relaxation >= 2:
         raise ValueError("relaxation must be < 2, the range of labels in [-1, 1]; "
                          f"got {relaxation}")
+
+
+def from_counts(scores: Tensor, counted: list[tuple[Tensor, Tensor]], reduction: str) -> Tensor:
+    """() sum or mean of hinges over pairs, by their gradient: counted (i, T) for some rows each,
+    with the number of pairs () of those rows."""
+    gradient = torch.cat([of_rows for of_rows, _ in counted])
+    pairs = 1 if reduction == "sum" else sum(number for _, number in counted).clamp(min=1)
+    return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
 
 
 def counts(scores: Tensor, relevance: Tensor, relaxation: float) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,10 @@
-"""Kendall loss sampled by sliding windows over the label axis: SW-HS (hard) and SW.
+"""Kendall loss by sliding windows: at many levels of relevance, what is above beats what is below.
+
+Use:  beside triplet_soft, on cosine labels: together they are the bcls paper's objective, with
+      relaxation = 0.2 and stride = 0.1. A smaller stride did better there, and costs more. Alone,
+      equal scores satisfy it.
+See:  kendall (every pair, no windows), ladder (a few levels that one chooses, with margins),
+      triplet_soft (its companion).
 
     w_m = -1 + m beta,  m = 1 ... M = (2 - alpha) / beta
     Neg_m = {k: r_ik < w_m},  Pos_m = {j: r_ij >= w_m + alpha};  what lies between is left out
@@ -9,15 +15,22 @@
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import REDUCTIONS
-from itr_study.losses.kendall import AT_ONCE, TOLERANCE, check_relaxation, score_places
+from itr_study.losses.base import RankingLoss
+from itr_study.losses.kendall import (
+    AT_ONCE,
+    TOLERANCE,
+    check_relaxation,
+    from_counts,
+    score_places,
+)
 
 
-class KendallWindow(nn.Module):
+class KendallWindowLoss(RankingLoss):
     """Push what a window of labels calls relevant above what it does not, for every window.
 
     hard=True (SW-HS) asks this of the least positive and the largest negative score of each window,
@@ -42,13 +55,13 @@ class KendallWindow(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.1, 0.5, 0.2]]), torch.tensor([[1.0, 0.4, 0.3]])
-        >>> value = KendallWindow(relaxation=0.2, stride=0.1)(scores, relevance)
+        >>> value = KendallWindowLoss(relaxation=0.2, stride=0.1)(scores, relevance)
         >>> round(value.item(), 4)  # 4 windows, 0.5 ... 0.8, have 0.5 above 0.1; 1 has 0.2; of 18
         0.0944
     """
 
-    name, label, source, version = "kendall_window", "windows", "bcls Eqs. 18-20", 1
-    labels = "cosine"
+    name, label, version, labels = "kendall_window", "windows", 1, "cosine"
+    source = "bcls Eqs. 18 to 20"
 
     def __init__(self, hard: bool = True, relaxation: float = 0.2, stride: float = 0.1,
                  reduction: str = "mean") -> None:
@@ -63,30 +76,30 @@ class KendallWindow(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        upto, after = self.windows(relevance, match)
-        return (self.direction(scores, upto, after)
-                + self.direction(scores.T, upto.T, after.T))
+        positive_upto, negative_after = self.windows(relevance, match)
+        return (self.direction(scores, positive_upto, negative_after)
+                + self.direction(scores.T, positive_upto.T, negative_after.T))
 
     def windows(self, relevance: Tensor, match: Tensor) -> tuple[Tensor, Tensor]:
-        """(I, T) each: positive in windows 1 ... upto, negative in windows after + 1 ... M."""
+        """(I, T) int64 each: an item is positive in windows 1 ... positive_upto, and negative in
+        windows negative_after + 1 ... M."""
         edges = torch.tensor(self.edges, dtype=torch.float64, device=relevance.device)
         labels = relevance.detach().double().contiguous() + TOLERANCE
-        after = torch.bucketize(labels, edges, right=True)
-        upto = torch.bucketize(labels - self.relaxation, edges, right=True)
-        return upto.masked_fill_(match, len(self.edges)), after
+        negative_after = torch.bucketize(labels, edges, right=True)
+        positive_upto = torch.bucketize(labels - self.relaxation, edges, right=True)
+        return positive_upto.masked_fill_(match, len(self.edges)), negative_after
 
-    def direction(self, scores: Tensor, upto: Tensor, after: Tensor) -> Tensor:
+    def direction(self, scores: Tensor, positive_upto: Tensor, negative_after: Tensor) -> Tensor:
         """() loss of the rows' lists."""
         if self.hard:
-            hinges = hardest(scores, upto, after, len(self.edges))  # (I, M)
+            hinges = hardest(scores, positive_upto, negative_after, len(self.edges))  # (I, M)
             total = hinges.sum() / len(self.edges)
             return total if self.reduction == "sum" else total / len(scores)
         size = max(1, AT_ONCE // scores.shape[1])
-        parts = [counts(s.detach(), u, a, len(self.edges)) for s, u, a in
-                 zip(scores.split(size), upto.split(size), after.split(size), strict=True)]
-        gradient = torch.cat([part for part, _ in parts])
-        pairs = 1 if self.reduction == "sum" else sum(number for _, number in parts).clamp(min=1)
-        return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
+        whole = scores.detach(), positive_upto, negative_after
+        counted = [counts(*rows, len(self.edges)) for rows in
+                   zip(*(one.split(size) for one in whole), strict=True)]
+        return from_counts(scores, counted, self.reduction)
 
 
 def window_edges(relaxation: float, stride: float) -> list[float]:
@@ -96,34 +109,36 @@ def window_edges(relaxation: float, stride: float) -> list[float]:
     return edges if edges[-1] > 1 - relaxation - TOLERANCE else [*edges, 1 - relaxation]
 
 
-def hardest(scores: Tensor, upto: Tensor, after: Tensor, windows: int) -> Tensor:
+def hardest(scores: Tensor, positive_upto: Tensor, negative_after: Tensor, windows: int) -> Tensor:
     """(I, M) hinge of the hardest pair of every window.
 
     A negative of window m is one of window m + 1 too: the largest of each first window, then a
     running maximum. Likewise for the positives, from the last window down.
     """
     shape = (len(scores), windows + 1)
-    largest = scores.new_full(shape, -torch.inf).scatter_reduce(1, after, scores, "amax")
+    largest = scores.new_full(shape, -torch.inf).scatter_reduce(1, negative_after, scores, "amax")
     largest = largest.cummax(dim=1).values[:, :-1]
-    least = scores.new_full(shape, torch.inf).scatter_reduce(1, upto, scores, "amin")
+    least = scores.new_full(shape, torch.inf).scatter_reduce(1, positive_upto, scores, "amin")
     least = least.flip(1).cummin(dim=1).values.flip(1)[:, 1:]
     return (largest - least).relu()
 
 
-def counts(scores: Tensor, upto: Tensor, after: Tensor, windows: int) -> tuple[Tensor, Tensor]:
+def counts(scores: Tensor, positive_upto: Tensor, negative_after: Tensor,
+           windows: int) -> tuple[Tensor, Tensor]:
     """(I, T), the gradient of the sum of hinges of all pairs and windows, and () their number.
 
     As in `kendall`: an item's gradient is the number of pairs in which it stands too high, less
     those in which it stands too low. Sorted by score, running sums count them. Equal scores are
     sorted by label, so that their pairs are in order.
     """
-    order = upto.sort(dim=1, stable=True).indices
+    order = positive_upto.sort(dim=1, stable=True).indices
     place = score_places(scores.gather(1, order))
     order = torch.empty_like(order).scatter_(1, place, order)  # (I, T), by score from here on
-    upto, after = upto.gather(1, order), after.gather(1, order)
+    positive_upto, negative_after = positive_upto.gather(1, order), negative_after.gather(1, order)
     gradient, pairs = torch.zeros_like(scores), scores.new_zeros((), dtype=torch.float64)
     for window in range(1, windows + 1):
-        positive, negative = (upto >= window).to(scores.dtype), (after < window).to(scores.dtype)
+        positive = (positive_upto >= window).to(scores.dtype)
+        negative = (negative_after < window).to(scores.dtype)
         lower = positive.cumsum(dim=1)  # positives with a smaller score
         higher = negative.sum(dim=1, keepdim=True) - negative.cumsum(dim=1)
         gradient += negative * lower - positive * higher

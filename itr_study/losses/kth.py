@@ -1,17 +1,23 @@
-"""The original top-k loss: a hinge on the k-th largest negative alone.
+"""The original top-k loss: a match may lose to k - 1 negatives, and must beat the k-th by a margin.
+
+Use:  to see what topk stands for: "the match is among the k best", taken literally. The paper
+      derives topk from it and trains that, because it is convex in the scores. k = 1 is
+      triplet_hardest.
+See:  topk (the mean of the k largest, an upper bound), triplet_hardest (only the largest).
 
     L = mean over matches (i, t) of  [m + s_i[k] - s_it]+  +  [m + s_t[k] - s_it]+
 
 where s_i[k] is the k-th largest score among the non-matching texts of image i.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import check_hinge, check_k, hinge, k_largest
+from itr_study.losses.base import RankingLoss
 
 
-class Kth(nn.Module):
+class KthLoss(RankingLoss):
     """Push every match above its k-th hardest non-match: it need only be in the top k.
 
     Not convex in the scores for k > 1; `topk` is its convex upper bound.
@@ -30,13 +36,13 @@ class Kth(nn.Module):
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.6, 0.4]])
-        >>> value = Kth(margin=0.2, k=2)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> value = KthLoss(margin=0.2, k=2)(scores, torch.tensor([[1.0, 0, 0]]))
         >>> round(value.item(), 4)  # 0.2 + 0.4 - 0.5
         0.1
     """
 
-    name, label, source, version = "kth", "k-th", "topk Eqs. 2, 3, 8", 1
-    labels = "binary"
+    name, label, version, labels = "kth", "k-th", 1, "binary"
+    source = "topk Eqs. 2, 3 and 8"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
@@ -46,9 +52,9 @@ class Kth(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)
-        image = last_or_nan(k_largest(scores, match, self.k, dim=0), dim=0)  # (1, T)
-        return hinge(scores, match, text, image, self.margin, self.reduction)
+        kth_text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)
+        kth_image = last_or_nan(k_largest(scores, match, self.k, dim=0), dim=0)  # (1, T)
+        return hinge(scores, match, kth_text, kth_image, self.margin, self.reduction)
 
 
 def last_or_nan(largest: Tensor, dim: int) -> Tensor:

@@ -1,4 +1,9 @@
-"""Ladder loss in the form of CVSE++: a triplet, and a further hinge at every rung of relevance.
+"""Ladder loss: the match first; then, at each level of relevance, what is above it before the rest.
+
+Use:  on cosine labels, where a few coarse levels of relevance will do. The levels depend on the
+      labels: look at their distribution before choosing thresholds.
+See:  triplet_hardest (its first term, alone), kendall_window (many levels, no margins),
+      semantic_margin (relevance sets the margin).
 
     L = triplet_hardest with margin alpha_0
         + sum_l beta_l mean_i [alpha_l + max_{r_ik < theta_l} s_ik - min_{r_ij >= theta_l} s_ij]+
@@ -8,14 +13,15 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import negatives, read_batch
 from itr_study.losses._hinge import REDUCTIONS, hinge
+from itr_study.losses.base import RankingLoss
 
 
-class Ladder(nn.Module):
+class LadderLoss(RankingLoss):
     """Push matches above the rest, and at each rung all more relevant above all less relevant.
 
     A query adds 0 to a rung that has nothing above or nothing below.
@@ -36,13 +42,13 @@ class Ladder(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.9, 0.2, 0.5]]), torch.tensor([[1.0, 0.7, 0.3]])
-        >>> value = Ladder()(scores, relevance)
+        >>> value = LadderLoss()(scores, relevance)
         >>> round(value.item(), 4)  # the triplet is met; rung: 0.25 (0.01 + 0.5 - 0.2)
         0.0775
     """
 
-    name, label, source, version = "ladder", "Ladder", "Zhou et al. 2020 (CVSE++)", 1
-    labels = "cosine"
+    name, label, version, labels = "ladder", "Ladder", 1, "cosine"
+    source = "Zhou et al., CVSE++, AAAI 2020"
 
     def __init__(self, thresholds: Sequence[float] = (0.63,),
                  margins: Sequence[float] = (0.2, 0.01), weights: Sequence[float] = (0.25,),
@@ -67,9 +73,9 @@ class Ladder(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        rivals = negatives(scores, match)  # (I, T)
-        text, image = rivals.amax(dim=1, keepdim=True), rivals.amax(dim=0, keepdim=True)
-        total = hinge(scores, match, text, image, self.margins[0], self.reduction)
+        others = negatives(scores, match)  # (I, T), -inf at matches
+        total = hinge(scores, match, others.amax(dim=1, keepdim=True),
+                      others.amax(dim=0, keepdim=True), self.margins[0], self.reduction)
         for threshold, margin, weight in zip(self.thresholds, self.margins[1:], self.weights,
                                              strict=True):
             above = match | (relevance >= threshold)
@@ -78,8 +84,8 @@ class Ladder(nn.Module):
         return total
 
     def rung(self, scores: Tensor, above: Tensor, margin: float, dim: int) -> Tensor:
-        """() hinge of the largest below and the least above, along dim."""
-        least = scores.masked_fill(~above, torch.inf).amin(dim)
-        largest = scores.masked_fill(above, -torch.inf).amax(dim)
-        hinges = (margin + largest - least).relu()
+        """() hinge of the largest score below the rung and the least above it, along dim."""
+        least_above = scores.masked_fill(~above, torch.inf).amin(dim)
+        largest_below = scores.masked_fill(above, -torch.inf).amax(dim)
+        hinges = (margin + largest_below - least_above).relu()
         return hinges.sum() if self.reduction == "sum" else hinges.mean()

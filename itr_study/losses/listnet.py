@@ -1,16 +1,21 @@
-"""ListNet: cross-entropy between what labels and scores say is likely to come first.
+"""ListNet: the softmax of a list's scores shall be the softmax of its labels.
+
+Use:  to compare with smooth_ndcg: graded labels, the whole list, but no ranks. Choose the two
+      temperatures together: twice relevance_temperature suits cosine scores (see below).
+See:  smooth_ndcg (ranks), approx_ndcg (ranks too), info_nce (all weight on the match).
 
     L = -mean_i sum_j p_ij log q_ij - the same over images for every text
     p_i = softmax_j(r_ij / tau_r),  q_i = softmax_j(s_ij / tau)
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.losses._batch import read_batch
+from itr_study.losses.base import RankingLoss
 
 
-class ListNet(nn.Module):
+class ListNetLoss(RankingLoss):
     """Make the top-one distribution of scores that of the labels, in both directions.
 
     The least value is the entropy of the labels' distribution, not 0. With temperature = 2
@@ -30,13 +35,13 @@ class ListNet(nn.Module):
         unbounded scores do not need them, labels in [0, 1] and cosines do.
     Example:
         >>> import torch
-        >>> value = ListNet()(torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]]))
+        >>> value = ListNetLoss()(torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]]))
         >>> round(value.item(), 4)  # log 2 whatever the labels; each text has only one image
         0.6931
     """
 
-    name, label, source, version = "listnet", "ListNet", "Cao et al. 2007", 1
-    labels = "unit"
+    name, label, version, labels = "listnet", "ListNet", 1, "unit"
+    source = "Cao et al., ICML 2007"
 
     def __init__(self, temperature: float = 0.1, relevance_temperature: float = 0.05) -> None:
         super().__init__()
@@ -46,7 +51,7 @@ class ListNet(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, _ = read_batch(scores, relevance, self.labels)
-        wanted = relevance.to(scores.dtype) / self.relevance_temperature  # (I, T)
+        label_logits = relevance.to(scores.dtype) / self.relevance_temperature  # (I, T)
         logits = scores / self.temperature  # (I, T)
-        return sum(-(wanted.softmax(dim) * logits.log_softmax(dim)).sum(dim).mean()
+        return sum(-(label_logits.softmax(dim) * logits.log_softmax(dim)).sum(dim).mean()
                    for dim in (1, 0))

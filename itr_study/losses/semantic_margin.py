@@ -1,27 +1,32 @@
-"""SAM, the semantic adaptive margin: a triplet whose margin tells how much less relevant the rival.
+"""SAM, semantic adaptive margin: the less relevant a non-match, the further it must stay behind.
+
+Use:  beside an ordinary triplet loss, as the paper does, on labels in [0, 1] (CIDEr there).
+See:  triplet_sum (one margin for all), triplet_hardest (its usual companion here), ladder (levels
+      of relevance, a margin each).
 
     L = mean over matches (i, t) of  mean_u [(1 - r_iu) / tau + s_iu - s_it]+
                                      + the same over the images for the text
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import negatives, over_matches, read_batch
 from itr_study.losses._hinge import REDUCTIONS, sum_of_hinges
+from itr_study.losses.base import RankingLoss
 
 NEGATIVES = ("all", "hardest")
 LARGEST_MARGIN = 1.0
 
 
-class SemanticMargin(nn.Module):
+class SemanticMarginLoss(RankingLoss):
     """Push every match above non-matches by a margin that falls with their relevance.
 
     The term alone: the paper adds it to an ordinary triplet loss. Memory: as `triplet_sum`.
 
     Args:
-        temperature: > 0, units of relevance for one unit of margin; tau. With 3 an irrelevant rival
-            has a margin of 1/3. No margin is larger than 1.
+        temperature: > 0, units of relevance for one unit of margin; tau. With 3 an irrelevant
+            negative has a margin of 1/3. No margin is larger than 1.
         negatives: "all", the mean over all non-matches, or "hardest", the one with the largest
             score.
         reduction: "mean" over matches, or "sum".
@@ -35,13 +40,13 @@ class SemanticMargin(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.4, 0.3]]), torch.tensor([[1.0, 0.4, 0.1]])
-        >>> value = SemanticMargin(temperature=3)(scores, relevance)
+        >>> value = SemanticMarginLoss(temperature=3)(scores, relevance)
         >>> round(value.item(), 4)  # (0.2 + 0.4 - 0.5 + 0.3 + 0.3 - 0.5) / 2; one image only
         0.1
     """
 
-    name, label, source, version = "semantic_margin", "SAM", "Biten et al. 2022", 1
-    labels = "unit"
+    name, label, version, labels = "semantic_margin", "Semantic margin", 1, "unit"
+    source = "Biten et al., WACV 2022"
 
     def __init__(self, temperature: float = 3.0, negatives: str = "all",
                  reduction: str = "mean") -> None:
@@ -60,11 +65,12 @@ class SemanticMargin(nn.Module):
 
     def all(self, scores: Tensor, margin: Tensor, match: Tensor) -> Tensor:
         """() mean hinge against all non-matches of each query."""
-        total = sum_of_hinges(negatives(scores + margin, match), scores, match, mean=True)
+        raised = negatives(scores + margin, match)  # (I, T), -inf at matches
+        total = sum_of_hinges(raised, scores, match, mean=True)
         return total if self.reduction == "sum" else total / match.sum().clamp(min=1)
 
     def hardest(self, scores: Tensor, margin: Tensor, match: Tensor) -> Tensor:
         """() hinge against the non-match with the largest score of each row."""
-        largest, at = negatives(scores, match).max(dim=1, keepdim=True)
-        hinges = (margin.gather(1, at) + largest - scores).relu()  # (I, T)
+        hardest, column = negatives(scores, match).max(dim=1, keepdim=True)  # (I, 1) each
+        hinges = (margin.gather(1, column) + hardest - scores).relu()  # (I, T)
         return over_matches(hinges, match, self.reduction)

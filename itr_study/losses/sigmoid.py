@@ -1,16 +1,21 @@
 """The sigmoid loss of SigLIP: every pair of the batch is a yes-or-no question of its own.
 
+Use:  to compare with info_nce: no pair waits for the others, so there is no softmax over the batch.
+      SigLIP starts at scale = 10 and bias = -10 and learns both; here they are fixed.
+See:  info_nce (the non-matches of a query compete), triplet_sum (a match against each non-match).
+
     L = -(1/n) sum_it log sigmoid( z_it (scale s_it + bias) ),  z = 1 for a match, else -1
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from itr_study.checks import check_number
 from itr_study.losses._batch import read_batch
+from itr_study.losses.base import RankingLoss
 
 
-class Sigmoid(nn.Module):
+class SigmoidLoss(RankingLoss):
     """Ask of every pair whether it is a match; divide by the number n of matches.
 
     Args:
@@ -26,13 +31,14 @@ class Sigmoid(nn.Module):
         text, and is left out where neither has a match.
     Example:
         >>> import torch
-        >>> value = Sigmoid(scale=10, bias=-5)(torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]]))
+        >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
+        >>> value = SigmoidLoss(scale=10, bias=-5)(scores, relevance)
         >>> round(value.item(), 4)  # log 2 for the match, log 2 for the other text
         1.3863
     """
 
-    name, label, source, version = "sigmoid", "sigmoid", "SigLIP Eq. 1", 1
-    labels = "binary"
+    name, label, version, labels = "sigmoid", "sigmoid", 1, "binary"
+    source = "Zhai et al., SigLIP, ICCV 2023, Eq. 1"
 
     def __init__(self, scale: float = 10.0, bias: float = -10.0) -> None:
         super().__init__()
@@ -44,5 +50,5 @@ class Sigmoid(nn.Module):
         scores, match = read_batch(scores, relevance, self.labels)
         logits = self.scale * scores + self.bias  # (I, T)
         values = -logsigmoid(logits.where(match, -logits))  # (I, T)
-        asked = match.any(dim=1, keepdim=True) | match.any(dim=0, keepdim=True)  # (I, T)
-        return values.where(asked, 0.0).sum() / match.sum().clamp(min=1)
+        has_match = match.any(dim=1, keepdim=True) | match.any(dim=0, keepdim=True)  # (I, T)
+        return values.where(has_match, 0.0).sum() / match.sum().clamp(min=1)

@@ -1,4 +1,10 @@
-"""Smooth-NDCG: the order of the whole list, by a differentiable NDCG.
+"""Smooth-NDCG: put the whole list in the order of relevance, by an NDCG that has a gradient.
+
+Use:  beside a pairwise loss, on graded labels, to order the non-matches as well: the listwise paper
+      adds it to triplet_hardest with weight 1 and temperature = 0.01. Alone it has no margin and
+      finds the match less well.
+See:  approx_ndcg (the same but for a constant; another default), listnet (a softmax in the place of
+      ranks), kendall (pairs in the place of ranks).
 
     L = mean_i (1 - NDCG_i) + mean_t (1 - NDCG_t)
     NDCG_i = (1 / ideal_i) sum_j (2^r_ij - 1) / log2(1 + rank_ij)
@@ -8,15 +14,16 @@ and the same for every text on the transpose of scores and of relevance.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import REDUCTIONS
 from itr_study.losses._ndcg import smooth_ndcg, true_ndcg
+from itr_study.losses.base import RankingLoss
 
 
-class SmoothNDCG(nn.Module):
+class SmoothNDCGLoss(RankingLoss):
     """Raise the NDCG of every image's list of texts and of every text's list of images.
 
     Memory O(I T). A list without a relevant item adds 0. One in which all are equally relevant has
@@ -35,13 +42,13 @@ class SmoothNDCG(nn.Module):
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
-        >>> value = SmoothNDCG()(scores, relevance)
+        >>> value = SmoothNDCGLoss()(scores, relevance)
         >>> round(value.item(), 4)  # i2t: rank 1.5, 1 - 1 / log2(2.5); each text has one image
         0.2435
     """
 
-    name, label, source, version = "smooth_ndcg", "Smooth-NDCG", "listwise Eqs. 16-21", 1
-    labels = "unit"
+    name, label, version, labels = "smooth_ndcg", "Smooth-NDCG", 1, "unit"
+    source = "listwise Eqs. 16 to 21"
 
     def __init__(self, temperature: float = 0.01, reduction: str = "mean") -> None:
         super().__init__()
@@ -56,12 +63,12 @@ class SmoothNDCG(nn.Module):
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
         """() loss of the rows' lists."""
-        return self.missing(*smooth_ndcg(scores, relevance, self.temperature))
+        return self.reduce(*smooth_ndcg(scores, relevance, self.temperature))
 
-    def missing(self, ndcg: Tensor, ranked: Tensor) -> Tensor:
-        """() loss of lists (I,) with this NDCG, of those that have anything to find."""
-        lost = (1 - ndcg).where(ranked, 0.0)
-        return lost.sum() if self.reduction == "sum" else lost.mean()
+    def reduce(self, ndcg: Tensor, ranked: Tensor) -> Tensor:
+        """() loss of lists with this NDCG (I,), where ranked (I,) has anything to find."""
+        losses = (1 - ndcg).where(ranked, 0.0)
+        return losses.sum() if self.reduction == "sum" else losses.mean()
 
     def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss, and means over all lists of both directions: true and smooth NDCG (listwise
@@ -69,12 +76,12 @@ class SmoothNDCG(nn.Module):
         direction has no list with a relevant item."""
         scores, _ = read_batch(scores, relevance, self.labels)
         relevance = relevance.to(scores.dtype)
-        total, parts = scores.new_zeros(()), []
-        for s, r in ((scores, relevance), (scores.T, relevance.T)):
-            smooth, ranked = smooth_ndcg(s, r, self.temperature)
-            total = total + self.missing(smooth, ranked)
+        total, means = scores.new_zeros(()), []
+        for scores_of, relevance_of in ((scores, relevance), (scores.T, relevance.T)):
+            smooth, ranked = smooth_ndcg(scores_of, relevance_of, self.temperature)
+            total = total + self.reduce(smooth, ranked)
             with torch.no_grad():
-                true, _ = true_ndcg(s, r)
+                true, _ = true_ndcg(scores_of, relevance_of)
                 lists = torch.stack((true, smooth, (smooth - true).abs()))  # (3, I)
-                parts.append(lists.where(ranked, 0.0).sum(dim=1) / ranked.sum())
-        return total, dict(zip(("ndcg", "smooth_ndcg", "error"), sum(parts) / 2, strict=True))
+                means.append(lists.where(ranked, 0.0).sum(dim=1) / ranked.sum())
+        return total, dict(zip(("ndcg", "smooth_ndcg", "error"), sum(means) / 2, strict=True))

@@ -1,17 +1,23 @@
-"""Top-k triplet loss: a hinge on the mean of the k largest negatives.
+"""Top-k triplet loss: a match may lose to a few negatives, but not to the average of the k hardest.
+
+Use:  when negatives may be false (captions that also fit), so that the single hardest one is a bad
+      teacher. The paper recommends k = 4 to 6; k = 1 is triplet_hardest.
+See:  triplet_hardest (stricter), triplet_soft (a smooth maximum), kth (the paper's non-convex
+      original).
 
     L = mean over matches (i, t) of  [m + (1/k) sum_{r<=k} s_i[r] - s_it]+  +  the same over images
 
 where s_i[r] is the r-th largest score among the non-matching texts of image i.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import check_hinge, check_k, hinge, k_largest
+from itr_study.losses.base import RankingLoss
 
 
-class TopK(nn.Module):
+class TopKLoss(RankingLoss):
     """Push every match above the mean of its k hardest non-matches, in both directions.
 
     The mean is taken before the hinge, so it is convex in the scores and lies between the k-th
@@ -31,13 +37,13 @@ class TopK(nn.Module):
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.6, 0.2]])
-        >>> value = TopK(margin=0.2, k=2)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> value = TopKLoss(margin=0.2, k=2)(scores, torch.tensor([[1.0, 0, 0]]))
         >>> round(value.item(), 4)  # 0.2 + (0.6 + 0.2) / 2 - 0.5
         0.1
     """
 
-    name, label, source, version = "topk", "top-k", "topk Eq. 12", 1
-    labels = "binary"
+    name, label, version, labels = "topk", "top-k", 1, "binary"
+    source = "topk Eqs. 9, 10 and 12"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
@@ -47,6 +53,7 @@ class TopK(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        text = k_largest(scores, match, self.k, dim=1).mean(dim=1, keepdim=True)  # (I, 1)
-        image = k_largest(scores, match, self.k, dim=0).mean(dim=0, keepdim=True)  # (1, T)
-        return hinge(scores, match, text, image, self.margin, self.reduction)
+        hard_texts = k_largest(scores, match, self.k, dim=1)  # (I, k), of each image
+        hard_images = k_largest(scores, match, self.k, dim=0)  # (k, T), of each text
+        return hinge(scores, match, hard_texts.mean(dim=1, keepdim=True),
+                     hard_images.mean(dim=0, keepdim=True), self.margin, self.reduction)

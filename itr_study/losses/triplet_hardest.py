@@ -1,15 +1,22 @@
-"""Triplet loss with the hardest in-batch negative.
+"""Triplet loss with the hardest negative: a match must beat the best non-match by a margin.
+
+Use:  to find the match; the loss that the listwise and bcls papers start from. It listens to one
+      negative a query: if that one is false (a caption that also fits) it pushes the wrong way, and
+      training from scratch may collapse: warm up with triplet_sum.
+See:  triplet_soft (a smooth maximum), topk (the mean of the k largest), triplet_sum (all
+      negatives), ladder (this loss, and further ones at levels of relevance).
 
     L = mean over matches (i, t) of  [m + max_u s_iu - s_it]+  +  [m + max_j s_jt - s_it]+
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.losses._batch import negatives, read_batch
 from itr_study.losses._hinge import check_hinge, hinge
+from itr_study.losses.base import RankingLoss
 
 
-class TripletHardest(nn.Module):
+class TripletHardestLoss(RankingLoss):
     """Push every match above its hardest non-match by a margin, in both directions.
 
     Args:
@@ -23,13 +30,13 @@ class TripletHardest(nn.Module):
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.9, 0.8], [0.3, 0.5]])
-        >>> value = TripletHardest(margin=0.2)(scores, torch.eye(2))
+        >>> value = TripletHardestLoss(margin=0.2)(scores, torch.eye(2))
         >>> round(value.item(), 4)  # i2t 0.1 and 0, t2i 0 and 0.5, over 2 matches
         0.3
     """
 
-    name, label, source, version = "triplet_hardest", "hardest", "VSE++; bcls Eq. 12", 1
-    labels = "binary"
+    name, label, version, labels = "triplet_hardest", "hardest", 1, "binary"
+    source = "Faghri et al., VSE++, BMVC 2018; bcls Eqs. 12 and 13"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -38,6 +45,7 @@ class TripletHardest(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        rivals = negatives(scores, match)  # (I, T)
-        text, image = rivals.amax(dim=1, keepdim=True), rivals.amax(dim=0, keepdim=True)
-        return hinge(scores, match, text, image, self.margin, self.reduction)
+        others = negatives(scores, match)  # (I, T), -inf at matches
+        hardest_text = others.amax(dim=1, keepdim=True)  # (I, 1), of each image
+        hardest_image = others.amax(dim=0, keepdim=True)  # (1, T), of each text
+        return hinge(scores, match, hardest_text, hardest_image, self.margin, self.reduction)

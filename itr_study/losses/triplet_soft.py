@@ -1,17 +1,24 @@
-"""Triplet loss with soft negatives: a log-sum-exp stands for the hardest negative.
+"""Triplet loss with soft negatives: a match must beat a smooth maximum of the rest by a margin.
+
+Use:  in the place of triplet_hardest, so that all negatives push, those with large scores most.
+      The bcls paper takes scale = 50, finds that it trains better than the hardest negative, and
+      adds kendall_window on graded labels.
+See:  triplet_hardest (the limit of a large scale), topk (the mean of the k largest), info_nce (the
+      same smooth maximum, without a margin).
 
     L = mean over matches (i, t) of  [m + s~_i - s_it]+  +  [m + s~_t - s_it]+
     s~_i = (1/gamma) log sum_u exp(gamma s_iu),  u over the non-matches of i; likewise s~_t
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.losses._batch import log_sum_exp, read_batch
 from itr_study.losses._hinge import check_hinge, hinge
+from itr_study.losses.base import RankingLoss
 
 
-class TripletSoft(nn.Module):
+class TripletSoftLoss(RankingLoss):
     """Push every match above a smooth maximum of its non-matches, in both directions.
 
     Of n negatives, max <= s~ <= max + log(n) / scale: an upper bound, which acts like a larger
@@ -29,13 +36,13 @@ class TripletSoft(nn.Module):
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.4, 0.4]])
-        >>> value = TripletSoft(margin=0.2, scale=10)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> value = TripletSoftLoss(margin=0.2, scale=10)(scores, torch.tensor([[1.0, 0, 0]]))
         >>> round(value.item(), 4)  # 0.2 + 0.4 + log(2) / 10 - 0.5; the text has no other image
         0.1693
     """
 
-    name, label, source, version = "triplet_soft", "soft", "bcls Eqs. 14, 15", 1
-    labels = "binary"
+    name, label, version, labels = "triplet_soft", "soft", 1, "binary"
+    source = "bcls Eqs. 14 and 15"
 
     def __init__(self, margin: float = 0.2, scale: float = 50.0, reduction: str = "mean") -> None:
         super().__init__()
@@ -45,6 +52,6 @@ class TripletSoft(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        text = log_sum_exp(self.scale * scores, match, dim=1) / self.scale  # (I, 1)
-        image = log_sum_exp(self.scale * scores, match, dim=0) / self.scale  # (1, T)
-        return hinge(scores, match, text, image, self.margin, self.reduction)
+        soft_text = log_sum_exp(self.scale * scores, match, dim=1) / self.scale  # (I, 1)
+        soft_image = log_sum_exp(self.scale * scores, match, dim=0) / self.scale  # (1, T)
+        return hinge(scores, match, soft_text, soft_image, self.margin, self.reduction)

@@ -1,15 +1,22 @@
-"""Triplet loss summed over all in-batch negatives.
+"""Triplet loss over all negatives: a match must beat every non-match of the batch by a margin.
+
+Use:  as the plain baseline ("traditional" in the topk paper), or for the first epochs before
+      triplet_hardest or topk, which may collapse (all scores equal) when they start from scratch.
+      Up to T - 1 negatives of a match push, so values and gradients grow with the batch.
+See:  triplet_hardest (only the largest negative), topk (the mean of the k largest),
+      semantic_margin (a margin that depends on relevance).
 
     L = mean over matches (i, t) of  sum_u [m + s_iu - s_it]+  +  sum_j [m + s_jt - s_it]+
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from itr_study.losses._batch import negatives, read_batch
 from itr_study.losses._hinge import check_hinge, sum_of_hinges
+from itr_study.losses.base import RankingLoss
 
 
-class TripletSum(nn.Module):
+class TripletSumLoss(RankingLoss):
     """Push every match above each of its non-matches by a margin, in both directions.
 
     Memory: on a CPU matches x (I + T), so that of a few score matrices in training, where B pairs
@@ -27,13 +34,13 @@ class TripletSum(nn.Module):
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.4, 0.6]])
-        >>> value = TripletSum(margin=0.2)(scores, torch.tensor([[1.0, 0, 0]]))
+        >>> value = TripletSumLoss(margin=0.2)(scores, torch.tensor([[1.0, 0, 0]]))
         >>> round(value.item(), 4)  # (0.2 + 0.4 - 0.5) + (0.2 + 0.6 - 0.5)
         0.4
     """
 
-    name, label, source, version = "triplet_sum", "sum", "topk Eq. 11; bcls Eq. 10", 1
-    labels = "binary"
+    name, label, version, labels = "triplet_sum", "sum", 1, "binary"
+    source = "topk Eq. 11; bcls Eqs. 1 and 10; Faghri et al., VSE++, BMVC 2018"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -42,5 +49,6 @@ class TripletSum(nn.Module):
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
         scores, match = read_batch(scores, relevance, self.labels)
-        total = sum_of_hinges(negatives(scores + self.margin, match), scores, match)
+        raised = negatives(scores + self.margin, match)  # (I, T), -inf at matches
+        total = sum_of_hinges(raised, scores, match)
         return total if self.reduction == "sum" else total / match.sum().clamp(min=1)

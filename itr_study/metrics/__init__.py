@@ -1,24 +1,31 @@
-"""Metrics by name. To add one: its file, its function here, and its oracle under tests/oracles.
+"""Metrics. To add one: its file, its line here, and its oracle under tests/oracles.
 
-A metric is called with (scores (I, T), truth) and returns a dict of fractions in [0, 1]; tables
-and plots print percent. Only `kendall` and `coherent` may be negative: they lie in [-1, 1].
-`ranks` is the primitive under everything that asks where a match stands.
+A metric is called with (scores, truth) and returns a dict of fractions in [0, 1]; percent begins
+in `evaluation`. Only `kendall` and `coherent` may be negative: they lie in [-1, 1].
+
+Scores are a matrix (I, T) that serves both directions, or `Scores(i2t, t2i)`, one for each, as
+re-ranking gives them: what begins with "i2t" is read from the rows of the one, what begins with
+"t2i" from the columns of the other. `ranks` is the primitive under everything that asks where a
+match stands; `per_query` walks scores beside graded relevance, once for any number of metrics.
 """
 
-from itr_study.metrics.coherent import coherent, coherent_per_query
+from itr_study.metrics.coherent import coherent, coherent_per_query, coherent_rows
 from itr_study.metrics.eccv import eccv_table, read_eccv
-from itr_study.metrics.intervals import Interval, bootstrap
-from itr_study.metrics.kendall import kendall, kendall_per_query
-from itr_study.metrics.ndcg import ndcg, ndcg_per_query
+from itr_study.metrics.graded import RowMetric, per_query, query_means
+from itr_study.metrics.kendall import kendall, kendall_per_query, kendall_rows
+from itr_study.metrics.ndcg import ndcg, ndcg_per_query, ndcg_rows
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
-from itr_study.metrics.recall import five_fold, folds, recall, retrieval_table
+from itr_study.metrics.recall import five_fold, folds, recall, recall_of_ranks
 from itr_study.metrics.retrieval_sets import map_at_r, r_precision
+from itr_study.metrics.scores import Scores
 from itr_study.metrics.truth import Positives, Truth
 
-METRICS = {"recall": recall, "map_at_r": map_at_r, "r_precision": r_precision, "ndcg": ndcg,
-           "kendall": kendall, "coherent": coherent}
+# What runs are measured by where there is graded truth, by the name in a run's columns.
+GRADED_METRICS: dict[str, RowMetric] = {
+    "ndcg": ndcg_rows(), "tau": kendall_rows(), "cs100": coherent_rows()}
 
-__all__ = ["METRICS", "Interval", "Positives", "Ranks", "Truth", "bootstrap", "coherent",
+__all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "coherent",
            "coherent_per_query", "eccv_table", "five_fold", "folds", "kendall",
-           "kendall_per_query", "map_at_r", "ndcg", "ndcg_per_query", "r_precision", "ranks",
-           "ranks_from_embeddings", "read_eccv", "recall", "retrieval_table"]
+           "kendall_per_query", "map_at_r", "ndcg", "ndcg_per_query", "per_query", "query_means",
+           "r_precision", "ranks", "ranks_from_embeddings", "read_eccv", "recall",
+           "recall_of_ranks"]

@@ -1,14 +1,14 @@
 """The coherent score: are the best results in the order of their relevance?"""
 
 import numpy as np
-from torch import Tensor
 
-from itr_study.metrics.graded import joined, ordered, per_query
+from itr_study.metrics.graded import RowMetric, joined, ordered, per_query, query_means
 from itr_study.metrics.kendall import block_tau
-from itr_study.metrics.truth import DIRECTIONS, Truth
+from itr_study.metrics.scores import AnyScores
+from itr_study.metrics.truth import Truth
 
 
-def coherent(scores: np.ndarray | Tensor, truth: Truth, k: int = 100) -> dict[str, float]:
+def coherent(scores: AnyScores, truth: Truth, k: int = 100) -> dict[str, float]:
     """Mean coherent score of all queries in both directions: {"i2t_cs100", "t2i_cs100"}.
 
     In [-1, 1]: of the k best results, 1 is the most relevant first, -1 the most relevant last. It
@@ -24,11 +24,10 @@ def coherent(scores: np.ndarray | Tensor, truth: Truth, k: int = 100) -> dict[st
         >>> coherent(np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0]]), truth, k=2)
         {'i2t_cs2': 1.0, 't2i_cs2': 0.6666666666666666}
     """
-    found = coherent_per_query(scores, truth, k)
-    return {f"{d}_cs{k}": float(found[d].mean()) for d in DIRECTIONS}
+    return query_means(scores, truth, {f"cs{k}": coherent_rows(k)})
 
 
-def coherent_per_query(scores: np.ndarray | Tensor, truth: Truth,
+def coherent_per_query(scores: AnyScores, truth: Truth,
                        k: int = 100) -> dict[str, np.ndarray]:
     """Coherent score of every image and of every text: {"i2t": (I,), "t2i": (T,)}, float64.
 
@@ -43,10 +42,17 @@ def coherent_per_query(scores: np.ndarray | Tensor, truth: Truth,
     Differs: the reading is ours: Kendall's tau of the k best against their order by relevance. Of
              equal scores at place k the first in the matrix stay. Which tau is not said: tau-b.
     """
+    return per_query(scores, truth, coherent_rows(k))[0]
+
+
+def coherent_rows(k: int = 100) -> RowMetric:
+    """Coherent score of rows of scores and relevance (q, n) -> (q,).
+
+    Args, Raises: as `coherent_per_query`.
+    """
     if not (isinstance(k, int) and k >= 2):
         raise ValueError(f"k must be a whole number of at least 2, to have an order; got {k!r}")
-    return per_query(scores, truth, lambda values, relevance: block_tau(
-        *best(values, relevance, k), "b"))
+    return lambda values, relevance: block_tau(*best(values, relevance, k), "b")
 
 
 def best(values: np.ndarray, relevance: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.metrics.ranks import ranks
+from itr_study.metrics.recall import recall_of_ranks
 from itr_study.metrics.retrieval_sets import Matches, best_ranks, find
+from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Positives
 
 # Captions that ECCV Caption calls matches of images 575916 and 421999, and that are none of the
@@ -88,7 +89,7 @@ def read_lists(path: Path) -> dict[int, list[int]]:
         return {int(key): [int(i) for i in items] for key, items in json.load(file).items()}
 
 
-def eccv_table(scores: np.ndarray | Tensor, image_ids: Sequence[int], text_ids: Sequence[int],
+def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[int],
                truth_sets: TruthSets | None = None, ks: Sequence[int] = KS,
                absent: Collection[int] = ABSENT) -> dict[str, float]:
     """All metrics of `eccv-caption` in both directions, from full rankings, as fractions.
@@ -97,7 +98,8 @@ def eccv_table(scores: np.ndarray | Tensor, image_ids: Sequence[int], text_ids: 
     itself), coco5k_r1 ..., cxc_r1 ..., eccv_map_at_r, eccv_r_precision, eccv_r1.
 
     Args:
-        scores: (I, T), higher = more alike, all 5,000 images and 25,000 captions, in any order.
+        scores: (I, T), higher = more alike, all 5,000 images and 25,000 captions, in any order,
+            or `Scores` of each direction.
         image_ids: (I,) COCO image numbers of the rows; text_ids: (T,) caption ids of the columns.
         truth_sets: as `read_eccv` gives them, which is the default.
         ks: the K of R@K.
@@ -112,28 +114,28 @@ def eccv_table(scores: np.ndarray | Tensor, image_ids: Sequence[int], text_ids: 
     truth_sets = read_eccv() if truth_sets is None else truth_sets
     for k in ks:
         check_number("k", k, least=1)
-    rows, columns = places("image", image_ids, len(scores)), places("text", text_ids,
-                                                                   scores.shape[1])
+    scores = Scores.of(scores)
+    n_images, n_texts = scores.shape
+    rows, columns = places("image", image_ids, n_images), places("text", text_ids, n_texts)
     check_ids(truth_sets, rows, columns, absent)
     judged = [lists(truth, rows, columns) for truth in (truth_sets.coco, truth_sets.cxc)]
     table = {}
-    for name, found in zip(("coco5k", "cxc"), best_ranks(scores, *judged), strict=True):
-        table |= {f"{d}_{name}_r{k}": float((found[d][found[d] > 0] <= k).mean())
+    for name, best in zip(("coco5k", "cxc"), best_ranks(scores, *judged), strict=True):
+        table |= {f"{d}_{name}_r{k}": float((best[d][best[d] > 0] <= k).mean())
                   for d in DIRECTIONS for k in ks}
     r = sizes(truth_sets.eccv.i2t, rows), sizes(truth_sets.eccv.t2i, columns)
     for d, matches, size in zip(DIRECTIONS, lists(truth_sets.eccv, rows, columns), r, strict=True):
-        found = find(scores, matches, d, size)
-        table |= {f"{d}_eccv_map_at_r": float(found.map_at_r().mean()),
-                  f"{d}_eccv_r_precision": float(found.r_precision().mean()),
-                  f"{d}_eccv_r1": float(found.recall_at(1).mean())}
+        matched = find(scores, matches, d, size)
+        table |= {f"{d}_eccv_map_at_r": float(matched.map_at_r().mean()),
+                  f"{d}_eccv_r_precision": float(matched.r_precision().mean()),
+                  f"{d}_eccv_r1": float(matched.recall_at(1).mean())}
     return coco_1k(scores, rows, columns, truth_sets, ks) | table
 
 
-def coco_1k(scores: np.ndarray | Tensor, rows: dict[int, int], columns: dict[int, int],
-            truth_sets: TruthSets, ks: Sequence[int]) -> dict[str, float]:
+def coco_1k(scores: Scores, rows: dict[int, int], columns: dict[int, int], truth_sets: TruthSets,
+            ks: Sequence[int]) -> dict[str, float]:
     """Mean R@K of the five folds of captions with their images, ranked within each fold."""
-    values = {f"{d}_coco1k_r{k}": [] for d in DIRECTIONS for k in ks}
-    seen = set()
+    tables, seen = [], set()
     for part in np.array_split(truth_sets.order, FOLDS):
         owners = [truth_sets.coco.t2i[t][0] for t in part.tolist()]
         images = sorted(set(owners), key=rows.__getitem__)
@@ -142,14 +144,11 @@ def coco_1k(scores: np.ndarray | Tensor, rows: dict[int, int], columns: dict[int
                              f"{sample(seen.intersection(images))} are in two folds")
         seen.update(images)
         place = {image: position for position, image in enumerate(images)}
-        here = as_slice([rows[i] for i in images])
-        found = ranks(scores[here][:, as_slice([columns[t] for t in part.tolist()])],
-                      np.array([place[i] for i in owners]))
-        for d in DIRECTIONS:
-            for k in ks:
-                each = found.i2t if d == "i2t" else found.t2i
-                values[f"{d}_coco1k_r{k}"].append((each <= k).mean())
-    return {key: float(np.mean(folds)) for key, folds in values.items()}
+        fold = scores.cut(as_slice([rows[i] for i in images]),
+                          as_slice([columns[t] for t in part.tolist()]))
+        tables.append(recall_of_ranks(ranks(fold, np.array([place[i] for i in owners])), ks))
+    return {f"{d}_coco1k_r{k}": float(np.mean([table[f"{d}_r{k}"] for table in tables]))
+            for d in DIRECTIONS for k in ks}
 
 
 def lists(judged: Judged, rows: dict[int, int], columns: dict[int, int]) -> Matches:
@@ -169,20 +168,20 @@ def positives(of: Mapping[int, Sequence[int]], queries: dict[int, int],
 
 def sizes(of: Mapping[int, Sequence[int]], queries: dict[int, int]) -> np.ndarray:
     """R of every query, matches outside the gallery included."""
-    found = np.zeros(len(queries), np.int64)
+    counts = np.zeros(len(queries), np.int64)
     for query, items in of.items():
-        found[queries[query]] = len(set(items))
-    return found
+        counts[queries[query]] = len(set(items))
+    return counts
 
 
 def places(kind: str, ids: Sequence[int], n: int) -> dict[int, int]:
     """Place of each id, in order; ValueError unless there are n different ones."""
     ids = np.asarray(ids).tolist()
-    found = {one: place for place, one in enumerate(ids)}
-    if len(ids) != n or len(found) != n:
+    place_of = {one: place for place, one in enumerate(ids)}
+    if len(ids) != n or len(place_of) != n:
         raise ValueError(f"{kind}_ids must be {n} different ids, one for each {kind} of the "
-                         f"scores; got {len(ids)}, {len(found)} of them different")
-    return found
+                         f"scores; got {len(ids)}, {len(place_of)} of them different")
+    return place_of
 
 
 def check_ids(truth_sets: TruthSets, rows: dict[int, int], columns: dict[int, int],

@@ -4,32 +4,34 @@ Rows of a block are queries. Relevance comes in blocks of images only, so it is 
 text by text, for t2i: one more matrix as large as float32 scores, and a few MB.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from torch import Tensor
 
 from itr_study.metrics.ranks import refuse_nan, wide
-from itr_study.metrics.truth import Truth
+from itr_study.metrics.scores import AnyScores, Scores
+from itr_study.metrics.truth import DIRECTIONS, Truth
 
 BLOCK = 500_000  # pairs at a time: keys and ranks of a block stay near the cores
 SIGN = np.uint32(1 << 31)
 
 Block = tuple[str, slice, np.ndarray, np.ndarray]
+# A metric of lists: rows of scores and of relevance (q, n) -> (q,), one number for each query.
+RowMetric = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def query_blocks(scores: np.ndarray | Tensor, truth: Truth) -> Iterator[Block]:
+def query_blocks(scores: AnyScores, truth: Truth) -> Iterator[Block]:
     """(direction, queries, scores (q, n), relevance (q, n) float32): images first, then texts.
 
     Raises: ValueError for NaN, for scores that are not (I, T), for relevance outside [0, 1].
     """
-    shape = (truth.n_images, truth.n_texts)
-    if tuple(scores.shape) != shape:
-        raise ValueError(f"scores must be (n_images, n_texts) = {shape}; got {tuple(scores.shape)}")
+    scores, shape = Scores.of(scores), (truth.n_images, truth.n_texts)
+    if scores.shape != shape:
+        raise ValueError(f"scores must be (n_images, n_texts) = {shape}; got {scores.shape}")
     turned = np.empty(shape[::-1], np.float32)  # (T, I), so that t2i has its relevance in rows
     for images in steps(shape[0], shape[1], truth.block):
-        values = on_host(scores[images])
+        values = on_host(scores.i2t[images])
         relevance = np.asarray(truth.relevance(images), np.float32)
         if np.isnan(values.max()):
             refuse_nan(values, images.start)
@@ -40,15 +42,35 @@ def query_blocks(scores: np.ndarray | Tensor, truth: Truth) -> Iterator[Block]:
         turned[:, images] = relevance.T
         yield "i2t", images, values, relevance
     for texts in steps(shape[1], shape[0], shape[1]):
-        yield "t2i", texts, np.ascontiguousarray(on_host(scores[:, texts]).T), turned[texts]
+        values = on_host(scores.t2i[:, texts])
+        if not scores.single and np.isnan(values.max()):
+            refuse_nan(values, 0, texts.start)
+        yield "t2i", texts, np.ascontiguousarray(values.T), turned[texts]
 
 
-def per_query(scores: np.ndarray | Tensor, truth: Truth,
-              metric: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
-    """A metric of rows of scores and relevance (q, n) -> (q,), of every image and of every text:
-    {"i2t": (I,), "t2i": (T,)}. Raises: as `query_blocks`."""
-    return {direction: np.concatenate([metric(values, relevance) for *_, values, relevance in part])
-            for direction, part in groupby(query_blocks(scores, truth), key=lambda block: block[0])}
+def per_query(scores: AnyScores, truth: Truth,
+              *metrics: RowMetric) -> list[dict[str, np.ndarray]]:
+    """Each metric of every image and of every text, {"i2t": (I,), "t2i": (T,)}, in one walk.
+
+    Raises: as `query_blocks`.
+    """
+    parts = [{direction: [] for direction in DIRECTIONS} for _ in metrics]
+    for direction, _, values, relevance in query_blocks(scores, truth):
+        for part, metric in zip(parts, metrics, strict=True):
+            part[direction].append(metric(values, relevance))
+    return [{direction: np.concatenate(blocks) for direction, blocks in part.items()}
+            for part in parts]
+
+
+def query_means(scores: AnyScores, truth: Truth,
+                metrics: Mapping[str, RowMetric]) -> dict[str, float]:
+    """Mean of each metric over all queries, {"i2t_<name>": ..., "t2i_<name>": ...}.
+
+    Raises: as `query_blocks`.
+    """
+    return {f"{direction}_{name}": float(values.mean())
+            for name, each in zip(metrics, per_query(scores, truth, *metrics.values()), strict=True)
+            for direction, values in each.items()}
 
 
 def steps(n: int, width: int, most: int, pairs: int | None = None) -> Iterator[slice]:
@@ -76,9 +98,9 @@ def ordered(values: np.ndarray) -> np.ndarray:
     ascending = np.take_along_axis(values, order, 1)
     place = np.zeros(values.shape, np.uint32)
     np.cumsum(ascending[:, 1:] != ascending[:, :-1], axis=1, out=place[:, 1:])
-    found = np.empty_like(place)
-    np.put_along_axis(found, order, place, 1)
-    return found
+    ranked = np.empty_like(place)
+    np.put_along_axis(ranked, order, place, 1)
+    return ranked
 
 
 def joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:

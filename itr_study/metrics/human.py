@@ -20,9 +20,9 @@ def human_correlation(scores: np.ndarray, judgements: Judgements, own: bool = Fa
     Source: Hessel et al., CLIPScore, EMNLP 2021, Sec. 4.1 and Tables 1-2.
     Differs: nothing.
     Example: two raters of three pairs; they contradict each other once on the last two
-        >>> said = Judgements("expert", ("a",) * 3, ("b#0",) * 3,
-        ...                   np.array([[1, 1], [2, 3], [3, 2]]), np.zeros(3, bool), "c")
-        >>> human_correlation(np.array([0.1, 0.2, 0.3]), said)
+        >>> rated = Judgements("expert", ("a",) * 3, ("b#0",) * 3,
+        ...                    np.array([[1, 1], [2, 3], [3, 2]]), np.zeros(3, bool), "c")
+        >>> human_correlation(np.array([0.1, 0.2, 0.3]), rated)
         {'expert_tau_c': 0.6666666666666666}
     """
     from scipy.stats import kendalltau
@@ -30,8 +30,8 @@ def human_correlation(scores: np.ndarray, judgements: Judgements, own: bool = Fa
     scores = checked(scores, len(judgements))
     kept = np.ones(len(scores), bool) if own else ~judgements.own
     ratings = np.asarray(judgements.ratings, np.float64)[kept]
-    there = ~np.isnan(ratings)
-    ours, theirs = np.repeat(scores[kept], there.sum(axis=1)), ratings[there]
+    given = ~np.isnan(ratings)
+    ours, theirs = np.repeat(scores[kept], given.sum(axis=1)), ratings[given]
     if len(theirs) < 2:
         raise ValueError(f"a correlation needs at least two ratings, got {len(theirs)}; do the "
                          "pairs hold none but images with their own captions? Take own=True")

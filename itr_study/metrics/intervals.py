@@ -1,86 +1,18 @@
-"""How far a number would move: with other images (bootstrap), with other seeds (Student)."""
+"""How far a mean would move with other seeds: the interval of Student."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from warnings import catch_warnings
 
 import numpy as np
 
-from itr_study.checks import check_number
-from itr_study.metrics.ranks import Ranks
-from itr_study.metrics.recall import KS
-from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
-
-CHUNK = 100  # resamples at a time: 100 x 5,000 counts are 4 MB
 LEVEL = 0.95  # confidence
 
 
-class Interval(NamedTuple):
-    """A number with the ends of its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def bootstrap(found: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int = 0,
-              level: float = 0.95) -> dict[str, Interval]:
-    """How far the table would move with other images: percentile intervals, images resampled.
-
-    An image is drawn together with its texts, because these are not independent. The gallery
-    stays as it is, only the queries are resampled; the spread over seeds is another matter.
-
-    Args:
-        found: ranks of one run; image_of_text: (T,), as given to `ranks`.
-        n: number of resamples; seed: of numpy's Generator; level: share inside, in (0, 1).
-    Shape: returns an Interval for each R@K in percent, both mean ranks, and rsum.
-    Raises: ValueError for n < 1, a level outside (0, 1), lengths that differ.
-    Source: Efron and Tibshirani, An introduction to the bootstrap, 1993, chapter 13.
-    Differs: no median rank, which moves in steps of one.
-    """
-    check_number("n", n, least=1)
-    check_number("level", level, above=0, most=1 - 1e-9)
-    owner = check_image_of_text(image_of_text, len(found.i2t), len(found.t2i))
-    totals, counts = image_totals(found, owner)
-    rng = np.random.default_rng(seed)
-    drawn = [resampled(rng, totals, counts, min(CHUNK, n - a)) for a in range(0, n, CHUNK)]
-    keys = [f"{d}_{m}" for d in DIRECTIONS for m in (*(f"r{k}" for k in KS), "meanr")] + ["rsum"]
-    value = averages(np.ones((1, len(counts))), totals, counts)[0]
-    low, high = np.quantile(np.concatenate(drawn), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return {key: Interval(float(v), float(a), float(b))
-            for key, v, a, b in zip(keys, value, low, high, strict=True)}
-
-
-def image_totals(found: Ranks, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(I, 8) hits in percent and ranks of each image and, summed, of its texts; (I,) texts."""
-    def columns(each: np.ndarray) -> np.ndarray:
-        return np.stack([100.0 * (each <= k) for k in KS] + [each.astype(float)], axis=1)
-
-    texts = np.zeros((len(found.i2t), len(KS) + 1))
-    np.add.at(texts, owner, columns(found.t2i))
-    counts = np.bincount(owner, minlength=len(found.i2t))
-    return np.concatenate((columns(found.i2t), texts), axis=1), counts
-
-
-def resampled(rng: np.random.Generator, totals: np.ndarray, counts: np.ndarray,
-              n: int) -> np.ndarray:
-    """(n, 9) statistics of n samples of I images drawn with replacement."""
-    images = len(counts)
-    draws = rng.integers(0, images, (n, images)) + images * np.arange(n)[:, None]
-    times = np.bincount(draws.ravel(), minlength=n * images).reshape(n, images)
-    return averages(times.astype(float), totals, counts)
-
-
-def averages(times: np.ndarray, totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(n, 9) statistics where image i is taken times[., i] times: 4 of i2t, 4 of t2i, RSUM."""
-    sums = times @ totals  # (n, 8)
-    half = len(KS) + 1
-    i2t = sums[:, :half] / times.sum(axis=1, keepdims=True)
-    t2i = sums[:, half:] / (times @ counts)[:, None]
-    rsum = i2t[:, :len(KS)].sum(axis=1) + t2i[:, :len(KS)].sum(axis=1)
-    return np.column_stack((i2t, t2i, rsum))
-
-
-def student_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
+def student_interval(values: Sequence[float] | np.ndarray,
+                     level: float = LEVEL) -> tuple[float, float]:
     """Two-sided Student-t interval of the mean; infinite with fewer than two values.
+
+    Args:    values: (n,), such as one difference for each seed; level: confidence, in (0, 1).
 
     Example:
         >>> [round(x, 2) for x in student_interval([1.0, 2.0, 3.0])]  # 2 -+ 4.303 / sqrt(3)
@@ -88,8 +20,8 @@ def student_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, f
     """
     from scipy import stats
 
-    values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return -np.inf, np.inf
-    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-    return float(values.mean() - half), float(values.mean() + half)
+    with catch_warnings(action="ignore", category=RuntimeWarning):  # of values that are all equal
+        interval = stats.ttest_1samp(values, 0).confidence_interval(level)
+    return float(interval.low), float(interval.high)

@@ -1,17 +1,26 @@
 """Kendall's tau between scores and graded relevance: of two items, is the more relevant above?"""
 
+from functools import partial
+
 import numpy as np
-from torch import Tensor
 
 from itr_study.checks import check_choice
-from itr_study.metrics.graded import first_of_run, joined, ordered, per_query
-from itr_study.metrics.truth import DIRECTIONS, Truth
+from itr_study.metrics.graded import (
+    RowMetric,
+    first_of_run,
+    joined,
+    ordered,
+    per_query,
+    query_means,
+)
+from itr_study.metrics.scores import AnyScores
+from itr_study.metrics.truth import Truth
 
 KINDS = ("a", "b", "c")
 WIDEST = 128  # places in a bin: hits of a bin are summed in uint8
 
 
-def kendall(scores: np.ndarray | Tensor, truth: Truth, kind: str = "b") -> dict[str, float]:
+def kendall(scores: AnyScores, truth: Truth, kind: str = "b") -> dict[str, float]:
     """Mean Kendall tau of all queries in both directions: {"i2t_tau", "t2i_tau"}, in [-1, 1].
 
     The one metric that may be negative: -1 is the list upside down, 0 is no order at all.
@@ -23,11 +32,10 @@ def kendall(scores: np.ndarray | Tensor, truth: Truth, kind: str = "b") -> dict[
         >>> kendall(np.array([[0.3, 0.4], [0.2, 0.5]]), Truth(np.array([0, 1])))
         {'i2t_tau': 0.0, 't2i_tau': 1.0}
     """
-    found = kendall_per_query(scores, truth, kind)
-    return {f"{d}_tau": float(found[d].mean()) for d in DIRECTIONS}
+    return query_means(scores, truth, {"tau": kendall_rows(kind)})
 
 
-def kendall_per_query(scores: np.ndarray | Tensor, truth: Truth,
+def kendall_per_query(scores: AnyScores, truth: Truth,
                       kind: str = "b") -> dict[str, np.ndarray]:
     """Kendall tau of every image and of every text: {"i2t": (I,), "t2i": (T,)}, float64.
 
@@ -48,8 +56,13 @@ def kendall_per_query(scores: np.ndarray | Tensor, truth: Truth,
         ...  for k in "abc"]
         [0.6667, 0.8165, 0.8889]
     """
+    return per_query(scores, truth, kendall_rows(kind))[0]
+
+
+def kendall_rows(kind: str = "b") -> RowMetric:
+    """Tau of rows of scores and relevance (q, n) -> (q,). Args, Raises: as `kendall_per_query`."""
     check_choice("kind", kind, KINDS)
-    return per_query(scores, truth, lambda values, relevance: block_tau(values, relevance, kind))
+    return partial(block_tau, kind=kind)
 
 
 def block_tau(scores: np.ndarray, relevance: np.ndarray, kind: str) -> np.ndarray:
@@ -88,8 +101,8 @@ def tied_pairs(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     new = ascending[:, 1:] != ascending[:, :-1]
     distinct = 1 + np.count_nonzero(new, axis=1)
     tied = np.zeros(len(distinct), np.int64)
-    some = np.flatnonzero(distinct < n)
-    tied[some] = n * (n - 1) // 2 - first_of_run(new[some]).sum(axis=1, dtype=np.int64)
+    with_ties = np.flatnonzero(distinct < n)
+    tied[with_ties] = n * (n - 1) // 2 - first_of_run(new[with_ties]).sum(axis=1, dtype=np.int64)
     return tied, distinct
 
 

@@ -1,17 +1,24 @@
 """NDCG: is what is relevant near the top, and the more relevant the nearer?"""
 
 import numpy as np
-from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.metrics.graded import first_of_run, joined, ordered, per_query
-from itr_study.metrics.truth import DIRECTIONS, Truth
+from itr_study.metrics.graded import (
+    RowMetric,
+    first_of_run,
+    joined,
+    ordered,
+    per_query,
+    query_means,
+)
+from itr_study.metrics.scores import AnyScores
+from itr_study.metrics.truth import Truth
 
 TIES = ("worst", "paper")
 LAST = np.uint32(2**32 - 1)
 
 
-def ndcg(scores: np.ndarray | Tensor, truth: Truth, ties: str = "worst",
+def ndcg(scores: AnyScores, truth: Truth, ties: str = "worst",
          at: int | None = None) -> dict[str, float]:
     """Mean NDCG of all queries in both directions: {"i2t_ndcg", "t2i_ndcg"}.
 
@@ -23,11 +30,10 @@ def ndcg(scores: np.ndarray | Tensor, truth: Truth, ties: str = "worst",
         >>> round(table["i2t_ndcg"], 4), table["t2i_ndcg"]
         (0.8155, 1.0)
     """
-    found = ndcg_per_query(scores, truth, ties, at)
-    return {f"{d}_ndcg": float(found[d].mean()) for d in DIRECTIONS}
+    return query_means(scores, truth, {"ndcg": ndcg_rows(ties, at)})
 
 
-def ndcg_per_query(scores: np.ndarray | Tensor, truth: Truth, ties: str = "worst",
+def ndcg_per_query(scores: AnyScores, truth: Truth, ties: str = "worst",
                    at: int | None = None) -> dict[str, np.ndarray]:
     """NDCG of every image and of every text: {"i2t": (I,), "t2i": (T,)}, float64.
 
@@ -51,6 +57,11 @@ def ndcg_per_query(scores: np.ndarray | Tensor, truth: Truth, ties: str = "worst
         >>> ndcg_per_query(np.array([[0.1, 0.2]]), truth)["i2t"].round(4)
         array([0.8286])
     """
+    return per_query(scores, truth, ndcg_rows(ties, at))[0]
+
+
+def ndcg_rows(ties: str = "worst", at: int | None = None) -> RowMetric:
+    """NDCG of rows of scores and relevance (q, n) -> (q,). Args, Raises: as `ndcg_per_query`."""
     check_choice("ties", ties, TIES)
     if at is not None:
         check_number("at", at, least=1)
@@ -60,7 +71,7 @@ def ndcg_per_query(scores: np.ndarray | Tensor, truth: Truth, ties: str = "worst
         discount[len(discount) if at is None else at:] = 0
         return block_ndcg(values, relevance, discount, ties)
 
-    return per_query(scores, truth, of_block)
+    return of_block
 
 
 def block_ndcg(scores: np.ndarray, relevance: np.ndarray, discount: np.ndarray,

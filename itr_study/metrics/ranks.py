@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import check_image_of_text
 
 ROWS = 16  # 16 x 25,000 float32 fit a core's cache; at most 255, because hits are summed in uint8
@@ -24,16 +25,21 @@ class Ranks:
     i2t: np.ndarray
     t2i: np.ndarray
 
+    def by_direction(self, direction: str) -> np.ndarray:
+        """The ranks of one direction, "i2t" or "t2i"."""
+        return {"i2t": self.i2t, "t2i": self.t2i}[direction]
 
-def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
+
+def ranks(scores: AnyScores, image_of_text: np.ndarray,
           block: int | None = None) -> Ranks:
     """Rank the best match of every query: 1 + non-matching items that score at least as high.
 
     Ties count against the model: constant scores rank every match last.
 
     Args:
-        scores: (I, T) numpy array or tensor, higher = more alike. A CPU tensor is read in place,
-            any other is counted on its device; half precision is compared as float32.
+        scores: (I, T) numpy array or tensor, higher = more alike, or `Scores` of each direction.
+            A CPU tensor is read in place, any other is counted on its device; half precision is
+            compared as float32.
         image_of_text: (T,) int, the row of each text's image, in any order and number.
         block: rows at a time (memory: block x T bytes); it never changes a result.
     Raises: ValueError for NaN anywhere, shapes that differ, an index out of range, an image
@@ -46,6 +52,11 @@ def ranks(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
         >>> result.i2t, result.t2i
         (array([2, 1]), array([1, 1, 2]))
     """
+    if isinstance(scores, Scores):
+        if not scores.single:  # a pass over each: i2t of the one, t2i of the other
+            i2t, t2i = (ranks(matrix, image_of_text, block) for matrix in scores)
+            return Ranks(i2t.i2t, t2i.t2i)
+        scores = scores.i2t
     if scores.ndim != 2 or 0 in scores.shape:
         raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
                          f"got {tuple(scores.shape)}")
@@ -155,11 +166,12 @@ def count_tensor(piece: Tensor, best: np.ndarray, own: np.ndarray,
     return rows.cpu().numpy(), columns.cpu().numpy()
 
 
-def refuse_nan(part: np.ndarray, start: int) -> None:
-    """Raise ValueError naming the first NaN."""
+def refuse_nan(part: np.ndarray, image: int, text: int = 0) -> None:
+    """Raise ValueError naming the first NaN of a part that begins at this image and text."""
     row, column = np.argwhere(np.isnan(part))[0]
-    raise ValueError(f"scores must not be NaN; found one at image {start + row}, text {column}. "
-                     "The model has diverged or divides by zero (an empty mask, a zero vector).")
+    raise ValueError(f"scores must not be NaN; found one at image {image + row}, text "
+                     f"{text + column}. The model has diverged or divides by zero (an empty mask, "
+                     "a zero vector).")
 
 
 def wide(values: np.ndarray | Tensor) -> np.ndarray | Tensor:
@@ -179,10 +191,10 @@ def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -
     order = np.argsort(owner, kind="stable")
     for start in range(0, len(images), block):
         first, last = np.searchsorted(owner[order], (start, start + block))
-        mine = torch.from_numpy(order[first:last]).to(texts.device)
-        scores = padded(images[start:start + block], block) @ padded(texts[mine], 64).T
+        column = torch.from_numpy(order[first:last]).to(texts.device)
+        scores = padded(images[start:start + block], block) @ padded(texts[column], 64).T
         row = torch.from_numpy(owner[order[first:last]] - start).to(texts.device)
-        own[mine] = scores[row, torch.arange(len(mine), device=texts.device)]
+        own[column] = scores[row, torch.arange(len(column), device=texts.device)]
     return own
 
 
@@ -192,9 +204,9 @@ def product_pieces(images: Tensor, texts: Tensor, own: Tensor, owner: np.ndarray
     for start in range(0, len(images), block):
         part = images[start:start + block]
         scores = (padded(part, block) @ texts.T)[:len(part)]
-        mine = np.flatnonzero((owner >= start) & (owner < start + block))
-        column = torch.from_numpy(mine).to(texts.device)
-        scores[torch.from_numpy(owner[mine] - start).to(texts.device), column] = own[column]
+        described = np.flatnonzero((owner >= start) & (owner < start + block))
+        column = torch.from_numpy(described).to(texts.device)
+        scores[torch.from_numpy(owner[described] - start).to(texts.device), column] = own[column]
         yield start, scores
 
 

@@ -1,23 +1,24 @@
-"""Recall at K as the field uses it, with its table and its folds.
+"""Recall at K as the field uses it, over a whole test set and over its folds.
 
 R@K is the share of queries whose *best* match is among the first K results. For an image with
 five texts that is "at least one of them was found", elsewhere called success at K: if one of five
 stands first and four stand last, R@1 of that image is 1, not 1/5.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.metrics.ranks import Ranks, ranks
+from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth, check_image_of_text
 
 KS = (1, 5, 10)
 
 
-def recall(scores: np.ndarray | Tensor, truth: Truth, ks: tuple[int, ...] = KS) -> dict[str, float]:
+def recall(scores: AnyScores, truth: Truth,
+           ks: Sequence[int] = KS) -> dict[str, float]:
     """R@K in both directions as fractions: "i2t_r1", ..., "t2i_r10".
 
     Args:
@@ -30,72 +31,51 @@ def recall(scores: np.ndarray | Tensor, truth: Truth, ks: tuple[int, ...] = KS) 
         >>> recall(np.array([[0.3, 0.4], [0.2, 0.5]]), Truth(np.array([0, 1])), ks=(1,))
         {'i2t_r1': 0.5, 't2i_r1': 1.0}
     """
+    return recall_of_ranks(ranks(scores, truth.image_of_text), ks)
+
+
+def recall_of_ranks(best: Ranks, ks: Sequence[int] = KS) -> dict[str, float]:
+    """`recall` from the ranks of the best matches. Raises: ValueError for k < 1."""
     for k in ks:
         check_number("k", k, least=1)
-    found = ranks(scores, truth.image_of_text)
-    return {f"{d}_r{k}": float((by_direction(found, d) <= k).mean())
+    return {f"{d}_r{k}": float((best.by_direction(d) <= k).mean())
             for d in DIRECTIONS for k in ks}
-
-
-def retrieval_table(found: Ranks) -> dict[str, float]:
-    """The row papers print: R@1, R@5, R@10 in percent, median and mean rank, RSUM.
-
-    Keys: i2t_r1, i2t_r5, i2t_r10, i2t_medr, i2t_meanr, the same with t2i, and rsum, the sum of
-    the six percentages (at most 600).
-
-    Source: all four papers; RSUM as in listwise and bcls.
-    Differs: the median of an even number of ranks may end in .5, where published code rounds down.
-    Example:
-        >>> table = retrieval_table(Ranks(i2t=np.array([1, 2]), t2i=np.array([1, 7, 30, 1])))
-        >>> table["i2t_r1"], table["t2i_r5"], table["t2i_medr"], table["rsum"]
-        (50.0, 50.0, 4.0, 425.0)
-    """
-    table = {}
-    for direction in DIRECTIONS:
-        each = by_direction(found, direction)
-        table |= {f"{direction}_r{k}": float(100 * (each <= k).mean()) for k in KS}
-        table[f"{direction}_medr"] = float(np.median(each))
-        table[f"{direction}_meanr"] = float(each.mean())
-    table["rsum"] = sum(table[f"{d}_r{k}"] for d in DIRECTIONS for k in KS)
-    return table
 
 
 def folds(image_of_text: np.ndarray, n_images: int,
           n: int = 5) -> Iterator[tuple[slice, np.ndarray | slice, np.ndarray]]:
-    """Cut a test set into n parts of equally many images, in order, each with its texts.
+    """Cut a test set into n parts of images, in order, each with its texts; sizes differ by 1.
 
-    Yields (images, texts, image_of_text within the fold): slices where possible, so that
-    scores[images][:, texts] copies nothing.
-    Raises: ValueError where n does not divide the number of images.
+    Yields (images, texts, image_of_text within the fold): slices where possible, so that cutting
+    scores copies nothing.
+    Raises: ValueError for fewer images than folds.
     """
     owner = check_image_of_text(image_of_text, n_images)
-    if n < 1 or n_images % n:
-        raise ValueError(f"{n_images} images cannot be cut into {n} folds of equal size; "
-                         "take a number of folds that divides it")
-    size = n_images // n
-    for start in range(0, n_images, size):
-        texts = np.flatnonzero((owner >= start) & (owner < start + size))
-        local = owner[texts] - start
+    if not 1 <= n <= n_images:
+        raise ValueError(f"{n_images} images cannot be cut into {n} folds; take 1 to {n_images}")
+    for part in np.array_split(np.arange(n_images), n):
+        images = slice(int(part[0]), int(part[-1]) + 1)
+        texts = np.flatnonzero((owner >= images.start) & (owner < images.stop))
+        local = owner[texts] - images.start
         if texts[-1] - texts[0] + 1 == len(texts):
             texts = slice(int(texts[0]), int(texts[-1]) + 1)
-        yield slice(start, start + size), texts, local
+        yield images, texts, local
 
 
-def five_fold(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
-              n: int = 5) -> dict[str, float]:
-    """Mean of the retrieval tables of n folds: the "1K" protocol of a 5,000-image test set.
+def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5,
+              ks: Sequence[int] = KS) -> dict[str, float]:
+    """Mean recall of n folds, each ranked within itself: the "1K" protocol of 5,000 test images.
 
     Args:
-        scores: (I, T); image_of_text: (T,); n: number of folds, a divisor of I.
+        scores: (I, T), higher = more alike; image_of_text: (T,); n: number of folds; ks: as in
+            `recall`.
+    Shape: the keys of `recall`, fractions.
     Raises: as `ranks` and `folds`.
     Source: the 1K protocol of listwise, bcls and dvse.
-    Differs: any number of texts per image; every key is averaged on its own, RSUM too.
+    Differs: any number of texts per image; where n does not divide the number of images, the
+        first folds have one more.
     """
-    tables = [retrieval_table(ranks(scores[images][:, texts], local))
-              for images, texts, local in folds(image_of_text, len(scores), n)]
+    pair = Scores.of(scores)
+    tables = [recall_of_ranks(ranks(pair.cut(images, texts), local), ks)
+              for images, texts, local in folds(image_of_text, pair.shape[0], n)]
     return {key: float(np.mean([table[key] for table in tables])) for key in tables[0]}
-
-
-def by_direction(found: Ranks, direction: str) -> np.ndarray:
-    """The ranks of one direction."""
-    return {"i2t": found.i2t, "t2i": found.t2i}[direction]

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from itr_study.checks import check_number
+from itr_study.checks import check_choice, check_number
 from itr_study.metrics.graded import on_host, steps
 from itr_study.metrics.ranks import ROWS, count_array, refuse_nan
+from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Positives, Truth
 
 WANTED = 10_000_000  # scores copied at a time: few passes over the columns of a large matrix
@@ -28,7 +29,7 @@ class Matches(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MatchRanks:
     """Where the matches of queries stand: 1-based ranks, list after list, each best first.
 
     queries (Q,): which images or texts; starts (Q + 1,): as in `Positives`; ranks (P,); sizes (Q,):
@@ -53,9 +54,9 @@ class Found:
     def recall_at(self, k: int) -> np.ndarray:
         """(Q,) 1 where a match is among the first k, else 0."""
         check_number("k", k, least=1)
-        some = self.starts[1:] > self.starts[:-1]
+        nonempty = self.starts[1:] > self.starts[:-1]
         hit = np.zeros(len(self.sizes))
-        hit[some] = self.ranks[self.starts[:-1][some]] <= k
+        hit[nonempty] = self.ranks[self.starts[:-1][nonempty]] <= k
         return hit
 
     def over_r(self, values: np.ndarray) -> np.ndarray:
@@ -65,12 +66,12 @@ class Found:
         return np.bincount(query, kept, len(self.sizes)) / self.sizes
 
 
-def find(scores: np.ndarray | Tensor, positives: Positives, direction: str,
-         sizes: np.ndarray | None = None) -> Found:
+def find(scores: AnyScores, positives: Positives, direction: str,
+         sizes: np.ndarray | None = None) -> MatchRanks:
     """The ranks of all matches of all queries that have any, by counting; nothing is truncated.
 
     Args:
-        scores: (I, T), higher = more alike.
+        scores: (I, T), higher = more alike; of `Scores` the matrix of this direction.
         positives: a list of texts for every image ("i2t") or of images for every text ("t2i").
         sizes: R of every query; None: the length of its list. Give it where ground truth names
             matches that are not in the gallery: they count in R and are never found.
@@ -78,6 +79,8 @@ def find(scores: np.ndarray | Tensor, positives: Positives, direction: str,
     Differs: the p-th best match stands at p + the non-matching items that score at least as high:
         ties count against the model, in the package `eccv-caption` the caller's sort breaks them.
     """
+    check_choice("direction", direction, DIRECTIONS)
+    scores = Scores.of(scores).by_direction(direction)
     lengths = np.diff(positives.starts)
     sizes = lengths if sizes is None else np.asarray(sizes)
     shape = scores.shape if direction == "i2t" else scores.shape[::-1]
@@ -85,11 +88,11 @@ def find(scores: np.ndarray | Tensor, positives: Positives, direction: str,
         raise ValueError(f"{direction} needs a list of positives and a size, at least its length, "
                          f"for each of {shape[0]} queries; got {len(positives)}, {len(sizes)}")
     queries = np.flatnonzero(sizes)
-    found = [list_ranks(row, positives[q]) for q, row in zip(
+    each = [list_ranks(row, positives[q]) for q, row in zip(
         queries, query_rows(scores, direction, queries), strict=True)]
     starts = np.concatenate(([0], np.cumsum(lengths[queries])))
-    ranks = np.concatenate(found) if found else np.zeros(0, np.int64)
-    return Found(queries, starts, ranks, sizes[queries])
+    ranks = np.concatenate(each) if each else np.zeros(0, np.int64)
+    return MatchRanks(queries, starts, ranks, sizes[queries])
 
 
 def query_rows(scores: np.ndarray | Tensor, direction: str,
@@ -116,35 +119,42 @@ def turned_columns(scores: np.ndarray | Tensor, columns: np.ndarray) -> np.ndarr
 
 def list_ranks(row: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Ranks of the items of one list within one query's scores (n,), best first."""
-    mine = np.sort(row[items])
-    below = np.searchsorted(mine, mine)  # matches that score less
+    matches = np.sort(row[items])
+    below = np.searchsorted(matches, matches)  # matches that score less
     if len(items) > MANY:
-        at_least = len(row) - np.searchsorted(np.sort(row), mine)
+        at_least = len(row) - np.searchsorted(np.sort(row), matches)
     else:
-        at_least = np.array([np.count_nonzero(row >= score) for score in mine], np.int64)
-    others = at_least - (len(mine) - below)
-    return others[::-1] + np.arange(1, len(mine) + 1)
+        at_least = np.array([np.count_nonzero(row >= score) for score in matches], np.int64)
+    others = at_least - (len(matches) - below)
+    return others[::-1] + np.arange(1, len(matches) + 1)
 
 
-def best_ranks(scores: np.ndarray | Tensor, *sets: Matches) -> list[dict[str, np.ndarray]]:
+def best_ranks(scores: AnyScores,
+               *sets: Matches) -> list[dict[str, np.ndarray]]:
     """For each ground truth {"i2t": (I,), "t2i": (T,)}: 1-based rank of every query's best match.
 
-    One pass over the scores for all sets and both directions; 0 where a query has no match.
+    One pass over each matrix for all sets, over a plain one for both directions too; 0 where a
+    query has no match.
     Raises: ValueError for NaN, or where scores and lists do not fit.
     """
+    scores = Scores.of(scores)
     for matches in sets:
-        if (len(matches.i2t), len(matches.t2i)) != tuple(scores.shape):
-            raise ValueError(f"scores {tuple(scores.shape)} need as many lists of positives; got "
+        if (len(matches.i2t), len(matches.t2i)) != scores.shape:
+            raise ValueError(f"scores {scores.shape} need as many lists of positives; got "
                              f"{(len(matches.i2t), len(matches.t2i))}")
+    if not scores.single:
+        i2t, t2i = (best_ranks(matrix, *sets) for matrix in scores)
+        return [{"i2t": a["i2t"], "t2i": b["t2i"]} for a, b in zip(i2t, t2i, strict=True)]
+    scores = scores.i2t
     bests = [{d: best_scores(scores, m, d) for d, m in s._asdict().items()} for s in sets]
     counts = [{d: np.zeros(len(m), np.int64) for d, m in s._asdict().items()} for s in sets]
     for start in range(0, len(scores), ROWS):
         piece = on_host(scores[start:start + ROWS])
         rows = slice(start, start + len(piece))
         for best, count in zip(bests, counts, strict=True):
-            here, below = count_array(piece, best["i2t"][0][rows], best["t2i"][0], start)
-            count["i2t"][rows] = here
-            count["t2i"] += below
+            by_row, by_column = count_array(piece, best["i2t"][0][rows], best["t2i"][0], start)
+            count["i2t"][rows] = by_row
+            count["t2i"] += by_column
     # what was counted includes the best match and further matches that tie with it
     return [{d: np.where(best[d][1] > 0, 1 + count[d] - best[d][1], 0) for d in DIRECTIONS}
             for best, count in zip(bests, counts, strict=True)]
@@ -164,7 +174,7 @@ def best_scores(scores: np.ndarray | Tensor, positives: Positives,
     return best, ties
 
 
-def map_at_r(scores: np.ndarray | Tensor, truth: Truth) -> dict[str, float]:
+def map_at_r(scores: AnyScores, truth: Truth) -> dict[str, float]:
     """Mean average precision up to rank R, R the matches of each query: {"i2t_map_at_r", ...}.
 
     Args: scores: (I, T), higher = more alike; truth: which text matches which image.
@@ -180,7 +190,7 @@ def map_at_r(scores: np.ndarray | Tensor, truth: Truth) -> dict[str, float]:
             for d in DIRECTIONS}
 
 
-def r_precision(scores: np.ndarray | Tensor, truth: Truth) -> dict[str, float]:
+def r_precision(scores: AnyScores, truth: Truth) -> dict[str, float]:
     """Share of matches among the first R, R the matches of each query: {"i2t_r_precision", ...}.
 
     Args, Raises, Source, Differs: as `map_at_r`.

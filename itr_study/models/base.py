@@ -1,8 +1,8 @@
 """What a model is, and what it returns."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -25,17 +25,38 @@ class ModelOutput:
     attention: Tensor | None = None  # returned, not stored
 
 
-class Model(Protocol):
-    """An nn.Module with these three; `forward(batch)` composes them into a ModelOutput.
+class RetrievalModel(nn.Module, ABC):
+    """Images and texts are encoded each by themselves, then every image is scored with every text.
 
-    A registered model is built as MODELS[name](inputs: InputSpec, **arguments).
+    A class of its own gives the two encoders, and `score` where it is not the cosine. (`fit` and
+    `evaluate` take any nn.Module with the three methods.) A registered model is built as
+    MODELS[name](inputs: InputSpec, **arguments).
+
+    Attributes:
+        name: in MODELS and configs; label: how a plot calls it; source: paper and section;
+        version: part of a run's id, raised whenever its numbers change.
     """
 
-    def encode_images(self, batch: Batch) -> Code: ...
+    name: str
+    label: str
+    source: str
+    version: int
 
-    def encode_texts(self, batch: Batch) -> Code: ...
+    @abstractmethod
+    def encode_images(self, batch: Batch) -> Code:
+        """Codes of the batch's images, (I, D) of length 1 for the cosine."""
 
-    def score(self, images: Code, texts: Code) -> ModelOutput: ...
+    @abstractmethod
+    def encode_texts(self, batch: Batch) -> Code:
+        """Codes of the batch's texts, (T, D) of length 1 for the cosine."""
+
+    def score(self, images: Code, texts: Code) -> ModelOutput:
+        """The cosine of every image (I, D) with every text (T, D), both of length 1: (I, T)."""
+        return ModelOutput(scores=images @ texts.T)
+
+    def forward(self, batch: Batch) -> ModelOutput:
+        """Scores of the batch's images with its texts."""
+        return self.score(self.encode_images(batch), self.encode_texts(batch))
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -8,7 +8,7 @@ from torch.nn.functional import normalize
 
 from itr_study.checks import check_number
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.base import ModelOutput
+from itr_study.models.base import RetrievalModel
 from itr_study.models.image import masked_mean
 
 
@@ -20,7 +20,7 @@ def branch(sizes: list[int], dropout: float) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
 
-class TwoBranch(nn.Module):
+class TwoBranch(RetrievalModel):
     """Pooled image features and sentence vectors, each through its own small network.
 
     Args:    inputs: sizes of regions and sentence vectors; size: of the embedding (d, 512);
@@ -57,9 +57,3 @@ class TwoBranch(nn.Module):
 
     def encode_texts(self, batch: Batch) -> Tensor:
         return normalize(self.text(self.input_dropout(batch.sentences)).float(), dim=1)
-
-    def score(self, images: Tensor, texts: Tensor) -> ModelOutput:
-        return ModelOutput(scores=images @ texts.T)
-
-    def forward(self, batch: Batch) -> ModelOutput:
-        return self.score(self.encode_images(batch), self.encode_texts(batch))

@@ -4,17 +4,17 @@ Source: Faghri et al., VSE++, BMVC 2018, §3.1 and §4.1.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.encoders.trainable import trainable_image_encoder
-from itr_study.models.base import ModelOutput
+from itr_study.models.base import RetrievalModel
 from itr_study.models.image import LinearRegions
 from itr_study.models.text import build_text
 
 
-class VSEPP(nn.Module):
+class VSEPP(RetrievalModel):
     """Linear map of image regions and a text encoder over words, compared by cosine.
 
     Args:    inputs: sizes of regions and vocabulary; size: of the embedding (1024); text: "gru",
@@ -51,9 +51,3 @@ class VSEPP(nn.Module):
 
     def encode_texts(self, batch: Batch) -> Tensor:
         return normalize(self.text(batch.tokens, batch.lengths).float(), dim=1)
-
-    def score(self, images: Tensor, texts: Tensor) -> ModelOutput:
-        return ModelOutput(scores=images @ texts.T)
-
-    def forward(self, batch: Batch) -> ModelOutput:
-        return self.score(self.encode_images(batch), self.encode_texts(batch))

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
+from itr_study.checks import check_choice
 from itr_study.plots.style import (
     DOUBLE,
     GREY,
@@ -28,9 +29,8 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", note: str
              by: column of group names, a bar each, from top to bottom in order of appearance.
     Raises:  ValueError for an outcome that the ledger does not know.
     """
-    unknown = sorted(set(table["outcome"]) - set(LOOKS))
-    if unknown:
-        raise ValueError(f"outcome must be one of {', '.join(LOOKS)}; got {', '.join(unknown)}")
+    for outcome in table["outcome"].unique():
+        check_choice("outcome", outcome, LOOKS)
     groups = list(dict.fromkeys(table[by]))
     figure, (axes,) = canvas(size=(DOUBLE[0], 1.2 + 0.4 * len(groups)))
     start = pd.Series(0, index=groups)

@@ -1,4 +1,4 @@
-"""What sources share that compare a text with the captions of an image: which, and how combined."""
+"""What label sources share that compare a text with the captions of an image."""
 
 from abc import ABC, abstractmethod
 from weakref import WeakKeyDictionary
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import GAP, MATCH, check_choice
-from itr_study.data.batches import Batch, Described, EncodedSplit
+from itr_study.data.batches import Batch, EncodedSplit, LabelVectors
 from itr_study.relevance._vectors import Arrays
 
-OVER = ("max", "mean", "pair")
+POOLINGS = ("max", "mean", "pair")
 ENTRIES = 1 << 22  # similarities computed at a time in `block` and `pairs`: 16 MB
 
 
@@ -19,47 +19,48 @@ class CaptionSource(ABC):
     """Relevance of text j to image i: how alike text j is to the captions of image i.
 
     A subclass says by `alike` how alike all captions and texts are, by `alike_pairs` how alike
-    they are one by one, and by `check` what it expects of `split.labels[needs[0]]`.
+    they are one by one, and by `check` what it expects of
+    `split.label_vectors[vectors_needed[0]]`.
     """
 
     name: str
     version: int
     scale: str
-    needs: tuple[str, ...]
+    vectors_needed: tuple[str, ...]
 
-    def __init__(self, over: str) -> None:
-        check_choice("over", over, OVER)
-        self.over = over
+    def __init__(self, pooling: str) -> None:
+        check_choice("pooling", pooling, POOLINGS)
+        self.pooling = pooling
         self._known: WeakKeyDictionary[EncodedSplit, Captions] = WeakKeyDictionary()
 
     @abstractmethod
-    def alike(self, captions: Described, texts: Described) -> np.ndarray:
+    def alike(self, captions: LabelVectors, texts: LabelVectors) -> np.ndarray:
         """(C, T) float: every text with every caption; not above 1."""
 
     @abstractmethod
-    def alike_pairs(self, captions: Described, texts: Described) -> np.ndarray:
+    def alike_pairs(self, captions: LabelVectors, texts: LabelVectors) -> np.ndarray:
         """(N,) float: caption n with text n."""
 
     @abstractmethod
-    def check(self, described: Described, texts: int) -> None:
-        """Raise ValueError where `described` cannot be read as the T texts of a split."""
+    def check(self, vectors: LabelVectors, texts: int) -> None:
+        """Raise ValueError where these are not label vectors of the T texts of a split."""
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
         """(I, T) float32 on the batch's device: exactly 1 for matches, at most 1 - 1e-4 else."""
         captions, ids = self.captions(split), batch.ids
-        if self.over == "pair" and not ids.paired:
-            raise ValueError('over="pair" needs a batch of pairs, row i the image of text i: '
+        if self.pooling == "pair" and not ids.paired:
+            raise ValueError('pooling="pair" needs a batch of pairs, row i the image of text i: '
                              f"got {len(ids.images)} images and {len(ids.texts)} texts that are "
-                             'not paired; take over="max" or "mean" here')
+                             'not paired; take pooling="max" or "mean" here')
         captions.check(ids.images)
         return finish_batch(self.of_batch(batch, captions), batch)
 
     def of_batch(self, batch: Batch, captions: "Captions") -> Tensor:
         """(I, T) float: as `__call__`, matches not yet marked. Computed on the host, from the ids
-        that it knows; a subclass whose `described` can live on a device does it there."""
-        drawn = captions.described[batch.ids.texts]
-        return torch.from_numpy(self.alike(drawn, drawn) if self.over == "pair"
-                                else self._combined(captions, batch.ids.images, drawn))
+        that it knows; a subclass whose label vectors can live on a device does it there."""
+        drawn = captions.vectors[batch.ids.texts]
+        return torch.from_numpy(self.alike(drawn, drawn) if self.pooling == "pair"
+                                else self._pooled(captions, batch.ids.images, drawn))
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """(i, T) float32 relevance of every text of a split to a slice of its images."""
@@ -67,11 +68,11 @@ class CaptionSource(ABC):
         captions = self.captions(split)
         rows, owners = np.arange(split.n_images)[images], split.image_of_text
         values = np.empty((len(rows), len(owners)), np.float32)
-        texts = captions.described[np.arange(len(owners))]
+        texts = captions.vectors[np.arange(len(owners))]
         step = max(1, int(ENTRIES / max(1, captions.most * len(owners))))
         for a in range(0, len(rows), step):
             part = rows[a:a + step]
-            values[a:a + step] = finish(self._combined(captions, part, texts),
+            values[a:a + step] = finish(self._pooled(captions, part, texts),
                                         part[:, None] == owners)
         return values
 
@@ -84,54 +85,54 @@ class CaptionSource(ABC):
         for a in range(0, len(images), step):
             part = slice(a, a + step)
             rows, starts, counts = captions.of(images[part])
-            alike = self.alike_pairs(captions.described[rows],
-                                     captions.described[np.repeat(texts[part], counts)])
+            alike = self.alike_pairs(captions.vectors[rows],
+                                     captions.vectors[np.repeat(texts[part], counts)])
             matches = split.image_of_text[texts[part]] == images[part]
-            values[part] = finish(combine(alike, starts, counts, self.over), matches)
+            values[part] = finish(pool(alike, starts, counts, self.pooling), matches)
         return values
 
     def captions(self, split: EncodedSplit) -> "Captions":
-        """The captions of a split's images, checked once for each split and its labels."""
-        (label,) = self.needs
-        if label not in split.labels:
-            there = ", ".join(split.labels) or "none"
-            raise ValueError(f'labels "{self.name}" read split.labels["{label}"], and split '
-                             f"{split.name!r} has {there}: encode with labels=({label!r},)")
-        described, known = split.labels[label], self._known.get(split)
-        if (known is None or known.described is not described
-                or known.owners is not split.image_of_text):
-            if len(described) != split.n_texts:
-                raise ValueError(f'split.labels["{label}"] must have a row for each of the '
+        """The captions of a split's images, checked once for each split and its vectors."""
+        (name,) = self.vectors_needed
+        if name not in split.label_vectors:
+            given = ", ".join(split.label_vectors) or "none"
+            raise ValueError(f'labels "{self.name}" read split.label_vectors["{name}"], and split '
+                             f"{split.name!r} has {given}: encode with label_vectors=({name!r},)")
+        vectors, known = split.label_vectors[name], self._known.get(split)
+        if known is None or known.vectors is not vectors or known.owners is not split.image_of_text:
+            if len(vectors) != split.n_texts:
+                raise ValueError(f'split.label_vectors["{name}"] must have a row for each of the '
                                  f"{split.n_texts} texts of split {split.name!r}, got "
-                                 f"{len(described)}: encode this data with labels=({label!r},)")
-            self.check(described, split.n_texts)
-            known = self._known[split] = Captions(described, split.image_of_text, split.n_images)
+                                 f"{len(vectors)}: encode this data with label_vectors=({name!r},)")
+            self.check(vectors, split.n_texts)
+            known = self._known[split] = Captions(vectors, split.image_of_text, split.n_images)
         return known
 
-    def _combined(self, captions: "Captions", images: np.ndarray, texts: Described) -> np.ndarray:
+    def _pooled(self, captions: "Captions", images: np.ndarray,
+                texts: LabelVectors) -> np.ndarray:
         """(I, T) of images that may repeat, each image's captions read once."""
         distinct, place = np.unique(images, return_inverse=True)
         rows, starts, counts = captions.of(distinct)
-        alike = self.alike(captions.described[rows], texts)
-        values = combine(alike, starts, counts, self.over)
+        alike = self.alike(captions.vectors[rows], texts)
+        values = pool(alike, starts, counts, self.pooling)
         return values if len(distinct) == len(images) and (place[1:] > place[:-1]).all() \
             else values[place]
 
     def _refuse_pair(self, asked: str) -> None:
-        if self.over == "pair":
-            raise ValueError(f'over="pair" knows only the caption drawn with an image in a '
-                             f'training batch, so it has no {asked}; take over="max" or "mean"')
+        if self.pooling == "pair":
+            raise ValueError(f'pooling="pair" knows only the caption drawn with an image in a '
+                             f'training batch, so it has no {asked}; take pooling="max" or "mean"')
 
 
 class Captions:
-    """The texts of a split as label sources read them, and which of them describe each image.
+    """The label vectors of a split's texts, and which of the texts describe each image.
 
     table: (I, C) the captions of each image, the last repeated up to the most that an image has,
     and (I,) how many there are, for batches on a device.
     """
 
-    def __init__(self, described: Described, owners: np.ndarray, images: int) -> None:
-        self.described, self.owners = described, owners
+    def __init__(self, vectors: LabelVectors, owners: np.ndarray, images: int) -> None:
+        self.vectors, self.owners = vectors, owners
         self.order = np.argsort(owners, kind="stable")
         self.counts = np.bincount(owners, minlength=images)
         self.ends = np.cumsum(self.counts)
@@ -156,10 +157,18 @@ class Captions:
         shift = np.repeat(self.ends[images] - ends, counts)
         return self.order[np.arange(len(shift)) + shift], starts, counts
 
+    def sibling(self, texts: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """(N,) the caption of the same image that comes `steps` after each text, in a circle."""
+        images = self.owners[texts]
+        position = np.empty(len(self.owners), np.int64)  # of each text when sorted by image
+        position[self.order] = np.arange(len(position))
+        begin = self.ends[images] - self.counts[images]
+        return self.order[begin + (position[texts] - begin + steps) % self.counts[images]]
 
-def combine(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, over: str) -> np.ndarray:
+
+def pool(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, pooling: str) -> np.ndarray:
     """Maximum or mean over each group of rows."""
-    if over == "max":
+    if pooling == "max":
         return np.maximum.reduceat(alike, starts, axis=0)
     sums = np.add.reduceat(alike, starts, axis=0)
     return sums / counts.reshape(-1, *[1] * (alike.ndim - 1))
@@ -172,10 +181,10 @@ def finish(values: np.ndarray, match: np.ndarray) -> np.ndarray:
     return values
 
 
-def combine_padded(alike: Tensor, counts: Tensor, over: str) -> Tensor:
+def pool_padded(alike: Tensor, counts: Tensor, pooling: str) -> Tensor:
     """(I, T) maximum or mean over the first `counts` (I,) of (I, C, T); the rest repeat the last.
     """
-    if over == "max":
+    if pooling == "max":
         return alike.amax(dim=1)
     real = torch.arange(alike.shape[1], device=counts.device) < counts[:, None]  # (I, C)
     return alike.where(real[:, :, None], 0.0).sum(dim=1) / counts[:, None]

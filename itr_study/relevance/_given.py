@@ -36,7 +36,7 @@ class GivenSource(ABC):
 
     name: str
     version: int
-    needs: tuple[str, ...] = ()
+    vectors_needed: tuple[str, ...] = ()
 
     def __init__(self, folder: str = "", scale: str = "unit") -> None:
         check_choice("scale", scale, SCALES)

@@ -28,11 +28,11 @@ class JavaSource(CaptionSource):
     Each caption is a reference of its own; texts are given to the tool as words (`tokenize`).
     """
 
-    scale, needs = "unit", ("texts",)
+    scale, vectors_needed = "unit", ("texts",)
     module: str  # of pycocoevalcap
 
-    def __init__(self, over: str = "max") -> None:
-        super().__init__(over)
+    def __init__(self, pooling: str = "max") -> None:
+        super().__init__(pooling)
         self._tool: Tool | None = None
 
     @abstractmethod
@@ -43,10 +43,10 @@ class JavaSource(CaptionSource):
     def read(self, score: object) -> float:
         """The number in [0, 1] in what the tool says of one pair."""
 
-    def check(self, described: np.ndarray, texts: int) -> None:
-        if not isinstance(described, np.ndarray) or not all(isinstance(t, str) for t in described):
-            raise ValueError('split.labels["texts"] must be a numpy array of strings: encode with '
-                             'labels=("texts",)')
+    def check(self, vectors: np.ndarray, texts: int) -> None:
+        if not isinstance(vectors, np.ndarray) or not all(isinstance(t, str) for t in vectors):
+            raise ValueError('split.label_vectors["texts"] must be a numpy array of strings: '
+                             'encode with label_vectors=("texts",)')
 
     def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
         values = self.alike_pairs(np.repeat(captions, len(texts)), np.tile(texts, len(captions)))
@@ -55,9 +55,9 @@ class JavaSource(CaptionSource):
     def alike_pairs(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
         words = {text: " ".join(tokenize(text)) for text in {*captions, *texts}}
         values = np.zeros(len(texts), np.float32)  # a text without any word is like nothing
-        said = [n for n in range(len(texts)) if words[captions[n]] and words[texts[n]]]
-        for start in range(0, len(said), PAIRS):
-            part = said[start:start + PAIRS]
+        with_words = [n for n in range(len(texts)) if words[captions[n]] and words[texts[n]]]
+        for start in range(0, len(with_words), PAIRS):
+            part = with_words[start:start + PAIRS]
             values[part] = self.scores({n: [words[captions[n]]] for n in part},
                                        {n: [words[texts[n]]] for n in part})
         if not (np.isfinite(values).all() and values.min(initial=0) >= 0

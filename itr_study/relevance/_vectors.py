@@ -77,16 +77,16 @@ class Arrays:
     def __init__(self, *arrays: np.ndarray) -> None:
         self._arrays = [array if readable(array) else np.ascontiguousarray(array, np.float32)
                         for array in arrays]
-        self._there: dict[torch.device, list[Tensor]] = {}
+        self._on_device: dict[torch.device, list[Tensor]] = {}
 
     def on(self, device: torch.device) -> list[Tensor]:
-        """The arrays there; on a CPU they share their memory, which may be a map of a file."""
-        if device not in self._there:
+        """The arrays on a device; on a CPU they share their memory, perhaps a map of a file."""
+        if device not in self._on_device:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The given NumPy array is not writable")
                 tensors = [torch.from_numpy(array) for array in self._arrays]
-            self._there[device] = [tensor.to(device) for tensor in tensors]
-        return self._there[device]
+            self._on_device[device] = [tensor.to(device) for tensor in tensors]
+        return self._on_device[device]
 
 
 def rescale(cosine: np.ndarray | Tensor, scale: str) -> np.ndarray | Tensor:

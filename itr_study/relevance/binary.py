@@ -31,7 +31,7 @@ class Binary:
     """
 
     name, version, scale = "binary", 1, "binary"
-    needs: tuple[str, ...] = ()
+    vectors_needed: tuple[str, ...] = ()
 
     def __init__(self, same_image: str = "positive") -> None:
         check_choice("same_image", same_image, SAME_IMAGE)

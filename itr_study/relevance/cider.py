@@ -13,33 +13,33 @@ class Cider(CaptionSource):
     seen test captions can be in it: the control of runs with labels "sentence".
 
     Args:
-        over: "max" over the captions of image i in the split taken one by one, "mean" (CIDEr's
+        pooling: "max" over the captions of image i in the split taken one by one, "mean" (CIDEr's
             own), or "pair", the one drawn with it in a training batch.
     Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
     Raises: ValueError for another value; n-grams that are absent or of other texts; "pair" on a
         batch that is not made of pairs.
     Source: Vedantam et al., CVPR 2015, Sec. 4; bcls, Table II.
-    Differs: over 10, so that it lies in [0, 1]; tokens and idf as `encoders.cider.Ngrams` says;
+    Differs: over 10, so that it lies in [0, 1]; tokens and idf as `encoders.ngrams.Ngrams` says;
         matches exactly 1, all others at most 1 - 1e-4.
     Example: text 2 is a caption of image 0 too; of two words, it has but 2 of the 4 orders
         >>> from itr_study.data.batches import EncodedSplit
         >>> from itr_study.encoders.ngrams import Ngrams
         >>> texts, owner = ["a dog", "the dog", "a dog", "a cat"], np.array([0, 0, 1, 2])
-        >>> grams = Ngrams().fit(texts, owner).encode(texts)
-        >>> split = EncodedSplit("train", owner, np.zeros((3, 1, 1, 1)), labels={"cider": grams})
+        >>> vectors = {"cider": Ngrams().fit(texts, owner).encode(texts)}
+        >>> split = EncodedSplit("train", owner, np.zeros((3, 1, 1, 1)), label_vectors=vectors)
         >>> Cider().block(split, slice(0, 1)).round(3).tolist()
         [[1.0, 1.0, 0.5, 0.0]]
     """
 
-    name, version, scale, needs = "cider", 1, "unit", ("cider",)
+    name, version, scale, vectors_needed = "cider", 1, "unit", ("cider",)
 
-    def __init__(self, over: str = "max") -> None:
-        super().__init__(over)
+    def __init__(self, pooling: str = "max") -> None:
+        super().__init__(pooling)
 
-    def check(self, described: NgramVectors, texts: int) -> None:
-        if not isinstance(described, NgramVectors):
-            raise ValueError('split.labels["cider"] must be NgramVectors of encoders.cider, got '
-                             f'{type(described).__name__}: encode with labels=("cider",)')
+    def check(self, vectors: NgramVectors, texts: int) -> None:
+        if not isinstance(vectors, NgramVectors):
+            raise ValueError('split.label_vectors["cider"] must be NgramVectors of encoders.ngrams,'
+                             f' got {type(vectors).__name__}: encode with label_vectors=("cider",)')
 
     def alike(self, captions: NgramVectors, texts: NgramVectors) -> np.ndarray:
         return cider_d(captions, texts)

@@ -26,7 +26,7 @@ class Exact:
     """
 
     name, version, scale = "exact", 1, "unit"
-    needs: tuple[str, ...] = ()
+    vectors_needed: tuple[str, ...] = ()
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
         pairs = np.ix_(batch.ids.images, batch.ids.texts)

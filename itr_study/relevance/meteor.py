@@ -10,7 +10,7 @@ class Meteor(JavaSource):
     Some hundred pairs a second: for judged pairs (`pairs`), not for every step of training.
 
     Args:
-        over: "max" over the captions of image i (METEOR's own way with several references),
+        pooling: "max" over the captions of image i (METEOR's own way with several references),
             "mean", or "pair", the one drawn with it in a training batch.
     Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
     Raises: ValueError where the package pycocoevalcap or Java is missing, with the remedy.

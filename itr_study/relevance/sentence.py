@@ -7,7 +7,7 @@ from torch import Tensor
 
 from itr_study.checks import check_choice
 from itr_study.data.batches import Batch
-from itr_study.relevance._captions import Captions, CaptionSource, combine_padded
+from itr_study.relevance._captions import Captions, CaptionSource, pool_padded
 from itr_study.relevance._vectors import (
     SCALES,
     Arrays,
@@ -25,8 +25,8 @@ class Sentence(CaptionSource):
     """Relevance of text j to image i: cosine of sentence vectors of text j and i's captions.
 
     Args:
-        vectors: name in `split.labels`, vectors (T, D) of all texts of the split; over: which
-            captions of image i: "max" or "mean" of the cosines over all of them in the split, or
+        vectors: name in `split.label_vectors`, (T, D) of all texts of the split;
+            pooling: "max" or "mean" of the cosines with all captions of image i in the split, or
             "pair", the one drawn with it in a training batch (the paper); scale: "unit" gives
             (1 + cosine) / 2 in [0, 1], "cosine" the cosine in [-1, 1].
     Shape: called with (batch, split) returns (I, T) float32 on the batch's device.
@@ -40,7 +40,7 @@ class Sentence(CaptionSource):
         >>> from itr_study.data.batches import EncodedSplit
         >>> vectors = np.array([[1, 0], [0.6, 0.8], [0.8, 0.6]], np.float32)
         >>> split = EncodedSplit("train", np.array([0, 0, 1]), np.zeros((2, 1, 1, 1)),
-        ...                      labels={"mine": vectors})
+        ...                      label_vectors={"mine": vectors})
         >>> Sentence("mine", scale="cosine").block(split, slice(0, 2)).round(2)
         array([[1.  , 1.  , 0.96],
                [0.8 , 0.96, 1.  ]], dtype=float32)
@@ -50,27 +50,27 @@ class Sentence(CaptionSource):
 
     name, version = "sentence", 1
 
-    def __init__(self, vectors: str = "minilm", over: str = "max", scale: str = "unit") -> None:
-        super().__init__(over)
+    def __init__(self, vectors: str = "minilm", pooling: str = "max", scale: str = "unit") -> None:
+        super().__init__(pooling)
         check_choice("scale", scale, SCALES)
-        self.vectors, self.scale, self.needs = vectors, scale, (vectors,)
+        self.vectors, self.scale, self.vectors_needed = vectors, scale, (vectors,)
         self._arrays: WeakKeyDictionary[Captions, Arrays] = WeakKeyDictionary()
 
-    def check(self, described: np.ndarray, texts: int) -> None:
-        check_vectors(f'split.labels["{self.vectors}"]', described, texts,
+    def check(self, vectors: np.ndarray, texts: int) -> None:
+        check_vectors(f'split.label_vectors["{self.vectors}"]', vectors, texts,
                       WIDTHS.get(self.vectors))
 
     def of_batch(self, batch: Batch, captions: Captions) -> Tensor:
         device = batch.image_ids.device
         if captions not in self._arrays:
-            self._arrays[captions] = Arrays(captions.described)
+            self._arrays[captions] = Arrays(captions.vectors)
         (vectors,), (table, counts) = self._arrays[captions].on(device), captions.table.on(device)
         drawn = vectors[batch.text_ids]  # (T, D)
-        if self.over == "pair":
+        if self.pooling == "pair":
             return rescale(tensor_cosines(drawn, drawn), self.scale)
         rows = table[batch.image_ids]  # (I, C)
         alike = tensor_cosines(vectors[rows.flatten()], drawn).view(*rows.shape, -1)  # (I, C, T)
-        return rescale(combine_padded(alike, counts[batch.image_ids], self.over), self.scale)
+        return rescale(pool_padded(alike, counts[batch.image_ids], self.pooling), self.scale)
 
     def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
         return rescale(cosines(captions, texts), self.scale)

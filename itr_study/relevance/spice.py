@@ -12,7 +12,7 @@ class Spice(JavaSource):
     It parses every text: for judged pairs (`pairs`), not for every step of training.
 
     Args:
-        over: "max" or "mean" over the captions of image i taken one by one, or "pair", the one
+        pooling: "max" or "mean" over the captions of image i taken one by one, or "pair", the one
             drawn with it in a training batch.
     Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
     Raises: ValueError where the package pycocoevalcap, Java, or the parser's models are missing,

@@ -1,4 +1,4 @@
-"""Committed rows must not lie: retrain some, chosen by chance, and compare."""
+"""Check committed rows: retrain some, chosen by chance, and compare the numbers."""
 
 import random
 import tempfile
@@ -13,19 +13,19 @@ from itr_study.runs.rows import Rows, make_row
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 
-# Where all of these agree a run is repeated to the last bit. Elsewhere, and where a row of old does
-# not say, rounding grows into differences like those between seeds; this many points of RSUM are
-# more.
+# Where all of these agree a run is repeated to the last bit. Elsewhere, and where an old row does
+# not state them, rounding grows into differences like those between seeds; this many points of
+# RSUM are more.
 MACHINE = ("device", "software", "instructions", "arithmetic")
 OTHER_MACHINE = 10.0
 
 
 class Audited(NamedTuple):
-    """One row retrained: the verdict and what differs."""
+    """One row retrained: whether it may stand, and why."""
 
-    run: str
+    run_id: str
     good: bool
-    told: str
+    reason: str
 
 
 def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
@@ -42,37 +42,37 @@ def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
     for row in random.Random(seed).sample(rows, min(count, len(rows))):
         say(f"{row['run']}: {row['model']}, seed {row['seed']}, about {row['minutes']:.1f} min")
         results.append(_retrain(row, root))
-        say(f"{row['run']}: {results[-1].told}")
+        say(f"{row['run']}: {results[-1].reason}")
     return results
 
 
 def _retrain(row: dict[str, Any], root: Path | str | None) -> Audited:
     config = RunConfig.model_validate_json(row["config"])
-    identity = identify(config, root)
-    if identity.run != row["run"]:
+    run = identify(config, root)
+    if run.id != row["run"]:
         return Audited(row["run"], True, "stale: a part or the data has changed since")
     with tempfile.TemporaryDirectory(prefix="itr_study-audit-") as store:
-        result = execute(config, root, store=RunStore(store))
-        return compare(row, make_row(config, identity, result))
+        result = execute(run, root, store=RunStore(store))
+        return compare(row, make_row(run, result))
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
     """Hold a retrained row against the committed one."""
     names = [n for n in old if n.startswith(("dev_", "test_")) and old[n] is not None]
-    off = {n: abs(old[n] - new[n]) for n in names if new.get(n) is not None}
-    lost = [n for n in names if n not in off]
+    differences = {n: abs(old[n] - new[n]) for n in names if new.get(n) is not None}
+    lost = [n for n in names if n not in differences]
     if new["status"] != "done" or lost:
         return Audited(old["run"], False, f"{new['status']}; without {', '.join(lost) or 'loss'}")
     differing = [name for name in MACHINE if not old.get(name) or old[name] != new.get(name)]
     limit = OTHER_MACHINE if differing else 1e-6
-    checked = {n: v for n, v in off.items() if n.endswith("rsum")} if differing else off
-    where = machines(differing, old, new)
+    checked = {n: v for n, v in differences.items() if n.endswith("rsum") or not differing}
+    comparison = machines(differing, old, new)
     if not checked:
-        return Audited(old["run"], False, f"nothing to compare ({where})")
+        return Audited(old["run"], False, f"nothing to compare ({comparison})")
     good = all(value <= limit for value in checked.values())
-    worst = max(off, key=off.get)
-    return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({where}); the largest "
-                   f"difference is {off[worst]:.4g} in {worst}")
+    worst = max(differences, key=differences.get)
+    return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({comparison}); the "
+                   f"largest difference is {differences[worst]:.4g} in {worst}")
 
 
 def machines(differing: list[str], old: dict[str, Any], new: dict[str, Any]) -> str:

@@ -1,12 +1,11 @@
-"""Rows that are committed: found by the id of a run, added when it ended."""
+"""Committed rows of real data: looked up by the id of a run, added when it ends."""
 
 from pathlib import Path
 from typing import Any
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
-from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import Identity, remember
+from itr_study.runs.identity import Run, remember
 from itr_study.runs.rows import Rows, make_row
 from itr_study.runs.store import RunResult
 
@@ -16,20 +15,18 @@ def figures_folder(figures: Path | str | None = None) -> Path:
     return Path(figures) if figures is not None else project_root() / "figures"
 
 
-def committed(config: RunConfig, identity: Identity,
-              figures: Path | str | None = None) -> dict[str, Any] | None:
+def committed(run: Run, figures: Path | str | None = None) -> dict[str, Any] | None:
     """The complete committed row of a run, if there is one."""
-    if config.dataset in GENERATED:
+    if DATASETS[run.config.dataset].generated:
         return None
-    return Rows(figures_folder(figures) / config.dataset).complete(identity.run)
+    return Rows(figures_folder(figures) / run.config.dataset).complete(run.id)
 
 
-def add_row(config: RunConfig, identity: Identity, result: RunResult,
-            figures: Path | str | None = None) -> dict[str, Any]:
-    """The row of a result, committed unless its data is generated."""
-    values = make_row(config, identity, result)
-    if config.dataset not in GENERATED:
-        folder = figures_folder(figures) / config.dataset
-        Rows(folder).add(values, result)
-        remember(config, identity, folder)
-    return values
+def add_row(run: Run, result: RunResult, figures: Path | str | None = None) -> dict[str, Any]:
+    """Make the row of a result and, unless its data is generated, add it to the committed ones."""
+    row = make_row(run, result)
+    if not DATASETS[run.config.dataset].generated:
+        folder = figures_folder(figures) / run.config.dataset
+        Rows(folder).add(row, result)
+        remember(run, folder)
+    return row

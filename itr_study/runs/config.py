@@ -1,4 +1,4 @@
-"""What a run is: one frozen, validated record."""
+"""The config of a run: one frozen, validated record."""
 
 import inspect
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_arguments, check_choice
 from itr_study.data import DATASETS
 from itr_study.files.atomic import canonical_json
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from itr_study.training.objective import Objective, Term
-from itr_study.training.settings import Frozen, Least0, Settings
+from itr_study.training.settings import Least0, Settings, StrictModel
 
 
-class TermConfig(Frozen):
+class TermConfig(StrictModel):
     """One weighted loss and its labels, by name; see `objective.Term`."""
 
     loss: str
@@ -29,7 +29,7 @@ class TermConfig(Frozen):
         return Term(self.loss, self.weight, self.labels, self.arguments, self.label_arguments)
 
 
-class RunConfig(Frozen):
+class RunConfig(StrictModel):
     """Everything a run's numbers depend on, device and number of workers excepted.
 
     dataset: a name of DATASETS, with data_options; images, tokens, sentences: encoder specs of
@@ -55,8 +55,9 @@ class RunConfig(Frozen):
     def names_exist(self) -> "RunConfig":
         check_choice("dataset", self.dataset, DATASETS)
         check_choice("model", self.model, MODELS)
-        check_arguments("data_options", DATASETS[self.dataset], self.data_options, skip=1)
-        check_arguments("model_arguments", MODELS[self.model], self.model_arguments, skip=1)
+        check_arguments(f"dataset {self.dataset!r}", DATASETS[self.dataset].load,
+                        self.data_options, skip=1)
+        check_arguments(f"model {self.model!r}", MODELS[self.model], self.model_arguments, skip=1)
         build_objective(self.objective)
         if bool(self.warmup_objective) != bool(self.settings.warmup_epochs):
             raise ValueError("warmup_objective and settings.warmup_epochs go together: "
@@ -85,7 +86,7 @@ class RunConfig(Frozen):
         """The fields that differ from their defaults, those of models and losses included: what
         the id is made of, so that a new option with a default keeps all ids."""
         values = self.model_dump(mode="json", exclude_defaults=True)
-        for name, part in (("data_options", DATASETS[self.dataset]),
+        for name, part in (("data_options", DATASETS[self.dataset].load),
                            ("model_arguments", MODELS[self.model])):
             _drop_defaults(values, name, part)
         for term in values["objective"] + values.get("warmup_objective", []):
@@ -99,19 +100,10 @@ def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
     return Objective(tuple(term.term() for term in terms))
 
 
-def label_needs(config: RunConfig) -> set[str]:
-    """What must describe the training texts for the label sources of a config."""
+def training_vectors(config: RunConfig) -> set[str]:
+    """Names of the label vectors that the label sources of a config read while it trains."""
     return {name for term in config.terms
-            for name in RELEVANCE[term.labels](**term.label_arguments).needs}
-
-
-def check_arguments(field: str, part: Callable, arguments: dict[str, Any], skip: int = 0) -> None:
-    """Raise ValueError for an argument that the part does not take; its first `skip` are ours."""
-    known = list(inspect.signature(part).parameters)[skip:]
-    unknown = [name for name in arguments if name not in known]
-    if unknown:
-        raise ValueError(f"{field}: unknown {', '.join(map(repr, unknown))}; "
-                         f"names are {', '.join(known) or 'none'}")
+            for name in RELEVANCE[term.labels](**term.label_arguments).vectors_needed}
 
 
 def _drop_defaults(values: dict[str, Any], field: str, part: Callable) -> None:
@@ -140,6 +132,6 @@ def _step(values: Any, name: str, path: str) -> Any:
         return values[name]
     if isinstance(values, list | tuple) and name.isdigit() and int(name) < len(values):
         return values[int(name)]
-    there = (", ".join(map(str, values)) if isinstance(values, dict) else
+    names = (", ".join(map(str, values)) if isinstance(values, dict) else
              f"0 to {len(values) - 1}" if isinstance(values, list | tuple) else "nothing")
-    raise ValueError(f"config has no {path!r}: at {name!r} there is {there}")
+    raise ValueError(f"config has no {path!r}: at {name!r} there is {names}")

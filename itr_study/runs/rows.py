@@ -14,7 +14,7 @@ import pandas as pd
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import canonical_json, folder_lock, write_atomic
 from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import Identity
+from itr_study.runs.identity import Run
 from itr_study.runs.store import ENDED, RunResult
 
 SPLITS = ("train", "dev", "test")  # of train, the first images (`run.TRAIN_IMAGES`)
@@ -22,37 +22,38 @@ SPLITS = ("train", "dev", "test")  # of train, the first images (`run.TRAIN_IMAG
 TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
         "device", "commit", "software", "versions", "seen", "data", "encoded", "instructions",
         "arithmetic")
-MAY_BE_EMPTY = ("reason", "commit", "seen")  # there, empty is a text; elsewhere it is nothing
+MAY_BE_EMPTY = ("reason", "commit", "seen")  # an empty cell is ""; in other columns it is None
 
 
-def make_row(config: RunConfig, identity: Identity, result: RunResult) -> dict[str, Any]:
+def make_row(run: Run, result: RunResult) -> dict[str, Any]:
     """One row: id, what was run, train_, dev_ and test_ metrics (percent or ranks), cost, parts."""
     facts = result.facts
-    row = about(config, result.run, result.status, result.reason)
+    row = first_columns(run, result.status, result.reason)
     row |= {f"{split}_{name}": value for split, table in result.tables.items()
             for name, value in table.items()}
     row |= {"epochs": len(result.history.rows), "best_epoch": result.history.best_epoch,
             "minutes": facts["minutes"]}
-    row |= knobs(config)
+    row |= hyperparameters(run.config)
     return row | {
-        "config": canonical_json(config.model_dump(mode="json")), "device": facts["device"],
+        "config": canonical_json(run.config.model_dump(mode="json")), "device": facts["device"],
         "commit": facts["commit"], "software": canonical_json(facts["software"]),
-        "versions": canonical_json(identity.versions), "seen": " ".join(facts["seen"]),
-        "data": identity.data, "encoded": identity.encoded,
+        "versions": canonical_json(run.versions), "seen": " ".join(facts["seen"]),
+        "data": run.data, "encoded": run.encoded,
         # None for a run of a store from before these were noted
         "instructions": facts.get("instructions"),
         "arithmetic": canonical_json(facts["arithmetic"]) if "arithmetic" in facts else None}
 
 
-def about(config: RunConfig, run: str, status: str, reason: str = "") -> dict[str, Any]:
-    """The beginning of every row, also of a run that failed and has no more."""
-    return {"run": run, "status": status, "reason": reason, "dataset": config.dataset,
+def first_columns(run: Run, status: str, reason: str = "") -> dict[str, Any]:
+    """The beginning of every row, also of a run that failed and has no metrics."""
+    config = run.config
+    return {"run": run.id, "status": status, "reason": reason, "dataset": config.dataset,
             "images": config.images, "tokens": config.tokens, "sentences": config.sentences,
             "model": config.model, "seed": config.seed}
 
 
-def knobs(config: RunConfig) -> dict[str, Any]:
-    """What differs from the defaults, by dotted path."""
+def hyperparameters(config: RunConfig) -> dict[str, Any]:
+    """Those that differ from their defaults, by dotted path: {"objective.0.arguments.k": 3}."""
     left_out = ("dataset", "data_options", "images", "tokens", "sentences", "model", "seed")
     return flat({k: v for k, v in config.differing().items() if k not in left_out})
 
@@ -60,14 +61,14 @@ def knobs(config: RunConfig) -> dict[str, Any]:
 def flat(values: Any, path: str = "") -> dict[str, Any]:
     """Nested values by dotted path, as in `RunConfig.with_`: {"objective.0.arguments.k": 3}."""
     items = values.items() if isinstance(values, dict) else enumerate(values)
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     for name, value in items:
         inner = f"{path}.{name}" if path else str(name)
-        found |= flat(value, inner) if isinstance(value, dict | list) else {inner: value}
-    return found
+        by_path |= flat(value, inner) if isinstance(value, dict | list) else {inner: value}
+    return by_path
 
 
-_read: dict[str, tuple] = {}  # path -> what identifies the file as it was, and its rows
+_read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its rows
 
 
 class Rows:
@@ -86,19 +87,20 @@ class Rows:
         if not self.path.exists():
             return {}
         stat = self.path.stat()
-        key, seen = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-        if _read.get(key, (None,))[0] != seen:
-            _read[key] = seen, {row["run"]: {name: typed(name, cell) for name, cell in row.items()}
-                                for row in self._lines()[1]}
-        return {run: dict(row) for run, row in _read[key][1].items()}
+        key, version = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        if _read.get(key, (None,))[0] != version:
+            _read[key] = version, {line["run"]: {name: typed(name, text)
+                                                 for name, text in line.items()}
+                                   for line in self._lines()[1]}
+        return {run_id: dict(row) for run_id, row in _read[key][1].items()}
 
     def frame(self) -> pd.DataFrame:
         """All rows as a table."""
         return pd.DataFrame(self.read().values())
 
-    def complete(self, run: str) -> dict[str, Any] | None:
-        """A run's row, if it ended and has every metric that the suite has now."""
-        row = self.read().get(run)
+    def complete(self, run_id: str) -> dict[str, Any] | None:
+        """A run's row, if it ended and has every metric that an evaluation has now."""
+        row = self.read().get(run_id)
         if row is None or row["status"] not in ENDED:
             return None
         wanted = [f"{split}_{name}" for split in SPLITS
@@ -111,18 +113,18 @@ class Rows:
         cells of other rows stay as they are, and columns are only ever added."""
         with folder_lock(self.folder):
             curve = result.history.table().to_csv(index=False, lineterminator="\n")
-            write_atomic(self.folder / "curves" / f"{result.run}.csv", curve.encode())
+            write_atomic(self.folder / "curves" / f"{result.id}.csv", curve.encode())
             if (result.folder / "ranks.npz").exists():
-                write_atomic(self.folder / "ranks" / f"{result.run}.npz",
+                write_atomic(self.folder / "ranks" / f"{result.id}.npz",
                              (result.folder / "ranks.npz").read_bytes())
             names, lines = self._lines()
             names += [name for name in row if name not in names]
-            kept = {line["run"]: line for line in lines}
-            kept[row["run"]] = {name: cell(value) for name, value in row.items()}
+            by_id = {line["run"]: line for line in lines}
+            by_id[row["run"]] = {name: cell(value) for name, value in row.items()}
             text = io.StringIO()
             writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
             writer.writeheader()
-            writer.writerows(kept[run] for run in sorted(kept))
+            writer.writerows(by_id[run_id] for run_id in sorted(by_id))
             write_atomic(self.path, text.getvalue().encode())
 
     def _lines(self) -> tuple[list[str], list[dict[str, str]]]:

@@ -9,30 +9,24 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import time
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
-import torch
 from filelock import FileLock
 from torch import Tensor
 
-import itr_study
-from itr_study.arithmetic import instructions
 from itr_study.evaluation.evaluate import Evaluation
 from itr_study.files.atomic import read_json, write_atomic, write_json
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import home
 from itr_study.files.sealed import Damaged, load_weights, save_weights, seal, set_aside, verify
-from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.state import History
 
 STATES = ("queued", "running", "done", "diverged", "failed", "oom", "interrupted")
-ENDED = ("done", "diverged")  # the numbers say it, a second try would say the same
+ENDED = ("done", "diverged")  # final: a second try would give the same
 STATUS = "status.json"
 
 
@@ -44,7 +38,7 @@ class RunResult:
     minutes, versions, commit, and what identifies the data.
     """
 
-    run: str
+    id: str
     status: str
     reason: str
     folder: Path
@@ -78,86 +72,72 @@ class RunStore:
     def __init__(self, folder: Path | str | None = None):
         self.folder = Path(folder) if folder is not None else home() / "runs"
 
-    def path(self, run: str) -> Path:
-        return self.folder / run
+    def path(self, run_id: str) -> Path:
+        """The folder of a run."""
+        return self.folder / run_id
 
-    def lock(self, run: str) -> FileLock:
+    def lock(self, run_id: str) -> FileLock:
         """Held while a run is trained or read; freed by the system when its holder dies."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / f"{run}.lock")
+        return FileLock(self.folder / f"{run_id}.lock")
 
-    def set_status(self, run: str, state: str, reason: str = "") -> None:
-        write_json(self.path(run) / STATUS, {
+    def set_status(self, run_id: str, state: str, reason: str = "") -> None:
+        """Write the state of a run, one of STATES, and the reason unless it is done."""
+        write_json(self.path(run_id) / STATUS, {
             "state": state, "reason": reason, "pid": os.getpid(), "host": platform.node(),
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
 
-    def status(self, run: str) -> dict[str, Any] | None:
+    def status(self, run_id: str) -> dict[str, Any] | None:
         """The last status written; "interrupted" where the process of a running one is gone."""
-        path = self.path(run) / STATUS
+        path = self.path(run_id) / STATUS
         if not path.exists():
             return None
         try:
             status = read_json(path)
         except ValueError as error:
-            set_aside(path, f"run {run}: {error}")
+            set_aside(path, f"run {run_id}: {error}")
             return None
         gone = status["host"] == platform.node() and not psutil.pid_exists(status["pid"])
         if status["state"] == "running" and gone:
             return status | {"state": "interrupted", "reason": "its process is gone"}
         return status
 
-    def result(self, run: str) -> RunResult | None:
-        """A run that ended, every file verified; a damaged one is set aside. None: to be run."""
-        folder = self.path(run)
+    def result(self, run_id: str) -> RunResult | None:
+        """The result of a run that ended, every file verified, else None: it is to be trained. A
+        damaged folder is set aside."""
+        folder = self.path(run_id)
         if not (folder / "manifest.json").exists():
             return None
         try:
             manifest = verify(folder)
             values = read_json(folder / "result.json")
         except Damaged as error:
-            set_aside(folder, f"run {run}: {error}; it is trained again")
+            set_aside(folder, f"run {run_id}: {error}; it is trained again")
             return None
         facts = {k: v for k, v in manifest.items() if k != "files"}
-        if (self.status(run) or {}).get("state") != values["status"]:  # killed before it was said
+        if (self.status(run_id) or {}).get("state") != values["status"]:  # killed before writing it
             clear_temporary(folder)
-            self.set_status(run, values["status"], values["reason"])
-        return RunResult(run, values["status"], values["reason"], folder,
+            self.set_status(run_id, values["status"], values["reason"])
+        return RunResult(run_id, values["status"], values["reason"], folder,
                          read_json(folder / "config.json"), values["tables"],
                          History(values["history"], values["best_epoch"]), facts)
 
-    def write_history(self, run: str, history: History) -> None:
+    def write_history(self, run_id: str, history: History) -> None:
         """One JSON line per epoch; written whole, so that a resumed run repeats no line."""
         lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in history.rows)
-        write_atomic(self.path(run) / "metrics.jsonl", lines.encode())
+        write_atomic(self.path(run_id) / "metrics.jsonl", lines.encode())
 
-    def sittings(self, run: str, here: dict[str, Any]) -> dict[str, Any]:
-        """What a run is computed with, in this sitting and in those whose checkpoints it goes on
-        from. Noted beside them: a sitting whose checkpoint is lost may count, none is left out.
-
-        Args:    here: of this sitting, such as its instructions. Returns: the same, `together`.
-        """
-        checkpoints = Checkpoints(self.path(run) / "checkpoints")
-        path, before = checkpoints.folder / "sittings.json", []
-        if checkpoints.names():
-            try:
-                before = read_json(path)
-            except (OSError, ValueError):  # of old, or damaged
-                before = [{}]
-        told = before if here in before else [*before, here]
-        write_json(path, told)
-        return together([*told, here])
-
-    def finish(self, run: str, config: dict[str, Any], history: History, facts: dict[str, Any],
+    def finish(self, run_id: str, config: dict[str, Any], history: History, facts: dict[str, Any],
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
                status: str = "done", reason: str = "") -> RunResult:
-        """Write what a run gave, seal it, and drop its checkpoints."""
-        folder = self.path(run)
-        self.write_history(run, history)
+        """Write the files of a run that ended, seal its folder, and delete its checkpoints."""
+        folder = self.path(run_id)
+        self.write_history(run_id, history)
         write_json(folder / "config.json", config)
         write_json(folder / "result.json", {
             "status": status, "reason": reason, "history": history.rows,
             "best_epoch": history.best_epoch,
-            "tables": {split: found.table for split, found in evaluations.items()}})
+            "tables": {split: evaluation.table for split, evaluation in evaluations.items()}})
         if weights is not None:
             save_weights(folder / "weights.safetensors", weights)
             write_atomic(folder / "ranks.npz", packed_ranks(evaluations))
@@ -168,51 +148,22 @@ class RunStore:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
         clear_temporary(folder)
         seal(folder, but=(STATUS,), **facts)
-        self.set_status(run, status, reason)
-        return self.result(run)
-
-
-def together(told: list[Any]) -> Any:
-    """What several sittings state as one: "amx + avx2", equal to neither, where they differ."""
-    if isinstance(told[-1], dict):
-        return {name: together([each.get(name, "unknown") if isinstance(each, dict) else each
-                                for each in told]) for name in told[-1]}
-    return " + ".join(dict.fromkeys(map(str, told)))
+        self.set_status(run_id, status, reason)
+        return self.result(run_id)
 
 
 def clear_temporary(folder: Path) -> None:
-    """Remove what a write that was killed has left."""
-    for left in folder.glob(".*.tmp"):
-        left.unlink(missing_ok=True)
+    """Remove the temporary files of writes that were killed."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
 
 
 def packed_ranks(evaluations: dict[str, Evaluation]) -> bytes:
     """Ranks of every split as a small npz: int32, compressed, the same bytes every time."""
     arrays = {f"{split}_{direction}": np.asarray(ranks, np.int32)
-              for split, found in evaluations.items() if split != "train"
-              for direction, ranks in (("i2t", found.ranks.i2t), ("t2i", found.ranks.t2i))}
+              for split, evaluation in evaluations.items() if split != "train"
+              for direction, ranks in (("i2t", evaluation.ranks.i2t),
+                                       ("t2i", evaluation.ranks.t2i))}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
-
-
-def machine_facts(device: torch.device) -> dict[str, Any]:
-    """Versions, device and its instructions: recorded, never part of an id."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    return {"device": f"{device.type} {name}", "instructions": instructions(),
-            "software": {"python": platform.python_version(), "torch": torch.__version__,
-                         "numpy": np.__version__, "itr_study": itr_study.__version__}}
-
-
-@cache
-def git_commit() -> str:
-    """The commit of the source, "+" where files differ from it; "" outside a repository."""
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", "-C", str(project_root()), *arguments], check=True,
-                              capture_output=True, text=True, timeout=20).stdout.strip()
-
-    try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", "itr_study")
-        return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
-    except (OSError, subprocess.SubprocessError):
-        return ""

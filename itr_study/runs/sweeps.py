@@ -1,125 +1,145 @@
-"""Grids of runs: what is missing is trained in worker processes, what is there is read.
+"""Grids of runs: those that ended are read, the others are trained in worker processes.
 
     configs = [base("flickr8k", "two_branch", **{"objective.0.arguments.k": k, "seed": s})
                for k in (1, 2, 5) for s in range(3)]
     sweep(configs, root=DATA)       one row per config, in that order
 """
 
-import atexit
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from itr_study.files.paths import home
 from itr_study.progress import progress
 from itr_study.runs.committed import add_row, committed, figures_folder
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import data_part, encoded_data
-from itr_study.runs.executors import Executor, Here, Workers
-from itr_study.runs.identity import Identity, identify
-from itr_study.runs.rows import about, knobs
+from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
+from itr_study.runs.identity import Run, identify
+from itr_study.runs.jobs import Answer, Job, attempt
+from itr_study.runs.rows import first_columns, hyperparameters
 from itr_study.runs.run import is_complete
 from itr_study.runs.store import ENDED, RunStore
 from itr_study.training.loop import choose_device
-
-_kept: dict[tuple, Workers] = {}  # the workers of the last sweep, for the next
 
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
           figures: Path | str | None = None, device: str = "auto",
           executor: Executor | None = None) -> pd.DataFrame:
-    """One row per config, in their order; what is missing is trained.
+    """One row per config, in their order; runs that have not ended yet are trained.
 
     A run that fails in any way does not stop the others: its row has its status and reason and no
     metrics, and it is reported at the end; the next sweep tries it again.
 
     Args:    workers: processes, 0 = in this one; root: folder of the real data; figures: where
-             rows are kept; device: as in `fit`; executor: another place to run them.
+             rows are kept; device: as in `fit`; executor: of `concurrent.futures`, instead of
+             `workers` threads here; it is not shut down. See `executors`.
     Raises:  KeyboardInterrupt, after the running ones have saved.
     """
-    configs = list(configs)
-    identities = [identify(config, root, figures_folder(figures)) for config in configs]
-    rows: dict[str, dict[str, Any]] = {}
-    missing: dict[str, tuple[RunConfig, Identity]] = {}
-    for config, identity in zip(configs, identities, strict=True):
-        found = _present(config, identity, figures)
-        if found is not None:
-            rows[identity.run] = found
-        else:
-            missing[identity.run] = (config, identity)
+    runs = [identify(config, root, figures_folder(figures)) for config in configs]
+    rows = {run.id: _ended_row(run, figures) for run in runs}
+    missing = {run.id: run for run in runs if rows[run.id] is None}
     if missing:
-        rows |= _train(missing, executor or _executor(workers, root, device),
-                       root, figures, device)
-        _report([rows[run] for run in missing])
-    return pd.DataFrame([rows[identity.run] for identity in identities])
+        rows |= _train(missing, root, figures, device, *_place(workers, executor))
+        _report([rows[run_id] for run_id in missing])
+    return pd.DataFrame([rows[run.id] for run in runs])
 
 
-def _present(config: RunConfig, identity: Identity,
-             figures: Path | str | None) -> dict[str, Any] | None:
-    """The row of a run that ended: committed, or finished in the store."""
-    row = committed(config, identity, figures)
-    if row is None and (found := RunStore().result(identity.run)) and is_complete(found):
-        row = add_row(config, identity, found, figures)
+def _ended_row(run: Run, figures: Path | str | None) -> dict[str, Any] | None:
+    """The row of a run that ended: committed, or finished in the store; else None."""
+    row = committed(run, figures)
+    if row is None and (result := RunStore().result(run.id)) and is_complete(result):
+        row = add_row(run, result, figures)
     return row
 
 
-def _train(missing: dict[str, tuple[RunConfig, Identity]], executor: Executor,
-           root: Path | str | None, figures: Path | str | None,
-           device: str) -> dict[str, dict[str, Any]]:
-    """Rows of the runs, trained now. Features are encoded here first, not by every worker."""
-    for config in {data_part(config): config for config, _ in missing.values()}.values():
-        encoded_data(config, root, str(choose_device(device)))
-    by_config = {config.model_dump_json(): identity for config, identity in missing.values()}
-    rows = {}
-    try:
-        for config, identity in missing.values():
-            if (RunStore().status(identity.run) or {}).get("state") != "running":
-                RunStore().set_status(identity.run, "queued")
-            executor.submit(config)
-        for answer in progress(executor.answers(), "runs", len(missing)):
-            identity = by_config[answer.config.model_dump_json()]
-            rows[identity.run] = _row(answer, identity, figures)
-    except BaseException:
-        close_workers()
-        executor.close()
-        raise
+def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
+    """An executor, and what to submit to it."""
+    if executor is None and workers < 1:
+        return SerialExecutor(), attempt
+    return executor or _threads(workers), run_in_worker
+
+
+@lru_cache(maxsize=1)
+def _threads(count: int) -> Executor:
+    """Threads kept for the next sweep, because each keeps its worker; those of another number of
+    workers end."""
+    return ThreadPoolExecutor(count)
+
+
+def _train(missing: dict[str, Run], root: Path | str | None, figures: Path | str | None,
+           device: str, executor: Executor, work: Callable[[str], str]
+           ) -> dict[str, dict[str, Any]]:
+    """Rows by id of runs that are trained now. Features are encoded here first, not by every
+    worker."""
+    for run in {data_part(run.config): run for run in missing.values()}.values():
+        encoded_data(run.config, root, str(choose_device(device)))
+    store, rows, jobs = RunStore(), {}, {}
+    folder = None if root is None else str(Path(root).resolve())
+    for run_id, run in missing.items():
+        jobs[run_id] = Job(config=run.config, root=folder, device=device).model_dump_json()
+        if (store.status(run_id) or {}).get("state") != "running":
+            store.set_status(run_id, "queued")
+    with closing(_answers(jobs, executor, work)) as answers:
+        for run_id, answer in progress(answers, "runs", len(jobs)):
+            rows[run_id] = _answered_row(missing[run_id], answer, figures)
     return rows
 
 
-def _row(answer: Any, identity: Identity, figures: Path | str | None) -> dict[str, Any]:
-    result = RunStore().result(identity.run) if answer.state in ENDED else None
-    if result is not None:
-        return add_row(answer.config, identity, result, figures)
+def _answers(jobs: dict[str, str], executor: Executor,
+             work: Callable[[str], str]) -> Iterator[tuple[str, Answer]]:
+    """(run id, answer) as the runs end. Closed or interrupted before that, it cancels those that
+    wait and ends the workers, which save first."""
+    waiting: dict[Future, str] = {}
+    try:
+        for run_id, job in jobs.items():
+            future = executor.submit(work, job)
+            if future.done():  # by a SerialExecutor: told before the next run begins
+                yield run_id, _answer(future)
+            else:
+                waiting[future] = run_id
+        for future in as_completed(waiting):
+            yield waiting[future], _answer(future)
+    except BaseException:
+        for future in waiting:
+            future.cancel()
+        end_workers()
+        if wait(waiting, timeout=1).not_done:  # a worker was just being started
+            end_workers()
+        raise
+
+
+def _answer(future: Future) -> Answer:
+    """The answer of a run whose future is done; a broken executor fails the run, not the sweep."""
+    try:
+        return Answer.model_validate_json(future.result())
+    except Exception as error:
+        return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
+
+
+def _answered_row(run: Run, answer: Answer, figures: Path | str | None) -> dict[str, Any]:
+    """The row of a run that was trained, also where that failed."""
     state, reason = answer.state, answer.reason
     if state in ENDED:
-        state, reason = "failed", "it ended under another id: restart Python, the code has changed"
-    RunStore().set_status(identity.run, state, reason)
-    return about(answer.config, identity.run, state, reason) | knobs(answer.config)
+        result = RunStore().result(run.id)
+        if result is not None:
+            return add_row(run, result, figures)
+        state, reason = "failed", (
+            f"it ended under the id {answer.id}: restart Python, the code has changed"
+            if answer.id != run.id else
+            f"its result is not in {RunStore().folder}: the worker's ITR_STUDY_HOME is another")
+    RunStore().set_status(run.id, state, reason)
+    return first_columns(run, state, reason) | hyperparameters(run.config)
 
 
 def _report(rows: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr what did not end well."""
+    """Say on stderr which runs did not end well."""
     for row in rows:
         if row["status"] != "done":
             print(f"run {row['run']} ({row['model']}, seed {row['seed']}): {row['status']}: "
                   f"{row['reason']}", file=sys.stderr, flush=True)
-
-
-def _executor(workers: int, root: Path | str | None, device: str) -> Executor:
-    if workers < 1:
-        return Here(root, device)
-    key = (workers, str(home()), str(root), device)
-    if key not in _kept:
-        close_workers()
-        _kept[key] = Workers(workers, root, device)
-    return _kept[key]
-
-
-@atexit.register
-def close_workers() -> None:
-    """End the workers that are kept for the next sweep; Python's end does it too."""
-    while _kept:
-        _kept.popitem()[1].close()

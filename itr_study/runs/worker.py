@@ -1,81 +1,37 @@
-"""A process that executes runs one after another, each answered by one line of JSON on stdout.
+"""A process that executes runs one after another: a line of stdin is a job, a line of stdout its
+answer (see `jobs`).
 
-    python -m itr_study.runs.worker run.json more.json --root DATA     configs from files
-    python -m itr_study.runs.worker -                                  one config a line from stdin
+    python -m itr_study.runs.worker PARENT      PARENT: id of the process to end with
 
-Importing torch and reading data cost seconds, so a sweep keeps its workers and hands them runs.
-Exit code: 0 when all are done, 1 when one is not, 143 when stopped by SIGTERM.
+Importing torch and reading data cost seconds, so workers are kept and handed one run after another.
+Exit code: 0 at the end of stdin, 143 when stopped by SIGTERM; a training saves first.
 """
 
+import ctypes
 import os
+import signal
+import sys
+from typing import TextIO
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-for _name in THREADS:  # libraries read it when they are imported
-    os.environ[_name] = "1"
-
-import argparse  # noqa: E402
-import ctypes  # noqa: E402
-import json  # noqa: E402
-import signal  # noqa: E402
-import sys  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import TextIO  # noqa: E402
-
-from itr_study.processes import end_with_parent  # noqa: E402
+from itr_study.processes import end_with_parent
 
 PR_SET_PDEATHSIG = 1
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Execute the runs that the arguments name; the exit code."""
-    options = read_arguments(arguments)
-    if options.parent:
-        die_with(options.parent)
+def main(parent: int) -> int:
+    """Answer jobs until stdin ends; the exit code."""
+    die_with(parent)
     answers = separate_stdout()
     signal.signal(signal.SIGTERM, stop)
-    states = []
     try:
-        for text in configs(options.files):
-            answer = run_one(text, options)
-            states.append(answer["state"])
-            print(json.dumps(answer), file=answers, flush=True)
+        from itr_study.runs.jobs import attempt  # loads torch: after the parent is watched
+
+        for job in iter(sys.stdin.readline, ""):
+            print(attempt(job), file=answers, flush=True)
     except KeyboardInterrupt as error:
         print(error, file=sys.stderr)
         return 128 + signal.SIGTERM
-    return int(any(state != "done" for state in states))
-
-
-def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("itr_study.runs.worker", description="Execute runs.")
-    parser.add_argument("files", nargs="+", help="JSON files of configs, or - for stdin")
-    parser.add_argument("--root", help="folder of the real data sets")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--save-seconds", type=float, default=60.0,
-                        help="least time between checkpoints")
-    parser.add_argument("--parent", type=int, help="process id to end with")
-    return parser.parse_args(arguments)
-
-
-def configs(files: list[str]) -> Iterator[str]:
-    """The texts of configs, each when it is asked for."""
-    for name in files:
-        if name == "-":
-            yield from iter(sys.stdin.readline, "")
-        else:
-            yield Path(name).read_text(encoding="utf-8")
-
-
-def run_one(text: str, options: argparse.Namespace) -> dict[str, str]:
-    """Execute one config; how it ended."""
-    from itr_study.runs.config import RunConfig
-    from itr_study.runs.run import attempt
-
-    try:
-        config = RunConfig.model_validate_json(text)
-    except ValueError as error:
-        return {"state": "failed", "reason": str(error), "run": ""}
-    return attempt(config, options.root, options.device, options.save_seconds)._asdict()
+    return 0
 
 
 def separate_stdout() -> TextIO:
@@ -100,4 +56,4 @@ def die_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1])))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from itr_study.data import DATASETS
 from itr_study.runs.config import RunConfig
 from itr_study.runs.sweeps import sweep
 from itr_study.studies.bases import base, frozen_rates
@@ -52,7 +53,7 @@ def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes:
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
-    if dataset == "scenes" and parameters.scenes:
+    if DATASETS[dataset].generated and parameters.scenes:
         sized["data_options"] = dict(parameters.scenes)
     return base(dataset, name, **sized | changes)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from itr_study.evaluation.percent import percent
 from itr_study.studies.results import curves
 
 # Means over an epoch of what a loss says of itself -> names here; percent, as all metrics are.
@@ -28,27 +29,29 @@ def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Data
 
     Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
     """
-    story = curves(rows, figures)
-    found = {key: _milestones(part) for key, part in story.groupby(["arm", "seed"], sort=False)}
-    keys = list(zip(rows["arm"], rows["seed"], strict=True))
-    told = pd.DataFrame([found.get(key, {}) for key in keys], index=rows.index)
-    return pd.concat([rows, told], axis=1)
+    by_run = curves(rows, figures).groupby(["arm", "seed"], sort=False)
+    milestones_of = {key: _milestones(epochs) for key, epochs in by_run}
+    keys = zip(rows["arm"], rows["seed"], strict=True)
+    columns = pd.DataFrame([milestones_of.get(key, {}) for key in keys], index=rows.index)
+    return pd.concat([rows, columns], axis=1)
 
 
-def _milestones(story: pd.DataFrame) -> dict[str, float]:
+def _milestones(epochs: pd.DataFrame) -> dict[str, float]:
     """Of one run, epochs in order."""
-    first, last, half = (story.iloc[at] for at in (0, -1, max(1, len(story) // 2) - 1))
-    found = {"epoch_seconds": story["seconds"].median()}
-    found |= {f"{when}_{short}": 100 * line[name] for name, short in LOGGED.items()
-              if name in story for when, line in (("first", first), ("last", last))}
-    found |= {short: scale * half[name] for name, (short, scale) in HALF.items() if name in story}
-    if {"smooth_ndcg.ndcg", "smooth_ndcg.smooth_ndcg"} <= set(story):
-        found["ndcg_apart"] = _apart(story["smooth_ndcg.ndcg"], story["smooth_ndcg.smooth_ndcg"])
-    return found
+    first, last, half = (epochs.iloc[at] for at in (0, -1, max(1, len(epochs) // 2) - 1))
+    columns = {"epoch_seconds": epochs["seconds"].median()}
+    columns |= {f"{when}_{short}": percent(epoch[name]) for name, short in LOGGED.items()
+                if name in epochs for when, epoch in (("first", first), ("last", last))}
+    columns |= {short: scale * half[name] for name, (short, scale) in HALF.items()
+                if name in epochs}
+    if {"smooth_ndcg.ndcg", "smooth_ndcg.smooth_ndcg"} <= set(epochs):
+        columns["ndcg_apart"] = _apart(epochs["smooth_ndcg.ndcg"],
+                                       epochs["smooth_ndcg.smooth_ndcg"])
+    return columns
 
 
 def _apart(one: pd.Series, two: pd.Series) -> float:
     """100 (1 - correlation); NaN where either does not move, or fewer than three epochs say."""
     if len(one.dropna()) < 3 or min(one.std(), two.std()) == 0:
         return np.nan
-    return 100 * (1 - float(np.corrcoef(one, two)[0, 1]))
+    return percent(1 - float(np.corrcoef(one, two)[0, 1]))

@@ -1,4 +1,4 @@
-"""What a batch has to train: which runs are there, which are not, and the hours that takes."""
+"""What a batch has to train: which runs are present, which are not, and the hours that takes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.runs.committed import figures_folder
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
@@ -25,9 +25,9 @@ class Planned:
     notebook: str
     present: int = 0
     missing: int = 0
-    stale: int = 0  # there, but a part has a new version since: trained again
+    stale: int = 0  # kept, but a part has a new version since: trained again
     hours: float = 0.0  # of missing and stale runs, one after the other
-    unknown: int = 0  # runs without any like them to tell the time by
+    unknown: int = 0  # runs of unknown length: no row has the same model
     runs: list[str] = field(default_factory=list, repr=False)  # ids to be trained
 
 
@@ -36,64 +36,62 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
 
     Raises:  DataError where the data is not there and no rows of it are kept.
     """
-    known = _Known.read(parameters)
-    return [_plan_one(path.stem, known) for path in paths]
+    kept = _Kept.read(parameters)
+    return [_plan_one(path.stem, parameters, kept) for path in paths]
 
 
 @dataclass
-class _Known:
-    """What is looked up for every run."""
+class _Kept:
+    """What is kept of runs, looked up for every run that is planned."""
 
-    parameters: Mapping[str, Any]
-    rows: Rows
-    kept: dict[str, dict]  # the rows by run
-    old: set[str]  # their configs, whatever versions of the parts made them
-    seen: set[str] = field(default_factory=set)  # runs planned already
+    table: Rows
+    rows: dict[str, dict]  # by run id
+    configs: set[str]  # of the rows as JSON, whatever versions of the parts made them
+    planned: set[str] = field(default_factory=set)  # ids of runs that a notebook before will train
 
     @classmethod
-    def read(cls, parameters: Mapping[str, Any]) -> "_Known":
-        dataset, old = parameters["dataset"], set()
-        rows = Rows(figures_folder(parameters.get("figures")) / dataset)
-        kept = {} if dataset in GENERATED else rows.read()
-        for row in kept.values():
+    def read(cls, parameters: Mapping[str, Any]) -> "_Kept":
+        dataset, configs = parameters["dataset"], set()
+        table = Rows(figures_folder(parameters.get("figures")) / dataset)
+        rows = {} if DATASETS[dataset].generated else table.read()
+        for row in rows.values():
             with suppress(ValueError):  # of a part that is gone: no config of today equals it
-                old.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
-        return cls(parameters, rows, kept, old)
+                configs.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
+        return cls(table, rows, configs)
 
-    def has(self, run: str) -> bool:
+    def has(self, run_id: str) -> bool:
         """Whether a run needs no training: planned before, kept as a row, or in the store."""
-        if run in self.seen or (run in self.kept and self.rows.complete(run) is not None):
+        if run_id in self.planned or (run_id in self.rows and self.table.complete(run_id)):
             return True
-        found = RunStore().result(run)
-        return found is not None and is_complete(found)
+        result = RunStore().result(run_id)
+        return result is not None and is_complete(result)
 
 
-def _plan_one(name: str, known: _Known) -> Planned:
-    plan, make = Planned(name), PLANS.get(name)
-    wanted = make(known.parameters["dataset"], known.parameters["profile"]) if make else ()
-    for config in wanted:
-        run = identify(config, known.parameters.get("data"), known.rows.folder.parent).run
-        if known.has(run):
+def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: _Kept) -> Planned:
+    plan, make = Planned(notebook), PLANS.get(notebook)
+    for config in make(parameters["dataset"], parameters["profile"]) if make else ():
+        run = identify(config, parameters.get("data"), kept.table.folder.parent)
+        if kept.has(run.id):
             plan.present += 1
             continue
-        known.seen.add(run)
-        plan.runs.append(run)
-        stale = config.model_dump_json() in known.old
+        kept.planned.add(run.id)
+        plan.runs.append(run.id)
+        stale = config.model_dump_json() in kept.configs
         plan.stale, plan.missing = plan.stale + stale, plan.missing + (not stale)
-        minutes = expected_minutes(config, known.kept)
+        minutes = expected_minutes(config, kept.rows)
         plan.hours += (minutes or 0.0) / 60
         plan.unknown += minutes is None
     return plan
 
 
-def expected_minutes(config: RunConfig, kept: dict[str, dict]) -> float | None:
+def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
     """Median minutes of the rows most like a config; None where no row has the same model."""
-    same = [row for row in kept.values() if row["model"] == config.model and row["minutes"]]
-    alike = [row for row in same if (row["images"], row["tokens"], row["sentences"]) ==
+    same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]]
+    alike = [row for row in same_model if (row["images"], row["tokens"], row["sentences"]) ==
              (config.images, config.tokens, config.sentences)
              and json.loads(row["config"])["settings"]["epochs"] == config.settings.epochs]
-    found = alike or same
-    return median(row["minutes"] for row in found) if found else None
+    minutes = [row["minutes"] for row in alike or same_model]
+    return median(minutes) if minutes else None
 
 
 def plan_table(plans: Sequence[Planned]) -> str:

@@ -25,7 +25,7 @@ def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) ->
     return table
 
 
-def rates_said(table: pd.DataFrame) -> str:
+def rates_verdict(table: pd.DataFrame) -> str:
     """Whether the frozen rates are the best on dev of a search, in words."""
     best, cases = table[table["best"]], table.groupby(["setting", "loss"]).ngroups
     wrong = best[~best["frozen"]]

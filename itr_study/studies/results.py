@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from itr_study.data import GENERATED
-from itr_study.metrics import Ranks, bootstrap
+from itr_study.data import DATASETS
+from itr_study.evaluation.bootstrap import bootstrap
+from itr_study.metrics import Ranks
 from itr_study.runs.committed import figures_folder
 from itr_study.runs.store import RunStore
 
@@ -21,15 +22,15 @@ def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks
     Raises:  ValueError where neither has them.
     """
     path = figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
-    if row["dataset"] not in GENERATED and path.is_file():
+    if not DATASETS[row["dataset"]].generated and path.is_file():
         with np.load(path, allow_pickle=False) as arrays:
             return Ranks(arrays["test_i2t"], arrays["test_t2i"])
     result = RunStore().result(row["run"])
     if result is None:
         raise ValueError(f"no ranks of run {row['run']}: it is neither in the store nor is "
                          f"{path.name} beside its row; restore it from git or train it again")
-    found = result.ranks()
-    return Ranks(found["test_i2t"], found["test_t2i"])
+    ranks = result.ranks()
+    return Ranks(ranks["test_i2t"], ranks["test_t2i"])
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
@@ -39,14 +40,13 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
     It says how far a number would move with other images, and nothing about other seeds.
 
     Args:    rows: runs, as `train_arms` gives them; image_of_text: (T,) of the test split;
-             metric: a key of `metrics.bootstrap`; n: resamples.
+             metric: a key of `bootstrap`; n: resamples.
     Returns: arm, seed, value, low, high.
     """
-    found = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
-             for row in rows.to_dict("records")]
-    return pd.DataFrame({"arm": list(rows["arm"]), "seed": list(rows["seed"]),
-                         "value": [one.value for one in found],
-                         "low": [one.low for one in found], "high": [one.high for one in found]})
+    intervals = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
+                 for row in rows.to_dict("records")]
+    return rows[["arm", "seed"]].reset_index(drop=True).join(
+        pd.DataFrame(intervals, columns=["value", "low", "high"]))
 
 
 def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
@@ -55,13 +55,13 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
     Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
     Raises:  ValueError where a run has left no curve.
     """
-    found = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
-             for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
-    return pd.concat(found, ignore_index=True)
+    histories = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
+                 for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
+    return pd.concat(histories, ignore_index=True)
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
-    if row["dataset"] in GENERATED:
+    if DATASETS[row["dataset"]].generated:
         result = RunStore().result(row["run"])
         if result is None:
             raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")

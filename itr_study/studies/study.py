@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from itr_study.checks import check_choice
-from itr_study.data import GENERATED
+from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
@@ -48,7 +48,7 @@ class Study:
     def generated(self) -> bool:
         """Whether the data is made here: then every relevance is known, and pictures of it may be
         published."""
-        return self.dataset in GENERATED
+        return DATASETS[self.dataset].generated
 
     @cached_property
     def collection(self) -> RetrievalDataset:

@@ -66,8 +66,8 @@ class Checkpoints:
 
     def names(self) -> list[str]:
         """Oldest first; temporary and set-aside folders do not count."""
-        found = self.folder.iterdir() if self.folder.is_dir() else ()
-        return sorted(p.name for p in found
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(p.name for p in paths
                       if p.is_dir() and not p.name.startswith(".") and p.suffix != ".corrupt")
 
     def save(self, name: str, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:

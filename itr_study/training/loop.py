@@ -76,8 +76,8 @@ def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
                 output = forward(model, batch, settings.precision)
                 with gathered() as checks:
                     loss, diagnostics = terms(output, batch, train)
-                said = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
-                state.end_step(take_step(state, loss, said | diagnostics, checks, batch))
+                to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
+                state.end_step(take_step(state, loss, to_log | diagnostics, checks, batch))
                 state.save_if_due(stop)
             state.end_epoch(evaluate(model, dev).table if dev is not None else {})
             if on_epoch is not None:
@@ -103,9 +103,9 @@ def as_float(code: Code) -> Code:
     return tuple(as_float(part) for part in code)
 
 
-def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], checks: Gathered,
+def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], checks: Gathered,
               batch: Batch) -> dict[str, float]:
-    """Backward, clip, update; returns what the step said, as numbers.
+    """Backward, clip, update; returns the values to log, as numbers.
 
     All numbers are read at once, before the update: each read makes a GPU finish its work first.
     Raises: ValueError of a check, and Diverged, before a weight is touched.
@@ -118,7 +118,7 @@ def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], check
         raise
     limit = state.settings.clip_norm or float("inf")
     norm = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
-    value, norm, *numbers = checks.read([loss, norm, *said.values()])
+    value, norm, *numbers = checks.read([loss, norm, *to_log.values()])
     if not (math.isfinite(value) and math.isfinite(norm)):
         what = "gradient" if math.isfinite(value) else "loss"
         texts = ", ".join(map(str, batch.ids.texts))
@@ -126,7 +126,7 @@ def take_step(state: TrainingState, loss: Tensor, said: dict[str, Tensor], check
                        f"step {state.step + 1}, texts {texts}; try a lower learning rate",
                        state.history)
     state.optimizer.step()
-    return dict(zip(said, numbers, strict=True))
+    return dict(zip(to_log, numbers, strict=True))
 
 
 def choose_device(name: str = "auto") -> torch.device:

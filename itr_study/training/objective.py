@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice, check_number, create
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.losses.base import RankingLoss, ranking_loss
 from itr_study.models.base import ModelOutput
 from itr_study.relevance import RELEVANCE
 
@@ -19,20 +20,13 @@ ACCEPTED = {"binary": ("binary", "unit", "cosine"), "unit": ("binary", "unit"),
             "cosine": ("cosine",)}
 
 
+@runtime_checkable
 class LabelSource(Protocol):
     """How relevant text j is to image i; see itr_study.relevance."""
 
     scale: str
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor: ...
-
-
-@runtime_checkable
-class Diagnosing(Protocol):
-    """A loss that gives named 0-dim tensors to be logged together with its value, which is that of
-    calling it: what both need is computed once."""
-
-    def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]: ...
 
 
 @dataclass(frozen=True)
@@ -92,11 +86,12 @@ class Objective(nn.Module):
         for term in self.terms:
             check_number("weight", term.weight, least=0)
         self.losses = nn.ModuleList(build_loss(term) for term in self.terms)
-        self.names = unique_names(self.losses)
-        keys = [source_key(term) for term in self.terms]
-        self.sources = {key: build_source(term) for key, term in zip(keys, self.terms, strict=True)}
-        self.source_of = keys
-        for name, loss, key in zip(self.names, self.losses, keys, strict=True):
+        self.ranking_losses = [ranking_loss(loss) for loss in self.losses]
+        self.names = unique_names(self.ranking_losses)
+        self.source_keys = [source_key(term) for term in self.terms]
+        self.sources = {key: build_source(term)
+                        for key, term in zip(self.source_keys, self.terms, strict=True)}
+        for name, loss, key in zip(self.names, self.ranking_losses, self.source_keys, strict=True):
             check_pairing(name, loss, self.sources[key])
 
     def forward(self, output: ModelOutput, batch: Batch,
@@ -104,23 +99,14 @@ class Objective(nn.Module):
         with torch.autocast(output.scores.device.type, enabled=False):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
             total, report = output.scores.new_zeros(()), {}
-            for name, loss, term, key in zip(self.names, self.losses, self.terms, self.source_of,
-                                             strict=True):
-                taken = output if takes_output(loss) else output.scores
-                value, extra = (loss.diagnose(taken, relevance[key]) if isinstance(loss, Diagnosing)
-                                else (loss(taken, relevance[key]), {}))
+            for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
+                                             self.source_keys, strict=True):
+                taken = output if loss.takes == "output" else output.scores
+                value, numbers = loss.diagnose(taken, relevance[key])
                 total = total + term.weight * value
                 report[name] = value.detach()
-                report |= {f"{name}.{part}": x.detach() for part, x in extra.items()}
+                report |= {f"{name}.{part}": number.detach() for part, number in numbers.items()}
         return total, report
-
-    @property
-    def versions(self) -> dict[str, int]:
-        """Version of every part that has one, for the id of a run."""
-        parts = [("loss", loss) for loss in self.losses]
-        parts += [("labels", source) for source in self.sources.values()]
-        return {f"{kind}:{part.name}": part.version for kind, part in parts
-                if hasattr(part, "name") and hasattr(part, "version")}
 
 
 def named_objective(name: str) -> tuple[Term, ...]:
@@ -149,7 +135,7 @@ def build_source(term: Term) -> LabelSource:
     """The term's label source, built from its name and arguments unless it is one already."""
     if isinstance(term.labels, str):
         return create("labels", RELEVANCE, term.labels, term.label_arguments)
-    if not callable(term.labels) or not hasattr(term.labels, "scale") or term.label_arguments:
+    if not isinstance(term.labels, LabelSource) or term.label_arguments:
         raise ValueError("labels must be a name with label_arguments, or a callable with a scale "
                          f"and without; got {term.labels!r} with {dict(term.label_arguments)}")
     return term.labels
@@ -162,25 +148,20 @@ def source_key(term: Term) -> str:
     return f"object {id(term.labels)}"
 
 
-def unique_names(losses: Iterable[nn.Module]) -> list[str]:
+def unique_names(losses: Iterable[RankingLoss]) -> list[str]:
     """Each loss's name, or its class where it has none; repeats get #2, #3."""
     names: list[str] = []
     for loss in losses:
-        name = loss.name if hasattr(loss, "name") else type(loss).__name__
-        again = sum(known.split("#")[0] == name for known in names)
-        names.append(f"{name}#{again + 1}" if again else name)
+        name = loss.name or type(loss).__name__
+        earlier = sum(other.split("#")[0] == name for other in names)
+        names.append(f"{name}#{earlier + 1}" if earlier else name)
     return names
 
 
-def takes_output(loss: nn.Module) -> bool:
-    """Whether the loss is called with the whole ModelOutput."""
-    return hasattr(loss, "takes") and loss.takes == "output"
-
-
-def check_pairing(name: str, loss: nn.Module, source: LabelSource) -> None:
+def check_pairing(name: str, loss: RankingLoss, source: LabelSource) -> None:
     """Raise ValueError unless the loss takes labels on the source's scale."""
     check_choice("scale of a label source", source.scale, ACCEPTED)
-    if not hasattr(loss, "labels"):  # a user's own loss may leave it open
+    if loss.labels is None:  # a user's own loss may leave it open
         return
     check_choice(f"labels of {name}", loss.labels, ACCEPTED)
     accepted = ACCEPTED[loss.labels]

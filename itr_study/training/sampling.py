@@ -73,8 +73,8 @@ def expected_siblings(texts_per_image: Sequence[int], batch: int) -> float:
 
 def counted_siblings(split: EncodedSplit, settings: Settings, seed: int = 0) -> np.ndarray:
     """The same pairs, counted in every batch of the first epoch of a run."""
-    found = []
+    pairs = []
     for sample in epoch_samples(split, settings, seed, 0):
         counts = np.unique(split.image_of_text[sample.texts], return_counts=True)[1]
-        found.append(int((counts * (counts - 1) // 2).sum()))
-    return np.array(found)
+        pairs.append(int((counts * (counts - 1) // 2).sum()))
+    return np.array(pairs)

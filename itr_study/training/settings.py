@@ -1,6 +1,5 @@
 """How a model is trained: one frozen record, and the optimisers and schedules it names."""
 
-import difflib
 import math
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,7 @@ Positive = Annotated[float, Field(gt=0)]
 Least0 = Annotated[float, Field(ge=0)]
 
 
-class Frozen(BaseModel):
+class StrictModel(BaseModel):
     """A record that refuses unknown names, wrong types, NaN, and change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -22,11 +21,8 @@ class Frozen(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def refuse_unknown_names(cls, values: Any) -> Any:
-        names = list(cls.model_fields)
-        for name in set(values) - set(names) if isinstance(values, dict) else ():
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise ValueError(f"{cls.__name__} has no {name!r}{hint} Names are {', '.join(names)}")
+        for name in values if isinstance(values, dict) else ():
+            check_choice(f"field of {cls.__name__}", name, cls.model_fields)
         return values
 
 
@@ -69,7 +65,7 @@ SCHEDULES = {function.__name__: function for function in (constant, cosine, expo
 OPTIMIZERS = {function.__name__: function for function in (adamw, adam, sgd)}
 
 
-class Settings(Frozen):
+class Settings(StrictModel):
     """How to train. A default never changes its meaning: run ids leave defaults out.
 
     epochs: passes over all training texts; batch_size: pairs a step (the last batch of an epoch

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from itr_study.checks import check_choice
 from itr_study.models.base import device_of
 from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.interrupts import Interrupted, StopFlag
@@ -57,9 +58,9 @@ class TrainingState:
         self.seconds, self.since = 0.0, time.monotonic()  # of this epoch, over all sittings
         self.history, self.best = History(), dict[str, Tensor]()
 
-    def end_step(self, said: dict[str, float]) -> None:
+    def end_step(self, numbers: dict[str, float]) -> None:
         """Count a step and add up what it says."""
-        for name, value in said.items():
+        for name, value in numbers.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.step += 1
 
@@ -70,9 +71,7 @@ class TrainingState:
         means = {name: total / self.step for name, total in self.sums.items()}
         row = {"epoch": self.epoch + 1, **means, "learning_rate": rate,
                "seconds": round(seconds, 3), **{f"dev_{k}": v for k, v in table.items()}}
-        if self.settings.select != "last" and f"dev_{self.settings.select}" not in row:
-            raise ValueError(f"select={self.settings.select!r} is no dev metric; there are "
-                             f"{', '.join(table)}, and 'last'")
+        check_choice("select", self.settings.select, (*table, "last"))
         if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select):
             self.best = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         self.epoch, self.step, self.sums, self.seconds = self.epoch + 1, 0, {}, 0.0
@@ -118,10 +117,10 @@ class TrainingState:
 
         Raises:  ValueError where the folder holds another training.
         """
-        found = self.checkpoints.latest() if self.checkpoints is not None else None
-        if found is None:
+        newest = self.checkpoints.latest() if self.checkpoints is not None else None
+        if newest is None:
             return
-        tensors, values = found
+        tensors, values = newest
         self._refuse_other(values["identity"])
         self.epoch, self.step, self.seconds = (values[k] for k in ("epoch", "step", "seconds"))
         self.history = History(values["rows"], values["best_epoch"])
@@ -135,10 +134,10 @@ class TrainingState:
         self.since = time.monotonic()
 
     def _refuse_other(self, saved: dict[str, Any]) -> None:
-        here = self.identity | self.identity["settings"]
-        there = saved | saved["settings"]
-        changed = [f"{k} was {there[k]!r}, is {here[k]!r}" for k in here
-                   if k != "settings" and here[k] != there.get(k)]
+        ours = self.identity | self.identity["settings"]
+        theirs = saved | saved["settings"]
+        changed = [f"{k} was {theirs[k]!r}, is {ours[k]!r}" for k in ours
+                   if k != "settings" and ours[k] != theirs.get(k)]
         if changed:
             raise ValueError(f"{self.checkpoints.folder} holds a checkpoint of another training: "
                              f"{'; '.join(changed)}. Choose another folder or delete it")

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from itr_study.batch import request as reproduction
+from itr_study.batch import request
+from itr_study.batch.execute import NotebookResult
 from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
-from itr_study.batch.schedule import NotebookResult
 from tests.plots.test_figures import save
 from tests.small_notebooks import write_notebook
 
@@ -19,7 +19,7 @@ def batch(tmp_path, store, monkeypatch):
     """A request for one notebook, with the way it ended."""
     def make(status: str, promised: list[str]) -> Request:
         path = write_notebook(tmp_path / "03_topk.ipynb", figures=promised)
-        monkeypatch.setattr(reproduction, "reproduce", lambda *_: [
+        monkeypatch.setattr(request, "reproduce", lambda *_: [
             NotebookResult("03_topk", status, 0.1)])
         return Request([path], "scenes", "quick", {"figures": str(tmp_path / "figures")}, 1, 60, ())
     return make
@@ -56,7 +56,7 @@ def test_two_notebooks_run_side_by_side_where_there_is_room(cores, free, dataset
 
 
 def test_what_the_user_says_about_notebooks_at_once_holds(monkeypatch):
-    monkeypatch.setattr(reproduction, "side_by_side", lambda dataset: 2)
+    monkeypatch.setattr(request, "side_by_side", lambda dataset: 2)
     for asked, expected in ((None, 2), (5, 5)):
-        request = Request.make(["00_start_here"], "scenes", None, None, None, (), asked, None)
-        assert request.workers == expected
+        made = Request.make(["00_start_here"], "scenes", None, None, None, (), asked, None)
+        assert made.workers == expected

@@ -1,51 +1,23 @@
 """A batch tells the truth about every notebook, and nothing it started survives it."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
-from itr_study import processes
-from itr_study.batch.declared import read_notebook
+from itr_study.batch import schedule
+from itr_study.batch.declared import Notebook, read_notebook
+from itr_study.batch.execute import FINE, NotebookResult, run_notebook
 from itr_study.batch.remaining import expected_minutes
-from itr_study.batch.schedule import (
-    FINE,
-    NotebookResult,
-    executed_folder,
-    reproduce,
-    run_notebook,
-    table,
-)
+from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.files.atomic import read_json, write_json
-from tests.small_notebooks import PARAMETERS, write_notebook
-
-LEAVE_GRANDCHILD = """\
-import subprocess, sys
-code = "import subprocess, time; subprocess.Popen(['sleep', '300'], start_new_session=True)"
-subprocess.Popen([sys.executable, "-c", code + "; time.sleep(300)"], start_new_session=True)
-import os, time
-time.sleep(1)
-os.environ["DONE"] = "1"
-"""
-
-
-def family(home: Path) -> list[psutil.Process]:
-    """Living processes that inherited this store."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("ITR_STUDY_HOME") == str(home):
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return [p for p in found if p.pid != os.getpid()]
+from tests.small_notebooks import LEAVE_GRANDCHILD, PARAMETERS, family, write_notebook
 
 
 def seconds_until_empty(home: Path, limit: float) -> float:
@@ -76,8 +48,8 @@ def test_every_kind_of_ending_has_its_status(tmp_path, store):
     assert "ValueError: too few negatives" in by_name["01_raises"].message
     assert "stopped by itself" in by_name["05_exits"].message
     for result in results[:-1]:
-        told = read_json(executed_folder("scenes") / f"{result.notebook}.status.json")
-        assert told["status"] == result.status
+        status = read_json(executed_folder("scenes") / f"{result.notebook}.status.json")
+        assert status["status"] == result.status
         final = executed_folder("scenes") / f"{result.notebook}.ipynb"
         assert final.exists() == (result.status == "done")
     text = (executed_folder("scenes") / "00_good.ipynb").read_text()
@@ -85,15 +57,6 @@ def test_every_kind_of_ending_has_its_status(tmp_path, store):
     log = (executed_folder("scenes") / "00_good.log").read_text()
     assert "encryption" not in log.lower()  # the warning is answered, not hidden
     assert any(line.startswith("02_killed: kernel-died") for line in lines)
-
-
-@pytest.mark.notebooks
-def test_a_notebook_that_hangs_is_ended_with_its_grandchildren(tmp_path, store):
-    path = write_notebook(tmp_path / "hangs.ipynb", LEAVE_GRANDCHILD, "time.sleep(300)")
-    result = run_notebook(path, {}, tmp_path / "out.ipynb", timeout=10)
-    assert (result.status, family(store)) == ("timeout", [])
-    assert "raise --timeout" in result.message and not (tmp_path / "out.ipynb").exists()
-    assert read_json(tmp_path / "out.status.json")["status"] == "timeout"
 
 
 def test_wrong_parameters_are_refused_before_any_kernel(tmp_path, store):
@@ -111,25 +74,14 @@ def test_wrong_parameters_are_refused_before_any_kernel(tmp_path, store):
     assert not (tmp_path / "out.log").exists()
 
 
-@pytest.mark.notebooks
-def test_a_failed_run_keeps_the_good_notebook_of_before(tmp_path, store):
-    output = tmp_path / "out{k}" / "nb.ipynb"  # papermill formats braces in paths; we do not
-    path = write_notebook(tmp_path / "nb.ipynb", "assert k == 5")
-    assert run_notebook(path, {}, output).status == "done"
-    before = output.read_bytes()
-    again = run_notebook(path, {"k": 6}, output)
-    assert again.status == "failed" and output.read_bytes() == before
-    assert again.output == output.with_suffix(".partial.ipynb") and again.output.exists()
-
-
 def start_batch(tmp_path: Path, store: Path) -> subprocess.Popen:
     """A batch in a process of its own, once its notebook has written the file `begun`."""
     path = write_notebook(tmp_path / "slow.ipynb", "from pathlib import Path",
                           f"Path({str(tmp_path / 'begun')!r}).touch()", LEAVE_GRANDCHILD,
                           "time.sleep(300)")
-    code = ("import sys; from pathlib import Path; from itr_study.batch import schedule as batch\n"
-            f"results = batch.reproduce([Path({str(path)!r})], {{}}, 'scenes')\n"
-            "print(batch.table(results)); sys.exit(any(r.status not in batch.FINE "
+    code = ("import sys; from pathlib import Path; from itr_study.batch import execute, schedule\n"
+            f"results = schedule.reproduce([Path({str(path)!r})], {{}}, 'scenes')\n"
+            "print(schedule.table(results)); sys.exit(any(r.status not in execute.FINE "
             "for r in results))")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "ITR_STUDY_HOME": str(store)})
@@ -157,20 +109,10 @@ def test_killing_a_batch_leaves_no_kernel(tmp_path, store):
     assert seconds_until_empty(store, 20) < 20
 
 
-def test_a_process_that_is_just_being_started_is_not_overlooked(monkeypatch):
-    """For a moment it has no environment: the first look does not find it."""
-    late = psutil.Process(subprocess.Popen(["sleep", "300"]).pid)
-    looks = iter([[], [late], [], []])
-    monkeypatch.setattr(processes, "marked", lambda mark: next(looks))
-    processes.kill_marked("any")
-    assert late.wait(5) is not None
-    assert next(looks, "no look left") == "no look left"
-
-
-def until(there, limit: float = 60.0) -> None:
+def until(condition, limit: float = 60.0) -> None:
     """Wait for something to become true."""
     deadline = time.monotonic() + limit
-    while not there():
+    while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.1)
 
@@ -231,19 +173,41 @@ def test_notebooks_wait_for_those_they_come_after(tmp_path, store):
     assert record.read_text().split() == ["a", "b", "claims"]
 
 
+def started(workers: int, stop_after: int = 99, **after) -> tuple[list[str], dict[str, str]]:
+    """Names in the order of their start, and the status of each, where all succeed at once."""
+    def run(notebook, stop):
+        names.append(notebook.name)
+        if len(names) == stop_after:
+            stop.set()
+        return NotebookResult(notebook.name, "done", 0.0)
+
+    names: list[str] = []
+    notebooks = [Notebook(Path(f"{name}.ipynb"), {}, after=given) for name, given in after.items()]
+    results = schedule._schedule(notebooks, run, workers, threading.Event())
+    return names, {name: result.status for name, result in results.items()}
+
+
+def test_notebooks_start_in_reading_order():
+    assert started(1, a=(), b=("a",), c=("c",), d="all", e="all")[0] == ["a", "b", "c", "d", "e"]
+    names, statuses = started(2, a="all", b=("c",), c=("elsewhere",))
+    assert names == ["c", "b", "a"] and set(statuses.values()) == {"done"}
+
+
+def test_notebooks_not_started_when_a_batch_is_stopped_say_so():
+    names, statuses = started(1, stop_after=2, a=(), b=(), c=(), d=("c",))
+    assert names == ["a", "b"]
+    assert statuses == {"a": "done", "b": "done", "c": "interrupted", "d": "interrupted"}
+
+
+def test_notebooks_that_wait_for_each_other_are_refused_before_any_starts():
+    with pytest.raises(ValueError, match="wait for each other: (b <- c <- b|c <- b <- c); mend"):
+        started(1, a=(), b=("c",), c=("b",))
+    with pytest.raises(ValueError, match="wait for each other"):
+        started(1, a="all", b=("a",))
+
+
 def test_the_table_counts_and_names_reasons():
     results = [NotebookResult("00_start", "done", 0.5), NotebookResult("03_topk", "failed", 2, "x")]
     assert table(results).splitlines()[-2:] == ["03_topk   failed           2.0  x",
                                                 "1 done, 1 failed"]
     assert "failed" not in FINE
-
-
-def test_output_is_a_notebook_papermill_did_not_touch_in_place(tmp_path, store):
-    """A notebook being executed by another batch is left alone."""
-    from filelock import FileLock
-
-    path, output = write_notebook(tmp_path / "nb.ipynb", "1"), tmp_path / "out.ipynb"
-    with FileLock(f"{output}.lock"):
-        result = run_notebook(path, {}, output)
-    assert result.status == "skipped" and "another batch" in result.message
-    assert not output.exists() and json.loads(path.read_text())["cells"]

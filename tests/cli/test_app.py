@@ -148,14 +148,14 @@ def test_a_stopped_training_says_how_to_go_on(run, config, store, monkeypatch):
 
 
 def test_base_configs_are_found_by_name(run, tmp_path, store, monkeypatch):
-    from itr_study.studies import bases as bases_module
+    from itr_study.studies import bases
 
-    bases = tmp_path / "bases"
-    bases.mkdir()
-    (bases / "scenes.toml").write_text(
+    folder = tmp_path / "bases"
+    folder.mkdir()
+    (folder / "scenes.toml").write_text(
         '[small]\nimages = "detector"\nsentences = "glove-mean"\nmodel = "two_branch"\n'
         'objective = [{loss = "topk", arguments = {k = 2}}]\n')
-    monkeypatch.setattr(bases_module, "BASES", bases)
+    monkeypatch.setattr(bases, "BASES", folder)
     from itr_study.cli.commands import read_config
 
     found = read_config("small", "scenes", ["objective.0.arguments.k=3", "seed=4"])

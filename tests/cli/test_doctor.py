@@ -96,7 +96,7 @@ def test_data_are_found_below_a_root_or_at_it(tmp_path, monkeypatch):
 
 def test_a_store_that_cannot_be_written_is_broken(monkeypatch, store):
     monkeypatch.setattr(doctor.os, "access", lambda *_: False)
-    assert doctor.room()[-1].state == "broken" and "ITR_STUDY_HOME" in doctor.room()[-1].text
+    assert doctor.space()[-1].state == "broken" and "ITR_STUDY_HOME" in doctor.space()[-1].text
 
 
 def test_python_that_is_too_old_is_broken(monkeypatch):

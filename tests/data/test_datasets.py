@@ -3,18 +3,32 @@ from pathlib import Path
 import pytest
 
 from itr_study.data import DATASETS, load_dataset
-from itr_study.data.base import RetrievalDataset
+from itr_study.data.base import SPLITS, RetrievalDataset
+from itr_study.relevance import RELEVANCE
 
 
 def test_unknown_names_and_options():
-    with pytest.raises(ValueError, match="unknown data set 'imagenet'; there are .*flickr8k"):
+    with pytest.raises(ValueError, match="dataset must be one of .*flickr8k.*got 'imagenet'"):
         load_dataset("imagenet")
-    with pytest.raises(ValueError, match="flickr8k has no option skip; its options are skip_bad"):
+    with pytest.raises(ValueError, match="one of skip_bad.*'skip'; did you mean 'skip_bad'"):
         load_dataset("flickr8k", skip=True)
 
 
 def test_the_promised_names():
     assert set(DATASETS) >= {"scenes", "flickr8k", "flickr30k", "coco", "folder"}
+    assert all(name == record.name for name, record in DATASETS.items())
+
+
+@pytest.mark.parametrize("record", DATASETS.values(), ids=DATASETS)
+def test_a_record_says_where_the_data_lies_and_who_grades_its_runs(record):
+    assert record.generated != bool(record.folders)
+    assert record.graded_by and set(record.graded_by) <= set(RELEVANCE)
+    assert set(record.human_columns) <= set(SPLITS)
+
+
+def test_no_folder_belongs_to_two_data_sets():
+    folders = [folder for record in DATASETS.values() for folder in record.folders]
+    assert len(set(folders)) == len(folders)
 
 
 def test_the_default_needs_no_folder():
@@ -25,7 +39,7 @@ def test_the_default_needs_no_folder():
 def test_every_data_set_has_tests_of_its_own():
     """A reader of the name, or of the file that serves it, is tested in a file named so."""
     here = Path(__file__).parent
-    for name, load in DATASETS.items():
-        *folders, file = load.__module__.split(".")[2:]
+    for name, record in DATASETS.items():
+        *folders, file = record.load.__module__.split(".")[2:]
         path = Path(*folders, f"test_{file}.py")
         assert (here / path).exists(), f"{name}: write tests/data/{path}"

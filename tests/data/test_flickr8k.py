@@ -32,7 +32,7 @@ def test_reads_what_is_there(folder):
     assert data.open_image("test1.jpg").size == (32, 24)
     assert "minilm" in data.seen_by and "Hodosh" in data.terms
     assert [(p.kind, p.where) for p in data.report.excluded] == [("in no split", "extra.jpg")]
-    assert data.report.found["images"] == 7 and data.report.found["texts"] == 16
+    assert data.report.counts["images"] == 7 and data.report.counts["texts"] == 16
 
 
 def test_root_or_its_folder(folder):
@@ -44,7 +44,7 @@ def test_standard_archives_layout(folder):
     (folder / "Flickr8k_text").mkdir()
     for path in folder.glob("*.txt"):
         path.rename(folder / "Flickr8k_text" / path.name)
-    assert load(folder).report.found["images"] == 7
+    assert load(folder).report.counts["images"] == 7
 
 
 def test_explained_lines_are_left_out_and_reported(folder):
@@ -155,7 +155,7 @@ def test_real_counts_are_exactly_the_known_ones(real):
     data, _, _ = real
     sizes = {name: (len(s.image_ids), len(s.texts)) for name, s in data.splits.items()}
     assert sizes == {"train": (6000, 30000), "dev": (1000, 5000), "test": (1000, 5000)}
-    assert data.report.found["images"] == 8091 and data.report.found["texts"] == 40460
+    assert data.report.counts["images"] == 8091 and data.report.counts["texts"] == 40460
     assert Counter(p.kind for p in data.report.excluded) == {
         "in no split": 91, "caption of an unknown image": 4, "malformed name": 1}
     odd = [p.where for p in data.report.excluded if p.kind != "in no split"]

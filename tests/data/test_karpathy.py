@@ -47,6 +47,12 @@ def test_some_splits_only(folder):
         load(folder, splits=("val",))
 
 
+@pytest.mark.parametrize(("name", "other"), [("coco", "coco5k"), ("flickr30k", "f30k")])
+def test_the_folder_below_the_root_may_have_its_other_name(tmp_path, name, other):
+    tiny.karpathy(tmp_path, name).rename(tmp_path / other)
+    assert load(tmp_path, name).name == name
+
+
 def test_flickr30k_uses_file_names_as_ids(tmp_path):
     folder = tiny.karpathy(tmp_path, "flickr30k")
     records = json.loads((folder / "dataset_flickr30k.json").read_text())["images"]

@@ -106,12 +106,12 @@ def test_evaluation_leaves_mode_and_random_state_alone():
     assert model.words.weight.grad is None
 
 
-def test_the_suite_is_measured_only_when_asked():
+def test_measures_are_taken_only_when_asked():
     model, dev = small_model(), SmallData().splits["dev"]
     assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL
     dev.relevance = measures.Truth(dev.image_of_text, dev.n_images).relevance(slice(None))
     assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL
-    table = evaluate(model, dev, suite=True).table
+    table = evaluate(model, dev, measures_of="scenes").table
     assert tuple(table) == evaluation.columns("scenes", "dev")
     assert 0 < table["t2i_ndcg_exact"] < 100 and -100 <= table["i2t_tau_exact"] <= 100
 

@@ -7,7 +7,7 @@ import torch
 from itr_study.data.batches import EncodedSplit, JudgedPairs
 from itr_study.data.judgements import Judgements
 from itr_study.evaluation import measures
-from itr_study.metrics import METRICS, Truth
+from itr_study.metrics import Scores, Truth, five_fold, ndcg
 
 OWNER = np.array([0, 0, 1, 2])
 
@@ -22,18 +22,18 @@ def unit_vectors(seed=0):
 
 
 def test_columns_follow_the_data_set_and_the_split():
-    assert measures.suite_columns("scenes", "dev") == (
+    assert measures.measure_columns("scenes", "dev") == (
         "i2t_ndcg_exact", "t2i_ndcg_exact", "i2t_tau_exact", "t2i_tau_exact",
         "i2t_cs100_exact", "t2i_cs100_exact")
-    test, dev = (measures.suite_columns("flickr8k", split) for split in ("test", "dev"))
+    test, dev = (measures.measure_columns("flickr8k", split) for split in ("test", "dev"))
     assert test == (*dev, "human_expert_tau_c", "human_crowdflower_tau_b") and len(dev) == 12
-    assert measures.suite_columns("flickr8k", "train") == ()
-    assert measures.suite_columns("a folder", "dev")[0] == "i2t_ndcg_cider"
+    assert measures.measure_columns("flickr8k", "train") == ()
+    assert measures.measure_columns("folder", "dev")[0] == "i2t_ndcg_cider"
 
 
 def test_truth_is_that_of_the_label_source():
     vectors = unit_vectors()
-    truth = measures.truths(split(labels={"minilm": vectors}))
+    truth = measures.truths(split(label_vectors={"minilm": vectors}))
     assert set(truth) == {"sentence"}
     cosines = vectors @ vectors.T
     expected = np.stack([np.maximum(cosines[0], cosines[1]), cosines[2], cosines[3]])
@@ -45,15 +45,16 @@ def test_truth_is_that_of_the_label_source():
 def test_measures_in_percent_are_the_metrics_on_that_truth():
     graded = np.array([[1, 1, 0.3, 0.1], [0.2, 0.1, 1, 0.4], [0, 0.5, 0.2, 1]], np.float32)
     scores = torch.tensor([[0.9, 0.1, 0.4, 0.2], [0.3, 0.2, 0.8, 0.1], [0.5, 0.6, 0.1, 0.2]])
-    table = measures.measure(scores, split(relevance=graded))
-    found = METRICS["ndcg"](scores, Truth(OWNER, 3, graded.__getitem__))
-    assert table["i2t_ndcg_exact"] == pytest.approx(100 * found["i2t_ndcg"])
-    assert set(table) == set(measures.suite_columns("scenes", "test"))
+    table = measures.measure(scores, split(relevance=graded), "scenes")
+    fractions = ndcg(scores, Truth(OWNER, 3, graded.__getitem__))
+    assert table["i2t_ndcg_exact"] == pytest.approx(100 * fractions["i2t_ndcg"])
+    assert set(table) == set(measures.measure_columns("scenes", "test"))
 
 
-def test_a_split_without_labels_and_train_have_no_suite():
-    assert measures.measure(torch.zeros(3, 4), split()) == {}
-    assert measures.measure(torch.zeros(3, 4), split("train", relevance=np.eye(3)[:, OWNER])) == {}
+def test_a_split_without_labels_and_train_have_no_measures():
+    assert measures.measure(torch.zeros(3, 4), split(), "scenes") == {}
+    assert measures.measure(torch.zeros(3, 4), split("train", relevance=np.eye(3)[:, OWNER]),
+                            "scenes") == {}
 
 
 def test_people_are_asked_about_the_pairs_they_judged():
@@ -62,7 +63,32 @@ def test_people_are_asked_about_the_pairs_they_judged():
                         np.array([[0.1], [0.5], [0.9], [1.0]]), np.array([False] * 3 + [True]), "b")
     pairs = JudgedPairs(np.array([0, 1, 2, 2]), np.array([2, 3, 0, 3]), judged)
     scores = torch.tensor([[0, 0, 0.1, 0], [0, 0, 0, 0.2], [0.3, 0, 0, -1.0]])
-    table = measures.measure(scores, split(judgements={"crowdflower": pairs}))
+    table = measures.measure(scores, split(judgements={"crowdflower": pairs}), "flickr8k")
     assert table == {"human_crowdflower_tau_b": pytest.approx(100)}
-    table = measures.measure(-scores, split(judgements={"crowdflower": pairs}))
+    table = measures.measure(-scores, split(judgements={"crowdflower": pairs}), "flickr8k")
     assert table == {"human_crowdflower_tau_b": pytest.approx(-100)}
+
+
+def test_of_two_matrices_people_are_held_against_the_one_of_images():
+    judged = Judgements("crowdflower", ("a", "b"), ("x",) * 2, np.array([[0.1], [0.9]]),
+                        np.zeros(2, bool), "b")
+    pairs = JudgedPairs(np.array([0, 1]), np.array([2, 3]), judged)
+    rising, falling = torch.zeros(3, 4), torch.zeros(3, 4)
+    rising[1, 3] = falling[0, 2] = 1
+    for i2t, t2i, expected in ((rising, falling, 100), (falling, rising, -100)):
+        table = measures.measure(Scores(i2t, t2i), split(judgements={"c": pairs}), "flickr8k")
+        assert table == {"human_crowdflower_tau_b": pytest.approx(expected)}
+
+
+def test_only_the_test_of_coco_is_ranked_in_five_folds_too():
+    owner = np.repeat(np.arange(10), 2)
+    scores = np.random.default_rng(0).normal(size=(10, 20)).astype(np.float32)
+    test, dev = (EncodedSplit(name, owner, np.zeros((10, 1, 1, 2), np.float32))
+                 for name in ("test", "dev"))
+    fractions, table = five_fold(scores, owner), measures.measure(scores, test, "coco")
+    assert table == pytest.approx({f"1k_{name}": 100 * value for name, value in fractions.items()}
+                                  | {"1k_rsum": 100 * sum(fractions.values())})
+    graded = {"i2t_ndcg_sentence", "t2i_cs100_cider"}
+    assert set(measures.measure_columns("coco", "test")) >= {*table, *graded}
+    assert not set(measures.measure_columns("coco", "dev")) & set(table)
+    assert measures.measure(scores, dev, "coco") == measures.measure(scores, test, "scenes") == {}

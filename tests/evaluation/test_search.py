@@ -1,10 +1,15 @@
-"""Search finds what the scores say, by words of the split, new words, ids, and new pictures."""
+"""Search finds what the scores say: by index, by words of the split and new ones, by ids and new
+pictures; what is encoded is encoded once."""
+
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.evaluation.evaluate import score
+from itr_study.evaluation import search
+from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import Searcher, hit_table
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
@@ -16,34 +21,78 @@ def searcher() -> Searcher:
     return Searcher(weights(SMALL), dataset_of(SMALL), encoded_data(SMALL))
 
 
+def test_scores_and_relevance_are_those_of_the_split(searcher):
+    scores, split = searcher.scores, searcher.split
+    found = evaluate(searcher.model, searcher.encoded)
+    np.testing.assert_allclose(scores, (found.images @ found.texts.T).numpy(), atol=1e-5)
+    assert scores.dtype == np.float32 and searcher.scores is scores
+    assert searcher.relevance.shape == scores.shape
+    assert (searcher.relevance[split.image_of_text, np.arange(len(split.texts))] == 1).all()
+
+
 def test_a_text_of_the_split_finds_what_the_score_matrix_says(searcher):
-    scores = score(searcher.model, searcher.images, searcher.texts).numpy()
+    scores, split = searcher.scores, searcher.split
     for index in (0, 7, 23):
-        hits = searcher.by_text(searcher.split.texts[index], top=4)
+        hits = searcher.search_text(index, top=4)
         order = np.argsort(-scores[:, index], kind="stable")[:4]
-        assert [h.id for h in hits] == [searcher.split.image_ids[i] for i in order]
-        assert [h.score for h in hits] == pytest.approx(scores[order, index], abs=1e-5)
-        right = searcher.split.image_ids[searcher.split.image_of_text[index]]
-        assert all(h.match == (h.id == right) for h in hits) or right not in [h.id for h in hits]
+        assert [h.index for h in hits] == order.tolist()
+        assert [h.id for h in hits] == [split.image_ids[i] for i in order]
+        assert [h.score for h in hits] == scores[order, index].tolist()
+        assert [h.match for h in hits] == [i == split.image_of_text[index] for i in order]
+
+
+def test_words_of_the_split_match_every_image_they_were_written_for(searcher):
+    twins = copy(searcher)  # in which text 7 says what text 23 says
+    texts = list(searcher.split.texts)
+    texts[7] = texts[23]
+    twins.split = replace(searcher.split, texts=tuple(texts))
+    hits = twins.search_text(texts[23], top=1000)
+    right = {int(searcher.split.image_of_text[t]) for t in (7, 23)}
+    assert len(right) == 2 and {h.index for h in hits if h.match} == right
+    assert [h.score for h in hits] == sorted(searcher.scores[:, 7], reverse=True)
+    assert {h.index for h in twins.search_text(23, top=1000) if h.match} == {
+        searcher.split.image_of_text[23]}  # a match is decided by image, never by what it says
 
 
 def test_an_image_finds_texts_and_its_own_are_marked(searcher):
-    scores = score(searcher.model, searcher.images, searcher.texts).numpy()
-    hits = searcher.by_image(searcher.split.image_ids[3], top=1000)
-    assert len(hits) == len(searcher.split.texts)
-    assert [h.score for h in hits] == pytest.approx(sorted(scores[3], reverse=True), abs=1e-5)
-    own = {searcher.split.text_ids[t] for t in np.flatnonzero(searcher.split.image_of_text == 3)}
+    split = searcher.split
+    hits = searcher.search_image(3, top=1000)
+    assert hits == searcher.search_image(split.image_ids[3], top=1000)
+    assert len(hits) == len(split.texts)
+    assert [h.score for h in hits] == sorted(searcher.scores[3], reverse=True)
+    assert [h.text for h in hits] == [split.texts[h.index] for h in hits]
+    own = {split.text_ids[t] for t in np.flatnonzero(split.image_of_text == 3)}
     assert {h.id for h in hits if h.match} == own
     table = hit_table(hits[:2]).splitlines()
     assert len(table) == 2 and table[0].lstrip().startswith("1 ")
 
 
+def test_nothing_of_the_split_is_encoded_or_scored_a_second_time(searcher, monkeypatch):
+    assert searcher.scores is not None
+    for name in ("encode", "score", "evaluating"):
+        monkeypatch.setattr(search, name, None)
+    searcher.search_text(5), searcher.search_text(searcher.split.texts[5]), searcher.search_image(2)
+
+
 def test_new_words_have_no_known_match(searcher):
-    assert {h.match for h in searcher.by_text("a giraffe in the subway")} == {None}
+    assert {h.match for h in searcher.search_text("a giraffe in the subway")} == {None}
+
+
+def test_words_of_the_split_and_new_words_score_alike(searcher):
+    """The words of text 7, encoded as any words are, reach the scores of text 7."""
+    np.testing.assert_allclose(searcher._score_words(searcher.split.texts[7]),
+                               searcher.scores[:, 7], atol=1e-5)
+
+
+def test_an_index_beyond_the_split_is_refused(searcher):
+    with pytest.raises(ValueError, match=r"text must be an index in \[0, .* got -1"):
+        searcher.search_text(-1)
+    with pytest.raises(ValueError, match="image must be an index .* got 100000"):
+        searcher.search_image(100000)
 
 
 def test_new_pictures_need_features_of_our_own(searcher):
     with pytest.raises(ValueError, match="came with the data"):
-        searcher.by_image(Image.new("RGB", (32, 32)))
+        searcher.search_image(Image.new("RGB", (32, 32)))
     with pytest.raises(ValueError, match="neither a picture file nor an image of the test split"):
-        searcher.by_image("nowhere")
+        searcher.search_image("nowhere")

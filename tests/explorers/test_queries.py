@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from itr_study.evaluation.evaluate import score
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers.queries import image_queries, relevance_of, text_queries
+from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.metrics import ranks
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
@@ -18,9 +17,9 @@ def searcher() -> Searcher:
 
 
 def test_queries_agree_with_scores_ranks_and_relevance(searcher):
-    scores = score(searcher.model, searcher.images, searcher.texts).numpy()
+    scores = searcher.scores
     found = ranks(scores, searcher.split.image_of_text)
-    graded, split = relevance_of(searcher), searcher.split
+    graded, split = searcher.relevance, searcher.split
     for image, query in zip((0, 7), image_queries(searcher, (0, 7), top=3), strict=True):
         best = np.argsort(-scores[image], kind="stable")[:3]
         assert query.match_rank == found.i2t[image]

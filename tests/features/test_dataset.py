@@ -202,7 +202,7 @@ def test_seen_names_only_encoders_in_use(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ({"images": "resnet:pooled:one"}, "unknown image encoder 'resnet'.*lite0.*detector"),
+    ({"images": "resnet:pooled:one"}, "image encoder must be one of .*lite0.*'resnet'.*detector"),
     ({"images": "tiny:poled:one"}, "pooled.grid"),
     ({"images": "tiny"}, "should be tiny:"),
     ({"images": "tiny:pooled:two"}, "one.flip.ten"),
@@ -301,17 +301,18 @@ def test_pixels_stand_alone(tmp_path):
         encode_dataset(fake_dataset(), "pixels:huge", store=tmp_path)
 
 
-def test_labels_describe_all_texts_and_judging_only_those_that_are_judged(tmp_path):
-    data = encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path, labels=("texts",),
-                          judging=("cider",))
-    assert {name: set(split.labels) for name, split in data.splits.items()} == {
+def test_all_splits_have_label_vectors_and_train_none_that_only_evaluation_reads(tmp_path):
+    data = encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path,
+                          label_vectors=("texts",), evaluation_vectors=("cider",))
+    assert {name: set(split.label_vectors) for name, split in data.splits.items()} == {
         "train": {"texts"}, "dev": {"texts", "cider"}, "test": {"texts", "cider"}}
-    assert list(data.splits["test"].labels["texts"]) == list(fake_dataset().splits["test"].texts)
-    assert len(data.splits["dev"].labels["cider"]) == 6
+    assert tuple(data.splits["test"].label_vectors["texts"]) == \
+        tuple(fake_dataset().splits["test"].texts)
+    assert len(data.splits["dev"].label_vectors["cider"]) == 6
     plain = encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path)
-    assert plain.key == data.key and not plain.splits["test"].labels
-    with pytest.raises(ValueError, match="labels must be one of"):
-        encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path, labels=("bleu",))
+    assert plain.key == data.key and not plain.splits["test"].label_vectors
+    with pytest.raises(ValueError, match="label_vectors must be one of"):
+        encode_dataset(fake_dataset(), "tiny:pooled:one", store=tmp_path, label_vectors=("bleu",))
 
 
 def test_judged_pairs_find_their_image_and_text(tmp_path):

@@ -40,8 +40,8 @@ jumps sits stands plays rides holds walks climbs swims smiles watches near behin
 # Encoders whose weights the user brings, and label sources that ask a Java program: there is
 # nothing to compute here.
 BROUGHT = {"timm", "transformers", "meteor", "spice"}
-LABEL_ARGUMENTS = {"sentence": ({}, {"over": "mean", "scale": "cosine"}, {"over": "pair"}),
-                   "cider": ({}, {"over": "mean"}, {"over": "pair"})}
+LABEL_ARGUMENTS = {"sentence": ({}, {"pooling": "mean", "scale": "cosine"}, {"pooling": "pair"}),
+                   "cider": ({}, {"pooling": "mean"}, {"pooling": "pair"})}
 GIVEN_LABELS = {"clip", "features"}  # these read files of the user
 
 
@@ -109,15 +109,15 @@ def evaluation_numbers() -> list[float]:
 
 
 def labelled_split() -> EncodedSplit:
-    """A small split with graded relevance, and with its texts as label sources read them."""
+    """A small split with graded relevance and label vectors."""
     random = np.random.default_rng(0)
     split = SmallData().splits["train"]
     graded = random.random((split.n_images, split.n_texts), np.float32)
     texts = [" ".join(random.choice(WORDS.split()[:20], 8)) for _ in range(split.n_texts)]
-    labels = {"minilm": random.normal(size=(split.n_texts, 384)).astype(np.float32),
-              "cider": Ngrams().fit(texts, split.image_of_text).encode(texts)}
+    vectors = {"minilm": random.normal(size=(split.n_texts, 384)).astype(np.float32),
+               "cider": Ngrams().fit(texts, split.image_of_text).encode(texts)}
     return EncodedSplit("train", split.image_of_text, split.regions, tokens=split.tokens,
-                        relevance=graded, labels=labels)
+                        relevance=graded, label_vectors=vectors)
 
 
 def label_numbers(name: str) -> list[float]:

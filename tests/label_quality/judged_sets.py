@@ -15,16 +15,16 @@ EXACT = np.array([[1, 1, 0, 0, 0.5, 0.25], [0, 0, 1, 1, 0, 0], [0.5, 0.999, 0, 0
 
 
 def judged_split(exact: bool = False) -> EncodedSplit:
-    """Three images with two captions each, described by vectors, n-grams and as written; judged."""
+    """Three images with two captions each, with label vectors of three kinds; judged."""
     images, texts = np.array([0, 0, 1, 2, 2]), np.array([0, 4, 5, 3, 1])
     ratings = np.array([[4, 4, 4], [2, 3, 3], [1, 1, np.nan], [1, 2, 1], [3, 3, 2]])
-    said = Judgements("expert", tuple(map(str, images)), tuple(map(str, texts)), ratings,
-                      np.array([True, False, False, False, False]), "c")
+    judged = Judgements("expert", tuple(map(str, images)), tuple(map(str, texts)), ratings,
+                        np.array([True, False, False, False, False]), "c")
     return EncodedSplit(
         "test", OWNER, np.zeros((3, 1, 1, 0), np.float32), relevance=EXACT if exact else None,
-        labels={"mine": VECTORS, "cider": Ngrams().fit(TEXTS, OWNER).encode(TEXTS),
-                "texts": np.array(TEXTS, object)},
-        judgements={"expert": JudgedPairs(images, texts, said)})
+        label_vectors={"mine": VECTORS, "cider": Ngrams().fit(TEXTS, OWNER).encode(TEXTS),
+                       "texts": np.array(TEXTS, object)},
+        judgements={"expert": JudgedPairs(images, texts, judged)})
 
 
 class Overlap:

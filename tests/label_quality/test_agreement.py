@@ -15,8 +15,8 @@ from tests.label_quality.judged_sets import judged_split
 def test_sources_by_name():
     found = label_sources(["binary", "sentence/max", "cider/mean"])
     assert list(found) == ["binary", "sentence, max", "cider, mean"]
-    assert found["cider, mean"].over == "mean"
-    with pytest.raises(ValueError, match="unknown label source 'bleu'; there are binary"):
+    assert found["cider, mean"].pooling == "mean"
+    with pytest.raises(ValueError, match="label source must be one of binary.*got 'bleu'"):
         label_sources(["bleu/max"])
     assert doctest.testmod(module).failed == 0
 
@@ -31,7 +31,7 @@ def test_agreement_names_what_is_missing_and_gives_both_ways_of_counting():
     assert table["value"].tolist() == [100 * judges[0].correlate(scores, np.arange(1, 5)),
                                        100 * judges[0].correlate(scores, np.arange(5))]
     assert list(absent) == ["minilm, judged by Flickr8k, experts"]
-    assert 'read split.labels["minilm"]' in absent["minilm, judged by Flickr8k, experts"]
+    assert 'read split.label_vectors["minilm"]' in absent["minilm, judged by Flickr8k, experts"]
 
 
 def test_an_interval_draws_whole_images_and_is_the_same_again():

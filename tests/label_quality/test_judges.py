@@ -80,12 +80,12 @@ def test_coco_captions_come_with_their_ids_and_labels(coco):
     absent = {}
     found = read_coco(root, absent, ("cider", "texts"), truth)
     assert found.image_ids.tolist() == NUMBERS and found.text_ids.tolist() == SENTENCES
-    assert list(found.split.labels) == ["cider", "texts"] and not absent
+    assert list(found.split.label_vectors) == ["cider", "texts"] and not absent
     assert found.split.image_of_text.tolist() == OWNER.tolist()
     with pytest.raises(DataError, match="not those of eccv-caption"):
         read_coco(root, absent, (), replace(truth, order=truth.order[::-1]))
     (root / "coco5k" / "dev_caps.txt").unlink()
-    assert not read_coco(root, absent, ("cider",), truth).split.labels
+    assert not read_coco(root, absent, ("cider",), truth).split.label_vectors
     assert "dev_caps.txt" in absent["cider of coco5k"]
     with pytest.raises(DataError, match="holds no coco5k"):
         read_coco(root / "cxc", absent, (), truth)

@@ -30,16 +30,18 @@ def meteor(store, monkeypatch):
     return source, program
 
 
-def test_a_tool_is_asked_once_and_never_of_matches(meteor):
+def test_a_tool_is_asked_once_and_never_of_matches(meteor, store):
     source, program = meteor
     split = judged_split()
     first = pair_relevance(source, split, IMAGES, PLACES)
     np.testing.assert_allclose(first, source.pairs(split, IMAGES, PLACES))
     assert first[1] == first[4] == 1 and first[0] == pytest.approx(5 / 10)  # of 10 words in all
+    kept = store / "features" / "pairs-meteor-5806b705a5734c8f.npy"
+    assert kept.is_file()  # the name that all versions gave it: hours of Java are still read
     program.asked = 0
     np.testing.assert_array_equal(pair_relevance(source, split, IMAGES, PLACES), first)
     assert program.asked == 0
-    split.labels["texts"][0] = "another text"
+    split.label_vectors["texts"][0] = "another text"
     pair_relevance(source, split, IMAGES, PLACES)
     assert program.asked
     own = pair_relevance(source, split, np.array([0, 2]), np.array([1, 5]))

@@ -42,7 +42,7 @@ def test_a_table_has_its_numbers_and_unknown_ones_are_refused():
     row = table.query("method == 'TOP-k Ranking' and variant == 'k=5' and direction == 'i2t' "
                       "and metric == 'R@5'")
     assert row["value"].tolist() == [62.7]
-    with pytest.raises(ValueError, match="no table 'IX'; it has I, II, III, IV"):
+    with pytest.raises(ValueError, match="table of topk must be one of I, II, III, IV; got 'IX'"):
         reported("topk", table="IX")
     with pytest.raises(ValueError, match="paper must be one of topk"):
         reported("clip")

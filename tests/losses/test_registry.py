@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import sys
 
 import pytest
@@ -10,8 +11,10 @@ import torch
 
 import itr_study.losses
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.losses.base import RankingLoss
 from tests.losses.batches import graded_batch, random_batch
 
+ALL = LOSSES | OUTPUT_LOSSES
 # Edges at which a loss that compares matches with the rest is 0 without a gradient; an oracle whose
 # loss differs says so by SILENT.
 SILENT = {"one pair", "no negative", "all relevant", "no match"}
@@ -36,18 +39,44 @@ def tensors(scores, relevance, dtype=torch.float64):
 
 def test_every_file_is_registered():
     files = {m.name for m in pkgutil.iter_modules(itr_study.losses.__path__)}
-    assert {name for name in files if not name.startswith("_")} == set(LOSSES | OUTPUT_LOSSES)
+    assert {name for name in files if not name.startswith("_")} == set(ALL) | {"base"}
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", ALL)
 def test_class_tells_what_it_is(name):
-    loss = LOSSES[name]
-    assert loss.name == name and loss.label and loss.source
+    loss = ALL[name]
+    assert issubclass(loss, RankingLoss) and loss.__name__.endswith("Loss")
+    assert loss.name == name and loss.source and 3 <= len(loss.label) <= 20
     assert type(loss.version) is int and loss.version >= 1
     assert loss.labels in ("binary", "unit", "cosine")
+    assert loss.takes == ("output" if name in OUTPUT_LOSSES else "scores")
     assert not list(loss().parameters()) and not list(loss().buffers())
     for part in ("Args:", "Shape:", "Raises:", "Source:", "Differs:", ">>>"):
         assert part in loss.__doc__, part
+
+
+def test_every_label_is_its_own():
+    assert len({loss.label for loss in ALL.values()}) == len(ALL)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_file_begins_for_somebody_who_has_never_seen_the_loss(name):
+    """One sentence; when to use it; its neighbours and how they differ; a formula."""
+    text = sys.modules[ALL[name].__module__].__doc__
+    found = re.fullmatch(r"([^\n]+\.)\n\nUse:  (.+?)\nSee:  (.+?)\n\n    \S.*", text, re.S)
+    assert found, text
+    neighbours = re.sub(r"\([^()]*\)", "", found[3]).rstrip(".").split(",")
+    assert 2 <= len(neighbours) and {one.strip() for one in neighbours} <= set(ALL) - {name}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_without_numbers_of_its_own_is_diagnosed_by_its_value(name):
+    scores, relevance = random_batch(0)
+    loss = LOSSES[name]()
+    value, numbers = loss.diagnose(scores, relevance)
+    torch.testing.assert_close(value, loss(scores, relevance))
+    assert all(number.shape == () for number in numbers.values())
+    assert bool(numbers) == (name == "smooth_ndcg")
 
 
 @pytest.mark.parametrize("name", LOSSES)

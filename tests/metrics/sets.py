@@ -2,6 +2,9 @@
 
 import numpy as np
 
+# Every metric of (scores, truth); each has an oracle.
+METRICS = ("recall", "map_at_r", "r_precision", "ndcg", "kendall", "coherent")
+
 
 def random_set(seed, ties=False, images=None):
     """Scores (I, T) float32 and image_of_text (T,) in random order, 1 to 5 texts per image."""

@@ -13,6 +13,6 @@ HAND = [  # arguments, scores, relevance, value worked by hand
 
 
 def oracle(scores, relevance, margin=0.2, k=5, reduction="mean"):
-    def rival(others):
+    def negative(others):
         return sorted(others, reverse=True)[k - 1]
-    return hinge_oracle(scores, relevance, margin, rival, reduction)
+    return hinge_oracle(scores, relevance, margin, negative, reduction)

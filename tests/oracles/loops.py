@@ -12,14 +12,14 @@ def per_match(scores, relevance):
                        [scores[j][t] for j in images if relevance[j][t] != 1])
 
 
-def hinge_oracle(scores, relevance, margin, rival, reduction):
-    """Mean (or sum) over matches of [margin + rival(others) - own]+ in both directions."""
+def hinge_oracle(scores, relevance, margin, negative, reduction):
+    """Mean (or sum) over matches of [margin + negative(others) - own]+ in both directions."""
     total, matches = 0.0, 0
     for own, other_texts, other_images in per_match(scores, relevance):
         matches += 1
         for others in (other_texts, other_images):
             if others:
-                total += max(0.0, margin + rival(others) - own)
+                total += max(0.0, margin + negative(others) - own)
     return total if reduction == "sum" or matches == 0 else total / matches
 
 

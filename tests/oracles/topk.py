@@ -18,6 +18,6 @@ HAND = [  # arguments, scores, relevance, value worked by hand
 
 
 def oracle(scores, relevance, margin=0.2, k=5, reduction="mean"):
-    def rival(others):
+    def negative(others):
         return sum(sorted(others, reverse=True)[:k]) / k
-    return hinge_oracle(scores, relevance, margin, rival, reduction)
+    return hinge_oracle(scores, relevance, margin, negative, reduction)

@@ -21,5 +21,5 @@ def test_bars_count_the_claims_of_each_group():
 
 
 def test_an_unknown_outcome_is_refused():
-    with pytest.raises(ValueError, match="got maybe"):
+    with pytest.raises(ValueError, match="got 'maybe'"):
         verdict_bars(TABLE.assign(outcome="maybe"), "x")

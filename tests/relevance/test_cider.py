@@ -23,16 +23,16 @@ def test_example_in_docstring():
     assert result.attempted and not result.failed
 
 
-@pytest.mark.parametrize("over", ["max", "mean"])
-def test_over_the_captions_by_loops(over):
-    split, source = small_split(), Cider(over)
+@pytest.mark.parametrize("pooling", ["max", "mean"])
+def test_over_the_captions_by_loops(pooling):
+    split, source = small_split(), Cider(pooling)
     frequency, images = slow.document_frequency(TEXTS, split.image_of_text.tolist())
     expected = np.zeros((4, 9))
     for i in range(4):
         for j in range(9):
             values = [slow.oracle(TEXTS[j], TEXTS[c], frequency, images)
                       for c in range(9) if split.image_of_text[c] == i]
-            value = {"max": max(values), "mean": sum(values) / len(values)}[over]
+            value = {"max": max(values), "mean": sum(values) / len(values)}[pooling]
             expected[i, j] = 1 if split.image_of_text[j] == i else min(value, 1 - 1e-4)
     assert source.block(split, slice(None)) == pytest.approx(expected, abs=1e-6)
     i, j = np.divmod(np.arange(36), 9)
@@ -50,7 +50,7 @@ def test_the_text_is_the_candidate_and_the_caption_the_reference():
 
 
 def test_vectors_in_the_place_of_ngrams_are_refused():
-    split = small_split(labels={"cider": np.zeros((9, 5), np.float32)})
+    split = small_split(label_vectors={"cider": np.zeros((9, 5), np.float32)})
     with pytest.raises(ValueError, match="must be NgramVectors.*ndarray"):
         Cider()(batches(split)[0], split)
 
@@ -67,7 +67,7 @@ def test_real_agreement_with_experts(real_data):
     train, test = read("train"), read("test")
     ngrams = Ngrams().fit([lines[t] for t in train[1]], np.arange(30_000) // 5)
     split = EncodedSplit("test", np.arange(5000) // 5, np.zeros((1000, 1, 1, 1)),
-                         labels={"cider": ngrams.encode([lines[t] for t in test[1]])})
+                         label_vectors={"cider": ngrams.encode([lines[t] for t in test[1]])})
     said = read_expert(real_data)
     images = np.array([test[0].index(image) for image in said.image_ids])
     texts = np.array([test[1].index(text) for text in said.text_ids])

@@ -26,10 +26,10 @@ def small_split(**parts):
     graded[0, 6] = 1
     vectors = rng.normal(size=(9, 384)).astype(np.float32)
     vectors[4] = vectors[0]  # the same caption for two images
-    labels = {"minilm": vectors, "cider": Ngrams().fit(TEXTS, owner).encode(TEXTS),
-              "texts": np.array(TEXTS, object)}
+    label_vectors = {"minilm": vectors, "cider": Ngrams().fit(TEXTS, owner).encode(TEXTS),
+                     "texts": np.array(TEXTS, object)}
     return EncodedSplit("train", owner, np.zeros((4, 1, 1, 2), np.float32), relevance=graded,
-                        **{"labels": labels} | parts)
+                        **{"label_vectors": label_vectors} | parts)
 
 
 def batches(split):
@@ -90,7 +90,7 @@ def test_every_file_is_registered():
 
 def test_source_tells_what_it_is(made):
     assert RELEVANCE[made.name] is type(made) and type(made.version) is int
-    assert made.scale in FLOOR and isinstance(made.needs, tuple)
+    assert made.scale in FLOOR and isinstance(made.vectors_needed, tuple)
     for part in ("Shape:", "Raises:", "Source:", "Differs:"):
         assert part in type(made).__doc__, part
 
@@ -121,20 +121,20 @@ def test_a_block_of_the_split_says_what_a_batch_says(made):
 
 
 def test_what_is_needed_and_absent_is_named(made):
-    split = small_split(labels={})
-    for label in made.needs:
-        with pytest.raises(ValueError, match=rf"labels=\('{label}',\)"):
+    split = small_split(label_vectors={})
+    for label in made.vectors_needed:
+        with pytest.raises(ValueError, match=rf"label_vectors=\('{label}',\)"):
             made(batches(split)[0], split)
-        with pytest.raises(ValueError, match=rf"labels=\('{label}',\)"):
+        with pytest.raises(ValueError, match=rf"label_vectors=\('{label}',\)"):
             made.block(split, slice(0, 1))
 
 
 def test_labels_of_other_texts_are_refused(made):
     split = small_split()
-    for label in made.needs:
-        fewer = {label: split.labels[label][np.arange(8)]}
+    for label in made.vectors_needed:
+        fewer = {label: split.label_vectors[label][np.arange(8)]}
         with pytest.raises(ValueError, match="row for each of the 9 texts.*got 8"):
-            made(batches(split)[0], small_split(labels=fewer))
+            made(batches(split)[0], small_split(label_vectors=fewer))
         wrong = {label: list(range(9))}
-        with pytest.raises(ValueError, match=f'split.labels."{label}"'):
-            made(batches(split)[0], small_split(labels=wrong))
+        with pytest.raises(ValueError, match=f'split.label_vectors."{label}"'):
+            made(batches(split)[0], small_split(label_vectors=wrong))

@@ -15,16 +15,16 @@ from tests.relevance.test_registry import batches, rectangle, small_split
 Sentence = RELEVANCE["sentence"]
 
 
-def loops(split, over, scale):
+def loops(split, pooling, scale):
     """(I, T) by the definition, in float64."""
-    vectors = np.asarray(split.labels["minilm"], np.float64)
+    vectors = np.asarray(split.label_vectors["minilm"], np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
     values = np.zeros((split.n_images, split.n_texts))
     for i in range(split.n_images):
         for j in range(split.n_texts):
             cosines = [vectors[c] @ vectors[j] / (lengths[c] * lengths[j])
                        for c in range(split.n_texts) if split.image_of_text[c] == i]
-            value = {"max": max(cosines), "mean": sum(cosines) / len(cosines)}[over]
+            value = {"max": max(cosines), "mean": sum(cosines) / len(cosines)}[pooling]
             value = (1 + value) / 2 if scale == "unit" else value
             values[i, j] = 1 if split.image_of_text[j] == i else min(value, 1 - 1e-4)
     return values
@@ -36,11 +36,11 @@ def test_example_in_docstring():
 
 
 @pytest.mark.parametrize("scale", ["unit", "cosine"])
-@pytest.mark.parametrize("over", ["max", "mean"])
-def test_whole_split_and_batch_by_loops(over, scale, monkeypatch):
+@pytest.mark.parametrize("pooling", ["max", "mean"])
+def test_whole_split_and_batch_by_loops(pooling, scale, monkeypatch):
     monkeypatch.setattr(_captions, "ENTRIES", 20)  # many small blocks
-    split, source = small_split(), Sentence(over=over, scale=scale)
-    expected = loops(split, over, scale)
+    split, source = small_split(), Sentence(pooling=pooling, scale=scale)
+    expected = loops(split, pooling, scale)
     assert source.block(split, slice(None)) == pytest.approx(expected, abs=1e-6)
     batch = rectangle([2, 0, 2], [4, 1, 8], split)
     assert source(batch, split).numpy() == pytest.approx(expected[[2, 0, 2]][:, [4, 1, 8]],
@@ -53,9 +53,10 @@ def test_whole_split_and_batch_by_loops(over, scale, monkeypatch):
 
 def test_the_pair_takes_the_caption_drawn_with_the_image():
     split = small_split()
-    vectors = split.labels["minilm"] / np.linalg.norm(split.labels["minilm"], axis=1)[:, None]
+    vectors = split.label_vectors["minilm"]
+    vectors = vectors / np.linalg.norm(vectors, axis=1)[:, None]
     texts = np.array([6, 0, 1, 8, 4])
-    relevance = Sentence(over="pair", scale="cosine")(split.pair_batch(texts), split).numpy()
+    relevance = Sentence(pooling="pair", scale="cosine")(split.pair_batch(texts), split).numpy()
     for i, own in enumerate(texts):
         for j, text in enumerate(texts):
             same = split.image_of_text[own] == split.image_of_text[text]
@@ -65,7 +66,7 @@ def test_the_pair_takes_the_caption_drawn_with_the_image():
 
 
 def test_the_pair_is_only_right_for_pairs():
-    split, source = small_split(), Sentence(over="pair")
+    split, source = small_split(), Sentence(pooling="pair")
     with pytest.raises(ValueError, match="needs a batch of pairs.*2 images and 3 texts"):
         source(rectangle([0, 1], [0, 2, 5], split), split)
     with pytest.raises(ValueError, match="needs a batch of pairs"):
@@ -78,12 +79,12 @@ def test_the_pair_is_only_right_for_pairs():
 
 def test_vectors_of_any_length_and_of_zeros():
     split = small_split()
-    longer = split.labels["minilm"] * np.linspace(0.1, 9, 9, dtype=np.float32)[:, None]
-    assert Sentence().block(dataclasses.replace(split, labels={"minilm": longer}), slice(None)) \
-        == pytest.approx(Sentence().block(split, slice(None)), abs=1e-6)
+    longer = split.label_vectors["minilm"] * np.linspace(0.1, 9, 9, dtype=np.float32)[:, None]
+    scaled = dataclasses.replace(split, label_vectors={"minilm": longer})
+    assert Sentence().block(scaled, slice(None)) == pytest.approx(
+        Sentence().block(split, slice(None)), abs=1e-6)
     longer[5] = 0
-    zero = Sentence(scale="cosine").block(dataclasses.replace(split, labels={"minilm": longer}),
-                                          slice(0, 2))
+    zero = Sentence(scale="cosine").block(scaled, slice(0, 2))
     assert (zero[:, 5] == 0).all()
 
 
@@ -95,7 +96,7 @@ def test_vectors_of_any_length_and_of_zeros():
     (np.r_[np.zeros((8, 384), np.float32), np.full((1, 384), np.inf, np.float32)], "in row 8"),
 ])
 def test_bad_vectors_are_refused(vectors, message):
-    split = small_split(labels={"minilm": vectors})
+    split = small_split(label_vectors={"minilm": vectors})
     with pytest.raises(ValueError, match=message):
         Sentence()(batches(split)[0], split)
     with pytest.raises(ValueError, match=message):
@@ -106,21 +107,21 @@ def test_new_vectors_of_a_known_split_are_read():
     """What is remembered of a split is forgotten with its vectors or its texts."""
     split, source = small_split(), Sentence()
     before = source(batches(split)[0], split)
-    split.labels = {"minilm": np.random.default_rng(1).normal(size=(9, 384))}
+    split.label_vectors = {"minilm": np.random.default_rng(1).normal(size=(9, 384))}
     assert not torch.equal(source(batches(split)[0], split), before)
-    split.labels = {"minilm": np.full((9, 384), np.nan)}
+    split.label_vectors = {"minilm": np.full((9, 384), np.nan)}
     with pytest.raises(ValueError, match="finite"):
         source(batches(split)[0], split)
 
 
 def test_arguments_and_images_without_captions():
-    with pytest.raises(ValueError, match="over must be one of max, mean, pair"):
-        Sentence(over="sum")
+    with pytest.raises(ValueError, match="pooling must be one of max, mean, pair"):
+        Sentence(pooling="sum")
     with pytest.raises(ValueError, match="scale must be one of unit, cosine"):
         Sentence(scale="binary")
-    with pytest.raises(ValueError, match="labels=.'other',"):
+    with pytest.raises(ValueError, match="label_vectors=.'other',"):
         Sentence("other").block(small_split(), slice(0, 1))
     bare = EncodedSplit("dev", np.array([0, 2]), np.zeros((3, 1, 1, 1)),
-                        labels={"mine": np.eye(2)})
+                        label_vectors={"mine": np.eye(2)})
     with pytest.raises(ValueError, match="image 1 has no caption"):
         Sentence("mine").block(bare, slice(0, 3))

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instructions
-from itr_study.runs import audit as module
 from itr_study.runs.audit import MACHINE, audit, compare
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import make_row
+from itr_study.runs.rows import Rows, make_row
 from itr_study.runs.run import execute
 from tests.small_runs import SMALL
 
@@ -18,32 +17,34 @@ def honest(tmp_path_factory):
     """A row as a finished run leaves it."""
     from itr_study.runs.store import RunStore
 
-    result = execute(SMALL, store=RunStore(tmp_path_factory.mktemp("runs")))
-    return make_row(SMALL, identify(SMALL), result)
+    result = execute(identify(SMALL), store=RunStore(tmp_path_factory.mktemp("runs")))
+    return make_row(identify(SMALL), result)
 
 
 def kept(monkeypatch, *rows: dict) -> None:
-    monkeypatch.setattr(module.Rows, "read", lambda self: {r["run"]: r for r in rows})
+    monkeypatch.setattr(Rows, "read", lambda self: {r["run"]: r for r in rows})
 
 
 def test_an_honest_row_is_repeated_to_the_last_bit(honest, monkeypatch, store):
     kept(monkeypatch, honest)
     lines = []
     (result,) = audit("scenes", None, 5, say=lines.append)
-    assert result.good and "equal (same device, software, instr" in result.told, result
-    assert "difference is 0 in" in result.told and len(lines) == 2
+    assert result.good and "equal (same device, software, instr" in result.reason, result
+    assert "difference is 0 in" in result.reason and len(lines) == 2
     assert not (store / "runs").exists()  # an empty store of its own
 
 
 def test_a_row_that_lies_is_different(honest, monkeypatch, store):
     kept(monkeypatch, honest | {"test_i2t_r1": honest["test_i2t_r1"] + 0.5})
     (result,) = audit("scenes", None, 1, say=lambda line: None)
-    assert not result.good and "DIFFERENT" in result.told and "0.5 in test_i2t_r1" in result.told
+    assert not result.good
+    assert "DIFFERENT" in result.reason and "0.5 in test_i2t_r1" in result.reason
 
 
 def test_another_machine_may_differ_a_little(honest):
     other = honest | {"device": "cuda Some GPU", "test_rsum": honest["test_rsum"] + 3}
-    assert compare(other, honest).good and "cuda Some GPU, here cpu" in compare(other, honest).told
+    audited = compare(other, honest)
+    assert audited.good and "cuda Some GPU, here cpu" in audited.reason
     assert not compare(other | {"test_rsum": honest["test_rsum"] + 30}, honest).good
 
 
@@ -55,8 +56,8 @@ def test_bit_equality_is_asked_only_where_all_agree(honest, name):
     for other, said in ((moved | {name: "another"}, f"{name} another"),
                         (moved | {name: None}, f"{name} unknown"),
                         ({k: v for k, v in moved.items() if k != name}, f"{name} unknown")):
-        found = compare(other, honest)
-        assert found.good and "other machine" in found.told and said in found.told
+        audited = compare(other, honest)
+        assert audited.good and "other machine" in audited.reason and said in audited.reason
 
 
 def test_a_row_states_its_instructions_and_arithmetic(honest):
@@ -69,10 +70,11 @@ def test_a_row_states_its_instructions_and_arithmetic(honest):
 def test_a_row_without_what_is_compared_is_not_good(honest, left):
     """Elsewhere only RSUM is compared; a row without it is not equal, whatever else it holds."""
     few = {n: v for n, v in honest.items() if n in left or not n.startswith(("dev_", "test_"))}
-    found = compare(few | {"device": "cuda Some GPU"}, honest)
-    assert not found.good and found.told.startswith("nothing to compare (other machine: device")
-    here = compare(few, honest)
-    assert here.good == bool(left) and here.told.startswith("equal" if left else "nothing to")
+    elsewhere = compare(few | {"device": "cuda Some GPU"}, honest)
+    assert not elsewhere.good
+    assert elsewhere.reason.startswith("nothing to compare (other machine: device")
+    same = compare(few, honest)
+    assert same.good == bool(left) and same.reason.startswith("equal" if left else "nothing to")
 
 
 def test_a_metric_that_is_lost_or_a_run_that_diverged_is_not_good(honest):
@@ -83,7 +85,7 @@ def test_a_metric_that_is_lost_or_a_run_that_diverged_is_not_good(honest):
 def test_a_row_of_an_older_part_is_stale_and_not_trained(honest, monkeypatch, store):
     kept(monkeypatch, honest | {"run": "0" * 16})
     (result,) = audit("scenes", None, 1, say=lambda line: None)
-    assert result.good and result.told.startswith("stale")
+    assert result.good and result.reason.startswith("stale")
     assert not (store / "runs").exists()
 
 

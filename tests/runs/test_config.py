@@ -15,9 +15,11 @@ def refused(**changes):
 
 def test_wrong_configs_are_refused_with_the_names_there_are():
     assert "did you mean 'learning_rate'" in refused(**{"settings.learing_rate": 0.1})
-    assert "RunConfig has no 'sed'; did you mean 'seed'" in refused(sed=1)
-    assert "names are size, hidden" in refused(**{"model_arguments.sizes": 3})
-    assert "it takes margin, k" in refused(**{"objective.0.arguments.kk": 3})
+    assert "got 'sed'; did you mean 'seed'" in refused(sed=1)
+    assert ("argument of model 'two_branch' must be one of size, hidden"
+            in refused(**{"model_arguments.sizes": 3}))
+    assert ("argument of loss 'topk' must be one of margin, k"
+            in refused(**{"objective.0.arguments.kk": 3}))
     assert "k must be an integer >= 1" in refused(**{"objective.0.arguments.k": 0})
     assert "dataset must be one of scenes" in refused(dataset="flickr9k")
     assert "at '1' there is 0 to 0" in refused(**{"objective.1.weight": 2.0})

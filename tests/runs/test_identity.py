@@ -2,14 +2,14 @@
 
 from itr_study.losses import LOSSES
 from itr_study.models import MODELS
-from itr_study.runs import identity
+from itr_study.relevance import RELEVANCE
 from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import part_versions, run_id
+from itr_study.runs.identity import hash_run, identify, part_versions
 from tests.small_runs import SMALL
 
 
 def id_of(config, data="d", key="k", **versions):
-    return run_id(config, data, key, part_versions(config) | versions)
+    return hash_run(config, data, key, part_versions(config) | versions)
 
 
 def test_an_id_depends_on_what_the_numbers_depend_on():
@@ -18,7 +18,7 @@ def test_an_id_depends_on_what_the_numbers_depend_on():
     ids = [id_of(SMALL), *(id_of(other) for other in others), id_of(SMALL, data="e"),
            id_of(SMALL, key="l"), id_of(SMALL, loop=2)]
     assert len(set(ids)) == len(ids)
-    assert all(len(run) == 16 and set(run) <= set("0123456789abcdef") for run in ids)
+    assert all(len(i) == 16 and set(i) <= set("0123456789abcdef") for i in ids)
 
 
 def test_a_default_written_out_is_the_same_run():
@@ -28,7 +28,7 @@ def test_a_default_written_out_is_the_same_run():
     assert written != SMALL and id_of(written) == id_of(SMALL)
     assert id_of(SMALL.with_(dataset="flickr8k", data_options={})) == id_of(
         SMALL.with_(dataset="flickr8k", data_options={"skip_bad": False}))
-    assert run_id(SMALL, "d", "k", {"model:two_branch": 1}) == "199605e9093f816b"
+    assert hash_run(SMALL, "d", "k", {"model:two_branch": 1}) == "199605e9093f816b"
 
 
 def test_a_version_makes_another_id(monkeypatch):
@@ -42,4 +42,17 @@ def test_a_version_makes_another_id(monkeypatch):
 
 def test_ids_of_encoded_data_are_known_without_encoding(store):
     data = encoded_data(SMALL)
-    assert identity.identify(SMALL).encoded == data.key
+    assert identify(SMALL).encoded == data.key
+
+
+def test_versions_of_the_parts_are_read_without_building_them(monkeypatch):
+    config = SMALL.with_(objective=[
+        {"loss": "topk"}, {"loss": "kendall", "labels": "sentence", "label_arguments": {
+            "scale": "cosine"}}])
+    monkeypatch.setattr(LOSSES["topk"], "__init__", None)
+    parts = ["described:minilm", "labels:binary", "labels:sentence", "loss:kendall", "loss:topk",
+             "model:two_branch"]
+    versions = part_versions(config)
+    assert sorted(versions) == parts
+    assert versions["loss:topk"] == LOSSES["topk"].version
+    assert versions["labels:sentence"] == RELEVANCE["sentence"].version

@@ -11,11 +11,12 @@ from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
 from itr_study.losses import LOSSES
 from itr_study.runs import data, rows
-from itr_study.runs import run as runs
 from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import Identity
+from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import Rows
 from itr_study.runs.run import execute, row
+from itr_study.runs.store import RunResult
+from itr_study.training.state import History
 from tests.small_runs import SMALL, count_trainings
 
 
@@ -27,10 +28,11 @@ def real(monkeypatch):
     def load(root=None, **options):
         if root is None:
             raise ValueError("no data here")
-        return dataclasses.replace(scenes(**options), name="photos")
+        return dataclasses.replace(scenes.load(**options), name="photos")
 
-    load.__signature__ = inspect.signature(scenes)
-    monkeypatch.setitem(DATASETS, "photos", load)
+    load.__signature__ = inspect.signature(scenes.load)
+    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
+        scenes, name="photos", load=load, generated=False))
     monkeypatch.setattr(data, "_datasets", {})
     return SMALL.with_(dataset="photos")
 
@@ -48,19 +50,19 @@ def test_a_committed_row_serves_without_data_and_without_training(store, tmp_pat
 
 
 def test_a_row_holds_config_metrics_cost_and_versions(store, tmp_path, real):
-    found = row(real.with_(**{"objective.0.arguments.k": 2}), "anywhere", tmp_path)
-    assert RunConfig.model_validate_json(found["config"]).objective[0].arguments == {"k": 2}
-    assert found["objective.0.arguments.k"] == 2 and found["model_arguments.size"] == 8
+    values = row(real.with_(**{"objective.0.arguments.k": 2}), "anywhere", tmp_path)
+    assert RunConfig.model_validate_json(values["config"]).objective[0].arguments == {"k": 2}
+    assert values["objective.0.arguments.k"] == 2 and values["model_arguments.size"] == 8
     for split in ("dev", "test"):
-        assert {f"{split}_{name}" for name in evaluate.columns("photos", split)} <= set(found)
-    assert (found["epochs"], found["seed"], found["model"]) == (2, 0, "two_branch")
-    assert found["minutes"] >= 0 and '"loss:topk":1' in found["versions"]
+        assert {f"{split}_{name}" for name in evaluate.columns("photos", split)} <= set(values)
+    assert (values["epochs"], values["seed"], values["model"]) == (2, 0, "two_branch")
+    assert values["minutes"] >= 0 and '"loss:topk":1' in values["versions"]
     folder = tmp_path / "photos"
-    curve = pd.read_csv(folder / "curves" / f"{found['run']}.csv")
+    curve = pd.read_csv(folder / "curves" / f"{values['run']}.csv")
     assert list(curve["epoch"]) == [1, 2] and "dev_rsum" in curve
-    with np.load(folder / "ranks" / f"{found['run']}.npz", allow_pickle=False) as ranks:
-        assert found["test_t2i_r10"] == pytest.approx(100 * (ranks["test_t2i"] <= 10).mean())
-    assert Rows(folder).frame()["run"].tolist() == [found["run"]]
+    with np.load(folder / "ranks" / f"{values['run']}.npz", allow_pickle=False) as ranks:
+        assert values["test_t2i_r10"] == pytest.approx(100 * (ranks["test_t2i"] <= 10).mean())
+    assert Rows(folder).frame()["run"].tolist() == [values["run"]]
 
 
 def test_generated_data_commits_nothing(store, tmp_path):
@@ -77,23 +79,21 @@ def test_a_new_version_makes_the_row_stale(store, tmp_path, monkeypatch, real):
     assert set(Rows(tmp_path / "photos").read()) == {old["run"], new["run"]}
 
 
-def test_a_row_without_a_metric_of_the_suite_is_incomplete(store, tmp_path, monkeypatch, real):
+def test_a_row_without_a_measure_is_incomplete(store, tmp_path, monkeypatch, real):
     before = row(real, "anywhere", tmp_path)
     measure = measures.Measure(lambda dataset, split: ("i2t_new",),
                             lambda scores, split: {"i2t_new": 0.5})
-    monkeypatch.setitem(measures.SUITE, "new", measure)
+    monkeypatch.setitem(measures.MEASURES, "new", measure)
     assert Rows(tmp_path / "photos").complete(before["run"]) is None
     # the store's result has no such metric either: it is evaluated again
     assert row(real, "anywhere", tmp_path)["test_i2t_new"] == 50.0
 
 
-def fake(config, run, **more):
-    folder = more.pop("folder")
-    result = runs.RunResult(run, "done", "", folder, {}, {"dev": {"rsum": 1.5}},
-                            runs.History([{"epoch": 1, "loss": 0.5}], 1),
-                            {"minutes": 1.0, "device": "cpu", "commit": "", "software": {},
-                             "seen": []} | more)
-    return rows.make_row(config, Identity(run, "d", "e", {}), result), result
+def fake(config, run_id, folder):
+    result = RunResult(run_id, "done", "", folder, {}, {"dev": {"rsum": 1.5}},
+                       History([{"epoch": 1, "loss": 0.5}], 1),
+                       {"minutes": 1.0, "device": "cpu", "commit": "", "software": {}, "seen": []})
+    return rows.make_row(Run(config, run_id, "d", "e", {}), result), result
 
 
 def test_lines_are_sorted_columns_only_added_and_old_cells_kept(store, tmp_path):
@@ -108,10 +108,10 @@ def test_lines_are_sorted_columns_only_added_and_old_cells_kept(store, tmp_path)
     assert [line[0] for line in lines] == ["1" * 16, "b" * 16]
     assert names[-1] == "settings.learning_rate"
     assert lines[0][-1] == "0.25" and lines[1][-1] == "" and "1.50000" in lines[1]
-    found = table.read()
-    assert found["1" * 16]["run"] == "1" * 16 and found["b" * 16]["dev_rsum"] == 1.5
-    assert found["b" * 16]["settings.learning_rate"] is None
-    assert table.complete("b" * 16) is None  # metrics of the suite are missing
+    lines = table.read()
+    assert lines["1" * 16]["run"] == "1" * 16 and lines["b" * 16]["dev_rsum"] == 1.5
+    assert lines["b" * 16]["settings.learning_rate"] is None
+    assert table.complete("b" * 16) is None  # its measures are missing
 
 
 def test_a_broken_table_is_refused(store, tmp_path):
@@ -124,14 +124,15 @@ def test_a_broken_table_is_refused(store, tmp_path):
 
 def test_many_that_append_at_once_lose_nothing(store, tmp_path):
     """Every append opens its own lock, so threads compete as processes do."""
-    def append(run):
-        Rows(tmp_path).add(*fake(SMALL, run, folder=tmp_path))
+    def append(run_id):
+        Rows(tmp_path).add(*fake(SMALL, run_id, folder=tmp_path))
 
-    runs_ = [f"{n:016d}" for n in range(24)]
+    run_ids = [f"{n:016d}" for n in range(24)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(append, runs_))
-    assert list(Rows(tmp_path).read()) == runs_
+        list(pool.map(append, run_ids))
+    assert list(Rows(tmp_path).read()) == run_ids
 
 
 def test_execute_and_row_agree(store, tmp_path):
-    assert row(SMALL, figures=tmp_path)["test_rsum"] == execute(SMALL).tables["test"]["rsum"]
+    result = execute(identify(SMALL))
+    assert row(SMALL, figures=tmp_path)["test_rsum"] == result.tables["test"]["rsum"]

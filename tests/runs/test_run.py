@@ -7,10 +7,10 @@ import torch
 
 from itr_study.files.atomic import read_json
 from itr_study.models import TwoBranch
-from itr_study.runs import identity
-from itr_study.runs import run as runs
+from itr_study.runs import run
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import encoded_data
+from itr_study.runs.identity import identify
 from itr_study.runs.run import execute, weights
 from itr_study.runs.store import RunStore
 from itr_study.training import loop
@@ -21,12 +21,12 @@ from tests.small_runs import SMALL, count_trainings
 
 def test_a_run_writes_what_it_promises_and_is_not_trained_twice(store, monkeypatch):
     trained = count_trainings(monkeypatch)
-    result = execute(SMALL)
+    result = execute(identify(SMALL))
     assert sorted(os.listdir(result.folder)) == [
         "config.json", "manifest.json", "metrics.jsonl", "ranks.npz", "result.json",
         "status.json", "test.safetensors", "weights.safetensors"]
-    assert result.folder == store / "runs" / result.run
-    assert RunStore().status(result.run)["state"] == result.status == "done"
+    assert result.folder == store / "runs" / result.id
+    assert RunStore().status(result.id)["state"] == result.status == "done"
     lines = (result.folder / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == result.history.rows and len(lines) == 2
     assert RunConfig.model_validate(read_json(result.folder / "config.json")) == SMALL
@@ -36,7 +36,7 @@ def test_a_run_writes_what_it_promises_and_is_not_trained_twice(store, monkeypat
         result.tables["dev"]["rsum"])
     assert result.embeddings()["images"].shape[0] == len(ranks["test_i2t"])
     assert result.facts["software"]["torch"] == torch.__version__
-    again = execute(SMALL)
+    again = execute(identify(SMALL))
     assert len(trained) == 1 and again.tables == result.tables
 
 
@@ -44,33 +44,33 @@ def test_weights_are_those_of_the_best_epoch(store, monkeypatch):
     trained = count_trainings(monkeypatch)
     model = weights(SMALL)
     data = encoded_data(SMALL)
-    found = runs.evaluate(model, data.splits["test"], suite=True)
-    assert found.table == execute(SMALL).tables["test"]
+    evaluation = run.evaluate(model, data.splits["test"], measures_of="scenes")
+    assert evaluation.table == execute(identify(SMALL)).tables["test"]
     assert not model.training and len(trained) == 1
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "result.json", "config.json",
                                   "manifest.json"])
 def test_a_damaged_finished_run_is_set_aside_and_trained_again(store, name):
-    result = execute(SMALL)
+    result = execute(identify(SMALL))
     path = result.folder / name
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    with pytest.warns(UserWarning, match=f"run {result.run}: .*; it is trained again; set aside"):
-        again = execute(SMALL)
+    with pytest.warns(UserWarning, match=f"run {result.id}: .*; it is trained again; set aside"):
+        again = execute(identify(SMALL))
     assert again.tables == result.tables
-    assert (store / "runs" / f"{result.run}.corrupt").is_dir()
+    assert (store / "runs" / f"{result.id}.corrupt").is_dir()
 
 
 def test_a_run_that_diverges_says_so_and_stays_so(store, monkeypatch):
     wild = SMALL.with_(**{"settings.learning_rate": 1e30, "settings.clip_norm": None,
                           "settings.optimizer": "sgd"})
     trained = count_trainings(monkeypatch)
-    result = execute(wild)
+    result = execute(identify(wild))
     assert result.status == "diverged" and "is not finite" in result.reason
     assert "texts" in result.reason and result.tables == {}
-    assert execute(wild).reason == result.reason and len(trained) == 1
+    assert execute(identify(wild)).reason == result.reason and len(trained) == 1
     with pytest.raises(ValueError, match="has no weights: the .* is not finite"):
         weights(wild)
 
@@ -85,33 +85,32 @@ def test_a_failure_is_noted_and_the_next_call_tries_again(store, monkeypatch, er
     def fail(*arguments, **named):
         raise error
 
-    monkeypatch.setattr(runs, "fit", fail)
+    monkeypatch.setattr(run, "fit", fail)
     with pytest.raises(kind):
-        execute(SMALL)
-    run = identity.identify(SMALL).run
-    status = RunStore().status(run)
+        execute(identify(SMALL))
+    status = RunStore().status(identify(SMALL).id)
     assert status["state"] == state and type(error).__name__ in (
         status["reason"].replace("OutOfMemory:", "OutOfMemoryError:MemoryError"))
     monkeypatch.undo()
     monkeypatch.setenv("ITR_STUDY_HOME", str(store))
-    assert execute(SMALL).status == "done"
+    assert execute(identify(SMALL)).status == "done"
 
 
 def test_a_full_disk_is_the_error_even_if_the_status_cannot_be_written(store, monkeypatch):
     real = RunStore.set_status
 
-    def full(self, run, state, reason=""):
+    def full(self, run_id, state, reason=""):
         if state == "failed":
             raise OSError(28, "No space left on device", "status.json")
-        real(self, run, state, reason)
+        real(self, run_id, state, reason)
 
     def no_room(*arguments, **named):
         raise OSError(28, "No space left on device", "checkpoint")
 
     monkeypatch.setattr(RunStore, "set_status", full)
-    monkeypatch.setattr(runs, "fit", no_room)
+    monkeypatch.setattr(run, "fit", no_room)
     with pytest.raises(OSError, match="checkpoint") as caught:
-        execute(SMALL)
+        execute(identify(SMALL))
     assert "status of run" in caught.value.__notes__[0]
 
 
@@ -122,7 +121,7 @@ def test_diverged_carries_the_epochs_before():
 
 def test_the_seed_sets_initialisation():
     inputs = encoded_data(SMALL).inputs
-    one, same, other = (runs.build_model(SMALL.with_(seed=s), inputs) for s in (1, 1, 2))
+    one, same, other = (run.build_model(SMALL.with_(seed=s), inputs) for s in (1, 1, 2))
     assert isinstance(one, TwoBranch)
     left, right, third = (m.image[0].weight.detach().numpy() for m in (one, same, other))
     assert np.array_equal(left, right) and not np.array_equal(left, third)

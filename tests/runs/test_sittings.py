@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from itr_study.runs import run as runs
-from itr_study.runs import store as module
+from itr_study.runs import facts, run
 from itr_study.runs.audit import compare
+from itr_study.runs.facts import merged
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import make_row
 from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore, together
+from itr_study.runs.store import RunStore
 from tests.small_runs import SMALL
 
 SITTINGS = "checkpoints/sittings.json"
@@ -18,20 +18,20 @@ SITTINGS = "checkpoints/sittings.json"
 
 def begin(monkeypatch, instructions: str):
     """Stop a run after its first epoch, on a machine with these instructions; its folder."""
-    def stop(self, run, history):
+    def stop(self, run_id, history):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "instructions", lambda: instructions)
+        patch.setattr(facts, "instructions", lambda: instructions)
         patch.setattr(RunStore, "write_history", stop)
         with pytest.raises(KeyboardInterrupt):
-            execute(SMALL, save_seconds=0)
-    return RunStore().path(identify(SMALL).run)
+            execute(identify(SMALL), save_seconds=0)
+    return RunStore().path(identify(SMALL).id)
 
 
 def go_on(monkeypatch, instructions: str) -> dict:
-    monkeypatch.setattr(module, "instructions", lambda: instructions)
-    return make_row(SMALL, identify(SMALL), execute(SMALL))
+    monkeypatch.setattr(facts, "instructions", lambda: instructions)
+    return make_row(identify(SMALL), execute(identify(SMALL)))
 
 
 def test_a_run_resumed_elsewhere_states_both(store, monkeypatch):
@@ -41,8 +41,9 @@ def test_a_run_resumed_elsewhere_states_both(store, monkeypatch):
     mixed = go_on(monkeypatch, "avx2")
     assert mixed["instructions"] == "amx + avx512 + avx2"
     here = mixed | {"instructions": "avx2", "test_rsum": mixed["test_rsum"] + 1}
-    found = compare(mixed, here)
-    assert found.good and "instructions amx + avx512 + avx2, here avx2" in found.told
+    audited = compare(mixed, here)
+    assert audited.good
+    assert "instructions amx + avx512 + avx2, here avx2" in audited.reason
     assert not compare(mixed | {"instructions": "avx2"}, here).good
 
 
@@ -73,12 +74,12 @@ def test_without_a_checkpoint_a_run_begins_anew(store, monkeypatch):
 
 def test_a_run_evaluated_again_elsewhere_states_both(store, monkeypatch):
     assert go_on(monkeypatch, "amx")["instructions"] == "amx"
-    monkeypatch.setattr(runs, "is_complete", lambda found: False)
+    monkeypatch.setattr(run, "is_complete", lambda result: False)
     assert go_on(monkeypatch, "avx2")["instructions"] == "amx + avx2"
 
 
 def test_what_agrees_is_stated_once_and_within_facts_too():
     one, two = {"device": "cpu", "software": {"torch": "2"}}, {"software": {"torch": "3"}}
-    assert together([one, one]) == one
-    assert together([two, one]) == {"device": "unknown + cpu", "software": {"torch": "3 + 2"}}
-    assert together([{}, one])["software"] == {"torch": "unknown + 2"}
+    assert merged([one, one]) == one
+    assert merged([two, one]) == {"device": "unknown + cpu", "software": {"torch": "3 + 2"}}
+    assert merged([{}, one])["software"] == {"torch": "unknown + 2"}

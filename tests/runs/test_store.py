@@ -7,13 +7,13 @@ from itr_study.runs.store import RunStore
 
 
 def test_a_running_status_of_a_dead_process_means_interrupted(store):
-    runs_ = RunStore()
-    runs_.set_status("a" * 16, "running")
-    assert runs_.status("a" * 16)["state"] == "running"
-    path = runs_.path("a" * 16) / "status.json"
+    runs = RunStore()
+    runs.set_status("a" * 16, "running")
+    assert runs.status("a" * 16)["state"] == "running"
+    path = runs.path("a" * 16) / "status.json"
     write_json(path, read_json(path) | {"pid": 2 ** 22 + 5})
-    assert runs_.status("a" * 16)["state"] == "interrupted"
-    assert runs_.status("b" * 16) is None
+    assert runs.status("a" * 16)["state"] == "interrupted"
+    assert runs.status("b" * 16) is None
     path.write_text('{"state": "run')
     with pytest.warns(UserWarning, match="is not valid JSON.*set aside as status.json.corrupt"):
-        assert runs_.status("a" * 16) is None
+        assert runs.status("a" * 16) is None

@@ -1,28 +1,44 @@
+import gc
 import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import psutil
 import pytest
 
-from itr_study.runs import executors, identity, sweeps
-from itr_study.runs.executors import Answer, Here, Workers
+from itr_study.runs import executors, sweeps
+from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
+from itr_study.runs.identity import identify
+from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
-from itr_study.runs.sweeps import close_workers, sweep
+from itr_study.runs.sweeps import sweep
 from tests.small_runs import SMALL, count_trainings
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
 
+def living_workers() -> list[psutil.Process]:
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if "itr_study.runs.worker" in " ".join(child.cmdline())]
+
+
 @pytest.fixture(autouse=True)
 def no_worker_is_left():
     yield
-    close_workers()
-    children = psutil.Process().children(recursive=True)
-    assert not [child for child in children if "itr_study.runs.worker" in " ".join(child.cmdline())]
+    end_workers()
+    assert not living_workers()
+
+
+def job(config):
+    return Job(config=config).model_dump_json()
+
+
+def answer(future):
+    return Answer.model_validate_json(future.result(timeout=60))
 
 
 def wait_for(condition, seconds=30.0):
@@ -53,61 +69,106 @@ def test_rows_come_in_the_order_of_configs_whatever_fails(store, tmp_path, capsy
     assert RunStore().status(frame["run"][2])["state"] == "oom"
     # numbers do not depend on where a run is executed
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "other"))
-    here = sweep(good, workers=0)
-    same = [name for name in here if name != "minutes"]
-    there = frame[same].loc[[0, 3]].reset_index(drop=True)
-    pd.testing.assert_frame_equal(there, here[same], check_dtype=False, check_exact=True)
+    in_this_process = sweep(good, workers=0)
+    same = [name for name in in_this_process if name != "minutes"]
+    in_workers = frame[same].loc[[0, 3]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(in_workers, in_this_process[same], check_dtype=False,
+                                  check_exact=True)
 
 
 def test_what_is_there_is_not_trained(store, monkeypatch):
     trained = count_trainings(monkeypatch)
-    execute(SMALL)
+    execute(identify(SMALL))
     frame = sweep([SMALL, SMALL.with_(seed=1)], workers=0)
     assert len(trained) == 2 and frame["status"].tolist() == ["done", "done"]
     sweep([SMALL, SMALL.with_(seed=1)], workers=0)
     assert len(trained) == 2
 
 
+def test_any_executor_of_the_standard_library_will_do(store):
+    """Each of its threads has a worker of its own, which ends with the thread."""
+    with ThreadPoolExecutor(1) as executor:
+        frame = sweep([SMALL, SMALL.with_(seed=1)], executor=executor)
+        assert frame["status"].tolist() == ["done", "done"]
+        (worker,) = living_workers()
+        assert RunStore().status(frame["run"][1])["pid"] == worker.pid != os.getpid()
+    assert not living_workers()
+
+
+def test_workers_are_kept_for_the_next_sweep_of_as_many(store):
+    sweep([SMALL], workers=1)
+    (worker,) = living_workers()
+    sweep([SMALL.with_(seed=1)], workers=1)
+    assert living_workers() == [worker]
+    sweep([SMALL.with_(seed=2)], workers=2)
+    gc.collect()
+    wait_for(lambda: not worker.is_running())
+
+
 def test_a_killed_worker_fails_its_run_only(store):
-    pool = Workers(1)
-    pool.submit(SLOW)
-    run = identity.identify(SLOW).run
-    wait_for(lambda: (RunStore().status(run) or {}).get("state") == "running")
-    pool.submit(SMALL)
-    os.kill(RunStore().status(run)["pid"], signal.SIGKILL)
-    first, second = pool.answers()
-    assert first.state == "failed" and "signal 9 (SIGKILL), which the system sends" in first.reason
-    assert second == Answer(SMALL, "done", "")
-    assert RunStore().status(run)["state"] == "interrupted"
-    pool.close()
+    run_id = identify(SLOW).id
+    with ThreadPoolExecutor(1) as executor:
+        first = executor.submit(run_in_worker, job(SLOW))
+        second = executor.submit(run_in_worker, job(SMALL))
+        wait_for(lambda: (RunStore().status(run_id) or {}).get("state") == "running")
+        os.kill(RunStore().status(run_id)["pid"], signal.SIGKILL)
+        failed = answer(first)
+        assert failed.state == "failed"
+        assert "signal 9 (SIGKILL), which the system sends" in failed.reason
+        assert answer(second) == Answer(state="done", id=identify(SMALL).id)
+    assert RunStore().status(run_id)["state"] == "interrupted"
 
 
-def test_closing_lets_a_training_save(store):
-    pool = Workers(1)
-    pool.submit(SLOW)
-    pool.submit(SMALL)
-    run = identity.identify(SLOW).run
-    wait_for(lambda: (store / "runs" / run / "metrics.jsonl").exists())
-    threading.Timer(0.1, pool.close).start()
-    answer = next(iter(pool.answers()))
-    assert answer.config == SLOW and answer.state == "interrupted"
-    wait_for(lambda: RunStore().status(run)["state"] == "interrupted")
-    assert len(list((store / "runs" / run / "checkpoints").glob("*-*"))) == 1
-    pool.close()
+def test_a_worker_of_another_home_is_replaced(store, monkeypatch, tmp_path):
+    assert Answer.model_validate_json(run_in_worker(job(SMALL))).state == "done"
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "other"))
+    assert Answer.model_validate_json(run_in_worker(job(SMALL))).state == "done"
+    assert RunStore().result(identify(SMALL).id).folder.is_relative_to(tmp_path / "other")
+    assert len(living_workers()) == 1
 
 
-def test_an_interrupt_ends_the_workers(store, monkeypatch):
-    def interrupt(self):
-        raise KeyboardInterrupt
-        yield
-
-    monkeypatch.setattr(Workers, "answers", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        sweep([SMALL], workers=1)
-    assert not sweeps._kept
+def saved(store) -> bool:
+    return len(list((store / "runs" / identify(SLOW).id / "checkpoints").glob("*-*"))) == 1
 
 
-def test_a_worker_that_cannot_start_is_an_answer(store, monkeypatch):
+def test_ending_the_workers_lets_a_training_save(store):
+    run_id = identify(SLOW).id
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(run_in_worker, job(SLOW))
+        wait_for(lambda: (store / "runs" / run_id / "metrics.jsonl").exists())
+        end_workers()
+        assert answer(future).state == "interrupted"
+    assert RunStore().status(run_id)["state"] == "interrupted" and saved(store)
+
+
+def test_an_interrupt_ends_the_workers_after_they_have_saved(store):
+    """What waits is dropped, the executor of the caller stays as it is."""
+    def interrupt():
+        wait_for(lambda: (store / "runs" / run_id / "metrics.jsonl").exists())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    run_id = identify(SLOW).id
+    with ThreadPoolExecutor(1) as executor:
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            sweep([SLOW, SMALL], executor=executor)
+        assert not living_workers() and saved(store)
+        assert RunStore().status(run_id)["state"] == "interrupted"
+        assert RunStore().status(identify(SMALL).id)["state"] == "queued"
+        assert sweep([SMALL], executor=executor)["status"].tolist() == ["done"]
+
+
+def test_an_error_in_the_middle_ends_the_workers_too(store, monkeypatch):
+    def fail(*arguments):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(sweeps, "add_row", fail)
+    with pytest.raises(OSError, match="no space left"):
+        sweep([SMALL, SLOW], workers=1)
+    assert not living_workers()
+
+
+def test_a_worker_that_cannot_start_fails_the_run(store, monkeypatch):
     def fail(*arguments, **named):
         raise OSError("too many processes")
 
@@ -116,22 +177,30 @@ def test_a_worker_that_cannot_start_is_an_answer(store, monkeypatch):
     assert frame["status"][0] == "failed" and "too many processes" in frame["reason"][0]
 
 
-def test_workers_of_other_code_are_found_out(store, monkeypatch):
-    class Elsewhere(Here):
-        def answers(self):
-            yield Answer(self.waiting.pop(), "done", "")
+class Answering(SerialExecutor):
+    """Executes nothing and answers "done" for a run of this id."""
 
-    frame = sweep([SMALL], executor=Elsewhere())
-    assert frame["status"][0] == "failed" and "the code has changed" in frame["reason"][0]
+    def __init__(self, run_id):
+        self.run_id = run_id
+
+    def submit(self, fn, /, *arguments):
+        text = Answer(state="done", id=self.run_id).model_dump_json()
+        return super().submit(lambda: text)
+
+
+def test_workers_of_other_code_or_another_home_are_found_out(store):
+    for run_id, message in (("0" * 16, "the code has changed"),
+                            (identify(SMALL).id, "ITR_STUDY_HOME is another")):
+        frame = sweep([SMALL], executor=Answering(run_id))
+        assert frame["status"][0] == "failed" and message in frame["reason"][0]
 
 
 def test_queued_runs_say_so(store):
-    class Never(Here):
-        def answers(self):
-            seen.extend(RunStore().status(identity.identify(c).run)["state"] for c in self.waiting)
-            return iter(())
+    class Watching(SerialExecutor):
+        def submit(self, fn, /, *arguments):
+            states.append([RunStore().status(identify(c).id)["state"] for c in configs])
+            return super().submit(lambda: Answer(state="failed").model_dump_json())
 
-    seen = []
-    with pytest.raises(KeyError):
-        sweep([SMALL, SMALL.with_(seed=1)], executor=Never())
-    assert seen == ["queued", "queued"]
+    states, configs = [], [SMALL, SMALL.with_(seed=1)]
+    sweep(configs, executor=Watching())
+    assert states == [["queued", "queued"], ["failed", "queued"]]

@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -9,6 +8,7 @@ import psutil
 import pytest
 
 from itr_study.runs.identity import identify
+from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 from itr_study.training.checkpoints import Checkpoints
@@ -17,59 +17,65 @@ from tests.small_runs import SMALL
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
 
-def start(*arguments, **named):
-    return subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", *map(str, arguments)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **named)
-
-
-def write(folder, name, config):
-    (folder / name).write_text(config.model_dump_json())
-    return folder / name
+def start(*configs, **named):
+    """A worker with one job a config, and no more to come."""
+    process = subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, **named)
+    for config in configs:
+        job = config if isinstance(config, str) else Job(config=config).model_dump_json()
+        process.stdin.write(job + "\n")
+    process.stdin.close()
+    process.stdin = None
+    return process
 
 
 def wait_until_running(config, process):
-    run = identify(config).run
+    run_id = identify(config).id
     end = time.monotonic() + 60
-    while (RunStore().status(run) or {}).get("state") != "running":
+    while (RunStore().status(run_id) or {}).get("state") != "running":
         assert process.poll() is None and time.monotonic() < end
         time.sleep(0.05)
-    return run
+    return run_id
 
 
-def test_files_are_run_one_after_another_and_answered(store, tmp_path):
-    (tmp_path / "bad.json").write_text('{"dataset": "scenes"}')
-    files = [write(tmp_path, "a.json", SMALL), tmp_path / "bad.json",
-             write(tmp_path, "b.json", SMALL.with_(seed=1))]
-    process = start(*files)
+def test_jobs_are_done_one_after_another_and_answered(store):
+    process = start(SMALL, '{"config": {"dataset": "scenes"}}', SMALL.with_(seed=1))
     out, err = process.communicate(timeout=120)
-    answers = [json.loads(line) for line in out.splitlines()]
-    assert [answer["state"] for answer in answers] == ["done", "failed", "done"], err
-    assert answers[0]["run"] == identify(SMALL).run and "images" in answers[1]["reason"]
-    assert process.returncode == 1
-    facts = RunStore().result(answers[0]["run"]).facts
-    assert facts["device"].startswith("cpu")
+    answers = [Answer.model_validate_json(line) for line in out.splitlines()]
+    assert [answer.state for answer in answers] == ["done", "failed", "done"], err
+    assert answers[0].id == identify(SMALL).id and "images" in answers[1].reason
+    assert process.returncode == 0
+    assert RunStore().result(answers[0].id).facts["device"].startswith("cpu")
 
 
-def test_sigterm_saves_and_says_interrupted(store, tmp_path):
-    process = start(write(tmp_path, "slow.json", SLOW))
-    run = wait_until_running(SLOW, process)
-    while not (store / "runs" / run / "metrics.jsonl").exists():
+def test_sigterm_saves_and_says_interrupted(store):
+    process = start(SLOW)
+    run_id = wait_until_running(SLOW, process)
+    while not (store / "runs" / run_id / "metrics.jsonl").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 143 and out == "", err
-    assert RunStore().status(run)["state"] == "interrupted"
-    assert "stopped in epoch" in RunStore().status(run)["reason"]
-    assert len(Checkpoints(store / "runs" / run / "checkpoints").names()) == 1
+    assert RunStore().status(run_id)["state"] == "interrupted"
+    assert "stopped in epoch" in RunStore().status(run_id)["reason"]
+    assert len(Checkpoints(store / "runs" / run_id / "checkpoints").names()) == 1
+
+
+def test_a_worker_whose_parent_is_another_ends_at_once():
+    done = subprocess.run([sys.executable, "-m", "itr_study.runs.worker", "1"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "parent 1 is gone already" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")
 def test_a_worker_ends_with_its_parent(store, tmp_path):
     """The parent starts a worker, tells its process id, and is killed."""
-    path = write(tmp_path, "slow.json", SLOW)
+    path = tmp_path / "job.json"
+    path.write_text(Job(config=SLOW).model_dump_json() + "\n")
     code = ("import os, subprocess, sys\n"
             "worker = subprocess.Popen([sys.executable, '-m', 'itr_study.runs.worker',\n"
-            f"    {str(path)!r}, '--parent', str(os.getpid())], start_new_session=True)\n"
+            f"    str(os.getpid())], stdin=open({str(path)!r}), start_new_session=True)\n"
             "print(worker.pid, flush=True)\nworker.wait()\n")
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     worker = psutil.Process(int(parent.stdout.readline()))
@@ -81,15 +87,14 @@ def test_a_worker_ends_with_its_parent(store, tmp_path):
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 
-def test_two_processes_on_one_run_train_it_once(store, tmp_path):
+def test_two_processes_on_one_run_train_it_once(store):
     """Both answer with the same run; the second waits, then reads."""
     config = SMALL.with_(**{"settings.epochs": 40})
-    path = write(tmp_path, "a.json", config)
-    both = [start(path), start(path)]
-    outs = [json.loads(process.communicate(timeout=120)[0]) for process in both]
-    assert outs[0] == outs[1] and outs[0]["state"] == "done"
-    result = execute(config)
+    both = [start(config), start(config)]
+    answers = [Answer.model_validate_json(process.communicate(timeout=120)[0]) for process in both]
+    assert answers[0] == answers[1] and answers[0].state == "done"
+    result = execute(identify(config))
     # a second training would have begun the history anew with its own times
-    pids = {RunStore().status(result.run)["pid"]}
+    pids = {RunStore().status(result.id)["pid"]}
     assert pids <= {process.pid for process in both}
     assert len(result.history.rows) == 40

@@ -1,7 +1,11 @@
 """The plan counts each run once, and tells the time by rows like it."""
 
+from dataclasses import replace
+
 import pytest
 
+from itr_study.data import DATASETS
+from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.studies import forecast
 from itr_study.studies.forecast import expected_minutes, plan_table, planned
@@ -26,7 +30,7 @@ def test_runs_are_counted_once(paths):
     assert (a.present, a.missing, a.stale) == (0, 2, 0)
     assert (b.present, b.missing) == (2, 1) and (c.present, c.missing) == (0, 0)
     assert a.unknown == 2 and a.hours == 0  # nothing like them was ever run
-    execute(SMALL.with_(seed=1))
+    execute(identify(SMALL.with_(seed=1)))
     a, b, _ = planned(paths, PARAMETERS)
     assert (a.present, a.missing) == (1, 1) and len(a.runs) == 1
     assert "all" in plan_table([a, b]).splitlines()[-1]
@@ -50,7 +54,8 @@ def test_time_is_told_by_the_rows_most_alike():
 def test_a_row_of_an_older_part_is_stale(paths, monkeypatch, tmp_path):
     """The config is kept under an id that it no longer has."""
     old = row(6.0, seed=0) | {"run": "0" * 16, "status": "done"}
-    monkeypatch.setattr(forecast, "GENERATED", ())
+    real = replace(DATASETS["scenes"], generated=False)
+    monkeypatch.setitem(DATASETS, "scenes", real)
     monkeypatch.setattr(forecast.Rows, "read", lambda self: {"0" * 16: old})
     a, *_ = planned(paths, PARAMETERS | {"figures": str(tmp_path)})
     assert (a.stale, a.missing) == (1, 1)

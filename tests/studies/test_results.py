@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.metrics import Ranks, retrieval_table
+from itr_study.evaluation.table import retrieval_table
+from itr_study.metrics import Ranks
 from itr_study.studies.arms import ArmRun, train_arms
 from itr_study.studies.results import curves, over_images, ranks_of
 from tests.small_runs import SMALL

@@ -50,7 +50,7 @@ def test_it_trains_compares_and_searches(study, rows):
     assert set(study.curves(rows).epoch) == {1, 2}
     assert len(study.ranks(rows.iloc[0]).i2t) == 10
     searcher = study.searcher(RUNS[0])
-    assert len(searcher.by_text("a red circle", top=3)) == 3
+    assert len(searcher.search_text("a red circle", top=3)) == 3
     assert study.encoded(RUNS[0]).n_images == 10
 
 

@@ -239,7 +239,7 @@ def test_without_dev_only_the_last_epoch_can_be_chosen():
     history = fit(small_model(), SmallLoss(), data,
                   SETTINGS.model_copy(update={"select": "last"}))
     assert history.best_epoch == 4 and "dev_rsum" not in history.rows[0]
-    with pytest.raises(ValueError, match="'mrr' is no dev metric"):
+    with pytest.raises(ValueError, match="select must be one of .*, last; got 'mrr'"):
         fit(small_model(), SmallLoss(), SmallData(), SETTINGS.model_copy(update={"select": "mrr"}))
 
 

@@ -1,5 +1,6 @@
 """Objectives: weighted sums, sources computed once, diagnostics, and wrong pairings refused."""
 
+import copy
 import doctest
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from torch import nn
 
 import itr_study.training.objective as module
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.losses.base import RankingLoss
 from itr_study.models.base import ModelOutput
 from itr_study.relevance import RELEVANCE
 from itr_study.training.objective import OBJECTIVES, Objective, Term
@@ -86,7 +88,7 @@ def sentence_setting():
     output, batch, split = setting()
     vectors = np.random.default_rng(0).normal(size=(split.n_texts, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return output, batch, replace(split, labels={"mine": vectors})
+    return output, batch, replace(split, label_vectors={"mine": vectors})
 
 
 @pytest.mark.parametrize(("name", "first", "second", "scale"), [
@@ -150,6 +152,35 @@ def test_own_losses_learn_and_report():
     assert objective.losses[0].factor.grad is not None
 
 
+def test_weights_of_own_losses_keep_their_names_and_are_copied_with_the_objective():
+    output, batch, split = setting()
+    objective = Objective([Term(Reporting()), Term("triplet_sum")])
+    assert list(objective.state_dict()) == ["losses.0.factor"]
+    other = copy.deepcopy(objective)
+    other.losses[0].factor.data.fill_(3.0)
+    before, after = objective(output, batch, split)[1], other(output, batch, split)[1]
+    assert before["Reporting"].item() * 1.5 == pytest.approx(after["Reporting"].item())
+
+
+class Halved(RankingLoss):
+    """A user's own class of ours: no name, no version, any labels."""
+
+    def forward(self, scores, relevance):
+        return scores.sum() / 2
+
+
+def test_own_classes_leave_out_what_they_do_not_need():
+    output, batch, split = setting()
+    objective = Objective([Term(Halved(), labels=Labels("unit")), Term(Halved())])
+    value, parts = objective(output, batch, split)
+    assert value.item() == pytest.approx(output.scores.sum().item())
+    assert list(parts) == ["Halved", "Halved#2"]
+
+
+class Mistaken(OnOutput):
+    takes = "outputs"
+
+
 def test_losses_on_outputs_get_the_output():
     _, batch, split = setting()
     output = ModelOutput(torch.zeros(4, 4), subembeddings=torch.ones(4, 2, 3))
@@ -187,24 +218,21 @@ def test_pairing_of_scales(labels, scale, allowed):
     ("tripelt", "objective must be one of triplet, listwise, bcls, .*got 'tripelt'"),
     ([], "at least one term"),
     ([Term("nothing")], "loss must be one of triplet_sum, .*got 'nothing'"),
-    ([Term("topk", arguments={"n": 3})], "'topk' has no argument 'n'; it takes margin, k, red"),
+    ([Term("topk", arguments={"n": 3})],
+     "argument of loss 'topk' must be one of margin, k, red.*'n'"),
     ([Term("topk", labels="sentences")], "labels must be one of binary, .*; got 'sentences'"),
-    ([Term("topk", label_arguments={"same": 1})], "'binary' has no argument 'same'.*same_image"),
-    ([Term("topk", labels="exact", label_arguments={"a": 1})], "no argument 'a'; it takes none"),
+    ([Term("topk", label_arguments={"same_images": 1})],
+     "argument of labels 'binary' must.*did you mean 'same_image'"),
+    ([Term("topk", labels="exact", label_arguments={"a": 1})],
+     "argument of labels 'exact': there is none to choose; got 'a'"),
     ([Term("topk", -1.0)], "weight must be >= 0, got -1"),
     ([Term("topk", float("nan"))], "weight must be a finite number"),
     ([Term(Reporting(), arguments={"a": 1})], "an nn.Module without"),
     ([Term(len)], "loss must be a name"),
+    ([Term(Mistaken())], "what Mistaken takes must be one of scores, output; got 'outputs'"),
     ([Term("topk", labels=len)], "a callable with a scale"),
     ([Term("topk", labels=Labels("percent"))], "scale of a label source must be one of binary"),
 ])
 def test_bad_terms_are_refused(terms, message):
     with pytest.raises(ValueError, match=message):
         Objective(terms)
-
-
-def test_versions_of_the_parts():
-    objective = Objective([Term("topk"), Term(Reporting(), labels=Labels())])
-    assert objective.versions == {"loss:topk": LOSSES["topk"].version,
-                                  "labels:binary": RELEVANCE["binary"].version,
-                                  "labels:counted": 3}

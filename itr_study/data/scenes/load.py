@@ -5,11 +5,10 @@ different detail; how relevant any caption is to any picture is known exactly. P
 families in which some differ in one attribute; some captions suit many pictures. Everything is
 drawn from numpy generators with exact arithmetic, so that all machines have the same data.
 
-    scenes_words     things, places, and their English      scenes_world    what is in a picture
-    scenes_twins     pictures that nearly agree             scenes_captions texts and meanings, with
-                                                            scenes_phrases
-    scenes_meaning   exact relevance                        scenes_detector region features
-    scenes_draw      pictures, with scenes_backgrounds      scenes_shapes   outlines of things
+    words    things, places, and their English      world     what is in a picture
+    twins    pictures that nearly agree             captions  texts and meanings, with phrases
+    meaning  exact relevance                        detector  region features
+    draw     pictures, with backgrounds             shapes    outlines of things
 """
 
 import hashlib
@@ -21,6 +20,7 @@ import numpy as np
 from PIL import Image
 
 from itr_study.data.base import SPLITS, DataReport, Regions, RetrievalDataset, Split
+from itr_study.data.record import DatasetRecord
 from itr_study.data.scenes import draw
 from itr_study.data.scenes.captions import Caption, captions
 from itr_study.data.scenes.detector import detect_all
@@ -69,17 +69,17 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
     pictures: dict[str, _Picture] = {}
     splits = {}
     for number, name in enumerate(SPLITS):
-        found = _pictures(sizes[name], texts_per_image, seed, number)
-        splits[name] = _split(name, found)
-        pictures |= found
+        of_split = _pictures(sizes[name], texts_per_image, seed, number)
+        splits[name] = _split(name, of_split)
+        pictures |= of_split
     options = {**sizes, "texts_per_image": texts_per_image, "seed": seed}
     return RetrievalDataset(
         name="scenes",
         splits=splits,
         open_image=lambda image_id: _open(pictures, image_id),
         fingerprint=_fingerprint(options, splits),
-        report=DataReport(found={"images": len(pictures),
-                                 "texts": sum(len(split.texts) for split in splits.values())}),
+        report=DataReport(counts={"images": len(pictures),
+                                  "texts": sum(len(split.texts) for split in splits.values())}),
         features={"detector": lambda split: _detector(pictures, split)},
         relevance=lambda split: _relevance(pictures, split),
         boxes=lambda image_id: _boxes(pictures, image_id),
@@ -97,12 +97,12 @@ def _check(name: str, value: int, least: int, most: int) -> None:
 def _pictures(size: int, texts_per_image: int, seed: int, number: int) -> dict[str, _Picture]:
     scenes = [scene for group in range(-(-size // FAMILY))
               for scene in family(VERSION, seed, number, group)]
-    found = {}
+    pictures = {}
     for i, scene in enumerate(scenes[:size]):
         key = (VERSION, seed, number, i)
-        found[f"scene-{number}{i:05d}"] = _Picture(
+        pictures[f"scene-{number}{i:05d}"] = _Picture(
             scene, tuple(captions(scene, texts_per_image, *key, _CAPTIONS)), key)
-    return found
+    return pictures
 
 
 def _split(name: str, pictures: dict[str, _Picture]) -> Split:
@@ -163,3 +163,6 @@ def _box(thing: Thing) -> Box:
     name = " ".join(word for word in words if word not in ("medium", "plain"))
     (wide, high), x, y = thing.extent, thing.x, thing.y
     return Box(name, (x - wide) / 1000, (y - high) / 1000, (x + wide) / 1000, (y + high) / 1000)
+
+
+SCENES = DatasetRecord("scenes", load, generated=True, graded_by=("exact",))

@@ -9,14 +9,18 @@ from functools import cache
 from importlib.resources import files
 from io import StringIO
 
+import numpy as np
 import pandas as pd
+
+from itr_study.checks import check_choice
+from itr_study.evaluation.percent import percent
 
 PAPERS = ("topk", "listwise", "bcls", "dvse")
 COMPETITORS = ("clipscore",)  # not studied here, only compared with
 RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P",
            "tau": "kendall_tau"}
-PERCENT = {"kendall_tau": 100}  # printed as a fraction; ours are in percent
+FRACTIONS = ("kendall_tau",)  # as papers print it; ours are in percent
 
 
 @cache
@@ -39,14 +43,12 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
         >>> len(reported("topk", table="I"))
         58
     """
-    if paper not in PAPERS + COMPETITORS:
-        raise ValueError(f"paper must be one of {', '.join(PAPERS + COMPETITORS)}; got {paper!r}")
+    check_choice("paper", paper, PAPERS + COMPETITORS)
     frame = read_table(f"reported_{paper}.csv")
     for column, wanted in (("table", table), ("dataset", dataset)):
-        known = sorted(frame[column].unique())
-        if wanted is not None and wanted not in known:
-            raise ValueError(f"{paper} has no {column} {wanted!r}; it has {', '.join(known)}")
-        frame = frame if wanted is None else frame[frame[column] == wanted]
+        if wanted is not None:
+            check_choice(f"{column} of {paper}", wanted, sorted(frame[column].unique()))
+            frame = frame[frame[column] == wanted]
     return frame.reset_index(drop=True)
 
 
@@ -68,10 +70,10 @@ def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
         column=("eccv_" if eccv else "test_") + frame["direction"] + "_"
         + frame["metric"].map(short).fillna(frame["metric"]))
     named["column"] = named["column"].replace("test_both_RSUM", "test_rsum")
-    order, found = pd.unique(named["method"]), pd.unique(named["column"])
-    recalls = set(RECALLS) <= set(found)
-    columns = [*RECALLS, *({"test_rsum"} & set(found))] if recalls else list(found)
-    named["value"] *= named["metric"].map(PERCENT).fillna(1)
+    order, names = pd.unique(named["method"]), pd.unique(named["column"])
+    recalls = set(RECALLS) <= set(names)
+    columns = [*RECALLS, *({"test_rsum"} & set(names))] if recalls else list(names)
+    named["value"] = named["value"].mask(named["metric"].isin(FRACTIONS), percent(named["value"]))
     return (named.pivot(index="method", columns="column", values="value")
             .reindex(index=order, columns=columns).rename_axis(columns=None).reset_index())
 
@@ -102,11 +104,12 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
         return sum(reported_value(rows, name) for name in RECALLS)
     direction, name = ("both", "train_seconds_per_epoch") if metric == "epoch_seconds" else (
         metric.split("_")[1], PRINTED[metric.split("_")[2]])
-    found = rows.loc[(rows["direction"] == direction) & (rows["metric"] == name), "value"]
-    if len(found) != 1:
-        raise ValueError(f"expected one printed {direction} {name}, found {len(found)}; "
+    printed = rows.loc[(rows["direction"] == direction) & (rows["metric"] == name), "value"]
+    if len(printed) != 1:
+        raise ValueError(f"expected one printed {direction} {name}, found {len(printed)}; "
                          "check the selector `table|method|variant` in claims.csv")
-    return float(found.iloc[0]) * PERCENT.get(name, 1)
+    value = float(printed.iloc[0])
+    return percent(value) if name in FRACTIONS else value
 
 
 @cache
@@ -156,8 +159,14 @@ def pair_records(paper: str, firsts: list[str], seconds: list[str], metric: str,
             b = reported_value(select(paper, two, second), metric)
             place = one if one == two else f"{one}/{two}"
             records.append((place, metric, first, second,
-                            round(100 * (a / b - 1) if relative else a - b, 6)))
+                            round(difference(a, b, relative), 6)))
     return records
+
+
+def difference(a: float | np.ndarray, b: float | np.ndarray,
+               relative: bool = False) -> float | np.ndarray:
+    """a - b; relative: by how many percent a exceeds b."""
+    return percent(a / b - 1) if relative else a - b
 
 
 def peak_records(paper: str, firsts: list[str], seconds: list[str], metric: str) -> list[tuple]:

@@ -30,7 +30,7 @@ def test_counts_and_ids(data):
     assert len(set(images)) == len(images) == 96 and len(set(texts)) == len(texts) == 480
     assert data.splits["train"].image_ids[3] == "scene-000003"
     assert data.splits["test"].text_ids[7] == "scene-200001#2"
-    assert data.report.found == {"images": 96, "texts": 480}
+    assert data.report.counts == {"images": 96, "texts": 480}
 
 
 def test_image_of_text_agrees_with_the_ids(data):

@@ -1,0 +1,62 @@
+"""What a loss is: `RankingLoss`, and how any other module is read as one."""
+
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice
+
+TAKES = ("scores", "output")
+
+
+class RankingLoss(nn.Module):
+    """A loss of one batch, without state: `forward(scores, relevance)` gives a 0-dim tensor.
+
+    A class of yours may leave out what has a default here.
+
+    Attributes:
+        name: in LOSSES, configs and reports. None: reported by the name of its class.
+        label: how a plot's legend calls it.
+        source: paper and equation.
+        version: part of a run's id, raised whenever its numbers change. None: it has none.
+        labels: the scale of relevance it takes, "binary", "unit" ([0, 1]) or "cosine" ([-1, 1]);
+            see `training.objective.ACCEPTED`. None: any.
+        takes: "scores", (I, T), or "output", the whole ModelOutput, in the place of scores.
+    """
+
+    name: str | None = None
+    label: str | None = None
+    source: str | None = None
+    version: int | None = None
+    labels: str | None = None
+    takes: str = "scores"
+
+    def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """`diagnose` returns the value of the loss plus a dict of numbers to log (0-dim tensors,
+        by name), and shares the work. Without numbers of its own a loss leaves it as it is."""
+        return self(scores, relevance), {}
+
+
+class OwnLoss(RankingLoss):
+    """Any module called as loss(scores, relevance), read as a RankingLoss: what it declares counts,
+    the rest is left open.
+
+    It calls the module and owns none of its weights: those stay where their names are.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.name = getattr(module, "name", type(module).__name__)
+        self.version = getattr(module, "version", None)
+        self.labels = getattr(module, "labels", None)
+        self.takes = getattr(module, "takes", "scores")
+        self.forward = module.__call__
+        self.diagnose = getattr(module, "diagnose", self.diagnose)
+
+
+def ranking_loss(module: nn.Module) -> RankingLoss:
+    """The module itself if it is a RankingLoss, else read as one.
+
+    Raises: ValueError where it takes neither scores nor outputs.
+    """
+    loss = module if isinstance(module, RankingLoss) else OwnLoss(module)
+    check_choice(f"what {loss.name or type(loss).__name__} takes", loss.takes, TAKES)
+    return loss

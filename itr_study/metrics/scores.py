@@ -1,0 +1,61 @@
+"""Scores of both directions: one matrix for both, as models give it, or one for each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Two matrices, both (I, T), higher = more alike: re-ranking gives another to each direction.
+
+    i2t: read along its rows, when images ask; t2i: read along its columns, when texts ask. Every
+    metric takes this or a plain matrix, which means both. It unpacks: `i2t, t2i = scores`.
+
+    Raises: ValueError unless both are matrices of one shape.
+    Example: image 0 finds its text first; text 0 does not find its image first
+        >>> scores = Scores(np.array([[2, 1], [0, 3]]), np.array([[2, 1], [4, 3]]))
+        >>> scores.shape, scores.i2t[0].argmax(), scores.t2i[:, 0].argmax()
+        ((2, 2), np.int64(0), np.int64(1))
+    """
+
+    i2t: np.ndarray | Tensor
+    t2i: np.ndarray | Tensor
+
+    def __post_init__(self) -> None:
+        shapes = tuple(self.i2t.shape), tuple(self.t2i.shape)
+        if len(shapes[0]) != 2 or shapes[0] != shapes[1]:
+            raise ValueError("i2t and t2i must both be (n_images, n_texts), images down; got "
+                             f"{shapes[0]} and {shapes[1]}. Is one of them turned round?")
+
+    @classmethod
+    def of(cls, scores: "AnyScores") -> "Scores":
+        """A pair as it is; a plain matrix (I, T) as a pair of itself."""
+        return scores if isinstance(scores, Scores) else cls(scores, scores)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(I, T)."""
+        return tuple(self.i2t.shape)
+
+    @property
+    def single(self) -> bool:
+        """Whether one matrix serves both directions, so that one pass over it does, too."""
+        return self.i2t is self.t2i
+
+    def by_direction(self, direction: str) -> np.ndarray | Tensor:
+        """The matrix of one direction, "i2t" or "t2i"."""
+        return {"i2t": self.i2t, "t2i": self.t2i}[direction]
+
+    def cut(self, images: slice | np.ndarray, texts: slice | np.ndarray) -> "Scores":
+        """The scores of some images and texts; nothing is copied where both are slices."""
+        i2t = self.i2t[images][:, texts]
+        return Scores(i2t, i2t if self.single else self.t2i[images][:, texts])
+
+    def __iter__(self) -> "Iterator[np.ndarray | Tensor]":
+        return iter((self.i2t, self.t2i))
+
+
+AnyScores = np.ndarray | Tensor | Scores  # one matrix (I, T) for both directions, or two

@@ -1,0 +1,105 @@
+"""Two matrices: every metric reads i2t of the one and t2i of the other, and refuses NaN in both."""
+
+import doctest
+
+import numpy as np
+import pytest
+import torch
+
+import itr_study.metrics.scores as module
+from itr_study import metrics
+from itr_study.metrics import GRADED_METRICS, Scores, Truth, query_means
+from itr_study.metrics.eccv import eccv_table
+from itr_study.metrics.retrieval_sets import Matches, best_ranks, find
+from itr_study.metrics.truth import DIRECTIONS
+from tests.metrics.coco_sets import small_sets
+
+OWNER = np.repeat(np.arange(10), 3)
+GRADED = np.random.default_rng(9).random((10, 30), dtype=np.float32)
+TRUTH = Truth(OWNER, 10, GRADED.__getitem__)
+
+
+def as_dict(found):
+    return {d: getattr(found, d) for d in DIRECTIONS}
+
+
+def every_match(scores):
+    return {d: find(scores, TRUTH.positives(d), d).ranks for d in DIRECTIONS}
+
+
+def eccv(scores):
+    image_ids, text_ids, sets = small_sets(0)
+    return eccv_table(scores, image_ids, text_ids, sets)
+
+
+# Each gives a dict whose names begin with the direction.
+READERS = {
+    "ranks": lambda scores: as_dict(metrics.ranks(scores, OWNER)),
+    "best_ranks": lambda scores: best_ranks(
+        scores, Matches(*(TRUTH.positives(d) for d in DIRECTIONS)))[0],
+    "find": every_match,
+    "five_fold": lambda scores: metrics.five_fold(scores, OWNER),
+    "query_means": lambda scores: query_means(scores, TRUTH, GRADED_METRICS),
+    **{name: lambda scores, name=name: getattr(metrics, name)(scores, TRUTH)
+       for name in ("recall", "map_at_r", "r_precision", "ndcg", "kendall", "coherent",
+                    "ndcg_per_query", "kendall_per_query", "coherent_per_query")},
+}
+
+
+def two(shape=(10, 30)):
+    rng = np.random.default_rng(5)
+    return [rng.standard_normal(shape).astype(np.float32) for _ in DIRECTIONS]
+
+
+def check(reader, i2t, t2i):
+    """The pair gives i2t of the first and t2i of the second, and the two differ in both."""
+    apart = dict(zip(DIRECTIONS, (reader(i2t), reader(t2i)), strict=True))
+    pair = reader(Scores(i2t, t2i))
+    assert set(pair) == set(apart["i2t"])
+    for name, value in pair.items():
+        np.testing.assert_array_equal(value, apart[name[:3]][name])
+    for direction in DIRECTIONS:
+        assert any(not np.array_equal(apart["i2t"][name], apart["t2i"][name])
+                   for name in pair if name.startswith(direction))
+    same = reader(Scores(i2t, i2t.copy() if isinstance(i2t, np.ndarray) else i2t.clone()))
+    for name, value in same.items():
+        np.testing.assert_array_equal(value, apart["i2t"][name])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_direction_reads_its_own_matrix(name):
+    check(READERS[name], *two())
+    check(READERS[name], *map(torch.from_numpy, two()))
+
+
+def test_coco_reads_its_own_matrix_in_each_direction():
+    image_ids, text_ids, sets = small_sets(0)
+    check(eccv, *two((len(image_ids), len(text_ids))))
+
+
+@pytest.mark.parametrize("name", sorted(set(READERS) - {"five_fold"}))  # reads folds only
+@pytest.mark.parametrize("bad", DIRECTIONS)
+def test_nan_is_refused_in_either(name, bad):
+    pair = dict(zip(DIRECTIONS, two(), strict=True))
+    pair[bad][4, 7] = np.nan
+    with pytest.raises(ValueError, match="found one at image 4, text 7"):
+        READERS[name](Scores(**pair))
+
+
+def test_both_have_one_shape_and_unpack():
+    i2t, t2i = two()
+    first, second = Scores(i2t, t2i)
+    assert first is i2t and second is t2i and Scores(i2t, t2i).shape == (10, 30)
+    assert Scores.of(i2t).single and not Scores.of(Scores(i2t, t2i)).single
+    with pytest.raises(ValueError, match=r"got \(10, 30\) and \(30, 10\)"):
+        Scores(i2t, t2i.T)
+
+
+def test_a_part_of_a_plain_matrix_stays_one_matrix():
+    part = Scores.of(two()[0]).cut(slice(2, 4), np.array([1, 5, 9]))
+    assert part.single and part.shape == (2, 3)
+
+
+def test_examples():
+    result = doctest.testmod(module)
+    assert result.attempted and not result.failed

@@ -1,0 +1,54 @@
+"""What every model must be; what a class of one's own must give and what it need not."""
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from itr_study.data.batches import InputSpec
+from itr_study.models import MODELS
+from itr_study.models.base import RetrievalModel
+from tests.small import SmallData
+
+INPUTS = InputSpec(region_size=6, vocabulary=20, sentence_size=5)
+WEIGHTS = {  # names in every checkpoint that was ever written
+    "two_branch": {"image.0.weight", "image.4.bias", "text.0.weight", "text.8.bias"},
+    "vsepp": {"image.linear.weight", "text.words.weight", "text.gru.weight_hh_l0"},
+}
+
+
+class RegionsAndLengths(RetrievalModel):
+    """Nothing but the two encoders."""
+
+    def encode_images(self, batch):
+        return normalize(batch.regions.mean(dim=1)[:, :2], dim=1)
+
+    def encode_texts(self, batch):
+        return normalize(torch.stack((batch.lengths, batch.tokens[:, 0]), dim=1).float(), dim=1)
+
+
+class OnlyImages(RetrievalModel):
+    def encode_images(self, batch):
+        return batch.regions.mean(dim=1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_registered_models_say_what_they_are(name):
+    model = MODELS[name]
+    assert issubclass(model, RetrievalModel) and model.name == name
+    assert model.label and model.source and model.version >= 1
+    weights = set(model(INPUTS).state_dict())
+    assert WEIGHTS[name] <= weights and not [w for w in weights if w.split(".")[0] not in
+                                             ("image", "text", "network")]
+
+
+def test_two_encoders_are_a_model_that_scores_by_the_cosine():
+    batch = SmallData().splits["dev"].pair_batch(range(4))
+    model = RegionsAndLengths()
+    images, texts = model.encode_images(batch), model.encode_texts(batch)
+    expected = [[float(i @ t) for t in texts] for i in images]
+    torch.testing.assert_close(model(batch).scores, torch.tensor(expected))
+
+
+def test_a_model_without_one_of_its_encoders_is_refused_at_once():
+    with pytest.raises(TypeError, match="encode_texts"):
+        OnlyImages()
