@@ -12,6 +12,8 @@ import pytest
 
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.execute import run_notebook
+from itr_study.studies import profiles
+from itr_study.studies.profiles import read_profiles
 from tests.small_notebooks import write_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,6 +115,13 @@ def test_anatomy(path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_it_reads_as_a_lesson(path):
     assert lesson(path) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_its_cell_names_every_parameter_of_its_profiles(path):
+    """Else a change in the cell, or a `-p` of a batch, would change nothing."""
+    wanted = read_profiles(profiles.FILE).get(path.stem, {"smoke": {}})["smoke"]
+    assert set(wanted) <= set(read_notebook(path).parameters)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

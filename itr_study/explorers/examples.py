@@ -1,10 +1,11 @@
 """Which queries to show: neither the best nor the worst, but an easy, a middling and a hard one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from itr_study.evaluation.search import Searcher
 from itr_study.plots.retrieval import Query
 
 
@@ -28,3 +29,30 @@ def result_table(queries: Sequence[int], answers: Sequence[Query]) -> pd.DataFra
              for query, answer in zip(queries, answers, strict=True)
              for rank, result in enumerate(answer.results, start=1)]
     return pd.DataFrame(lines, columns=["query", "rank", "score", "match", "relevance"])
+
+
+def side_by_side(searchers: Mapping[str, Searcher], ask: Callable[..., list[Query]],
+                 queries: Sequence[int], relevance: np.ndarray) -> tuple[list[Query], pd.DataFrame]:
+    """What several models find for the same queries, and the same as a table.
+
+    Args:    searchers: by the name of the model; ask: `image_queries` or `text_queries`; queries:
+             indices into the split; relevance: (I, T).
+    Returns: the answers, query by query and model by model; lines of `result_table` with `model`.
+    """
+    answers, tables = [], []
+    for query in queries:
+        for name, searcher in searchers.items():
+            title = name.replace(" + ", "\n+ ")
+            answers += ask(searcher, [query], relevance=relevance, title=title)
+            tables.append(result_table([query], answers[-1:]).assign(model=name))
+    return answers, pd.concat(tables, ignore_index=True)
+
+
+def obvious_errors(table: pd.DataFrame, least: float) -> str:
+    """How many results are no match and less relevant than `least`, model by model, in words.
+
+    Args:    table: as `side_by_side` gives it.
+    """
+    wrong = table[~table["match"].astype(bool) & (table["relevance"] < least)]
+    return ", ".join(f"{(wrong['model'] == name).sum()} by {name}"
+                     for name in dict.fromkeys(table["model"]))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from itr_study.data import DATASETS
+from itr_study.models import MODELS
 from itr_study.runs.config import RunConfig
 from itr_study.runs.sweeps import sweep
 from itr_study.studies.bases import base, frozen_rates
@@ -104,6 +105,6 @@ def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
     """One row per arm and seed, trained where it is missing, with its label in `arm` and its
     model in words in `model`."""
     rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers)
-    words = [f"{c.model} on {c.images}, {c.sentences or c.tokens}"
+    words = [f"{MODELS[c.model].label} on {c.images}, {c.sentences or c.tokens}"
              for c in (arm.config for arm in arms)]
     return rows.assign(arm=[arm.label for arm in arms], model=words)

@@ -58,17 +58,12 @@ def choose(notebook: str, profile: str, **parameters: Any) -> SimpleNamespace:
 
 
 def chosen_from(notebook: str, profile: str, cell: Mapping[str, Any]) -> SimpleNamespace:
-    """`choose` with what the variables of a parameters cell say.
-
-    Raises:  ValueError where the cell lacks a parameter of the notebook's profiles.
-    """
+    """`choose` with what the variables of a parameters cell say; one that it does not name has the
+    profile's value."""
     notebooks = read_profiles(FILE)
     check_choice("notebook with profiles", notebook, notebooks)
-    names = list(notebooks[notebook]["smoke"])
-    if missing := [name for name in names if name not in cell]:
-        raise ValueError(f"the parameters cell of {notebook} must name {', '.join(missing)} (None "
-                         f"for the profile's); see {FILE.name}")
-    return choose(notebook, profile, **{name: cell[name] for name in names})
+    return choose(notebook, profile, **{name: cell.get(name)
+                                        for name in notebooks[notebook]["smoke"]})
 
 
 def _check_type(name: str, value: Any, like: Any) -> None:

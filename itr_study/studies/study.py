@@ -8,6 +8,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,16 +35,16 @@ class Study:
     """What one notebook looks at, and with how much computing.
 
     Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
-             (`globals()`): dataset, profile, data, figures, workers, and the parameters of its
-             profile, None for the profile's own.
-    Raises:  ValueError for an unknown data set, profile or type of a parameter, KeyError where
-             the cell lacks one.
+             (`globals()`): dataset, profile, data, figures, workers, and any of the parameters
+             of its profile, None or absent for the profile's own.
+    Raises:  ValueError for an unknown data set or profile, or a parameter of another type.
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
         self.notebook, self.dataset, self.profile = notebook, cell["dataset"], cell["profile"]
         self.data, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
         self.parameters = chosen_from(notebook, self.profile, cell)
+        self.saved: dict[str, Path] = {}  # pictures by name
 
     @property
     def generated(self) -> bool:
@@ -131,8 +132,8 @@ class Study:
             if self.generated != (only == "generated"):
                 return picture
         summary = summary if summary.endswith((".", "!")) else summary + "."
-        save_figure(picture, table, f"{self.notebook}__{name}", self.dataset, summary,
-                    self.provenance(runs, **more), self.figures)
+        self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}", self.dataset,
+                                       summary, self.provenance(runs, **more), self.figures)
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:

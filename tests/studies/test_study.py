@@ -9,6 +9,7 @@ import pytest
 from itr_study.plots import histogram
 from itr_study.studies import topk
 from itr_study.studies.arms import ArmRun
+from itr_study.studies.profiles import choose
 from itr_study.studies.study import Study
 from tests.small_runs import SMALL
 
@@ -41,10 +42,11 @@ def test_a_notebook_that_trains_nothing_has_its_data_too():
     assert len(study.collection.splits["test"].image_ids) == 3
 
 
-def test_a_cell_that_lacks_a_parameter_is_refused_by_its_name():
+def test_a_cell_may_leave_out_a_parameter_but_not_give_it_another_type():
     cell = {name: value for name, value in CELL.items() if name != "dims"} | {"figures": None}
-    with pytest.raises(ValueError, match="cell of 03_topk must name dims"):
-        Study("03_topk", cell)
+    assert Study("03_topk", cell).parameters.dims == choose("03_topk", "smoke").dims
+    with pytest.raises(ValueError, match="dims must be like"):
+        Study("03_topk", cell | {"dims": "(1, 2)"})
 
 
 def test_it_trains_compares_and_searches(study, rows):
@@ -82,6 +84,7 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
     assert record["profile"] == "smoke" and record["parameters"] == {"seeds": 2}
     assert record["data"] == rows.data.iloc[0]
+    assert study.saved["lengths"] == tmp_path / "figures/scenes/03_topk__lengths.png"
 
 
 def test_pictures_of_photographs_are_never_kept(study, tmp_path):

@@ -1,0 +1,24 @@
+"""Differences in words."""
+
+import pandas as pd
+
+from itr_study.studies.wording import readable, settled
+
+GAPS = pd.DataFrame({
+    "comparison": ["bcls − hardest", "k=5 − sum", "sum − k=1"],
+    "arm_a": ["bcls", "k=5", "sum"], "arm_b": ["hardest", "sum", "k=1"],
+    "metric": ["test_rsum", "test_i2t_r1", "test_t2i_ndcg_exact"], "n": [5, 5, 5],
+    "difference": [-6.0123, 2.0, 1.0], "low": [-7.0, 1.0, -1.0], "high": [-5.0, 3.0, 3.0],
+    "verdict": ["lower", "higher", "undecided"]})
+
+
+def test_a_reader_sees_names_and_two_digits():
+    table = readable(GAPS)
+    assert list(table.comparison) == ["soft + windows − hardest", "top-5 − sum",
+                                      "sum − hardest (k = 1)"]
+    assert list(table.metric) == ["RSUM", "i→t R@1", "t→i NDCG (exact)"]
+    assert list(table.difference) == [-6.01, 2.0, 1.0] and "arm_a" not in table
+
+
+def test_settled_counts_both_ways():
+    assert settled(GAPS) == "settled: 1 higher, 1 lower"
