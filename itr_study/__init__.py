@@ -14,6 +14,22 @@ the library imports nothing of it. From the ground up; a room imports only rooms
     batch
     cli
 
+    data           one file per data set, its record, and what a split and a batch hold
+    encoders       frozen networks; word and sentence vectors (MiniLM, Fisher, GloVe, n-grams)
+    features       a data set as arrays: encoded once, cached
+    relevance      label sources: how relevant is text j to image i?
+    models losses metrics       one file per idea
+    evaluation     a model measured: percent, tables (R@K, RSUM), intervals over images, search
+    training       loop, objective, settings, batch order, checkpoints
+    plots          one function per picture, and the names that readers see
+    explorers      for lessons: controls, queries to show, the code behind a formula
+    runs           a run's config, id and row; store, sweeps, workers, audit
+    studies        what notebooks study: arms, bases, profiles, and `study`, which they talk to
+    label_quality  label sources held against people
+    ledger         claims of the papers (reported/claims.csv), rules, verdicts
+    batch cli      notebooks without a head; the command
+    files arithmetic  atomic and sealed files, paths; which instructions the processor has
+
 To read it: a picture's way is data, encoders, features; a batch's way training, models, losses;
 a number's way metrics, evaluation, runs, plots; a claim's way studies, ledger.
 

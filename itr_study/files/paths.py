@@ -18,3 +18,8 @@ def home() -> Path:
     """
     chosen = os.environ.get("ITR_STUDY_HOME")
     return Path(chosen).expanduser().resolve() if chosen else project_root() / ".itr_study"
+
+
+def figures_folder(figures: Path | str | None = None) -> Path:
+    """The folder of committed figures and rows; by default `figures/` of the project."""
+    return Path(figures) if figures is not None else project_root() / "figures"

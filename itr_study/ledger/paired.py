@@ -133,11 +133,11 @@ def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
     return pd.DataFrame(records)
 
 
-def verdict(low: float, high: float) -> str:
+def sign(low: float, high: float) -> str:
     """What an interval of a difference says about its sign.
 
     Example:
-        >>> verdict(0.5, 2.0), verdict(-2.0, -0.5), verdict(-1.0, 2.0), verdict(np.nan, np.nan)
+        >>> sign(0.5, 2.0), sign(-2.0, -0.5), sign(-1.0, 2.0), sign(np.nan, np.nan)
         ('higher', 'lower', 'undecided', 'undecided (one seed)')
     """
     if np.isnan(low):

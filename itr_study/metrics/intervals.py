@@ -1,4 +1,6 @@
-"""How far a mean would move with other seeds: the interval of Student."""
+"""How far a mean would move with other seeds: the interval of Student. (With other images:
+evaluation/bootstrap.py.)
+"""
 
 from collections.abc import Sequence
 from warnings import catch_warnings

@@ -2,7 +2,8 @@
 
 R@K is the share of queries whose *best* match is among the first K results. For an image with
 five texts that is "at least one of them was found", elsewhere called success at K: if one of five
-stands first and four stand last, R@1 of that image is 1, not 1/5.
+stands first and four stand last, R@1 of that image is 1, not 1/5. Median ranks, RSUM and percent
+are in evaluation/table.py.
 """
 
 from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from itr_study import __version__
 from itr_study.files.atomic import read_json, write_atomic, write_json
-from itr_study.files.paths import project_root
+from itr_study.files.paths import figures_folder
 from itr_study.plots import png
 from itr_study.plots.style import png_bytes
 
@@ -41,7 +41,7 @@ def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, su
     record = full_record(name, dataset, summary, provenance)
     if table.empty:
         raise ValueError(f"{name}: the table is empty; pass the tidy rows the figure shows")
-    folder = Path(folder) if folder is not None else project_root() / "figures"
+    folder = figures_folder(folder)
     target = folder / dataset
     better = what_is_better(target / f"{name}.json", record)
     if better:

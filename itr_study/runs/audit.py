@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from itr_study.runs.committed import figures_folder
+from itr_study.files.paths import figures_folder
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows, make_row

@@ -4,15 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.data import DATASETS
-from itr_study.files.paths import project_root
+from itr_study.files.paths import figures_folder
 from itr_study.runs.identity import Run, remember
 from itr_study.runs.rows import Rows, make_row
 from itr_study.runs.store import RunResult
-
-
-def figures_folder(figures: Path | str | None = None) -> Path:
-    """The folder of committed figures and rows; by default `figures` of the project."""
-    return Path(figures) if figures is not None else project_root() / "figures"
 
 
 def committed(run: Run, figures: Path | str | None = None) -> dict[str, Any] | None:

@@ -15,8 +15,9 @@ from torch import nn
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, columns, evaluate
 from itr_study.features.encoded import EncodedData
+from itr_study.files.paths import figures_folder
 from itr_study.models import MODELS
-from itr_study.runs.committed import add_row, committed, figures_folder
+from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.data import encoded_data
 from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged

@@ -15,8 +15,9 @@ from typing import Any
 
 import pandas as pd
 
+from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
-from itr_study.runs.committed import add_row, committed, figures_folder
+from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import data_part, encoded_data
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from itr_study.data import DATASETS
-from itr_study.runs.committed import figures_folder
+from itr_study.files.paths import figures_folder
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows

@@ -10,8 +10,8 @@ import pandas as pd
 
 from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
+from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
-from itr_study.runs.committed import figures_folder
 from itr_study.runs.store import RunStore
 
 

@@ -21,7 +21,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
-from itr_study.ledger.paired import differences, verdict
+from itr_study.ledger.paired import differences, sign
 from itr_study.metrics import Ranks
 from itr_study.plots.figures import save_figure
 from itr_study.runs.data import dataset_of, encoded_data
@@ -41,8 +41,8 @@ class Study:
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
-        self.notebook, self.dataset, self.profile = notebook, cell["dataset"], cell["profile"]
-        self.data, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
+        self.notebook, self.dataset_name, self.profile = notebook, cell["dataset"], cell["profile"]
+        self.root, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
         self.parameters = chosen_from(notebook, self.profile, cell)
         self.saved: dict[str, Path] = {}  # pictures by name
 
@@ -50,17 +50,17 @@ class Study:
     def generated(self) -> bool:
         """Whether the data is made here: then every relevance is known, and pictures of it may be
         published."""
-        return DATASETS[self.dataset].generated
+        return DATASETS[self.dataset_name].generated
 
     @cached_property
-    def collection(self) -> RetrievalDataset:
+    def dataset(self) -> RetrievalDataset:
         """The data set: pictures, texts, and what people said about them."""
         parameters = SimpleNamespace(**{"epochs": 0} | vars(self.parameters))  # some train nothing
-        return dataset_of(base_config(self.dataset, "two_branch", parameters), self.data)
+        return dataset_of(base_config(self.dataset_name, "two_branch", parameters), self.root)
 
     def arms(self, make: Maker) -> list[ArmRun]:
         """Every run of some arms, such as `topk.k_arms`, at this notebook's numbers."""
-        return make(self.dataset, self.parameters)
+        return make(self.dataset_name, self.parameters)
 
     def first(self, make: Maker, arm: str) -> ArmRun:
         """The run of an arm with the smallest seed. Raises: ValueError for an unknown arm."""
@@ -78,7 +78,7 @@ class Study:
                  runs that did not end well, too (they are named on stderr in any case).
         """
         runs = self.arms(arms) if callable(arms) else list(arms)
-        rows = train_arms(runs, root=self.data, figures=self.figures, workers=self.workers)
+        rows = train_arms(runs, root=self.root, figures=self.figures, workers=self.workers)
         return rows if failed else rows[rows["status"] == "done"]
 
     def compare(self, rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
@@ -88,7 +88,7 @@ class Study:
         known = set(rows["arm"])
         table = differences(rows, [pair for pair in pairs if set(pair) <= known], metrics)
         ends = zip(table["low"], table["high"], strict=True)
-        return table.assign(verdict=[verdict(low, high) for low, high in ends])
+        return table.assign(verdict=[sign(low, high) for low, high in ends])
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""
@@ -100,21 +100,21 @@ class Study:
 
     def over_images(self, rows: pd.DataFrame, metric: str = "rsum") -> pd.DataFrame:
         """How far the number of each run would move with other test images (bootstrap)."""
-        owner = self.collection.splits["test"].image_of_text
+        owner = self.dataset.splits["test"].image_of_text
         return over_images(rows, owner, metric, self.figures)
 
     def encoded(self, run: ArmRun, split: str = "test") -> EncodedSplit:
         """A split as the model of a run reads it: features, words, label vectors."""
-        return encoded_data(run.config, self.data).splits[split]
+        return encoded_data(run.config, self.root).splits[split]
 
     def model(self, run: ArmRun) -> nn.Module:
         """The trained model of a run; trained now if this machine has none."""
-        return weights(run.config, self.data)
+        return weights(run.config, self.root)
 
     def searcher(self, run: ArmRun) -> Searcher:
         """The trained model of a run, ready to search the test split."""
-        return Searcher(self.model(run), dataset_of(run.config, self.data),
-                        encoded_data(run.config, self.data))
+        return Searcher(self.model(run), dataset_of(run.config, self.root),
+                        encoded_data(run.config, self.root))
 
     def save(self, picture: Figure, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None,
@@ -132,8 +132,9 @@ class Study:
             if self.generated != (only == "generated"):
                 return picture
         summary = summary if summary.endswith((".", "!")) else summary + "."
-        self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}", self.dataset,
-                                       summary, self.provenance(runs, **more), self.figures)
+        self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}",
+                                       self.dataset_name, summary,
+                                       self.provenance(runs, **more), self.figures)
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:

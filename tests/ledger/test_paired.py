@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.ledger.paired import differences, verdict
+from itr_study.ledger.paired import differences, sign
 
 
 def test_differences_are_paired_by_seed():
@@ -14,4 +14,4 @@ def test_differences_are_paired_by_seed():
     assert row["difference"] == pytest.approx(np.mean([29, 18, 7])) and row["n"] == 3
     assert row["low"] < row["difference"] < row["high"]
     (one,) = differences(values[values.seed == 0], [("b", "a")], ["x"]).to_dict("records")
-    assert one["difference"] == 29 and verdict(one["low"], one["high"]) == "undecided (one seed)"
+    assert one["difference"] == 29 and sign(one["low"], one["high"]) == "undecided (one seed)"

@@ -33,13 +33,13 @@ def rows():
 def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
     assert study.parameters.seeds == 2 and study.parameters.explicit == {"seeds": 2}
     assert {run.config.seed for run in study.arms(topk.k_arms)} == {0, 1}
-    assert study.generated and len(study.collection.splits["test"].image_ids) > 0
+    assert study.generated and len(study.dataset.splits["test"].image_ids) > 0
 
 
 def test_a_notebook_that_trains_nothing_has_its_data_too():
     study = Study("01_data_and_judgements", CELL | {"figures": None, "scenes": {
         "train": 6, "dev": 2, "test": 3}})
-    assert len(study.collection.splits["test"].image_ids) == 3
+    assert len(study.dataset.splits["test"].image_ids) == 3
 
 
 def test_a_cell_may_leave_out_a_parameter_but_not_give_it_another_type():
@@ -92,7 +92,7 @@ def test_pictures_of_photographs_are_never_kept(study, tmp_path):
     picture = histogram(table, "words", "Words", "words")
     study.save(picture, table, "people", "Of real data.", only="real")
     assert not (tmp_path / "figures").exists()
-    study.dataset = "flickr8k"
+    study.dataset_name = "flickr8k"
     study.save(picture, table, "grid", "Shows images.", only="generated")
     assert not (tmp_path / "figures").exists()
     study.save(picture, table, "people", "Of real data.", only="real")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.ledger.claims import judge, ledger, ledger_markdown, ledger_parts, write_ledger
+from itr_study.ledger.judge import judge, ledger, ledger_markdown, ledger_parts, write_ledger
 from itr_study.ledger.paired import Sample
 from itr_study.ledger.reported import load_claims
 
