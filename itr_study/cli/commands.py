@@ -151,8 +151,7 @@ def tables(result: RunResult) -> str:
 def search(config: str, dataset: str, data: Path | None, changes: list[str], text: str | None,
            image: str | None, top: int) -> str:
     """The best `top` of a finished run's test split for a text or an image."""
-    from PIL import Image
-
+    from itr_study.data.picture_checks import open_picture
     from itr_study.evaluation.search import Searcher, hit_table
 
     if (text is None) == (image is None):
@@ -165,7 +164,7 @@ def search(config: str, dataset: str, data: Path | None, changes: list[str], tex
     if text is not None:
         return hit_table(searcher.search_text(text, top))
     return hit_table(searcher.search_image(
-        Image.open(image) if Path(image).is_file() else image, top))
+        open_picture(Path(image)) if Path(image).is_file() else image, top))
 
 
 def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:

@@ -36,7 +36,7 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
     Raises:  DataError listing every problem.
     """
     used = {image: pictures[image] for ids in images.values() for image in ids}
-    bad, sizes = check_pictures(used, cache)
+    bad, found = check_pictures(used, cache)
     skipped = [p for p in bad if skip_bad and p.kind != MISSING]
     report.errors += [p for p in bad if p not in skipped]
     report.excluded += skipped
@@ -45,7 +45,7 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
     if bad and not skip_bad and any(p.kind != MISSING for p in bad):
         report.remedy += SKIP
     splits = build_splits(images, captions, report)
-    files = [(used[i].name, sizes[i]) for s in splits.values() for i in s.image_ids]
+    files = [found[i] for s in splits.values() for i in s.image_ids]
     return RetrievalDataset(
         name, splits, lambda image: open_picture(used[image]), fingerprint(splits, files),
         report, seen_by=seen_by, terms=terms)
@@ -118,8 +118,8 @@ def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
                        for image in texts_of if image not in with_text]
 
 
-def fingerprint(splits: dict[str, Split], files: Iterable[tuple[str, int | str]]) -> str:
-    """sha256 over ids, texts and splits in their order, and over names and sizes of the files.
+def fingerprint(splits: dict[str, Split], files: Iterable[tuple[int | str, ...]]) -> str:
+    """sha256 over ids, texts and splits in their order, and over names, sizes and `remarks` of the files.
 
     Contents of pictures are not read: a picture replaced by another of the same name and size
     keeps the fingerprint. The path of the data does not enter.
