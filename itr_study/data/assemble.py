@@ -119,7 +119,8 @@ def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
 
 
 def fingerprint(splits: dict[str, Split], files: Iterable[tuple[int | str, ...]]) -> str:
-    """sha256 over ids, texts and splits in their order, and over names, sizes and `remarks` of the files.
+    """sha256 over ids, texts and splits in their order, and over what identifies each file: its
+    name, size and, where it is read in a way of its own, `remarks`.
 
     Contents of pictures are not read: a picture replaced by another of the same name and size
     keeps the fingerprint. The path of the data does not enter.

@@ -34,7 +34,7 @@ def strict_decoding() -> Iterator[None]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Image.Image]:
-    """A picture file in one of FORMATS: Pillow has others that start programs (EPS: Ghostscript)."""
+    """A picture file in one of FORMATS: Pillow has others that start a program (EPS does)."""
     with strict_decoding(), Image.open(path, formats=FORMATS) as picture:
         yield picture
 
