@@ -13,7 +13,8 @@ from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split
 from itr_study.data.picture_checks import MISSING, check_pictures, open_picture
 
 REMEDY = "Obtain or correct these files, then load again."
-SKIP = " Pictures that cannot be decoded can be left out with skip_bad=True."
+SKIP = (" Pictures that cannot be decoded can be left out with skip_bad=True (of a command: --set "
+        "data_options.skip_bad=true).")
 
 
 class Caption(NamedTuple):
@@ -102,7 +103,8 @@ def split_problems(images: dict[str, list[str]]) -> list[Problem]:
 
 def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
                      ) -> list[Problem]:
-    """Captions of unknown images, ids used twice, captions without text, images without any."""
+    """Captions of unknown images, ids used twice, captions without text or with NUL, images without
+    any."""
     problems, with_text = [], set()
     for text_id, count in Counter(c.text_id for c in captions).items():
         if count > 1:
@@ -114,6 +116,8 @@ def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
                                     f"no split has an image {caption.image!r}"))
         if not caption.text.strip():
             problems.append(Problem("empty caption", caption.text_id, "it holds no text"))
+        if "\0" in caption.text:  # what a crash leaves of a text file
+            problems.append(Problem("damaged caption", caption.text_id, "it holds a NUL byte"))
     return problems + [Problem("image without captions", image, "no caption names it")
                        for image in texts_of if image not in with_text]
 

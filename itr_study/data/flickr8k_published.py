@@ -10,7 +10,7 @@ from itr_study.data.judgements import Judgements
 
 KIND = "not as published"
 REMEDY = ("Numbers of a part or an altered copy compare with no others; to read one on purpose "
-          "give as_published=False.")
+          "give as_published=False (of a command: --set data_options.as_published=false).")
 # Images of each split and the digest of their names; digest of the five captions of each of them.
 SPLITS = {"train": (6000, "36510bd90ccee351"), "dev": (1000, "51c9cff8a4e3cd84"),
           "test": (1000, "dcb37c9f44f9c087")}

@@ -75,6 +75,7 @@ def test_all_problems_at_once(folder):
     tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#0\tAgain .")
     tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg A line without a number")
     tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#7\t ")
+    tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#8\tA d\0g .")
     with pytest.raises(DataError) as caught:
         load(folder)
     message = str(caught.value)
@@ -84,9 +85,10 @@ def test_all_problems_at_once(folder):
                  "duplicate image id: test0.jpg: 2 times in test",
                  "missing picture: none.jpg", "image without captions: none.jpg",
                  "duplicate caption id: test0.jpg#0", "empty caption: test0.jpg#7",
+                 "damaged caption: test0.jpg#8: it holds a NUL byte",
                  "malformed line: Flickr8k.token.txt:18", "skip_bad=True", "Illinois"):
         assert part in message, part
-    assert message.startswith("11 problems")
+    assert message.startswith("12 problems")
 
 
 def test_a_part_is_refused_unless_it_is_asked_for(folder):
