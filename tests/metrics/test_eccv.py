@@ -72,7 +72,7 @@ def test_ids_that_do_not_fit_are_named():
             (dict(image_ids=image_ids[:-1]), "image_ids must be 15 different ids, .* got 14, 14"),
             (dict(text_ids=[text_ids[1], *text_ids[1:]]), "text_ids must be 45 .* got 45, 44"),
             (dict(absent=()), f"captions {min(ABSENT)} of eccv are not in the gallery"),
-            (dict(scores=scores * np.nan), "NaN"), (dict(ks=(0,)), "k must be >= 1")]:
+            (dict(scores=scores * np.nan), "NaN"), (dict(ks=(0,)), "k must be an integer >= 1")]:
         with pytest.raises(ValueError, match=message):
             eccv_table(**dict(scores=scores, image_ids=image_ids, text_ids=text_ids,
                               truth_sets=sets) | change)

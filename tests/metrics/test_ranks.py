@@ -141,6 +141,26 @@ def test_bad_input_is_refused(shape, owner, message):
         ranks(np.zeros(shape), np.array(owner))
 
 
+@pytest.mark.parametrize("block", [-1, 0, 2.5, True])
+def test_a_block_that_is_no_count_is_refused(block):
+    """Range would give no block at all: every match would rank first."""
+    scores, owner = random_set(0)
+    with pytest.raises(ValueError, match="block must be an integer >= 1"):
+        ranks(scores, owner, block=block)
+    with pytest.raises(ValueError, match="block must be an integer >= 1"):
+        ranks_from_embeddings(scores.T, scores.T, np.arange(scores.shape[1]), block=block)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, torch.int32,
+                                   torch.int64])
+def test_whole_numbers_beyond_float32_keep_their_order(dtype):
+    scores = np.arange(32).reshape(4, 8) + 2**27  # float32 knows every 16th of these
+    owner = np.arange(8) % 4
+    typed = (torch.from_numpy(scores).to(dtype) if isinstance(dtype, torch.dtype)
+             else scores.astype(dtype))
+    assert as_lists(ranks(typed, owner)) == as_lists(ranks(scores - 2.0**27, owner))
+
+
 @pytest.mark.parametrize("block", [7, 64, 256])
 @pytest.mark.parametrize("size", [3, 64, 300])
 def test_embeddings_equal_the_matrix(block, size):
