@@ -116,8 +116,9 @@ def check_matches(relevance: Tensor) -> None:
     without one most losses are 0, and nothing would be learnt."""
     def complaint(values: list[float]) -> str | None:
         return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
-            f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the largest "
-            f"of its {relevance.numel()} values is {values[0]:g}; mark the matches (batch.match)")
+            f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
+            f"largest of its {relevance.numel()} values is {values[0]:g}; mark the matches "
+            "(batch.match)")
 
     check_values(relevance.detach().amax().reshape(1), complaint)
 

@@ -99,6 +99,10 @@ def test_ground_truth_that_contradicts_itself_is_refused():
         eccv_table(np.zeros((15, 45)), image_ids, text_ids, torn)
 
 
+def test_a_match_listed_twice_counts_once_in_r():
+    assert module.sizes({7: [1, 1, 2], 8: [3]}, {8: 0, 9: 1, 7: 2}).tolist() == [1, 0, 2]
+
+
 def test_without_the_package_one_is_told_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "PACKAGE", "eccv_caption_that_is_not_there")
     with pytest.raises(ValueError, match="pip install eccv-caption"):

@@ -187,6 +187,20 @@ def test_equal_embeddings_tie_whatever_their_place(size, n_images, each):
     assert as_lists(found) == ([1 + len(owner) - each] * n_images, [n_images] * len(owner))
 
 
+def test_a_query_meets_its_match_however_products_are_rounded(monkeypatch):
+    """Else a match might stand below its own score, on rank 0."""
+    rng = np.random.default_rng(0)
+    images, texts, owner = rng.random((5, 4)), rng.random((9, 4)), np.arange(9) % 5
+    rounded = module.own_products
+
+    def higher(*arguments):
+        return rounded(*arguments) + 10
+
+    monkeypatch.setattr(module, "own_products", higher)
+    found = ranks_from_embeddings(images, texts, owner, block=2)
+    assert found.i2t.tolist() == [1] * 5 and found.t2i.tolist() == [1] * 9
+
+
 def test_bad_embeddings_are_refused():
     with pytest.raises(ValueError, match=r"\(2, 3\), \(4, 5\)"):
         ranks_from_embeddings(np.zeros((2, 3)), np.zeros((4, 5)), np.array([0, 0, 1, 1]))
