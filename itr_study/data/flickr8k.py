@@ -33,9 +33,9 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     """Read Flickr8k with its standard splits, after checking all of it.
 
     Args:    root: a folder that holds `flickr8k/`, or that folder; skip_bad: leave out pictures
-             that cannot be decoded; as_published: refuse other splits, captions and
-             judgements than those published; cache: folder of the memory of checks, None = the
-             home.
+             that cannot be decoded; as_published: refuse other splits, captions and judgements
+             than those published, else note them in the report; cache: folder of the memory of
+             checks, None = the home.
     Raises:  DataError listing everything that cannot be explained, with the remedy.
     Leakage: sentence encoders such as MiniLM were trained on Flickr30k, which contains Flickr8k:
              they have seen these captions, those of the test split included (`seen_by`).
@@ -49,9 +49,9 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     report.counts.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
     judgements = _judgements(root)
-    if as_published and (differing := differences(images, captions, judgements)):
-        report.errors += differing
-        report.remedy += f" {REMEDY}"
+    if differing := differences(images, captions, judgements):
+        (report.errors if as_published else report.notes).extend(differing)
+        report.remedy += f" {REMEDY}" if as_published else ""
     pictures = {image: folder / image for ids in images.values() for image in ids}
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
                        skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)

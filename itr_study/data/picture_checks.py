@@ -18,7 +18,8 @@ MISSING = "missing picture"  # cannot be skipped; every other kind can (skip_bad
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 # A word of the error that a decoder raises -> the kind of the problem.
-KINDS = {"truncated": "truncated picture", "which of them is white": "unknown brightness"}
+KINDS = {"truncated": "truncated picture", "exceeds limit": "too large picture",
+         "which of them is white": "unknown brightness"}
 
 
 @contextmanager
@@ -40,9 +41,12 @@ def opened(path: Path) -> Iterator[Image.Image]:
 
 
 def open_picture(path: Path) -> Image.Image:
-    """RGB picture, wholly decoded, turned upright as its camera noted."""
+    """RGB picture, wholly decoded, turned upright as its camera noted; ValueError as `as_rgb`."""
     with opened(path) as picture:
-        return as_rgb(ImageOps.exif_transpose(picture))
+        try:
+            return as_rgb(ImageOps.exif_transpose(picture))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
 
 
 def as_rgb(picture: Image.Image) -> Image.Image:

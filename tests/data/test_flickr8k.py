@@ -98,6 +98,8 @@ def test_a_part_is_refused_unless_it_is_asked_for(folder):
                  "train1.jpg: expected the captions #0, #1, #2, #3, #4, found #0, #1, #2",
                  "give as_published=False"):
         assert part in str(caught.value), part
+    notes = load(folder).report.notes
+    assert notes and {p.kind for p in notes} == {"not as published"}
 
 
 @pytest.fixture
@@ -241,3 +243,18 @@ def test_real_second_load_decodes_nothing(real, monkeypatch):
     start = time.perf_counter()
     assert load_dataset("flickr8k", root, cache=cache).fingerprint == data.fingerprint
     assert time.perf_counter() - start < 5  # 0.3 s on one core that is free
+
+
+def test_real_lists_that_were_exchanged_are_refused(real, tmp_path):
+    _, root, cache = real
+    for path in (root / "flickr8k").iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    train, test = (tmp_path / f"Flickr_8k.{split}Images.txt" for split in ("train", "test"))
+    lists = train.read_text(), test.read_text()
+    for path, text in zip((test, train), lists, strict=True):
+        path.unlink()
+        path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        load_dataset("flickr8k", tmp_path, cache=cache)
+    assert str(caught.value).startswith("2 problems")
+    assert "expected the 1,000 test images, found 6,000, those of train" in str(caught.value)

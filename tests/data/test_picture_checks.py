@@ -98,7 +98,7 @@ def test_numbers_without_a_known_white_are_refused(tmp_path, dtype, top):
     problems = check_pictures({"it": path}, tmp_path / "checks").problems
     assert [p.kind for p in problems] == ["unknown brightness"]
     assert "save it with 8 or 16 bits" in problems[0].detail
-    with pytest.raises(ValueError, match="which of them is white"):
+    with pytest.raises(ValueError, match="a.tif: its pixels.*which of them is white"):
         open_picture(path)
 
 
@@ -137,3 +137,10 @@ def test_no_picture_starts_a_program(tmp_path, monkeypatch):
     with pytest.raises(UnidentifiedImageError):
         open_picture(path)
     assert not (tmp_path / "started").exists()
+
+
+def test_a_picture_of_too_many_pixels_is_not_decoded(tmp_path, monkeypatch):
+    path = tiny.picture(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 24 * 32 // 2 - 1)
+    problems = check_pictures({"a": path}, tmp_path / "checks").problems
+    assert [p.kind for p in problems] == ["too large picture"] and "768 pixels" in str(problems)
