@@ -36,6 +36,8 @@ Names = Annotated[list[str] | None, typer.Argument(
     help="Notebooks, such as 03_topk or 03; default all.")]
 Changes = Annotated[list[str] | None, typer.Option(
     "--set", help="A change of the config, such as seed=1 or objective.0.arguments.k=3.")]
+DataChanges = Annotated[list[str] | None, typer.Option(
+    "--set", help="An option of the data, such as data_options.skip_bad=true.")]
 Config = Annotated[str, typer.Argument(
     help="A TOML or JSON file, or the name of a base config of the data set.")]
 
@@ -52,17 +54,17 @@ def doctor(data: Data = None) -> None:
 
 @app.command()
 def data(dataset: Annotated[str, typer.Argument(help="Name of a data set.")] = "scenes",
-         data: Data = None) -> None:
+         data: Data = None, changes: DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
     from itr_study.cli import commands
 
-    print(commands.data_report(dataset, data))
+    print(commands.data_report(dataset, data, changes or []))
 
 
 @app.command()
 def features(
     dataset: Annotated[str, typer.Argument(help="Name of a data set.")] = "scenes",
-    data: Data = None,
+    data: Data = None, changes: DataChanges = None,
     images: Annotated[str | None, typer.Option(
         help="Image encoders, such as lite0:pooled:flip or lite0:grid:one+lite2:pooled:ten.")]
     = None,
@@ -73,7 +75,8 @@ def features(
     """Compute frozen features once, with a progress bar; what is there is kept."""
     from itr_study.cli import commands
 
-    print(commands.make_features(dataset, data, images, tokens, sentences, device))
+    print(commands.make_features(dataset, data, changes or [], images, tokens, sentences,
+                                 device))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import Batch, evaluation_view, pad
+from itr_study.data.picture_checks import as_rgb
 from itr_study.evaluation.evaluate import encode, evaluating, score
 from itr_study.features.encoded import EncodedData
 from itr_study.models.base import device_of
@@ -128,7 +129,7 @@ class Searcher:
 
     def _score_picture(self, picture: Image.Image) -> np.ndarray:
         """(T,) scores of all texts for a new picture."""
-        features = self.data.encode_images([picture.convert("RGB")])
+        features = self.data.encode_images([as_rgb(picture)])
         regions = as_tensor(evaluation_view(features, np.array([0])))
         batch = Batch(NEW, NOTHING, NOTHING, regions=regions,
                       region_mask=torch.ones(regions.shape[:2], dtype=torch.bool))

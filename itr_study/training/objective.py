@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import check_choice, check_number, create
+from itr_study.checks import MATCH, check_choice, check_number, check_values, create
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses.base import RankingLoss, ranking_loss
@@ -64,7 +64,7 @@ class Objective(nn.Module):
         a dict of detached 0-dim tensors: the unweighted value of each term under its name (a
         name that comes again gets #2, #3), and `name.key` for what the loss reports itself.
     Raises: ValueError for an unknown name or argument, a weight that is negative or not finite,
-        no terms, or labels of a scale that the loss does not take.
+        no terms, labels of a scale that the loss does not take, or a batch without a match.
     Source: this package.
     Differs: nothing.
     Example:
@@ -98,6 +98,8 @@ class Objective(nn.Module):
                 split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.autocast(output.scores.device.type, enabled=False):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
+            for labels in relevance.values():
+                check_matches(labels)
             total, report = output.scores.new_zeros(()), {}
             for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
                                              self.source_keys, strict=True):
@@ -107,6 +109,18 @@ class Objective(nn.Module):
                 report[name] = value.detach()
                 report |= {f"{name}.{part}": number.detach() for part, number in numbers.items()}
         return total, report
+
+
+def check_matches(relevance: Tensor) -> None:
+    """Raise ValueError unless a pair of the batch is a match, which a training batch always has:
+    without one most losses are 0, and nothing would be learnt."""
+    def complaint(values: list[float]) -> str | None:
+        return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
+            f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
+            f"largest of its {relevance.numel()} values is {values[0]:g}; mark the matches "
+            "(batch.match)")
+
+    check_values(relevance.detach().amax().reshape(1), complaint)
 
 
 def named_objective(name: str) -> tuple[Term, ...]:

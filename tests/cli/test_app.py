@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from itr_study.cli.app import app
+from tests.data import tiny
 from tests.small_notebooks import write_notebook
 from tests.small_runs import SMALL
 
@@ -42,6 +43,19 @@ def test_help_names_every_command(run):
     for name in ("doctor", "data", "features", "train", "evaluate", "search", "reproduce", "html",
                  "audit", "lab"):
         assert f"\n  {name} " in told
+
+
+def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store):
+    folder = tiny.own_folder(tmp_path)
+    tiny.add_line(folder / "captions.csv", "p4.png,Once more,test")  # also of p0.png, in train
+    (folder / "images" / "p2.png").write_bytes(b"")
+    code, _, error = run("data", "folder", "--data", folder)
+    assert code == 2 and "--set data_options.skip_bad=true" in error
+    code, told, _ = run("data", "folder", "--data", folder, "--set", "data_options.skip_bad=true")
+    assert code == 0 and "left out: 1 x empty picture" in told
+    assert "note: 1 x caption in two splits\n    Once more: of train and of test" in told
+    code, _, error = run("features", "folder", "--data", folder, "--set", "skip=true")
+    assert code == 2 and "did you mean 'skip_bad'" in error
 
 
 def test_train_evaluate_search(run, config, store):

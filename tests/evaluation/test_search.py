@@ -96,3 +96,16 @@ def test_new_pictures_need_features_of_our_own(searcher):
         searcher.search_image(Image.new("RGB", (32, 32)))
     with pytest.raises(ValueError, match="neither a picture file nor an image of the test split"):
         searcher.search_image("nowhere")
+
+
+def test_a_new_picture_is_read_as_those_of_the_data_are(searcher, monkeypatch):
+    """A 16-bit one is scaled, not cut off at white."""
+    seen = []
+
+    def encode(pictures):
+        seen.extend(pictures)
+        return searcher.data.splits["test"].regions[:1]
+
+    monkeypatch.setattr(searcher.data, "encode_images", encode)
+    searcher.search_image(Image.fromarray(np.full((8, 8), 257 * 100, np.uint16)))
+    assert seen[0].getpixel((0, 0)) == (100, 100, 100)

@@ -152,6 +152,22 @@ def test_own_losses_learn_and_report():
     assert objective.losses[0].factor.grad is not None
 
 
+class Unmarked(Labels):
+    """Labels of pairs alone: nobody has set the matches to 1."""
+
+    def __call__(self, batch, split):
+        return 0.9 * batch.match.float()
+
+
+@pytest.mark.parametrize("loss", ["triplet_hardest", "listnet", "smooth_ndcg", "approx_ndcg"])
+def test_a_batch_without_a_match_is_refused(loss):
+    output, batch, split = setting()
+    objective = Objective([Term(loss, labels=Unmarked("unit"))])
+    with pytest.raises(ValueError, match="exactly 1 for a match, and this batch has none: the "
+                                         "largest of its 16 values is 0.9"):
+        objective(output, batch, split)
+
+
 def test_weights_of_own_losses_keep_their_names_and_are_copied_with_the_objective():
     output, batch, split = setting()
     objective = Objective([Term(Reporting()), Term("triplet_sum")])
