@@ -117,4 +117,4 @@ def _pictures(folder: Path) -> set[str]:
             if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
 
 
-FOLDER = DatasetRecord("folder", load, folders=("folder",))
+FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")

@@ -60,16 +60,29 @@ def encode(model: nn.Module, split: EncodedSplit,
 
     Args:    device: where they are computed; None = the model's own.
     """
+    return encode_images(model, split, device), encode_texts(model, split, device)
+
+
+def encode_images(model: nn.Module, split: EncodedSplit,
+                  device: torch.device | str | None = None) -> Code:
+    """Codes of all images of a split; see `encode`."""
     device = device or device_of(model)
     with evaluating(model):
-        images = [model.encode_images(split.image_batch(block).to(device))
-                  for block in blocks(split.n_images, BLOCK)]
+        return join([model.encode_images(split.image_batch(block).to(device))
+                     for block in blocks(split.n_images, BLOCK)])
+
+
+def encode_texts(model: nn.Module, split: EncodedSplit,
+                 device: torch.device | str | None = None) -> Code:
+    """Codes of all texts of a split; see `encode`."""
+    device = device or device_of(model)
+    with evaluating(model):
         lengths = ([len(tokens) for tokens in split.tokens] if split.tokens is not None
                    else np.zeros(split.n_texts))
         order = np.argsort(lengths, kind="stable")  # like lengths together: less padding
         texts = [model.encode_texts(split.text_batch(order[block]).to(device))
                  for block in blocks(split.n_texts, BLOCK)]
-    return join(images), take(join(texts), torch.from_numpy(np.argsort(order)))
+    return take(join(texts), torch.from_numpy(np.argsort(order)))
 
 
 def score(model: nn.Module, images: Code, texts: Code,

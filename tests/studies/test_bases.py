@@ -17,3 +17,9 @@ def test_base_configs_are_read_and_changed(tmp_path, monkeypatch):
         base("scenes", "dear")
     with pytest.raises(ValueError, match="must be one of scenes; got 'coco'"):
         base("coco", "cheap")
+
+
+def test_learning_rates_that_nobody_searched_are_refused():
+    assert bases.frozen_rates("scenes")["vsepp+gru"]["sum"] == 5e-3
+    with pytest.raises(ValueError, match="nobody has searched the learning rates of folder"):
+        bases.frozen_rates("folder")
