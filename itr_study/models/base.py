@@ -80,7 +80,7 @@ def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
 
 def check_model(model: nn.Module) -> None:
     """Raise ValueError unless the model has the three methods that `fit` and `evaluate` call."""
-    missing = [method for method in METHODS if not callable(getattr(model, method, None))]
+    missing = [method for method in METHODS if not hasattr(model, method)]
     if missing:
         raise ValueError(f"{type(model).__name__} has no {', '.join(missing)}; a model has "
                          "encode_images(batch) and encode_texts(batch), which give a row for each "

@@ -47,5 +47,5 @@ def test_new_words_have_neither_match_nor_relevance(searcher):
     assert known.match_rank == text_queries(searcher, [3])[0].match_rank
     assert known.results[0].relevance is None  # several texts may have these words
     figure = answer_grid(words, "What the model finds", columns=3)
-    assert [axes.get_title("center") for axes in figure.axes] == ["query", "1", "2", "3", "4", ""]
+    assert [axes.get_title("left") for axes in figure.axes] == ["query", "1", "2", "3", "4", ""]
     assert "✗" not in str([text.get_text() for text in figure.findobj(Text)])
