@@ -157,9 +157,12 @@ def search(config: str, dataset: str, data: Path | None, changes: list[str], tex
            save: Path | None = None, show: bool = False) -> str:
     """The best `top` that a finished run finds for a text or an image; see `cli.search`."""
     from itr_study.cli.search import answer, searcher_of
+    from itr_study.evaluation.search import check_query
 
     if (text is None) == (image is None):
         raise ValueError("search takes --text WORDS or --image ID-OR-FILE, one of them")
+    if text is not None:
+        check_query(text)
     run_config = read_config(config, dataset, changes)
     root = data_root(run_config.dataset, data)
     finished(run_config, root)

@@ -51,8 +51,7 @@ def answer(searcher: Searcher, text: str | None, image: str | None, top: int,
     picture = open_picture(Path(image)) if image is not None and Path(image).is_file() else image
     hits = (searcher.search_image(picture, top) if text is None
             else searcher.search_text(text, top))
-    count = len(searcher.split.image_ids)
-    among = f"{count:,} images, {searcher.split.name}"
+    among = searched(searcher)
     lines = [hit_table(hits), *doubts(searcher, text), f"({among})"]
     if save is not None or show:
         target = save or home() / "search.png"
@@ -61,6 +60,13 @@ def answer(searcher: Searcher, text: str | None, image: str | None, top: int,
         if show and typer.launch(str(target)) != 0:
             lines.append("no program to open it was found here; open that file yourself")
     return "\n".join(lines)
+
+
+def searched(searcher: Searcher) -> str:
+    """Among how many images the answer was looked for, and what could not be."""
+    left_out = len(searcher.dataset.report.excluded)
+    return f"{len(searcher.split.image_ids):,} images, {searcher.split.name}" + (
+        f"; {left_out} left out, which cannot be read" if left_out else "")
 
 
 def doubts(searcher: Searcher, text: str | None) -> list[str]:

@@ -156,8 +156,7 @@ class Searcher:
 
     def _score_words(self, words: str) -> np.ndarray:
         """(I,) scores of all images for new words."""
-        if not tokenize(words):
-            raise ValueError(f"the query {words!r} holds no word; write what the picture shows")
+        check_query(words)
         tokens, sentences = self.data.encode_texts([words])
         tokens, lengths = (None, None) if tokens is None else pad(tokens)
         batch = Batch(NOTHING, NEW, NEW, tokens=tokens, lengths=lengths,
@@ -175,6 +174,12 @@ class Searcher:
         with evaluating(self.model):
             code = self.model.encode_images(batch.to(self.device))
         return score(self.model, code, self.texts)[0].numpy()
+
+
+def check_query(text: str) -> None:
+    """Raise ValueError where a text holds no word."""
+    if not tokenize(text):
+        raise ValueError(f"the query {text!r} holds no word; write what the picture shows")
 
 
 def joined(splits: list[Split]) -> Split:
@@ -203,5 +208,6 @@ def hit_table(hits: list[Hit]) -> str:
     """One line a hit; the right ones are marked."""
     width = max(len(hit.id) for hit in hits)
     mark = {True: "match", False: "", None: ""}
-    return "\n".join(f"{h.rank:3}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
-                     for h in hits)
+    lines = (f"{h.rank:3}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
+             for h in hits)
+    return "\n".join(line.rstrip() for line in lines)

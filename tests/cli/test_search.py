@@ -63,9 +63,10 @@ def test_new_pictures_without_captions_are_searched(trained, folder, tmp_path):
     (others / "deep").mkdir(parents=True)
     for name, colour in (("red.png", "red"), ("deep/blue.jpg", "blue")):
         Image.new("RGB", (32, 32), colour).save(others / name)
+    (others / "broken.png").write_bytes(b"")
     code, found, _ = trained("search", "--text", "a red boat", "--pictures", others)
     lines = found.splitlines()
-    assert code == 0 and lines[-1] == "(2 images, pictures)"
+    assert code == 0 and lines[-1] == "(2 images, pictures; 1 left out, which cannot be read)"
     assert {line.split()[2] for line in lines[:2]} == {"red.png", "deep/blue.jpg"}
     code, found, _ = trained("search", "--image", others / "red.png", "--top", 3)
     assert code == 0 and found.count("scene-") == 3
@@ -77,7 +78,7 @@ def test_new_pictures_without_captions_are_searched(trained, folder, tmp_path):
         assert code == 2 and message in error
 
 
-def test_unknown_words_are_said_and_an_empty_query_is_refused(trained):
+def test_unknown_words_are_said_and_an_empty_query_is_refused(trained, run):  # noqa: F811
     found = trained("search", "--text", "a red zzxqw and a QWRTZ zzxqw")[1]
     assert "not known to the model, which cannot read it: zzxqw, qwrtz\n" in found
     assert "the model knows no word of it (qwrtz): this order means nothing\n" in trained(
@@ -85,6 +86,8 @@ def test_unknown_words_are_said_and_an_empty_query_is_refused(trained):
     assert "know" not in trained("search", "--text", "a red boat")[1]
     for empty in ("", "  ", "?!"):
         code, _, error = trained("search", "--text", empty)
+        assert code == 2 and "holds no word" in error
+        code, _, error = run("search", "first", "--text", empty)  # before any run is looked for
         assert code == 2 and "holds no word" in error
 
 
