@@ -9,8 +9,10 @@ from torch import nn
 from itr_study.data import load_dataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.evaluate import evaluate
+from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import encode_dataset
 from itr_study.models.base import ModelOutput, RetrievalModel
+from itr_study.models.two_branch import TwoBranch
 from itr_study.training.loop import fit
 from itr_study.training.objective import Objective, Term
 from itr_study.training.settings import Settings
@@ -136,3 +138,14 @@ def test_features_that_come_with_the_data_are_the_default(scenes, store):
     assert data.key == asked.key and isinstance(data.splits["train"], EncodedSplit)
     np.testing.assert_array_equal(data.splits["test"].regions, asked.splits["test"].regions)
     assert not (store / "features").exists()  # no network has run
+
+
+def test_a_searcher_takes_a_model_that_returns_tensors(scenes, store):
+    class TensorBranches(TwoBranch):
+        def score(self, images, texts):
+            return super().score(images, texts).scores
+
+    data = encode_dataset(scenes, sentences="glove-mean", tokens=None)
+    model = TensorBranches(data.inputs, size=8, hidden=16).eval()
+    hits = Searcher(model, scenes, data).search_text("a red boat", top=3)
+    assert [hit.rank for hit in hits] == [1, 2, 3]
