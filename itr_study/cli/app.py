@@ -104,14 +104,21 @@ def search(
     config: Config,
     text: Annotated[str | None, typer.Option(help="A query in words: finds images.")] = None,
     image: Annotated[str | None, typer.Option(
-        help="An image id of the test split, or a picture file: finds texts.")] = None,
+        help="An image id of the split, or a picture file: finds texts.")] = None,
     top: Annotated[int, typer.Option(min=1, help="How many to print.")] = 10,
+    split: Annotated[str | None, typer.Option(
+        help="train, dev, test or all; default test, of your own pictures (folder) all.")] = None,
+    pictures: Annotated[Path | None, typer.Option(
+        help="A folder of other pictures, without texts, to search in the data's place.")] = None,
+    save: Annotated[Path | None, typer.Option(help="A .png file: what was found.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
     dataset: Dataset = "scenes", data: Data = None, changes: Changes = None,
 ) -> None:
-    """Search the test split of a finished run by a text or by an image."""
+    """Search the pictures of a finished run, or others, by a text or by an image."""
     from itr_study.cli import commands
 
-    print(commands.search(config, dataset, data, changes or [], text, image, top))
+    print(commands.search(config, dataset, data, changes or [], text, image, top, split, pictures,
+                          save, show))
 
 
 @app.command()

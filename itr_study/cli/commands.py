@@ -12,13 +12,14 @@ from itr_study.batch.request import data_root
 from itr_study.batch.schedule import executed_folder
 from itr_study.data import load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
+from itr_study.data.size_checks import too_small
 from itr_study.evaluation.evaluate import columns
 from itr_study.features.dataset import encode_dataset
 from itr_study.files.paths import home, project_root
 from itr_study.runs.config import RunConfig
-from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.data import dataset_of
 from itr_study.runs.identity import identify
-from itr_study.runs.run import execute, weights
+from itr_study.runs.run import execute
 from itr_study.runs.store import RunResult, RunStore
 from itr_study.studies.bases import base
 from itr_study.training.interrupts import OutOfMemory
@@ -83,6 +84,7 @@ def data_report(name: str, data: Path | None, changes: list[str]) -> str:
                      f"texts, {min(texts)} to {max(texts)} an image")
     lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
     lines += by_kind("left out", dataset.report.excluded) + by_kind("note", dataset.report.notes)
+    lines += [f"  warning: {sentence}" for sentence in too_small(dataset)]
     lines += [f"  features with the data: {', '.join(dataset.features)}"] * bool(dataset.features)
     lines += [f"  seen by: {', '.join(dataset.seen_by)}"] * bool(dataset.seen_by)
     return "\n".join([*lines, *([f"  terms: {dataset.terms}"] * bool(dataset.terms))])
@@ -118,6 +120,8 @@ def train(config: str, dataset: str, data: Path | None, changes: list[str], devi
     root = data_root(run_config.dataset, data)
     run = identify(run_config, root)
     print(f"run {run.id}", flush=True)
+    for sentence in too_small(dataset_of(run_config, root)):
+        print(f"warning: {sentence}", file=sys.stderr)
     try:
         result = execute(run, root, device=device, save_seconds=save_seconds)
     except OutOfMemory as error:
@@ -169,22 +173,20 @@ def tables(result: RunResult) -> str:
 
 
 def search(config: str, dataset: str, data: Path | None, changes: list[str], text: str | None,
-           image: str | None, top: int) -> str:
-    """The best `top` of a finished run's test split for a text or an image."""
-    from itr_study.data.picture_checks import open_picture
-    from itr_study.evaluation.search import Searcher, hit_table
+           image: str | None, top: int, split: str | None = None, pictures: Path | None = None,
+           save: Path | None = None, show: bool = False) -> str:
+    """The best `top` that a finished run finds for a text or an image; see `cli.search`."""
+    from itr_study.cli.search import answer, searcher_of
+    from itr_study.evaluation.search import check_query
 
     if (text is None) == (image is None):
         raise ValueError("search takes --text WORDS or --image ID-OR-FILE, one of them")
+    if text is not None:
+        check_query(text)
     run_config = read_config(config, dataset, changes)
     root = data_root(run_config.dataset, data)
     finished(run_config, root)
-    searcher = Searcher(weights(run_config, root), dataset_of(run_config, root),
-                        encoded_data(run_config, root))
-    if text is not None:
-        return hit_table(searcher.search_text(text, top))
-    return hit_table(searcher.search_image(
-        open_picture(Path(image)) if Path(image).is_file() else image, top))
+    return answer(searcher_of(run_config, root, split, pictures), text, image, top, save, show)
 
 
 def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:

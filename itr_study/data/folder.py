@@ -19,7 +19,7 @@ TABLE = "captions.csv"
 SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
 OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
           "(one caption a line, any number for each image) and, if you like, split (train, dev or "
-          "test).")
+          "test). Pictures without captions are searched by itr-study search --pictures FOLDER.")
 TERMS = "Your own pictures and captions."
 
 
@@ -142,4 +142,4 @@ def _pictures(folder: Path) -> set[str]:
             if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
 
 
-FOLDER = DatasetRecord("folder", load, folders=("folder",))
+FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")

@@ -70,7 +70,9 @@ def test_train_evaluate_search(run, config, store):
     code, tables, _ = run("evaluate", config)
     assert code == 0 and tables.strip() in told
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
-    assert code == 0 and [line.split()[0] for line in hits.splitlines()] == ["1", "2", "3"]
+    *lines, searched = hits.splitlines()
+    assert code == 0 and [line.split()[0] for line in lines] == ["1", "2", "3"]
+    assert searched == "(10 images, test)"
     image = hits.split()[2]
     code, hits, _ = run("search", config, "--image", image, "--top", 50)
     assert code == 0 and hits.count("match") == 5  # each picture has five texts of its own

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.metrics import ranks
+from itr_study.plots.retrieval import answer_grid
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from tests.small_runs import SMALL
@@ -34,3 +36,16 @@ def test_queries_agree_with_scores_ranks_and_relevance(searcher):
         assert [r.relevance for r in query.results] == pytest.approx(graded[best, text])
         assert query.results[0].item.tobytes() == searcher.dataset.open_image(
             split.image_ids[best[0]]).tobytes()
+
+
+def test_new_words_have_neither_match_nor_relevance(searcher):
+    words, known = text_queries(searcher, ["a giraffe", searcher.split.texts[3]], top=4)
+    hits = searcher.search_text("a giraffe", top=4)
+    assert words.item == "a giraffe" and words.match_rank is None
+    assert [(r.score, r.match, r.relevance) for r in words.results] == [
+        (hit.score, None, None) for hit in hits]
+    assert known.match_rank == text_queries(searcher, [3])[0].match_rank
+    assert known.results[0].relevance is None  # several texts may have these words
+    figure = answer_grid(words, "What the model finds", columns=3)
+    assert [axes.get_title("left") for axes in figure.axes] == ["query", "1", "2", "3", "4", ""]
+    assert "✗" not in str([text.get_text() for text in figure.findobj(Text)])

@@ -235,6 +235,20 @@ def test_grid_marks_matches_by_more_than_colour():
         plots.retrieval_grid([plots.Query("A dog.", [], 1)], "nothing")
 
 
+def test_an_answer_takes_as_many_rows_as_it_needs():
+    results = [plots.Result(picture(), 0.9, True)] + [plots.Result(picture(), 0.1, None)] * 5
+    figure = plots.answer_grid(plots.Query("A dog.", results, 1), "Found", columns=3)
+    said = texts(figure)
+    assert [name in said for name in ("1  ✓", "2", "6", "7", "query")] == [True] * 3 + [False, True]
+    right, unknown = (axes.spines["left"].get_linewidth() for axes in figure.axes[1:3])
+    assert right > unknown  # a plain frame where nobody knows
+    assert len([axes for axes in figure.axes if axes.axison]) == 7
+    with pytest.raises(ValueError, match="needs a query with results"):
+        plots.answer_grid(plots.Query("A dog.", [], None), "nothing")
+    with_none = plots.retrieval_grid([plots.Query("A dog.", results[1:], None)], "Found")
+    assert not any("✓" in text or "match at" in text for text in texts(with_none))
+
+
 def test_table_marks_the_best_of_ours_and_prints_reported_rows():
     rows = sweep_rows().rename(columns={"k": "method"}).query("method in [1, 4]")
     printed = pd.DataFrame([{"method": "paper <VGG>", **dict.fromkeys(RECALLS, 99.0)}])
