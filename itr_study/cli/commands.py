@@ -1,7 +1,6 @@
 """What the commands of `cli` do; each returns text to print, or an exit code."""
 
 import json
-import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -13,7 +12,7 @@ from itr_study.batch.schedule import executed_folder
 from itr_study.data import load_dataset
 from itr_study.evaluation.evaluate import columns
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import home
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.identity import identify
@@ -194,9 +193,3 @@ def render_pages(dataset: str, folder: Path) -> str:
         page, _ = HTMLExporter().from_filename(str(path))
         (target / f"{path.stem}.html").write_text(page, encoding="utf-8")
     return f"{len(done)} pages in {target.resolve()}"
-
-
-def open_lab() -> int:
-    """JupyterLab at notebook 00, in this interpreter's environment."""
-    first = project_root() / "notebooks" / "00_start_here.ipynb"
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(first)], cwd=project_root())

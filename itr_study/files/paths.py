@@ -18,3 +18,8 @@ def home() -> Path:
     """
     chosen = os.environ.get("ITR_STUDY_HOME")
     return Path(chosen).expanduser().resolve() if chosen else project_root() / ".itr_study"
+
+
+def my_folder() -> Path:
+    """Folder of the reader's own: working copies of the notebooks and the figures they draw."""
+    return project_root() / "my"
