@@ -82,10 +82,15 @@ def look(name: str, position: int = 0) -> Look:
 
 
 class Picture(Figure):
-    """A matplotlib figure that shows itself in a notebook without pyplot's global state."""
+    """A matplotlib figure that shows itself in a notebook without pyplot's global state.
 
-    def _repr_png_(self) -> bytes:
-        return png_bytes(self, dpi=110)
+    `alt` says what is seen to those who cannot see it; until it is set, the headline does.
+    """
+
+    alt = ""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        return png_bytes(self, dpi=110), {"alt": self.alt or self.get_suptitle()}
 
 
 @contextmanager
@@ -108,13 +113,13 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None,
-           **options: Any) -> tuple[Picture, list[Axes]]:
-    """A new picture and its panels, row by row.
+           kind: type[Picture] = Picture, **options: Any) -> tuple[Picture, list[Axes]]:
+    """A new picture, of a kind that shows itself in its own way, and its panels, row by row.
 
     Args:    columns, rows: panels; one is 4.8 x 3.2 inches, two side by side 9.6 x 3.2.
              size: width and height in inches, when that does not fit.
     """
-    figure = Picture(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
+    figure = kind(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
                      layout="constrained")
     FigureCanvasAgg(figure)  # a canvas that can really draw, which the layout needs
     panels = figure.subplots(rows, columns, squeeze=False, **options)

@@ -139,9 +139,9 @@ class Study:
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))
-            if self.generated != (only == "generated"):
-                return picture
-        summary = summary if summary.endswith((".", "!")) else summary + "."
+        picture.alt = summary = summary if summary.endswith((".", "!")) else summary + "."
+        if only is not None and self.generated != (only == "generated"):
+            return picture
         self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}", self.dataset,
                                        summary, self.provenance(runs, **more), self.shelf)
         return picture

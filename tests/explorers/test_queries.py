@@ -1,9 +1,15 @@
 """Rows of a retrieval grid say what the score matrix says."""
 
+from base64 import b64decode
+from io import BytesIO
+
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
+from PIL import Image
 
 from itr_study.evaluation.search import Searcher
+from itr_study.explorers import picture_hits
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.metrics import ranks
 from itr_study.runs.data import dataset_of, encoded_data
@@ -34,3 +40,18 @@ def test_queries_agree_with_scores_ranks_and_relevance(searcher):
         assert [r.relevance for r in query.results] == pytest.approx(graded[best, text])
         assert query.results[0].item.tobytes() == searcher.dataset.open_image(
             split.image_ids[best[0]]).tobytes()
+
+
+def test_a_search_in_words_shows_pictures(searcher):
+    hits = searcher.search_text(3, top=len(searcher.split.image_ids))
+    page = BeautifulSoup(picture_hits(searcher, hits)._repr_html_(), "html.parser")
+    for hit, shown in zip(hits, page.find_all("figure"), strict=True):
+        picture = Image.open(BytesIO(b64decode(shown.img["src"].split(",")[1])))
+        assert max(picture.size) <= 150 and shown.img["title"] == hit.id
+        assert shown.img["alt"] == hit.text and f"score {hit.score:.2f}" in shown.text
+        assert shown.b.text == (f"{hit.rank} ✓" if hit.match else f"{hit.rank}")
+    assert page.text.count("✓") == 1
+    unknown = searcher.search_text("a <b> of its own", top=2)  # no known match, so none is marked
+    assert "✓" not in picture_hits(searcher, unknown)
+    with pytest.raises(ValueError, match="got no hits"):
+        picture_hits(searcher, [])

@@ -80,6 +80,7 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     picture = histogram(table, "words", "Words", "words")
     assert study.save(picture, table, "lengths", "Texts are short", rows, k=3) is picture
     record = json.loads((tmp_path / "figures/scenes/03_topk__lengths.json").read_text())
+    assert picture.alt == "Texts are short."
     assert record["summary"] == "Texts are short." and record["k"] == 3
     assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
     assert record["profile"] == "smoke" and record["parameters"] == {"seeds": 2}
