@@ -144,10 +144,11 @@ def reproduce(
 @app.command()
 def html(dataset: Dataset = "scenes",
          folder: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("html")) -> None:
-    """Render the executed notebooks of a data set as pages."""
-    from itr_study.cli import commands
+    """Make pages of the notebooks that `reproduce` executed; they need neither Jupyter nor a
+    network."""
+    from itr_study.cli.pages import render_pages
 
-    print(commands.render_pages(dataset, folder))
+    print(f"Open {render_pages(dataset, folder).resolve()}")
 
 
 @app.command()
