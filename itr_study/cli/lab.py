@@ -48,11 +48,16 @@ def free_name(path: Path) -> Path:
 
 
 def lab_command(first: Path, options: Sequence[str]) -> list[str]:
-    """What starts JupyterLab: files of the whole project, the first notebook open; options last, so
-    that they win."""
-    root = project_root()
-    return [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
-            f"--LabApp.default_url=/lab/tree/{first.relative_to(root).as_posix()}", *options]
+    """What starts JupyterLab: files of the whole project, the first notebook open. An option of the
+    user's takes the place of ours: JupyterLab refuses two values."""
+    root, given = project_root(), {option.partition("=")[0] for option in options}
+    command = [sys.executable, "-m", "jupyterlab"]
+    if given.isdisjoint(("--ServerApp.root_dir", "--notebook-dir")):
+        command.append(f"--ServerApp.root_dir={root}")
+    if "--LabApp.default_url" not in given:
+        place = first.relative_to(root).as_posix()
+        command.append(f"--LabApp.default_url=/lab/tree/{place}")
+    return [*command, *options]
 
 
 def lab_environment() -> dict[str, str]:

@@ -70,6 +70,16 @@ def test_options_go_on_to_jupyterlab(my, store, monkeypatch):
     assert command[-5:] == ["--no-browser", "--port", "8899", "--ip=0.0.0.0", "--allow-root"]
 
 
+def test_an_option_of_the_users_takes_the_place_of_ours():
+    """JupyterLab refuses two values of one option."""
+    first = project_root() / "my" / "00_start_here.ipynb"
+    for option in ("--ServerApp.root_dir=/data", "--notebook-dir=/data"):
+        command = lab.lab_command(first, [option])
+        assert [part for part in command if "dir=" in part] == [option]
+    command = lab.lab_command(first, ["--LabApp.default_url=/lab"])
+    assert [part for part in command if "default_url" in part] == ["--LabApp.default_url=/lab"]
+
+
 def test_its_kernel_is_this_interpreter_whatever_else_is_called_python3(store, tmp_path,
                                                                        monkeypatch):
     other = tmp_path / "other" / "kernels" / "python3"
