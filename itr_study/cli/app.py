@@ -154,10 +154,11 @@ def reproduce(
 @app.command()
 def html(dataset: Dataset = "scenes",
          folder: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("html")) -> None:
-    """Render the executed notebooks of a data set as pages."""
-    from itr_study.cli import commands
+    """Make pages of the notebooks that `reproduce` executed; they need neither Jupyter nor a
+    network."""
+    from itr_study.cli.pages import render_pages
 
-    print(commands.render_pages(dataset, folder))
+    print(f"Open {render_pages(dataset, folder).resolve()}")
 
 
 @app.command()
@@ -170,10 +171,11 @@ def audit(rows: Annotated[int, typer.Option(min=1, help="How many to retrain.")]
     raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))
 
 
-@app.command()
-def lab() -> None:
-    """Open JupyterLab at notebook 00."""
-    from itr_study.cli import commands
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
+        help="A notebook to copy anew, such as 03; your copy is kept beside it.")] = None) -> None:
+    """Open JupyterLab at notebook 00, on working copies in my/; further options go to JupyterLab,
+    such as --no-browser, --port 8899, --ip 0.0.0.0 or --allow-root."""
+    from itr_study.cli.lab import open_lab
 
-    raise typer.Exit(commands.open_lab())
-
+    raise typer.Exit(open_lab(context.args, fresh or []))

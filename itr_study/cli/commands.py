@@ -1,7 +1,6 @@
 """What the commands of `cli` do; each returns text to print, or an exit code."""
 
 import json
-import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -9,13 +8,12 @@ from pathlib import Path
 
 from itr_study.batch.declared import readings
 from itr_study.batch.request import data_root
-from itr_study.batch.schedule import executed_folder
 from itr_study.data import load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.size_checks import too_small
 from itr_study.evaluation.evaluate import columns
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import home
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of
 from itr_study.runs.identity import identify
@@ -195,29 +193,3 @@ def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:
 
     results = audit(dataset, data_root(dataset, data), rows, seed)
     return int(not all(r.good for r in results))
-
-
-def render_pages(dataset: str, folder: Path) -> str:
-    """Executed notebooks as HTML, one page each.
-
-    Raises:  ValueError where nothing was executed.
-    """
-    from nbconvert import HTMLExporter
-
-    done = sorted(p for p in executed_folder(dataset).glob("*.ipynb")
-                  if not p.name.endswith(".partial.ipynb"))
-    if not done:
-        raise ValueError(f"no executed notebooks in {executed_folder(dataset)}; "
-                         "run: itr-study reproduce")
-    target = folder / dataset
-    target.mkdir(parents=True, exist_ok=True)
-    for path in done:
-        page, _ = HTMLExporter().from_filename(str(path))
-        (target / f"{path.stem}.html").write_text(page, encoding="utf-8")
-    return f"{len(done)} pages in {target.resolve()}"
-
-
-def open_lab() -> int:
-    """JupyterLab at notebook 00, in this interpreter's environment."""
-    first = project_root() / "notebooks" / "00_start_here.ipynb"
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(first)], cwd=project_root())

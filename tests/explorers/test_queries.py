@@ -1,10 +1,16 @@
 """Rows of a retrieval grid say what the score matrix says."""
 
+from base64 import b64decode
+from io import BytesIO
+
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 from matplotlib.text import Text
+from PIL import Image
 
 from itr_study.evaluation.search import Searcher
+from itr_study.explorers import picture_hits
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.metrics import ranks
 from itr_study.plots.retrieval import answer_grid
@@ -49,3 +55,18 @@ def test_new_words_have_neither_match_nor_relevance(searcher):
     figure = answer_grid(words, "What the model finds", columns=3)
     assert [axes.get_title("left") for axes in figure.axes] == ["query", "1", "2", "3", "4", ""]
     assert "✗" not in str([text.get_text() for text in figure.findobj(Text)])
+
+
+def test_a_search_in_words_shows_pictures(searcher):
+    hits = searcher.search_text(3, top=len(searcher.split.image_ids))
+    page = BeautifulSoup(picture_hits(searcher, hits)._repr_html_(), "html.parser")
+    for hit, shown in zip(hits, page.find_all("figure"), strict=True):
+        picture = Image.open(BytesIO(b64decode(shown.img["src"].split(",")[1])))
+        assert max(picture.size) <= 150 and shown.img["title"] == hit.id
+        assert shown.img["alt"] == hit.text and f"score {hit.score:.2f}" in shown.text
+        assert shown.b.text == (f"{hit.rank} ✓" if hit.match else f"{hit.rank}")
+    assert page.text.count("✓") == 1
+    unknown = searcher.search_text("a <b> of its own", top=2)  # no known match, so none is marked
+    assert "✓" not in picture_hits(searcher, unknown)
+    with pytest.raises(ValueError, match="got no hits"):
+        picture_hits(searcher, [])

@@ -104,7 +104,7 @@ def test_the_same_data_gives_the_same_bytes_and_names_no_software():
     first = png_bytes(figure)
     assert first == png_bytes(sweep())
     assert b"Software" not in first and b"tIME" not in first
-    assert figure._repr_png_().startswith(b"\x89PNG") and png_bytes(figure) == first
+    assert figure._repr_png_()[0].startswith(b"\x89PNG") and png_bytes(figure) == first
 
 
 def test_sweep_says_seeds_default_printed_numbers_and_the_tick_apart():
