@@ -12,11 +12,12 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import psutil
 from filelock import FileLock
+from pydantic import BaseModel, Field, ValidationError
 from torch import Tensor
 
 from itr_study.evaluation.evaluate import Evaluation
@@ -63,6 +64,29 @@ class RunResult:
         return load_weights(path) if path.exists() else {}
 
 
+class Status(BaseModel):
+    """What status.json holds: state, reason, and the process that wrote it."""
+
+    state: Literal[STATES]
+    reason: str
+    pid: int = Field(ge=0, lt=2**31)
+    host: str
+    time: str
+
+
+def read_result(folder: Path) -> RunResult:
+    """The result in the folder of a run that ended. Raises: Damaged."""
+    manifest = verify(folder, ("config.json", "result.json"))
+    facts = {k: v for k, v in manifest.items() if k != "files"}
+    try:
+        values = read_json(folder / "result.json")
+        return RunResult(folder.name, values["status"], values["reason"], folder,
+                         read_json(folder / "config.json"), values["tables"],
+                         History(values["history"], values["best_epoch"]), facts)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{folder / 'result.json'} is no result ({error!r})") from error
+
+
 class RunStore:
     """All runs under one folder, by default `runs` in the home.
 
@@ -93,9 +117,10 @@ class RunStore:
         if not path.exists():
             return None
         try:
-            status = read_json(path)
+            status = Status.model_validate(read_json(path)).model_dump()
         except ValueError as error:
-            set_aside(path, f"run {run_id}: {error}")
+            reason = f"{path} holds no status" if isinstance(error, ValidationError) else error
+            set_aside(path, f"run {run_id}: {reason}")
             return None
         gone = status["host"] == platform.node() and not psutil.pid_exists(status["pid"])
         if status["state"] == "running" and gone:
@@ -109,18 +134,14 @@ class RunStore:
         if not (folder / "manifest.json").exists():
             return None
         try:
-            manifest = verify(folder)
-            values = read_json(folder / "result.json")
+            result = read_result(folder)
         except Damaged as error:
             set_aside(folder, f"run {run_id}: {error}; it is trained again")
             return None
-        facts = {k: v for k, v in manifest.items() if k != "files"}
-        if (self.status(run_id) or {}).get("state") != values["status"]:  # killed before writing it
+        if (self.status(run_id) or {}).get("state") != result.status:  # killed before writing it
             clear_temporary(folder)
-            self.set_status(run_id, values["status"], values["reason"])
-        return RunResult(run_id, values["status"], values["reason"], folder,
-                         read_json(folder / "config.json"), values["tables"],
-                         History(values["history"], values["best_epoch"]), facts)
+            self.set_status(run_id, result.status, result.reason)
+        return result
 
     def write_history(self, run_id: str, history: History) -> None:
         """One JSON line per epoch; written whole, so that a resumed run repeats no line."""
