@@ -49,7 +49,7 @@ class RunConfig(StrictModel):
     objective: tuple[TermConfig, ...] = Field(strict=False, min_length=1)
     warmup_objective: tuple[TermConfig, ...] = Field((), strict=False)
     settings: Settings = Settings()
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
     def names_exist(self) -> "RunConfig":

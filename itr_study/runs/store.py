@@ -9,14 +9,17 @@ import json
 import os
 import platform
 import shutil
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import psutil
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
 from torch import Tensor
 
@@ -33,7 +36,8 @@ STATUS = "status.json"
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run that ended: "done", or "diverged" with the reason and no tables.
+    """A run that ended: "done", or "diverged" with the reason and no tables. A done one has a
+    reason where there is one to doubt it (`History.doubt`).
 
     tables: split name -> metric -> percent (or rank); history: one dict per epoch; facts: device,
     minutes, versions, commit, and what identifies the data.
@@ -100,10 +104,23 @@ class RunStore:
         """The folder of a run."""
         return self.folder / run_id
 
-    def lock(self, run_id: str) -> FileLock:
-        """Held while a run is trained or read; freed by the system when its holder dies."""
+    @contextmanager
+    def lock(self, run_id: str) -> Iterator[None]:
+        """Held while a run is trained or read; freed by the system when its holder dies. Who has
+        to wait is told for whom, on stderr."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / f"{run_id}.lock")
+        lock = FileLock(self.folder / f"{run_id}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            holder = self.status(run_id) or {"pid": "unknown", "host": "unknown"}
+            print(f"run {run_id}: waiting for process {holder['pid']} on {holder['host']}, which "
+                  "is training it", file=sys.stderr, flush=True)
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def set_status(self, run_id: str, state: str, reason: str = "") -> None:
         """Write the state of a run, one of STATES, and the reason unless it is done."""
@@ -152,7 +169,7 @@ class RunStore:
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
                status: str = "done", reason: str = "") -> RunResult:
         """Write the files of a run that ended, seal its folder, and delete its checkpoints."""
-        folder = self.path(run_id)
+        folder, reason = self.path(run_id), reason or history.doubt()
         self.write_history(run_id, history)
         write_json(folder / "config.json", config)
         write_json(folder / "result.json", {

@@ -138,8 +138,8 @@ def _answered_row(run: Run, answer: Answer, figures: Path | str | None) -> dict[
 
 
 def _report(rows: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr which runs did not end well."""
+    """Say on stderr which runs did not end well, or taught nothing."""
     for row in rows:
-        if row["status"] != "done":
+        if row["status"] != "done" or row["reason"]:
             print(f"run {row['run']} ({row['model']}, seed {row['seed']}): {row['status']}: "
                   f"{row['reason']}", file=sys.stderr, flush=True)

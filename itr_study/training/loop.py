@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import Gathered, gathered
+from itr_study.checks import Gathered, gathered, not_among
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.models.base import Code, ModelOutput
@@ -130,10 +130,21 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device of that name; "auto" is a CUDA device where there is one, else the CPU."""
+    """The device of that name; "auto" is a CUDA device where there is one, else the CPU.
+
+    Raises:  ValueError for a name that torch does not know, or a device that is not here.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+        kind = torch.get_device_module(device)
+    except RuntimeError as error:
+        raise ValueError(not_among("device", name, ("auto", "cpu", "cuda"))) from error
+    if not kind.is_available() or (device.index or 0) >= kind.device_count():
+        raise ValueError(f"device {name!r} is not here, or torch is not built for it; take auto "
+                         "or cpu, and see why with: itr-study doctor")
+    return device
 
 
 def choose_objectives(objective: Objective | nn.Module, warmup: Objective | nn.Module | None,

@@ -17,6 +17,9 @@ from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.interrupts import Interrupted, StopFlag
 from itr_study.training.settings import Settings, learning_rate
 
+# Cosines of a model that learns spread by 0.06 and more; those of a collapsed one by less than this.
+COLLAPSED = 0.02
+
 
 @dataclass
 class History:
@@ -33,6 +36,19 @@ class History:
         """True once `patience` epochs have passed without a better one."""
         return (settings.patience is not None
                 and len(self.rows) - self.best_epoch >= settings.patience)
+
+    def doubt(self) -> str:
+        """Why the training taught nothing, where it did not; for models that score by cosine."""
+        last = self.rows[-1] if self.rows else {}
+        if self.rows and all(row.get("loss") == 0 for row in self.rows):
+            return ("the loss was 0 in every step, so nothing was learnt: the batches hold no "
+                    "negatives, or the margin is met from the start")
+        spread = last.get("score_std")
+        if spread is not None and spread < COLLAPSED:
+            return (f"collapsed: in the last epoch all scores are alike (their standard deviation "
+                    f"is {spread:.2g}); try a warm-up objective such as triplet_sum, or a lower "
+                    "learning rate")
+        return ""
 
     def add(self, row: dict[str, Any], select: str) -> bool:
         """Append an epoch; True where it is the best so far (the first of equals stays)."""

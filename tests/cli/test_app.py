@@ -118,6 +118,9 @@ def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
     (("-p", "k=many"), "k must be int, got 'many'"),
     (("-p", "kk=1"), "has no parameter 'kk'"),
     (("-p", "k"), "given as name=value"),
+    (("-p", "k=1", "-p", "k=2"), "k is given twice"),
+    (("--timeout", "nan"), "--timeout (minutes) must be a finite number"),
+    (("--timeout", "-1"), "--timeout (minutes) must be > 0"),
     (("--profile", "fast"), "profile must be one of smoke, quick, full"),
 ])
 def test_reproduce_refuses_before_it_starts(run, tmp_path, store, given, told):

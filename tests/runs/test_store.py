@@ -34,7 +34,7 @@ def test_a_damaged_status_does_not_block_a_finished_run(store, text, monkeypatch
     trained = count_trainings(monkeypatch)
     result = execute(identify(SMALL))
     (result.folder / "status.json").write_text(text)
-    with pytest.warns(UserWarning, match="status.json holds no status; set aside as status.json.corr"):
+    with pytest.warns(UserWarning, match="status.json holds no status; set aside as status"):
         assert execute(identify(SMALL)).tables == result.tables
     assert len(trained) == 1 and RunStore().status(result.id)["state"] == "done"
 

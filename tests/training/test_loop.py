@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -283,6 +284,14 @@ def test_buckets_hold_captions_of_like_length():
     assert spread(False) > 0
     with pytest.raises(ValueError, match="bucket=True sorts captions"):
         spread(True)
+
+
+@pytest.mark.parametrize(("name", "told"), [
+    ("bogus", "device must be one of auto, cpu, cuda; got 'bogus'"), ("meta", "must be one of auto"),
+    ("cuda:99", "is not here"), ("mps" if sys.platform == "linux" else "cuda:98", "itr-study doctor")])
+def test_a_device_that_is_not_here_is_refused(name, told):
+    with pytest.raises(ValueError, match=told):
+        fit(small_model(), SmallLoss(), SmallData(), Settings(epochs=1, batch_size=8), device=name)
 
 
 def test_schedules_by_hand():
