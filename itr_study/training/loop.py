@@ -15,6 +15,7 @@ from itr_study.checks import Gathered, gathered, not_among
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.models.base import Code, ModelOutput
+from itr_study.progress import counting
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
 from itr_study.training.objective import Objective, Term
 from itr_study.training.sampling import epoch_samples
@@ -64,7 +65,8 @@ def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
     optimizer = build_optimizer(model, settings)
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
-    with one_thread(), stop_requests() as stop, memory_advice(settings.batch_size):
+    with (one_thread(), stop_requests() as stop, memory_advice(settings.batch_size),
+          counting("training", settings.epochs, "epochs") as show):
         while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
             samples = epoch_samples(train, settings, seed, state.epoch)
             terms = objectives[state.epoch < settings.warmup_epochs]
@@ -78,6 +80,7 @@ def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
                     loss, diagnostics = terms(output, batch, train)
                 to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
                 state.end_step(take_step(state, loss, to_log | diagnostics, checks, batch))
+                show(state.epoch + state.step / len(samples), state.history.note())
                 state.save_if_due(stop)
             state.end_epoch(evaluate(model, dev).table if dev is not None else {})
             if on_epoch is not None:

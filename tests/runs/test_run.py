@@ -132,7 +132,7 @@ def test_the_seed_sets_initialisation():
     assert np.array_equal(left, right) and not np.array_equal(left, third)
 
 
-WILD = SMALL.with_(**{"settings.optimizer": "sgd", "settings.learning_rate": 1e30})
+WILD = SMALL.with_(**{"settings.optimizer": "sgd", "settings.learning_rate": 1e12})
 
 
 def test_a_training_that_taught_nothing_says_so(store, capsys):
