@@ -39,6 +39,11 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
     return str(Path(root).expanduser().resolve())
 
 
+def known_root(dataset: str, data: Path | str | None) -> str | None:
+    """The same, but None for real data without a root: committed rows serve without it."""
+    return data_root(dataset, data) if data or os.environ.get("ITR_DATA") else None
+
+
 @dataclass(frozen=True)
 class Request:
     """What the user asked for, checked: notebooks, their parameters, and how they are executed."""
