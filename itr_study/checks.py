@@ -105,6 +105,12 @@ def check_number(name: str, value: float, *, above: float = -math.inf, least: fl
         raise ValueError(f"{name} must be {' and '.join(bounds)}, got {value}")
 
 
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Raise ValueError unless value is a whole number, `least` or more."""
+    if type(value) is not int or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+
+
 def check_choice(what: str, value: object, choices: Iterable) -> None:
     """Raise ValueError unless value is one of the choices, naming the nearest and all of them."""
     if value not in choices:
