@@ -1,13 +1,16 @@
-"""One progress helper: a bar where somebody looks, a line now and then where nobody does."""
+"""How far something is: a bar where somebody looks, a line now and then where nobody does."""
 
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
+Show = Callable[[float, str], None]  # (how many are done, a note): shows it
 SECONDS_BETWEEN_LINES = 30.0
+BAR = "{desc}: {percentage:3.0f} %|{bar}| {n:.0f} of {total_fmt}{unit}, {remaining} left{postfix}"
 
 
 def in_notebook() -> bool:
@@ -23,32 +26,57 @@ def in_notebook() -> bool:
     return shell is not None and "IPKernelApp" in shell.config
 
 
+@contextmanager
+def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
+    """Show how far something is: call what this gives with how many of `total` are done and a note.
+
+    Args:    label: what is being done; unit: of what, such as "epochs".
+    Shows:   a bar with the time left in a live notebook or on a terminal, gone at the end; else
+             one line on stderr every 30 s; nothing where there is nothing to do.
+    """
+    unit = f" {unit}" if unit else ""
+    watched = sys.stderr.isatty() and not os.environ.get("ITR_STUDY_HEADLESS")
+    if total == 0:
+        yield lambda done, note="": None
+    elif in_notebook() or watched:
+        from tqdm import tqdm as on_terminal
+        from tqdm.notebook import tqdm as in_page
+
+        with (in_page if in_notebook() else on_terminal)(
+                desc=label, total=total, unit=unit, leave=False,
+                bar_format=BAR if total else None) as bar:
+            def show(done: float, note: str = "") -> None:
+                bar.set_postfix_str(note, refresh=False)
+                bar.update(done - bar.n)
+            yield show
+    else:
+        yield _lines(label, total, unit)
+
+
+def _lines(label: str, total: int | None, unit: str) -> Show:
+    start = last = time.monotonic()
+
+    def show(done: float, note: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < SECONDS_BETWEEN_LINES:
+            return
+        last, gone = now, now - start
+        of = f" of {total}" if total is not None else ""
+        left = f", about {gone * (total - done) / done:.0f} s left" if total and done else ""
+        print(f"{label}: {int(done)}{of}{unit}, {gone:.0f} s{left}{', ' * bool(note)}{note}",
+              file=sys.stderr, flush=True)
+    return show
+
+
 def progress(iterable: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
-    """Yield the items and show how far it is.
+    """Yield the items and show how far it is, as `counting` does.
 
     Args:    label: what is being done; total: number of items where `len()` is unknown.
-    Shows:   a bar in a live notebook or on a terminal, else one line on stderr every 30 s.
     """
     if total is None and hasattr(iterable, "__len__"):
         total = len(iterable)
-    if in_notebook():
-        from tqdm.notebook import tqdm
-
-        yield from tqdm(iterable, desc=label, total=total)
-    elif sys.stderr.isatty() and not os.environ.get("ITR_STUDY_HEADLESS"):
-        from tqdm import tqdm
-
-        yield from tqdm(iterable, desc=label, total=total, leave=False)
-    else:
-        yield from _with_lines(iterable, label, total)
-
-
-def _with_lines(iterable: Iterable[Item], label: str, total: int | None) -> Iterator[Item]:
-    start = last = time.monotonic()
-    for done, item in enumerate(iterable, start=1):
-        yield item
-        now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN_LINES:
-            of = f" of {total}" if total is not None else ""
-            print(f"{label}: {done}{of}, {now - start:.0f} s", file=sys.stderr, flush=True)
-            last = now
+    with counting(label, total) as show:
+        for done, item in enumerate(iterable, start=1):
+            yield item
+            show(done, "")

@@ -1,6 +1,9 @@
+import io
+import sys
 import time
 
-from itr_study.progress import progress
+from itr_study import progress as module
+from itr_study.progress import counting, progress
 
 
 def test_items_come_through_and_short_loops_say_nothing(capsys):
@@ -15,7 +18,8 @@ def test_headless_loop_prints_one_line_per_interval(capsys, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     assert list(progress(range(4), "encoding pictures")) == [0, 1, 2, 3]
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["encoding pictures: 2 of 4, 40 s", "encoding pictures: 4 of 4, 80 s"]
+    assert lines == ["encoding pictures: 2 of 4, 40 s, about 40 s left",
+                     "encoding pictures: 4 of 4, 80 s, about 0 s left"]
 
 
 def test_an_early_stop_is_allowed():
@@ -23,3 +27,64 @@ def test_an_early_stop_is_allowed():
         if item == 3:
             break
     assert item == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def on_terminal(monkeypatch) -> Terminal:
+    """stderr as a terminal; what is drawn on it. (A fixture would be too early: pytest sets stderr
+    before each call.)"""
+    monkeypatch.delenv("ITR_STUDY_HEADLESS", raising=False)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    return sys.stderr
+
+
+def test_on_a_terminal_a_bar_says_how_far_how_long_and_what_came_out(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    with counting("training", 4, "epochs") as show:
+        show(0.5, "")
+        time.sleep(0.15)  # tqdm draws ten times a second
+        show(2.0, "loss 0.412, dev RSUM 285.1")
+    drawn = terminal.getvalue().split("\r")
+    assert any("training:  50 %" in line and "2 of 4 epochs" in line and "left" in line
+               and "dev RSUM 285.1" in line for line in drawn), drawn
+    assert not drawn[-2].strip() and not drawn[-1]  # the line is empty again
+
+
+def test_nothing_to_do_draws_nothing(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    assert list(progress([], "reading")) == []
+    assert terminal.getvalue() == ""
+
+
+def test_bars_of_a_notebook_are_not_left_behind(monkeypatch):
+    import tqdm.notebook
+
+    asked = {}
+
+    class Page:
+        n = 0
+
+        def __init__(self, **named):
+            asked.update(named)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            asked["closed"] = True
+
+        def set_postfix_str(self, note, refresh):
+            asked["note"] = note
+
+        def update(self, steps):
+            self.n += steps
+
+    monkeypatch.setattr(module, "in_notebook", lambda: True)
+    monkeypatch.setattr(tqdm.notebook, "tqdm", Page)
+    with counting("training", 3, "epochs") as show:
+        show(1, "dev RSUM 1.0")
+    assert (asked["leave"], asked["closed"], asked["note"]) == (False, True, "dev RSUM 1.0")

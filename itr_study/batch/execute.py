@@ -1,8 +1,8 @@
 """One notebook in a process of its own, with its true status.
 
 done; failed (a cell raised); kernel-died (killed, often for memory); timeout; interrupted (the
-batch was stopped); skipped (not for this data set, or being executed by another batch). Only done
-and skipped count as success.
+batch was stopped); busy (being executed by another batch); skipped (not for this data set). Only
+done and skipped count as success.
 """
 
 import os
@@ -61,7 +61,8 @@ def run_notebook(path: Path | str, parameters: Mapping[str, Any], output: Path |
             record = {**asdict(result), "output": str(final), "parameters": dict(parameters)}
             write_json(output.with_suffix(".status.json"), record)
     except Timeout:
-        return NotebookResult(notebook.name, "skipped", 0.0, "another batch is executing it")
+        return NotebookResult(notebook.name, "busy", 0.0, "another batch is executing it: wait "
+                              f"for that one, or see {output.with_suffix('.log')}")
     return result
 
 

@@ -13,7 +13,7 @@ import psutil
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.execute import FINE, NotebookResult
 from itr_study.batch.schedule import executed_folder, reproduce, table
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_number
 from itr_study.data import DATASETS
 from itr_study.files.paths import project_root
 
@@ -39,6 +39,11 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
     return str(Path(root).expanduser().resolve())
 
 
+def known_root(dataset: str, data: Path | str | None) -> str | None:
+    """The same, but None for real data without a root: committed rows serve without it."""
+    return data_root(dataset, data) if data or os.environ.get("ITR_DATA") else None
+
+
 @dataclass(frozen=True)
 class Request:
     """What the user asked for, checked: notebooks, their parameters, and how they are executed."""
@@ -60,6 +65,8 @@ class Request:
         Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
         """
         root = data_root(dataset, data)
+        if minutes is not None:
+            check_number("--timeout (minutes)", minutes, above=0)
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
         check_choice("profile", profile, PROFILES)
         paths = find_notebooks(list(names))
@@ -130,6 +137,8 @@ def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"a parameter is given as name=value, got {text!r}")
+        if name in values:
+            raise ValueError(f"{name} is given twice; which one holds is not for us to guess")
         for notebook in notebooks:
             parameter = notebook.parameters.get(name)
             if parameter is None:

@@ -7,7 +7,23 @@ from typing import Annotated
 
 import typer
 
-EPILOG = "Every make target has its twin here. Errors in full: set ITR_STUDY_DEBUG=1."
+from itr_study.cli.options import (
+    Changes,
+    Config,
+    Data,
+    DataChanges,
+    Dataset,
+    Device,
+    Names,
+    OfRun,
+    SetOfData,
+    check_name,
+    choose_config,
+    example,
+)
+
+EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
+          "python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
 
 
 class App(typer.Typer):
@@ -19,7 +35,7 @@ class App(typer.Typer):
         except (ValueError, OSError) as error:
             if os.environ.get("ITR_STUDY_DEBUG"):
                 raise
-            from itr_study.cli.commands import plain
+            from itr_study.cli.errors import plain
 
             print(f"error: {plain(error)}", file=sys.stderr)
             sys.exit(2)
@@ -29,20 +45,8 @@ app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
           pretty_exceptions_enable=False, epilog=EPILOG,
           help="Learn, test and compare ranking losses for image-text retrieval.")
 
-Dataset = Annotated[str, typer.Option(help="scenes, flickr8k, flickr30k, coco or folder.")]
-Data = Annotated[Path | None, typer.Option(
-    help="Folder that holds the data sets, or one of them; default $ITR_DATA.")]
-Names = Annotated[list[str] | None, typer.Argument(
-    help="Notebooks, such as 03_topk or 03; default all.")]
-Changes = Annotated[list[str] | None, typer.Option(
-    "--set", help="A change of the config, such as seed=1 or objective.0.arguments.k=3.")]
-DataChanges = Annotated[list[str] | None, typer.Option(
-    "--set", help="An option of the data, such as data_options.skip_bad=true.")]
-Config = Annotated[str, typer.Argument(
-    help="A TOML or JSON file, or the name of a base config of the data set.")]
-
-
-@app.command()
+@app.command(epilog=example("doctor --data ~/data"),
+             short_help="Say which device was chosen and why, and what was found.")
 def doctor(data: Data = None) -> None:
     """Say which device was chosen and why, versions, room, data and pretrained parts found."""
     from itr_study.cli.doctor import examine, report
@@ -52,27 +56,33 @@ def doctor(data: Data = None) -> None:
     raise typer.Exit(any(f.state == "broken" for f in findings))
 
 
-@app.command()
-def data(dataset: Annotated[str, typer.Argument(help="Name of a data set.")] = "scenes",
-         data: Data = None, changes: DataChanges = None) -> None:
+@app.command(epilog=example("data flickr8k --data ~/data"))
+def data(dataset: SetOfData = "scenes", data: Data = None, changes: DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
+    check_name(dataset)
     from itr_study.cli import commands
 
     print(commands.data_report(dataset, data, changes or []))
 
 
-@app.command()
+@app.command(epilog=example("features flickr8k --images lite0:pooled:flip --sentences minilm"),
+             short_help="Compute frozen features once.")
 def features(
-    dataset: Annotated[str, typer.Argument(help="Name of a data set.")] = "scenes",
-    data: Data = None, changes: DataChanges = None,
+    dataset: SetOfData = "scenes",
+    data: Data = None,
+    changes: DataChanges = None,
     images: Annotated[str | None, typer.Option(
+        metavar="ENCODERS",
         help="Image encoders, such as lite0:pooled:flip or lite0:grid:one+lite2:pooled:ten.")]
     = None,
-    tokens: Annotated[str | None, typer.Option(help="words, glove or wordpiece:minilm.")] = None,
-    sentences: Annotated[str | None, typer.Option(help="minilm, fisher, or both by +.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    tokens: Annotated[str | None, typer.Option(
+        metavar="KIND", help="words, glove or wordpiece:minilm.")] = None,
+    sentences: Annotated[str | None, typer.Option(
+        metavar="ENCODERS", help="minilm, fisher, or both by +.")] = None,
+    device: Device = "auto",
 ) -> None:
     """Compute frozen features once, with a progress bar; what is there is kept."""
+    check_name(dataset)
     from itr_study.cli import commands
 
     print(commands.make_features(dataset, data, changes or [], images, tokens, sentences,
@@ -80,60 +90,98 @@ def features(
 
 
 @app.command()
-def train(config: Config, dataset: Dataset = "scenes", data: Data = None, changes: Changes = None,
-          device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+def configs(dataset: Annotated[str | None, typer.Argument(
+        metavar="DATASET", help="Name of a data set; default all.")] = None) -> None:
+    """List the base configs, with what each is."""
+    from itr_study.cli.listing import configs_report
+
+    print(configs_report(dataset))
+
+
+@app.command(short_help="List the runs of this machine with their ids.")
+def runs(dataset: Annotated[str | None, typer.Argument(
+        metavar="DATASET", help="Name of a data set; default all.")] = None) -> None:
+    """List the runs of this machine with their ids, and count committed rows."""
+    if dataset is not None:
+        check_name(dataset)
+    from itr_study.cli.listing import runs_report
+
+    print(runs_report(dataset))
+
+
+@app.command(epilog=example("train two_branch", "train two_branch --set seed=1 --set "
+                            "objective.0.arguments.k=3", "train my.toml --data ~/data"),
+             short_help="Train one run, or go on with it.")
+def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Changes = None,
+          device: Device = "auto",
           save_seconds: Annotated[float, typer.Option(
-              min=0, help="Least time between checkpoints.")] = 60.0) -> None:
+              min=0, metavar="SECONDS", help="Least time between checkpoints.")] = 60.0) -> None:
     """Train one run, or go on with it where it stopped; a finished run is not trained again."""
+    chosen = choose_config(config, dataset)
     from itr_study.cli import commands
 
-    raise typer.Exit(commands.train(config, dataset, data, changes or [], device, save_seconds))
+    raise typer.Exit(commands.train(chosen, data, changes or [], device, save_seconds))
 
 
-@app.command()
-def evaluate(config: Config, dataset: Dataset = "scenes", data: Data = None,
+@app.command(epilog=example("evaluate two_branch", "evaluate 25fac44b"),
+             short_help="Print all measures of a finished run.")
+def evaluate(config: Config, dataset: OfRun = None, data: Data = None,
              changes: Changes = None) -> None:
-    """Print all measures of a finished run on dev and test."""
+    """Print all measures of a finished run, of this machine or of a committed row."""
+    chosen = choose_config(config, dataset)
     from itr_study.cli import commands
 
-    print(commands.evaluation(config, dataset, data, changes or []))
+    print(commands.evaluation(chosen, data, changes or []))
 
 
-@app.command()
+@app.command(epilog=example('search two_branch --text "a red tree"', "search 25fac44b"),
+             short_help="Search the test split of a run by texts or images.")
 def search(
     config: Config,
-    text: Annotated[str | None, typer.Option(help="A query in words: finds images.")] = None,
+    text: Annotated[str | None, typer.Option(
+        metavar="WORDS", help="A query in words: finds images.")] = None,
     image: Annotated[str | None, typer.Option(
+        metavar="ID-OR-FILE",
         help="An image id of the split, or a picture file: finds texts.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many to print.")] = 10,
+    top: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many to print.")] = 10,
     split: Annotated[str | None, typer.Option(
+        metavar="NAME",
         help="train, dev, test or all; default test, of your own pictures (folder) all.")] = None,
     pictures: Annotated[Path | None, typer.Option(
-        help="A folder of other pictures, without texts, to search in the data's place.")] = None,
-    save: Annotated[Path | None, typer.Option(help="A .png file: what was found.")] = None,
+        metavar="FOLDER",
+        help="Other pictures, without texts, to search in the data's place.")] = None,
+    save: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="A .png file: what was found.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
-    dataset: Dataset = "scenes", data: Data = None, changes: Changes = None,
+    dataset: OfRun = None, data: Data = None, changes: Changes = None,
 ) -> None:
-    """Search the pictures of a finished run, or others, by a text or by an image."""
-    from itr_study.cli import commands
+    """Search the pictures of a finished run, or others, by a text or by an image; without either it
+    asks again and again."""
+    chosen = choose_config(config, dataset)
+    from itr_study.cli.search import Shown, search
 
-    print(commands.search(config, dataset, data, changes or [], text, image, top, split, pictures,
-                          save, show))
+    search(chosen, data, changes or [], text, image, Shown(top, save, show), split, pictures)
 
 
-@app.command()
+@app.command(epilog=example("reproduce 03 05", "reproduce --dataset flickr8k --plan"),
+             short_help="Execute notebooks headless: every figure, and a true table.")
 def reproduce(
     notebooks: Names = None,
     dataset: Dataset = "scenes",
     data: Data = None,
     profile: Annotated[str | None, typer.Option(
+        metavar="NAME",
         help="smoke, quick or full; default quick on scenes, full on real data.")] = None,
-    figures: Annotated[Path | None, typer.Option(help="Folder of figures.")] = None,
+    figures: Annotated[Path | None, typer.Option(
+        metavar="FOLDER", help="Folder of figures.")] = None,
     parameter: Annotated[list[str] | None, typer.Option(
-        "--parameter", "-p", help="name=value of every chosen notebook.")] = None,
+        "--parameter", "-p", metavar="NAME=VALUE",
+        help="A parameter of every chosen notebook.")] = None,
     workers: Annotated[int | None, typer.Option(
-        min=1, help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Minutes a notebook may take.")] = None,
+        min=1, metavar="COUNT",
+        help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
+    timeout: Annotated[float | None, typer.Option(
+        metavar="MINUTES", help="Minutes a notebook may take.")] = None,
     plan: Annotated[bool, typer.Option(
         "--plan", help="Only say which runs are there and what the others take.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
@@ -151,9 +199,10 @@ def reproduce(
     raise typer.Exit(request.run())
 
 
-@app.command()
+@app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.")
 def html(dataset: Dataset = "scenes",
-         folder: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("html")) -> None:
+         folder: Annotated[Path, typer.Option(
+             metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
     """Make pages of the notebooks that `reproduce` executed; they need neither Jupyter nor a
     network."""
     from itr_study.cli.pages import render_pages
@@ -161,10 +210,15 @@ def html(dataset: Dataset = "scenes",
     print(f"Open {render_pages(dataset, folder).resolve()}")
 
 
-@app.command()
-def audit(rows: Annotated[int, typer.Option(min=1, help="How many to retrain.")] = 2,
-          dataset: Dataset = "flickr8k", data: Data = None,
-          seed: Annotated[int, typer.Option(help="Of the choice of rows.")] = 0) -> None:
+@app.command(epilog=example("audit --rows 2 --dataset flickr8k --data ~/data"),
+             short_help="Retrain some committed rows and compare the numbers.")
+def audit(
+    rows: Annotated[int, typer.Option(
+        min=1, metavar="COUNT", help="How many to retrain.")] = 2,
+    dataset: Dataset = "flickr8k", data: Data = None,
+    seed: Annotated[int, typer.Option(
+        metavar="NUMBER", help="Of the choice of rows.")] = 0,
+) -> None:
     """Retrain randomly chosen committed rows and compare the numbers."""
     from itr_study.cli import commands
 
@@ -179,3 +233,21 @@ def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
     from itr_study.cli.lab import open_lab
 
     raise typer.Exit(open_lab(context.args, fresh or []))
+
+
+@app.command()
+def test(paths: Annotated[list[str] | None, typer.Argument(
+        metavar="PATH", help="Files or folders of tests; default all.")] = None) -> None:
+    """Run the style checks and the tests, on two processes."""
+    from itr_study.cli.project import run_tests
+
+    raise typer.Exit(run_tests(paths or []))
+
+
+@app.command(epilog=example("bench losses") + ". `bench soak` kills a training ten times.")
+def bench(names: Annotated[list[str] | None, typer.Argument(
+        metavar="NAME", help="Benchmarks; default all but soak.")] = None) -> None:
+    """Print speed ratios."""
+    from itr_study.cli.project import run_benchmarks
+
+    raise typer.Exit(run_benchmarks(names or []))

@@ -1,66 +1,50 @@
 """What the commands of `cli` do; each returns text to print, or an exit code."""
 
-import json
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 
 from itr_study.batch.declared import readings
-from itr_study.batch.request import data_root
+from itr_study.batch.request import data_root, known_root
+from itr_study.cli.chosen import Chosen, choose
+from itr_study.cli.tables import result_report, row_report
 from itr_study.data import load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.size_checks import too_small
-from itr_study.evaluation.evaluate import columns
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.paths import home
+from itr_study.files.paths import figures_folder, home
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of
 from itr_study.runs.identity import identify
+from itr_study.runs.rows import Rows
 from itr_study.runs.run import execute
-from itr_study.runs.store import RunResult, RunStore
-from itr_study.studies.bases import base
+from itr_study.runs.store import RunStore
 from itr_study.training.interrupts import OutOfMemory
 from itr_study.training.loop import choose_device
 
 
-def plain(error: Exception) -> str:
-    """An error's message without what only programmers need."""
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problems = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
-                for e in error.errors()]
-    return "\n".join(f"{field}: {message}" if field else message for field, message in problems)
-
-
-def read_config(config: str, dataset: str, changes: list[str]) -> RunConfig:
-    """A config from a file (.toml, .json) or a base config's name, with `key=value` changes.
+def read_config(config: str, dataset: str | None, changes: list[str]) -> RunConfig:
+    """The config that CONFIG and --dataset mean (see `choose`), with `key=value` changes.
 
     Raises:  ValueError naming the file, or the key and the names there are.
     """
-    given = given_changes(changes)
-    path = Path(config)
-    if path.suffix not in (".toml", ".json"):
-        return base(dataset, config, **given)
-    if not path.is_file():
-        raise ValueError(f"no config file {path}")
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
-    return RunConfig.model_validate({"dataset": dataset} | values).with_(**given)
+    return completed(choose(config, dataset), changes)
+
+
+def completed(chosen: Chosen, changes: list[str]) -> RunConfig:
+    """The config of what was chosen, with the changes of --set."""
+    return RunConfig.model_validate(chosen.values).with_(**given_changes(changes))
 
 
 def given_changes(changes: list[str]) -> dict[str, object]:
-    """The `key=value` texts of --set; ValueError for any other text."""
-    given = {}
+    """The `key=value` texts of --set; ValueError for any other text, or a key given twice."""
+    given: dict[str, object] = {}
     for text in changes:
         key, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"--set takes key=value, got {text!r}")
+        if key in given:
+            raise ValueError(f"--set gives {key} twice; which one holds is not for us to guess")
         given[key] = readings(value)[0]
     return given
 
@@ -111,15 +95,17 @@ def make_features(name: str, data: Path | None, changes: list[str], images: str 
     return "\n".join(lines)
 
 
-def train(config: str, dataset: str, data: Path | None, changes: list[str], device: str,
+def train(chosen: Chosen, data: Path | None, changes: list[str], device: str,
           save_seconds: float = 60.0) -> int:
     """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
-    run_config = read_config(config, dataset, changes)
-    root = data_root(run_config.dataset, data)
-    run = identify(run_config, root)
+    choose_device(device)
+    config = completed(chosen, changes)
+    root = data_root(config.dataset, data)
+    run = identify(config, root)
     print(f"run {run.id}", flush=True)
-    for sentence in too_small(dataset_of(run_config, root)):
+    for sentence in too_small(dataset_of(config, root)):
         print(f"warning: {sentence}", file=sys.stderr)
+    before = RunStore().result(run.id)
     try:
         result = execute(run, root, device=device, save_seconds=save_seconds)
     except OutOfMemory as error:
@@ -128,63 +114,30 @@ def train(config: str, dataset: str, data: Path | None, changes: list[str], devi
     except KeyboardInterrupt as error:
         print(f"{error}\nThe same command goes on from here.", file=sys.stderr)
         return 130
-    print(tables(result))
+    if before is not None:
+        print("It was finished before; nothing was trained.")
+    print(result_report(result))
+    if result.reason:
+        print(f"run {result.id}: {result.reason}", file=sys.stderr)
     return int(result.status != "done")
 
 
-def finished(config: RunConfig, root: str | None) -> RunResult:
-    """The result of a run in the store.
+def evaluation(chosen: Chosen, data: Path | None, changes: list[str]) -> str:
+    """The tables of a finished run of this machine, or of a committed row.
 
-    Raises:  ValueError naming the run where it is not finished.
+    Raises:  ValueError where there is neither.
     """
-    run_id = identify(config, root).id
-    result = RunStore().result(run_id)
-    if result is None:
-        raise ValueError(f"run {run_id} is not finished on this machine; train it first: the same "
-                         "command with `train`")
-    return result
-
-
-def evaluation(config: str, dataset: str, data: Path | None, changes: list[str]) -> str:
-    """The tables of a finished run."""
-    run_config = read_config(config, dataset, changes)
-    return tables(finished(run_config, data_root(run_config.dataset, data)))
-
-
-def tables(result: RunResult) -> str:
-    """Status, cost and metrics of a run, one column a split."""
-    minutes = result.facts.get("minutes", 0.0)
-    lines = [f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
-             f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
-    lines += [result.reason] * bool(result.reason)
-    if result.tables:
-        measured = {name for table in result.tables.values() for name in table}
-        order = [name for name in columns(result.config["dataset"], "test") if name in measured]
-        names = order + sorted(measured - set(order))
-        width = max(len(name) for name in names)
-        lines.append(" " * width + "".join(f"{split:>9}" for split in result.tables))
-        for name in names:
-            cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
-                     for table in result.tables.values())
-            lines.append(f"{name:<{width}}{''.join(cells)}")
-    return "\n".join(lines)
-
-
-def search(config: str, dataset: str, data: Path | None, changes: list[str], text: str | None,
-           image: str | None, top: int, split: str | None = None, pictures: Path | None = None,
-           save: Path | None = None, show: bool = False) -> str:
-    """The best `top` that a finished run finds for a text or an image; see `cli.search`."""
-    from itr_study.cli.search import answer, searcher_of
-    from itr_study.evaluation.search import check_query
-
-    if (text is None) == (image is None):
-        raise ValueError("search takes --text WORDS or --image ID-OR-FILE, one of them")
-    if text is not None:
-        check_query(text)
-    run_config = read_config(config, dataset, changes)
-    root = data_root(run_config.dataset, data)
-    finished(run_config, root)
-    return answer(searcher_of(run_config, root, split, pictures), text, image, top, save, show)
+    dataset, run_id = chosen.values["dataset"], chosen.run
+    if not run_id or changes:
+        run_id = identify(completed(chosen, changes), known_root(dataset, data),
+                          figures_folder()).id
+    if (result := RunStore().result(run_id)) is not None:
+        return result_report(result)
+    row = Rows(figures_folder() / dataset).read().get(run_id)
+    if row is not None:
+        return row_report(row)
+    raise ValueError(f"run {run_id} is not finished on this machine, and no row of it is "
+                     "committed; train it first: the same command with `train`")
 
 
 def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:

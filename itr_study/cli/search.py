@@ -1,15 +1,20 @@
 """What `itr-study search` looks at, and how it answers: lines of text, and a picture."""
 
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 from PIL import Image
 
+from itr_study.batch.request import data_root
+from itr_study.cli.chosen import Chosen
+from itr_study.cli.commands import completed
 from itr_study.data import DATASETS
 from itr_study.data.picture_checks import open_picture
 from itr_study.data.pictures import PICTURES, load_pictures
 from itr_study.data.vocabulary import tokenize
-from itr_study.evaluation.search import Searcher, hit_table
+from itr_study.evaluation.search import Searcher, check_query, hit_table
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.features.pictures import with_pictures
 from itr_study.files.atomic import write_atomic
@@ -18,7 +23,64 @@ from itr_study.plots.retrieval import Query, answer_grid
 from itr_study.plots.style import png_bytes
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.identity import identify
 from itr_study.runs.run import weights
+from itr_study.runs.store import RunStore
+
+
+class Shown(NamedTuple):
+    """How many results, and the picture of them: its .png file, and whether it is opened; without
+    a file an opened one lies in the home."""
+
+    top: int = 10
+    save: Path | None = None
+    open: bool = False
+
+
+def search(chosen: Chosen, data: Path | None, changes: list[str], text: str | None,
+           image: str | None, shown: Shown, split: str | None = None,
+           pictures: Path | None = None) -> None:
+    """Print what a finished run finds for a text or an image; without either, for one question
+    after another.
+
+    Raises:  ValueError for both, for a text without words, or a run that is not finished here.
+    """
+    if text is not None and image is not None:
+        raise ValueError("search takes --text WORDS or --image ID-OR-FILE, not both; without "
+                         "either it asks again and again")
+    if text is not None:
+        check_query(text)
+    config = completed(chosen, changes)
+    root = data_root(config.dataset, data)
+    run_id = identify(config, root).id
+    if RunStore().result(run_id) is None:
+        raise ValueError(f"run {run_id} is not finished on this machine: its weights are missing; "
+                         "train it first: the same command with `train`")
+    searcher = searcher_of(config, root, split, pictures)
+    if text is None and image is None:
+        ask_again(searcher, shown)
+    else:
+        print(answer(searcher, text, image, shown))
+
+
+def ask_again(searcher: Searcher, shown: Shown) -> None:
+    """Answer the lines of stdin, each a text, an image's id or a picture file, until it ends."""
+    watched = sys.stdin.isatty()
+    if watched:
+        print("A text, an id of an image, or a picture file; an empty line ends.")
+    while line := _question(watched):
+        is_image = line in searcher.split.image_ids or Path(line).is_file()
+        try:
+            print(answer(searcher, *((None, line) if is_image else (line, None)), shown),
+                  flush=True)
+        except (ValueError, OSError) as error:  # a bad question must not end the search
+            print(f"error: {error}", file=sys.stderr)
+
+
+def _question(watched: bool) -> str:
+    if watched:
+        print("search> ", end="", flush=True)
+    return sys.stdin.readline().strip()
 
 
 def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
@@ -40,24 +102,21 @@ def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
     return Searcher(weights(config, root), others, with_pictures(data, others), PICTURES)
 
 
-def answer(searcher: Searcher, text: str | None, image: str | None, top: int,
-           save: Path | None = None, show: bool = False) -> str:
-    """The best `top` for a text or an image (an id, or a picture file), as lines of text.
+def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown) -> str:
+    """The best for a text or an image (an id, or a picture file), as lines of text.
 
-    Args:    save: a .png file for them as a picture; show: open that picture; without a file it
-             lies in the home.
     Raises:  ValueError for a query without words, an unknown id, or a file name without .png.
     """
     picture = open_picture(Path(image)) if image is not None and Path(image).is_file() else image
-    hits = (searcher.search_image(picture, top) if text is None
-            else searcher.search_text(text, top))
+    hits = (searcher.search_image(picture, shown.top) if text is None
+            else searcher.search_text(text, shown.top))
     among = searched(searcher)
     lines = [hit_table(hits), *doubts(searcher, text), f"({among})"]
-    if save is not None or show:
-        target = save or home() / "search.png"
-        save_answer(drawn(searcher, text, picture, top), target, among)
+    if shown.save is not None or shown.open:
+        target = shown.save or home() / "search.png"
+        save_answer(drawn(searcher, text, picture, shown.top), target, among)
         lines.append(f"picture: {target}")
-        if show and typer.launch(str(target)) != 0:
+        if shown.open and typer.launch(str(target)) != 0:
             lines.append("no program to open it was found here; open that file yourself")
     return "\n".join(lines)
 

@@ -88,9 +88,9 @@ class BlockFile:
         if not bad and size == self._offset(self.rows) and self._bytes(0, len(header)) == header:
             return
         aside = self.path.with_suffix(".npy.corrupt")
-        print(f"{self.path}: damaged ({bad} of {len(self.hashes)} blocks differ from their "
-              f"checksum); set aside as {aside.name}, computing those blocks again",
-              file=sys.stderr, flush=True)
+        what = (f"damaged ({bad} of {len(self.hashes)} blocks differ from their checksum); set "
+                f"aside as {aside.name}" if self.path.is_file() else "missing")
+        print(f"{self.path}: {what}, computing those blocks again", file=sys.stderr, flush=True)
         self._renew(good, aside)
         self.hashes = [d if i in good else "" for i, d in enumerate(self.hashes)]
         self._save()

@@ -45,10 +45,19 @@ class CacheKey:
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:16]
 
     @property
+    def label(self) -> str:
+        """What is done, for people: "encoding flickr8k with lite0 pooled flip"."""
+        return " ".join([f"encoding {self.dataset} with", self.encoder, *self.chosen])
+
+    @property
+    def chosen(self) -> list[str]:
+        """What of an encoder was asked for, in words."""
+        return [self.settings[k] for k in ("kind", "views") if k in self.settings]
+
+    @property
     def stem(self) -> str:
         """Name of the file: words for people, then the digest."""
-        chosen = [self.settings[k] for k in ("kind", "views") if k in self.settings]
-        words = "-".join([self.dataset, self.encoder, *chosen])
+        words = "-".join([self.dataset, self.encoder, *self.chosen])
         words = "".join(c if c.isalnum() else "-" for c in words)[-80:].strip("-")
         return "-".join(filter(None, [words, self.digest, self.arithmetic]))
 
@@ -80,7 +89,7 @@ def cached(key: CacheKey, rows: int, compute: Compute, folder: Path, *,
             file.create(np.asarray(compute(0, 1)), block)
         jobs = file.missing()
         with closing(in_order(lambda job: compute(*job), jobs, workers)) as results:
-            shown = progress(results, path.stem, len(jobs))
+            shown = progress(results, key.label, len(jobs))
             for (start, stop), values in zip(jobs, shown, strict=True):
                 file.write(start, stop, values)
         file.stamp()

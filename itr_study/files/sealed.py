@@ -33,15 +33,20 @@ def seal(folder: Path, but: tuple[str, ...] = (), **facts: Any) -> None:
     write_json(folder / MANIFEST, {"files": files, **facts})
 
 
-def verify(folder: Path) -> dict[str, Any]:
-    """The folder's manifest, once every file in it has its checksum; else Damaged."""
+def verify(folder: Path, needed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The folder's manifest, once every file in it has its checksum; else Damaged.
+
+    Args:    needed: names of files that the manifest must hold.
+    """
     try:
         manifest = read_json(folder / MANIFEST)
+        if absent := [name for name in needed if name not in manifest["files"]]:
+            raise Damaged(f"{folder / MANIFEST} does not name {', '.join(absent)}")
         for name, digest in manifest["files"].items():
             if sha256_file(folder / name) != digest:
                 raise Damaged(f"{folder / name} is damaged: its checksum is not the saved one")
-    except FileNotFoundError as error:
-        raise Damaged(f"{error.filename} is missing") from error
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise Damaged(f"{error.filename} is missing, or no file") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(str(error)) from error
     return manifest

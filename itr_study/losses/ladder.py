@@ -54,6 +54,11 @@ class LadderLoss(RankingLoss):
                  margins: Sequence[float] = (0.2, 0.01), weights: Sequence[float] = (0.25,),
                  reduction: str = "mean") -> None:
         super().__init__()
+        for name, values in (("thresholds", thresholds), ("margins", margins),
+                             ("weights", weights)):
+            if not isinstance(values, Sequence) or isinstance(values, str):
+                raise ValueError(f"{name} must be a list of numbers, got {values!r}; for one "
+                                 f"number: {name}=[{values}]")
         self.thresholds, self.margins, self.weights = map(tuple, (thresholds, margins, weights))
         if len(self.margins) != len(self.thresholds) + 1 or len(self.weights) != len(
                 self.thresholds):

@@ -6,7 +6,7 @@ Source: deep top-k ranking (the `topk` paper), §III-C; the network of its Fig. 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from itr_study.checks import check_number
+from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import RetrievalModel
 from itr_study.models.image import masked_mean
@@ -44,8 +44,10 @@ class TwoBranch(RetrievalModel):
         if not (inputs.region_size and inputs.sentence_size):
             raise ValueError("two_branch needs region features and sentence vectors; set "
                              "sentences='minilm' or 'fisher' in the run's config")
-        check_number("size", size, least=1)
-        check_number("text_layers", text_layers, least=1, most=8)
+        check_count("size", size)
+        check_count("hidden", hidden, least=2)  # a second layer of the texts has half of them
+        check_count("text_layers", text_layers)
+        check_number("text_layers", text_layers, most=8)
         text_hidden = [hidden] + [hidden // 2] * (text_layers - 1)
         self.input_dropout = nn.Dropout(input_dropout)
         self.image = branch([inputs.region_size, hidden, size], dropout)

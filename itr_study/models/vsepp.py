@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from itr_study.checks import check_count
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.encoders.trainable import trainable_image_encoder
 from itr_study.models.base import RetrievalModel
@@ -35,6 +36,8 @@ class VSEPP(RetrievalModel):
                  word_size: int = 300, pool: str = "mean", dropout: float = 0.0,
                  image_dropout: float = 0.0):
         super().__init__()
+        check_count("size", size)
+        check_count("word_size", word_size)
         if not (inputs.region_size or inputs.pixels):
             raise ValueError("vsepp needs region features; set images=... in the run's config")
         self.network = trainable_image_encoder(inputs.pixels) if inputs.pixels else None

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from itr_study.checks import check_arguments, check_choice
+from itr_study.checks import check_arguments, check_choice, nearest
 from itr_study.data import DATASETS
 from itr_study.files.atomic import canonical_json
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
@@ -49,7 +49,7 @@ class RunConfig(StrictModel):
     objective: tuple[TermConfig, ...] = Field(strict=False, min_length=1)
     warmup_objective: tuple[TermConfig, ...] = Field((), strict=False)
     settings: Settings = Settings()
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
     def names_exist(self) -> "RunConfig":
@@ -79,6 +79,7 @@ class RunConfig(StrictModel):
         """
         values = self.model_dump(mode="json")
         for path, value in changes.items():
+            _check_field(path)
             _set(values, path, value)
         return RunConfig.model_validate(values)
 
@@ -113,6 +114,17 @@ def _drop_defaults(values: dict[str, Any], field: str, part: Callable) -> None:
             if value != defaults[name].default}
     if kept:
         values[field] = kept
+
+
+def _check_field(path: str) -> None:
+    """Raise ValueError where a path begins with no field, looking among the settings too."""
+    name = path.partition(".")[0]
+    if name not in RunConfig.model_fields:
+        hint = nearest(name, RunConfig.model_fields)
+        if not hint and nearest(name, Settings.model_fields):
+            hint = nearest(f"settings.{name}", [f"settings.{n}" for n in Settings.model_fields])
+        raise ValueError(f"field of RunConfig must be one of {', '.join(RunConfig.model_fields)}; "
+                         f"got {name!r}{hint}")
 
 
 def _set(values: Any, path: str, value: Any) -> None:

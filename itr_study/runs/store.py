@@ -9,14 +9,18 @@ import json
 import os
 import platform
 import shutil
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import psutil
-from filelock import FileLock
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, Field, ValidationError
 from torch import Tensor
 
 from itr_study.evaluation.evaluate import Evaluation
@@ -32,7 +36,8 @@ STATUS = "status.json"
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run that ended: "done", or "diverged" with the reason and no tables.
+    """A run that ended: "done", or "diverged" with the reason and no tables. A done one has a
+    reason where there is one to doubt it (`History.doubt`).
 
     tables: split name -> metric -> percent (or rank); history: one dict per epoch; facts: device,
     minutes, versions, commit, and what identifies the data.
@@ -63,6 +68,29 @@ class RunResult:
         return load_weights(path) if path.exists() else {}
 
 
+class Status(BaseModel):
+    """What status.json holds: state, reason, and the process that wrote it."""
+
+    state: Literal[STATES]
+    reason: str
+    pid: int = Field(ge=0, lt=2**31)
+    host: str
+    time: str
+
+
+def read_result(folder: Path) -> RunResult:
+    """The result in the folder of a run that ended. Raises: Damaged."""
+    manifest = verify(folder, ("config.json", "result.json"))
+    facts = {k: v for k, v in manifest.items() if k != "files"}
+    try:
+        values = read_json(folder / "result.json")
+        return RunResult(folder.name, values["status"], values["reason"], folder,
+                         read_json(folder / "config.json"), values["tables"],
+                         History(values["history"], values["best_epoch"]), facts)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{folder / 'result.json'} is no result ({error!r})") from error
+
+
 class RunStore:
     """All runs under one folder, by default `runs` in the home.
 
@@ -76,10 +104,23 @@ class RunStore:
         """The folder of a run."""
         return self.folder / run_id
 
-    def lock(self, run_id: str) -> FileLock:
-        """Held while a run is trained or read; freed by the system when its holder dies."""
+    @contextmanager
+    def lock(self, run_id: str) -> Iterator[None]:
+        """Held while a run is trained or read; freed by the system when its holder dies. Who has
+        to wait is told for whom, on stderr."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / f"{run_id}.lock")
+        lock = FileLock(self.folder / f"{run_id}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            holder = self.status(run_id) or {"pid": "unknown", "host": "unknown"}
+            print(f"run {run_id}: waiting for process {holder['pid']} on {holder['host']}, which "
+                  "is training it", file=sys.stderr, flush=True)
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def set_status(self, run_id: str, state: str, reason: str = "") -> None:
         """Write the state of a run, one of STATES, and the reason unless it is done."""
@@ -93,9 +134,10 @@ class RunStore:
         if not path.exists():
             return None
         try:
-            status = read_json(path)
+            status = Status.model_validate(read_json(path)).model_dump()
         except ValueError as error:
-            set_aside(path, f"run {run_id}: {error}")
+            reason = f"{path} holds no status" if isinstance(error, ValidationError) else error
+            set_aside(path, f"run {run_id}: {reason}")
             return None
         gone = status["host"] == platform.node() and not psutil.pid_exists(status["pid"])
         if status["state"] == "running" and gone:
@@ -109,18 +151,14 @@ class RunStore:
         if not (folder / "manifest.json").exists():
             return None
         try:
-            manifest = verify(folder)
-            values = read_json(folder / "result.json")
+            result = read_result(folder)
         except Damaged as error:
             set_aside(folder, f"run {run_id}: {error}; it is trained again")
             return None
-        facts = {k: v for k, v in manifest.items() if k != "files"}
-        if (self.status(run_id) or {}).get("state") != values["status"]:  # killed before writing it
+        if (self.status(run_id) or {}).get("state") != result.status:  # killed before writing it
             clear_temporary(folder)
-            self.set_status(run_id, values["status"], values["reason"])
-        return RunResult(run_id, values["status"], values["reason"], folder,
-                         read_json(folder / "config.json"), values["tables"],
-                         History(values["history"], values["best_epoch"]), facts)
+            self.set_status(run_id, result.status, result.reason)
+        return result
 
     def write_history(self, run_id: str, history: History) -> None:
         """One JSON line per epoch; written whole, so that a resumed run repeats no line."""
@@ -131,7 +169,7 @@ class RunStore:
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
                status: str = "done", reason: str = "") -> RunResult:
         """Write the files of a run that ended, seal its folder, and delete its checkpoints."""
-        folder = self.path(run_id)
+        folder, reason = self.path(run_id), reason or history.doubt()
         self.write_history(run_id, history)
         write_json(folder / "config.json", config)
         write_json(folder / "result.json", {

@@ -7,7 +7,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from itr_study.files.paths import figures_folder
-from itr_study.progress import progress
+from itr_study.progress import counting
 from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import data_part, encoded_data
@@ -26,7 +26,10 @@ from itr_study.runs.jobs import Answer, Job, attempt
 from itr_study.runs.rows import first_columns, hyperparameters
 from itr_study.runs.run import is_complete
 from itr_study.runs.store import ENDED, RunStore
+from itr_study.runs.watch import Watch
 from itr_study.training.loop import choose_device
+
+LOOK = 0.5  # seconds between looks at how far the runs are
 
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
@@ -86,16 +89,18 @@ def _train(missing: dict[str, Run], root: Path | str | None, figures: Path | str
         jobs[run_id] = Job(config=run.config, root=folder, device=device).model_dump_json()
         if (store.status(run_id) or {}).get("state") != "running":
             store.set_status(run_id, "queued")
-    with closing(_answers(jobs, executor, work)) as answers:
-        for run_id, answer in progress(answers, "runs", len(jobs)):
+    watch = Watch(missing, store)
+    with counting("training", watch.total, "epochs") as show, \
+            closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
+        for run_id, answer in answers:
             rows[run_id] = _answered_row(missing[run_id], answer, figures)
     return rows
 
 
-def _answers(jobs: dict[str, str], executor: Executor,
-             work: Callable[[str], str]) -> Iterator[tuple[str, Answer]]:
-    """(run id, answer) as the runs end. Closed or interrupted before that, it cancels those that
-    wait and ends the workers, which save first."""
+def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str],
+             meanwhile: Callable[[], None]) -> Iterator[tuple[str, Answer]]:
+    """(run id, answer) as the runs end; `meanwhile` is called twice a second. Closed or interrupted
+    before the end, it cancels those that wait and ends the workers, which save first."""
     waiting: dict[Future, str] = {}
     try:
         for run_id, job in jobs.items():
@@ -104,8 +109,12 @@ def _answers(jobs: dict[str, str], executor: Executor,
                 yield run_id, _answer(future)
             else:
                 waiting[future] = run_id
-        for future in as_completed(waiting):
-            yield waiting[future], _answer(future)
+        running = set(waiting)
+        while running:
+            meanwhile()
+            ended, running = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield waiting[future], _answer(future)
     except BaseException:
         for future in waiting:
             future.cancel()
@@ -139,8 +148,8 @@ def _answered_row(run: Run, answer: Answer, figures: Path | str | None) -> dict[
 
 
 def _report(rows: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr which runs did not end well."""
+    """Say on stderr which runs did not end well, or taught nothing."""
     for row in rows:
-        if row["status"] != "done":
+        if row["status"] != "done" or row["reason"]:
             print(f"run {row['run']} ({row['model']}, seed {row['seed']}): {row['status']}: "
                   f"{row['reason']}", file=sys.stderr, flush=True)

@@ -1,9 +1,11 @@
 """What runs left behind: learning curves, ranks, intervals over images."""
 
+import math
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -19,18 +21,38 @@ def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks
     """The rank of every test query of a run, from the store or from beside its committed row.
 
     Args:    row: as `train_arms` gives it; figures: where the rows of real data are kept.
-    Raises:  ValueError where neither has them.
+    Raises:  ValueError where neither has them, or the file is damaged or of another run.
     """
     path = figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
     if not DATASETS[row["dataset"]].generated and path.is_file():
-        with np.load(path, allow_pickle=False) as arrays:
-            return Ranks(arrays["test_i2t"], arrays["test_t2i"])
+        return committed_ranks(path, row)
     result = RunStore().result(row["run"])
     if result is None:
         raise ValueError(f"no ranks of run {row['run']}: it is neither in the store nor is "
                          f"{path.name} beside its row; restore it from git or train it again")
     ranks = result.ranks()
     return Ranks(ranks["test_i2t"], ranks["test_t2i"])
+
+
+def committed_ranks(path: Path, row: Mapping[str, Any]) -> Ranks:
+    """The ranks in the file beside a row; its R@1 must be the row's, where the row has one.
+
+    Raises:  ValueError naming the file and the way to get it back.
+    """
+    remedy = f"restore it: git checkout -- {path}"
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            ranks = Ranks(arrays["test_i2t"], arrays["test_t2i"])
+    except (BadZipFile, EOFError, KeyError, ValueError, TypeError) as error:
+        # numpy's own words are left out: some advise to unpickle the file
+        raise ValueError(f"{path} holds no ranks (test_i2t, test_t2i), it is damaged; "
+                         f"{remedy}") from error
+    for direction, of_queries in (("i2t", ranks.i2t), ("t2i", ranks.t2i)):
+        stated, found = row.get(f"test_{direction}_r1"), 100 * float((of_queries <= 1).mean())
+        if stated is not None and not math.isclose(stated, found, abs_tol=1e-6):
+            raise ValueError(f"{path} is not of this row: its {direction} R@1 is {found:.2f}, the "
+                             f"row says {stated:.2f}; {remedy}")
+    return ranks
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
@@ -43,8 +65,13 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
              metric: a key of `bootstrap`; n: resamples.
     Returns: arm, seed, value, low, high.
     """
-    intervals = [bootstrap(ranks_of(row, figures), image_of_text, n=n)[metric]
-                 for row in rows.to_dict("records")]
+    intervals = []
+    for row in rows.to_dict("records"):
+        ranks = ranks_of(row, figures)
+        if len(ranks.t2i) != len(image_of_text):
+            raise ValueError(f"run {row['run']} has ranks of {len(ranks.t2i)} texts, the test "
+                             f"split has {len(image_of_text)}; give the data it was run on")
+        intervals.append(bootstrap(ranks, image_of_text, n=n)[metric])
     return rows[["arm", "seed"]].reset_index(drop=True).join(
         pd.DataFrame(intervals, columns=["value", "low", "high"]))
 

@@ -28,6 +28,7 @@ from itr_study.plots.figures import save_figure
 from itr_study.progress import in_notebook
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
+from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
 from itr_study.studies.profiles import chosen_from
 from itr_study.studies.results import curves, over_images, ranks_of
@@ -85,10 +86,19 @@ class Study:
         """One row per run with its arm, seed and all it measured; missing runs are trained now.
 
         Args:    arms: a maker of arms, such as `topk.k_arms`, or runs; failed: keep the rows of
-                 runs that did not end well, too (they are named on stderr in any case).
+                 runs that diverged, too (they are named on stderr in any case).
+        Raises:  RuntimeError naming runs that met an accident (a killed worker, no memory): what
+                 is drawn without them would be another finding. The others are kept.
         """
         runs = self.arms(arms) if callable(arms) else list(arms)
         rows = train_arms(runs, root=self.root, figures=self.figures, workers=self.workers)
+        accidents = rows[~rows["status"].isin(ENDED)]
+        if len(accidents):
+            first = accidents.iloc[0]
+            raise RuntimeError(
+                f"run {first['run']} ({first['arm']}, seed {first['seed']}) {first['status']}: "
+                f"{first['reason']}. {len(accidents)} of {len(rows)} runs did not end; the others "
+                "are kept: execute this again to train what is missing")
         return rows if failed else rows[rows["status"] == "done"]
 
     def compare(self, rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],

@@ -7,6 +7,7 @@ written under a temporary name, flushed and renamed, so a kill at any point leav
 import errno
 import json
 import os
+import re
 import shutil
 import uuid
 from pathlib import Path
@@ -20,6 +21,7 @@ from itr_study.files.atomic import read_json, sync_folder
 from itr_study.files.sealed import Damaged, seal, set_aside, verify
 
 KEEP = 2
+FILES = ("state.safetensors", "state.json")
 
 
 def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
@@ -35,13 +37,13 @@ def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> Non
         save_file({k: t.detach().cpu().clone().contiguous() for k, t in tensors.items()},
                   temporary / "state.safetensors")
         (temporary / "state.json").write_text(json.dumps(state, allow_nan=False))
-        for name in ("state.safetensors", "state.json"):
+        for name in FILES:
             with open(temporary / name, "rb") as file:
                 os.fsync(file.fileno())
         seal(temporary)
         os.rename(temporary, folder)
     except (OSError, SafetensorError) as error:
-        code = error.errno if isinstance(error, OSError) else errno.EIO
+        code = error.errno if isinstance(error, OSError) else system_code(error)
         raise OSError(code, f"cannot save {needed:,} bytes: {error}; free some "
                       "space or choose another ITR_STUDY_HOME", str(folder)) from error
     finally:
@@ -49,10 +51,19 @@ def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> Non
     sync_folder(folder.parent)
 
 
+def system_code(error: SafetensorError) -> int:
+    """The number of the system's error, which safetensors gives in words only: "(os error 28)"."""
+    code = re.search(r"os error (\d+)", str(error))
+    return int(code[1]) if code else errno.EIO
+
+
 def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and values of a saved folder, verified. Raises: Damaged."""
-    verify(folder)
-    return load_file(folder / "state.safetensors"), read_json(folder / "state.json")
+    verify(folder, FILES)
+    try:
+        return load_file(folder / "state.safetensors"), read_json(folder / "state.json")
+    except (SafetensorError, ValueError) as error:
+        raise Damaged(f"{folder} cannot be read: {error}") from error
 
 
 class Checkpoints:
@@ -72,6 +83,8 @@ class Checkpoints:
 
     def save(self, name: str, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
         """Save one, unless it is there (training is deterministic), and remove older ones."""
+        if (self.folder / name).is_file():
+            set_aside(self.folder / name, f"{self.folder / name} should be a folder")
         if name not in self.names():
             save(self.folder / name, tensors, state)
         for old in self.names()[:-KEEP]:

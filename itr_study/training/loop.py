@@ -11,10 +11,11 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import Gathered, gathered
+from itr_study.checks import Gathered, gathered, not_among
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import all_encoded, evaluate
 from itr_study.models.base import Code, ModelOutput, check_model, scored
+from itr_study.progress import counting
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
 from itr_study.training.objective import Loss, Objective, Term
 from itr_study.training.sampling import epoch_samples
@@ -74,7 +75,8 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
     optimizer = build_optimizer(model, settings)
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
-    with one_thread(), stop_requests() as stop, memory_advice(settings.batch_size):
+    with (one_thread(), stop_requests() as stop, memory_advice(settings.batch_size),
+          counting("training", settings.epochs, "epochs") as show):
         while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
             samples = epoch_samples(train, settings, seed, state.epoch)
             terms = objectives[state.epoch < settings.warmup_epochs]
@@ -88,6 +90,7 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
                     loss, diagnostics = terms(output, batch, train)
                 to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
                 state.end_step(take_step(state, loss, to_log | diagnostics, checks, batch))
+                show(state.epoch + state.step / len(samples), state.history.note())
                 state.save_if_due(stop)
             state.end_epoch(evaluate(model, dev).table if dev is not None else {})
             if on_epoch is not None:
@@ -140,10 +143,21 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device of that name; "auto" is a CUDA device where there is one, else the CPU."""
+    """The device of that name; "auto" is a CUDA device where there is one, else the CPU.
+
+    Raises:  ValueError for a name that torch does not know, or a device that is not here.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+        kind = torch.get_device_module(device)
+    except RuntimeError as error:
+        raise ValueError(not_among("device", name, ("auto", "cpu", "cuda"))) from error
+    if not kind.is_available() or (device.index or 0) >= kind.device_count():
+        raise ValueError(f"device {name!r} is not here, or torch is not built for it; take auto "
+                         "or cpu, and see why with: itr-study doctor")
+    return device
 
 
 def choose_objectives(objective: Objective | Loss, warmup: Objective | Loss | None,

@@ -80,7 +80,7 @@ class Settings(StrictModel):
     """
 
     epochs: int = Field(30, ge=1)
-    batch_size: int = Field(128, ge=1)
+    batch_size: int = 128
     optimizer: str = "adamw"
     learning_rate: Positive = 5e-4
     learning_rate_factors: dict[str, Least0] = {}
@@ -101,6 +101,9 @@ class Settings(StrictModel):
     def names_exist(self) -> "Settings":
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
+        if self.batch_size < 2:
+            raise ValueError(f"batch_size must be at least 2, got {self.batch_size}: the pairs of "
+                             "a batch are each other's negatives, and alone nothing is learnt")
         return self
 
 

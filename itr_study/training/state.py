@@ -17,6 +17,9 @@ from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.interrupts import Interrupted, StopFlag
 from itr_study.training.settings import Settings, learning_rate
 
+# Cosines of a model that learns spread by 0.06 and more, of a collapsed one by less than this.
+COLLAPSED = 0.02
+
 
 @dataclass
 class History:
@@ -34,6 +37,23 @@ class History:
         return (settings.patience is not None
                 and len(self.rows) - self.best_epoch >= settings.patience)
 
+    def note(self) -> str:
+        """What the last epoch gave, in a few words; empty before its end."""
+        return epoch_note(self.rows[-1]) if self.rows else ""
+
+    def doubt(self) -> str:
+        """Why the training taught nothing, where it did not; for models that score by cosine."""
+        last = self.rows[-1] if self.rows else {}
+        if self.rows and all(row.get("loss") == 0 for row in self.rows):
+            return ("the loss was 0 in every step, so nothing was learnt: the batches hold no "
+                    "negatives, or the margin is met from the start")
+        spread = last.get("score_std")
+        if spread is not None and spread < COLLAPSED:
+            return (f"collapsed: in the last epoch all scores are alike (their standard deviation "
+                    f"is {spread:.2g}); try a warm-up objective such as triplet_sum, or a lower "
+                    "learning rate")
+        return ""
+
     def add(self, row: dict[str, Any], select: str) -> bool:
         """Append an epoch; True where it is the best so far (the first of equals stays)."""
         self.rows.append(row)
@@ -41,6 +61,19 @@ class History:
             row[f"dev_{select}"] > self.rows[self.best_epoch - 1][f"dev_{select}"])
         self.best_epoch = len(self.rows) if better else self.best_epoch
         return better
+
+
+def epoch_note(row: dict[str, Any]) -> str:
+    """An epoch of a history in a few words.
+
+    Example:
+        >>> epoch_note({"epoch": 2, "loss": 0.4123, "dev_rsum": 285.06})
+        'loss 0.412, dev RSUM 285.1'
+    """
+    parts = {"loss": row.get("loss"), "dev RSUM": row.get("dev_rsum")}
+    digits = {"loss": 3, "dev RSUM": 1}
+    return ", ".join(f"{name} {value:.{digits[name]}f}" for name, value in parts.items()
+                     if value is not None)
 
 
 class TrainingState:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from itr_study.batch.execute import run_notebook
+from itr_study.batch.execute import FINE, run_notebook
 from itr_study.files.atomic import read_json
 from tests.small_notebooks import LEAVE_GRANDCHILD, family, write_notebook
 
@@ -36,5 +36,6 @@ def test_output_is_a_notebook_papermill_did_not_touch_in_place(tmp_path, store):
     path, output = write_notebook(tmp_path / "nb.ipynb", "1"), tmp_path / "out.ipynb"
     with FileLock(f"{output}.lock"):
         result = run_notebook(path, {}, output)
-    assert result.status == "skipped" and "another batch" in result.message
+    assert result.status == "busy" and result.status not in FINE
+    assert "another batch is executing it: wait" in result.message
     assert not output.exists() and json.loads(path.read_text())["cells"]

@@ -1,11 +1,23 @@
 """The commands: what they print, their exit codes, and errors that say what to do."""
 
+import io
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from itr_study.cli import commands, project, search
 from itr_study.cli.app import app
+from itr_study.cli.errors import plain
+from itr_study.files.atomic import write_json
+from itr_study.files.paths import figures_folder, project_root
+from itr_study.runs.rows import Rows
+from itr_study.studies.bases import base_tables, datasets_with_bases
 from tests.data import tiny
 from tests.small_notebooks import write_notebook
 from tests.small_runs import SMALL
@@ -40,9 +52,10 @@ def config(tmp_path) -> Path:
 def test_help_names_every_command(run):
     code, told, _ = run("--help")
     assert code == 0
-    for name in ("doctor", "data", "features", "train", "evaluate", "search", "reproduce", "html",
-                 "audit", "lab"):
+    for name in ("doctor", "data", "features", "configs", "runs", "train", "evaluate", "search",
+                 "reproduce", "html", "audit", "lab", "test", "bench"):
         assert f"\n  {name} " in told
+    assert "..." not in told.partition("Commands:")[2]  # every sentence whole
 
 
 def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store):
@@ -58,17 +71,34 @@ def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store)
     assert code == 2 and "did you mean 'skip_bad'" in error
 
 
-def test_train_evaluate_search(run, config, store):
+@pytest.mark.parametrize("name", ["data", "train", "evaluate", "search", "reproduce", "audit"])
+def test_help_has_examples_and_speaks_no_python(run, name):
+    _, told, _ = run(name, "--help")
+    assert "For example: itr-study" in told
+    assert not re.search(r"<\w+|range", told.partition("Options:")[2]), told
+
+
+def test_train_evaluate_search(run, config, store, monkeypatch):
     """A finished run is not trained again; its tables and its test split can be asked for."""
     code, told, _ = run("train", config)
     assert code == 0 and "done, 2 epochs" in told and "rsum" in told
     assert told.index("i2t_r1 ") < told.index("i2t_r5 ") < told.index("i2t_r10 ")
     (folder,) = (store / "runs").glob("*/manifest.json")
     before = folder.stat().st_mtime_ns
+    assert "finished before" not in told and "In percent; medr" in told
     again = run("train", config)
     assert again[0] == 0 and folder.stat().st_mtime_ns == before
+    assert "It was finished before; nothing was trained." in again[1]
     code, tables, _ = run("evaluate", config)
     assert code == 0 and tables.strip() in told
+    run_id = folder.parent.name
+    assert run("evaluate", run_id)[1] == run("evaluate", run_id[:6])[1] == tables
+    code, listed, _ = run("runs", "scenes")
+    assert code == 0 and re.search(
+        rf"^{run_id}  done, scenes, two_branch, detector\+glove-mean, topk\(k=1\), seed 0, "
+        "test RSUM", listed, re.M)
+    assert run_id not in run("runs", "flickr8k")[1]
+    assert "finished before" in run("train", run_id)[1]
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
     *lines, searched = hits.splitlines()
     assert code == 0 and [line.split()[0] for line in lines] == ["1", "2", "3"]
@@ -76,6 +106,24 @@ def test_train_evaluate_search(run, config, store):
     image = hits.split()[2]
     code, hits, _ = run("search", config, "--image", image, "--top", 50)
     assert code == 0 and hits.count("match") == 5  # each picture has five texts of its own
+    questions = f"a red boat\n{image}\n\nnever asked\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(questions))
+    code, hits, _ = run("search", run_id[:6], "--top", 4)
+    ranks = [line.split()[0] for line in hits.splitlines()]
+    assert code == 0 and ranks == ["1", "2", "3", "4", "(10"] * 2
+
+
+def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
+    def answer(searcher, text, image, shown):
+        if text == "bad":
+            raise ValueError("no such word")
+        return f"{text} {image} {shown.top}"
+
+    monkeypatch.setattr(search, "answer", answer)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("bad\ngood\nan-id\n\nafter the end\n"))
+    search.ask_again(SimpleNamespace(split=SimpleNamespace(image_ids=("an-id",))), search.Shown(1))
+    said = capsys.readouterr()
+    assert "error: no such word" in said.err and said.out == "good None 1\nNone an-id 1\n"
 
 
 @pytest.mark.parametrize(("arguments", "told"), [
@@ -85,8 +133,20 @@ def test_train_evaluate_search(run, config, store):
     (("train", "{}", "--set", "objective.3.weight=1"), "config has no 'objective.3.weight'"),
     (("train", "{}", "--set", "settings.epochs=many"), "settings.epochs: "),
     (("train", "nowhere.toml"), "no config file nowhere.toml"),
-    (("evaluate", "{}"), "is not finished on this machine"),
-    (("search", "{}"), "--text WORDS or --image"),
+    (("evaluate", "{}"), "is not finished on this machine, and no row of it is committed"),
+    (("search", "{}", "--text", "a", "--image", "b"), "--text WORDS or --image"),
+    (("search", "{}"), "its weights are missing; train it first"),
+    (("train", "{}", "--set", "epoch=2"), "did you mean 'settings.epochs'?"),
+    (("train", "{}", "--set", "seed=2", "--set", "seed=3"), "--set gives seed twice"),
+    (("train", "{}", "--dataset", "bogus"), "dataset must be one of scenes, flickr8k"),
+    (("train", "{}", "--dataset", "flickr8k"), "small.json is for scenes, --dataset says flickr8k"),
+    (("train", "{}", "--device", "bogus"), "device must be one of auto, cpu, cuda"),
+    (("train", "{}", "--device", "meta"), "device must be one of auto, cpu, cuda"),
+    (("train", "{}", "--device", "cuda:99"), "is not here, or torch is not built for it"),
+    (("train", "two_brunch"), "did you mean 'two_branch'?"), (("train", "rates"), "base config of"),
+    (("train", "0123abc"), "'0123abc' is the id of no finished run"),
+    (("configs", "flickr9k"), "did you mean 'flickr8k'?"),
+    (("bench", "losess"), "no benchmark 'losess'; there are batch, eccv"),
     (("data", "flickr8k"), "say where it lies with --data"),
     (("data", "flikr8k"), "must be one of scenes, flickr8k"),
     (("features", "scenes", "--images", "lite9:pooled:one"), "lite"),
@@ -102,10 +162,108 @@ def test_errors_are_one_message_with_a_remedy(run, config, store, monkeypatch, a
 
 
 def test_a_file_that_is_no_config_is_named(run, tmp_path):
-    for name in ("bad.toml", "bad.json"):
-        (tmp_path / name).write_text("{{{")
+    for name, content in (("bad.toml", b"{{{"), ("bad.json", b"{{{"), ("binary.toml", b"\xff\xfe"),
+                          ("latin.json", b'{"model": "\xe9"}')):
+        (tmp_path / name).write_bytes(content)
         code, _, error = run("train", tmp_path / name)
         assert code == 2 and f"{name} cannot be read" in error
+    for name, content, kind in (("list.json", "[1]", "list"), ("null.json", "null", "NoneType")):
+        (tmp_path / name).write_text(content)
+        code, _, error = run("train", tmp_path / name)
+        assert code == 2 and f"{name} must hold a table" in error and f"found {kind}" in error
+
+
+def test_a_finished_run_does_not_hide_a_wrong_device(run, config, store):
+    assert run("train", config)[0] == 0
+    code, _, error = run("train", config, "--device", "bogus")
+    assert code == 2 and "device must be one of" in error
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other errors there")
+def test_a_home_that_cannot_be_written_names_the_variable(run, config, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    for home in ("file", "x" * 300):
+        monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / home))
+        code, _, error = run("train", config)
+        assert code == 2 and "set ITR_STUDY_HOME to a folder you may write to" in error, error
+    assert "ITR_STUDY_HOME" not in plain(OSError(2, "gone", str(tmp_path / "elsewhere")))
+
+
+@pytest.mark.parametrize("arguments", [
+    ("train", "nosuch"), ("train", "two_branch", "--dataset", "nosuch"), ("evaluate", "nosuch"),
+    ("search", "no.toml"), ("data", "nosuch"), ("features", "nosuch"), ("reproduce", "nosuch"),
+    ("configs", "nosuch"), ("runs", "nosuch"), ("configs",), ("runs",)])
+def test_a_wrong_name_is_answered_without_torch(arguments, store):
+    """A typo was answered after ten seconds."""
+    code = ("import sys\nfrom itr_study.cli.app import app\n"
+            f"try:\n    app({list(arguments)!r})\n"
+            "finally:\n    print('torch' in sys.modules, file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip().endswith("False"), done.stderr
+    assert (done.returncode, "error: " in done.stderr) == (
+        (2, True) if "no" in arguments[-1] else (0, False))
+
+
+def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
+    """Neither its data nor its weights are on this machine."""
+    monkeypatch.delenv("ITR_DATA", raising=False)
+    rows = Rows(figures_folder() / "flickr8k").read()
+    code, told, _ = run("evaluate", "two_branch", "--dataset", "flickr8k")
+    run_id = told.split()[1].rstrip(":")
+    assert code == 0 and f"{rows[run_id]['test_rsum']:.2f}" in told
+    assert "This is its committed row; only its weights are not on this machine" in told
+    assert run("evaluate", run_id)[1] == run("evaluate", run_id[:9])[1] == told
+    code, _, error = run("evaluate", run_id, "--dataset", "scenes")
+    assert code == 2 and f"run {run_id} is for flickr8k, --dataset says scenes" in error
+
+
+def test_digits_of_several_runs_are_refused(run, store):
+    for run_id in ("ab12" + "0" * 12, "ab13" + "0" * 12):
+        write_json(store / "runs" / run_id / "config.json", {})
+    code, _, error = run("evaluate", "ab1200")
+    assert "digits" not in error  # one run has these
+    code, _, error = run("evaluate", "ab1")
+    assert code == 2 and "base config of scenes must be one of" in error  # too few for an id
+    write_json(store / "runs" / ("ab1200" + "1" * 10) / "config.json", {})
+    code, _, error = run("evaluate", "ab12")
+    assert code == 2 and "'ab12' is the digits of 2 runs: ab120" in error
+
+
+def test_configs_are_listed_with_a_sentence_each(run):
+    code, told, _ = run("configs", "scenes")
+    assert code == 0 and re.search(r"^  two_branch +two branches over fixed", told, re.M)
+    assert " rates" not in told
+    for dataset in datasets_with_bases():
+        for name, table in base_tables(dataset).items():
+            assert table.get("about"), f"[{name}] of {dataset}.toml needs about = one sentence"
+
+
+def test_every_make_target_has_its_twin(run):
+    """So that nobody needs make, which Windows has not."""
+    makefile = (project_root() / "Makefile").read_text()
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
+    twins = {"figures": ("reproduce",), "test": ("test",), "lab": ("lab",), "html": ("html",),
+             "bench": ("bench",), "soak": ("bench",)}
+    assert targets - {"help", "venv", "clean-venv"} == set(twins)
+    for (command,) in twins.values():
+        assert run(command, "--help")[0] == 0
+
+
+def test_tests_and_benchmarks_are_started_as_make_does(monkeypatch):
+    called, codes = [], {"ruff": 0, "pytest": 3}
+
+    def call(command, cwd, env=None):
+        called.append([*map(str, command[1:])])
+        return codes.get(command[-1 if len(command) == 2 else 2], 0)
+
+    monkeypatch.setattr(project.subprocess, "call", call)
+    assert project.run_tests(["tests/cli"]) == 3
+    assert [c[1] for c in called] == ["ruff", "pytest"] and called[1][-1] == "tests/cli"
+    called.clear()
+    assert project.run_benchmarks([]) == 0
+    names = [Path(c[0]).stem for c in called]
+    assert "losses" in names and "soak" not in names
+    assert project.run_benchmarks(["soak"]) == 0 and Path(called[-1][0]).stem == "soak"
 
 
 def test_data_prints_splits_and_terms(run, store):
@@ -134,6 +292,9 @@ def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
     (("-p", "k=many"), "k must be int, got 'many'"),
     (("-p", "kk=1"), "has no parameter 'kk'"),
     (("-p", "k"), "given as name=value"),
+    (("-p", "k=1", "-p", "k=2"), "k is given twice"),
+    (("--timeout", "nan"), "--timeout (minutes) must be a finite number"),
+    (("--timeout", "-1"), "--timeout (minutes) must be > 0"),
     (("--profile", "fast"), "profile must be one of smoke, quick, full"),
 ])
 def test_reproduce_refuses_before_it_starts(run, tmp_path, store, given, told):
@@ -148,7 +309,6 @@ def test_doctor_answers(run, store):
 
 
 def test_a_stopped_training_says_how_to_go_on(run, config, store, monkeypatch):
-    from itr_study.cli import commands
     from itr_study.training.interrupts import Interrupted, OutOfMemory
 
     def stop(error: BaseException):

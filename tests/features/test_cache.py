@@ -88,6 +88,15 @@ def test_after_a_failure_nothing_goes_on_in_the_background(tmp_path, monkeypatch
     assert caught.tb  # the traceback, and so every frame, is still held
 
 
+def test_a_file_that_is_gone_is_not_said_to_be_set_aside(tmp_path, capsys):
+    build(tmp_path, Source())
+    path_in(tmp_path).unlink()
+    source = Source()
+    np.testing.assert_array_equal(build(tmp_path, source), source.expected)
+    said = capsys.readouterr().err
+    assert ".npy: missing, computing those blocks again" in said and "set aside" not in said
+
+
 @pytest.mark.parametrize("at", [0, 3 * BLOCK, ROWS - 1])
 def test_a_flipped_byte_costs_one_block(tmp_path, capsys, at):
     build(tmp_path, Source())

@@ -25,6 +25,12 @@ def test_wrong_configs_are_refused_with_the_names_there_are():
     assert "at '1' there is 0 to 0" in refused(**{"objective.1.weight": 2.0})
     assert "there is nothing" in refused(**{"seed.x": 2})
     assert "valid integer" in refused(seed="1")
+    assert "less than 9223372036854775808" in refused(seed=10**20)
+    assert "batch_size must be at least 2, got 1: " in refused(**{"settings.batch_size": 1})
+    assert ("thresholds must be a list of numbers, got 0.5"
+            in refused(**{"objective.0": {"loss": "ladder", "labels": "sentence",
+                                          "label_arguments": {"scale": "cosine"},
+                                          "arguments": {"thresholds": 0.5}}}))
     assert "go together" in refused(**{"settings.warmup_epochs": 2})
     with pytest.raises(ValidationError, match="frozen"):
         SMALL.seed = 3

@@ -122,6 +122,22 @@ def test_a_broken_table_is_refused(store, tmp_path):
             table.read()
 
 
+@pytest.mark.parametrize(("text", "told"), [
+    ("", "is not a whole table of runs"),
+    ("run,test_rsum\na,1.0\na,2.0\n", "has runs twice: a; which one holds"),
+    ("run,test_rsum,test_rsum\na,1.0,2.0\n", "has columns twice: test_rsum"),
+    ("run,test_rsum\na,NaN\n", "test_rsum of run a must be a finite number, found 'NaN'"),
+    ("run,dev_i2t_r1\na,abc\n", "found 'abc'"), ("run,minutes\na,1e999\n", "found '1e999'"),
+    ("run,seed\na,true\n", "found 'true'"), ("run,reason\na,\xe9\n", "is not UTF-8")])
+def test_a_table_that_contradicts_itself_is_refused(store, tmp_path, text, told):
+    """By name, and with the way back; neither is anything added to it."""
+    table = Rows(tmp_path)
+    table.path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=told) as caught:
+        table.read()
+    assert str(table.path) in str(caught.value) and "git checkout" in str(caught.value)
+
+
 def test_many_that_append_at_once_lose_nothing(store, tmp_path):
     """Every append opens its own lock, so threads compete as processes do."""
     def append(run_id):

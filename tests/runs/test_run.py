@@ -1,21 +1,26 @@
 import json
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
+from itr_study.data.batches import InputSpec
 from itr_study.files.atomic import read_json
-from itr_study.models import TwoBranch
+from itr_study.models import VSEPP, TwoBranch
 from itr_study.runs import run
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute, weights
 from itr_study.runs.store import RunStore
+from itr_study.runs.sweeps import sweep
 from itr_study.training import loop
 from itr_study.training.interrupts import OutOfMemory
 from itr_study.training.loop import Diverged
+from itr_study.training.state import History
 from tests.small_runs import SMALL, count_trainings
 
 
@@ -125,3 +130,55 @@ def test_the_seed_sets_initialisation():
     assert isinstance(one, TwoBranch)
     left, right, third = (m.image[0].weight.detach().numpy() for m in (one, same, other))
     assert np.array_equal(left, right) and not np.array_equal(left, third)
+
+
+WILD = SMALL.with_(**{"settings.optimizer": "sgd", "settings.learning_rate": 1e12})
+
+
+def test_a_training_that_taught_nothing_says_so(store, capsys):
+    """All its scores are the same: done, but its reason and stderr say what that is worth."""
+    result = execute(identify(WILD))
+    assert result.status == "done" and result.history.rows[-1]["score_std"] < 0.02
+    assert result.reason.startswith("collapsed: in the last epoch all scores are alike")
+    frame = sweep([WILD.with_(seed=1), SMALL], workers=0)
+    assert frame["reason"].str.startswith("collapsed").tolist() == [True, False]
+    said = capsys.readouterr().err
+    assert f"run {frame['run'][0]} (two_branch, seed 1): done: collapsed" in said
+    assert frame["run"][1] not in said
+
+
+def test_a_loss_that_is_always_0_is_told():
+    history = History([{"epoch": 1, "loss": 0.0, "score_std": 0.3}], 1)
+    assert "the loss was 0 in every step" in history.doubt()
+    history.rows.append({"epoch": 2, "loss": 0.1, "score_std": 0.3})
+    assert history.doubt() == "" and History().doubt() == ""
+
+
+@pytest.mark.parametrize("arguments", [{"size": -5}, {"size": 3.7}, {"hidden": 1}, {"hidden": "a"},
+                                       {"text_layers": True}])
+def test_sizes_of_a_model_are_whole_numbers(store, arguments):
+    (name,) = arguments
+    changed = SMALL.with_(**{f"model_arguments.{name}": value for name, value in arguments.items()})
+    with pytest.raises(ValueError, match=f"{name} must be an integer >= "):
+        execute(identify(changed))
+
+
+def test_sizes_of_words_are_whole_numbers():
+    for arguments in ({"word_size": -1}, {"size": 2.5}):
+        with pytest.raises(ValueError, match="must be an integer >= 1"):
+            VSEPP(InputSpec(region_size=4, vocabulary=9), **arguments)
+
+
+def test_who_waits_for_another_training_is_told_for_whom(store, capsys):
+    """Two processes on one run: the second said nothing until the first had ended."""
+    run_id = identify(SMALL).id
+    runs = RunStore()
+    with ThreadPoolExecutor(1) as pool, runs.lock(run_id):
+        runs.set_status(run_id, "running")
+        second = pool.submit(execute, identify(SMALL))
+        end = time.monotonic() + 30
+        while not (said := capsys.readouterr().err):
+            assert time.monotonic() < end, "nothing was said"
+            time.sleep(0.02)
+    assert f"run {run_id}: waiting for process {os.getpid()} on " in said
+    assert second.result().status == "done"

@@ -3,7 +3,11 @@
 import pytest
 
 from itr_study.files.atomic import read_json, write_json
+from itr_study.files.sealed import seal
+from itr_study.runs.identity import identify
+from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
+from tests.small_runs import SMALL, count_trainings
 
 
 def test_a_running_status_of_a_dead_process_means_interrupted(store):
@@ -17,3 +21,48 @@ def test_a_running_status_of_a_dead_process_means_interrupted(store):
     path.write_text('{"state": "run')
     with pytest.warns(UserWarning, match="is not valid JSON.*set aside as status.json.corrupt"):
         assert runs.status("a" * 16) is None
+
+
+BAD_STATUS = ('{"state": "done", "reason": "", "pid": 1, "hosu": "vm", "time": ""}', "[]", "null",
+              '{"state": "done", "reason": "", "pid": "x", "host": "vm", "time": ""}',
+              '{"state": "gone", "reason": "", "pid": 1, "host": "vm", "time": ""}')
+
+
+@pytest.mark.parametrize("text", BAD_STATUS)
+def test_a_damaged_status_does_not_block_a_finished_run(store, text, monkeypatch):
+    """It is JSON, but no status: set aside, and the run is read, not trained again."""
+    trained = count_trainings(monkeypatch)
+    result = execute(identify(SMALL))
+    (result.folder / "status.json").write_text(text)
+    with pytest.warns(UserWarning, match="status.json holds no status; set aside as status"):
+        assert execute(identify(SMALL)).tables == result.tables
+    assert len(trained) == 1 and RunStore().status(result.id)["state"] == "done"
+
+
+def unseal(folder, name):
+    """Leave a file out of the manifest, and remove it."""
+    manifest = read_json(folder / "manifest.json")
+    del manifest["files"][name]
+    write_json(folder / "manifest.json", manifest)
+    (folder / name).unlink()
+
+
+FORGED = {
+    "no files": lambda folder: write_json(folder / "manifest.json", {"files": {}}),
+    "no result": lambda folder: unseal(folder, "result.json"),
+    "no config": lambda folder: unseal(folder, "config.json"),
+    "a folder": lambda folder: write_json(folder / "manifest.json", {"files": {
+        ".": "", "config.json": "", "result.json": ""}}),
+    "result without keys": lambda folder: (write_json(folder / "result.json", {}),
+                                           seal(folder, but=("status.json",))),
+    "result of a list": lambda folder: (write_json(folder / "result.json", []),
+                                        seal(folder, but=("status.json",)))}
+
+
+@pytest.mark.parametrize("forge", FORGED)
+def test_a_manifest_that_does_not_hold_a_result_is_set_aside(store, forge):
+    result = execute(identify(SMALL))
+    FORGED[forge](result.folder)
+    with pytest.warns(UserWarning, match="trained again; set aside as"):
+        assert RunStore().result(result.id) is None
+    assert execute(identify(SMALL)).tables == result.tables

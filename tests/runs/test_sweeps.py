@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pandas as pd
 import psutil
@@ -204,3 +205,25 @@ def test_queued_runs_say_so(store):
     states, configs = [], [SMALL, SMALL.with_(seed=1)]
     sweep(configs, executor=Watching())
     assert states == [["queued", "queued"], ["failed", "queued"]]
+
+
+def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, monkeypatch):
+    """Not runs alone: one of a minute would stand at 0 until its end."""
+    said = []
+
+    @contextmanager
+    def counting(label, total, unit):
+        said.append((label, total, unit))
+        yield lambda done, note: said.append((done, note))
+
+    monkeypatch.setattr(sweeps, "counting", counting)
+    monkeypatch.setattr(sweeps, "LOOK", 0.01)
+    configs = [SMALL.with_(**{"settings.epochs": 30}), SMALL]
+    with ThreadPoolExecutor(1) as executor:
+        frame = sweep(configs, executor=executor)
+    assert said[0] == ("training", 32, "epochs") and said[1] == (0, "0 of 2 runs")
+    inside = [note for done, note in said[2:] if 0 < done < 30]
+    assert inside and all(note.startswith("0 of 2 runs, loss ") for note in inside)
+    assert any("dev RSUM " in note for note in inside)
+    assert "1 of 2 runs" in said[-1][1] and said[-1][0] >= 30
+    assert frame["status"].tolist() == ["done", "done"]

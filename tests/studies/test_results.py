@@ -6,6 +6,8 @@ import pytest
 
 from itr_study.evaluation.table import retrieval_table
 from itr_study.metrics import Ranks
+from itr_study.runs.committed import figures_folder
+from itr_study.runs.rows import Rows
 from itr_study.studies.arms import ArmRun, train_arms
 from itr_study.studies.results import curves, over_images, ranks_of
 from tests.small_runs import SMALL
@@ -22,6 +24,48 @@ def test_ranks_come_from_beside_the_row_and_missing_ones_are_named(tmp_path, sto
     table = over_images(pd.DataFrame([row]), np.array([0, 0, 1]), figures=tmp_path, n=200)
     assert table["value"][0] == pytest.approx(retrieval_table(Ranks(i2t, t2i))["rsum"])
     assert table["low"][0] < table["value"][0] < table["high"][0]
+
+
+def as_damaged(good: bytes, damage: str, tmp_path) -> bytes:
+    if damage == "truncated":
+        return good[:len(good) // 2]
+    if damage == "other arrays":
+        np.savez(tmp_path / "other.npz", dev_i2t=np.arange(3))
+        return (tmp_path / "other.npz").read_bytes()
+    if damage == "one array":
+        np.save(tmp_path / "other.npy", np.arange(3))
+        return (tmp_path / "other.npy").read_bytes()
+    return {"empty": b"", "conflict": b"<<<<<<< ours\n", "no zip": b"PK\x03\x04 and then"}[damage]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "other arrays", "one array", "empty", "conflict",
+                                    "no zip"])
+def test_damaged_ranks_are_named_with_the_way_back(tmp_path, damage):
+    path = tmp_path / "flickr8k" / "ranks" / f"{'a' * 16}.npz"
+    path.parent.mkdir(parents=True)
+    np.savez(path, test_i2t=np.array([1, 3]), test_t2i=np.array([1, 2, 8]))
+    path.write_bytes(as_damaged(path.read_bytes(), damage, tmp_path))
+    with pytest.raises(ValueError, match="aaaa.npz holds no ranks.*git checkout -- ") as caught:
+        ranks_of({"run": "a" * 16, "dataset": "flickr8k"}, tmp_path)
+    assert "pickle" not in str(caught.value)
+
+
+def test_ranks_that_are_not_of_the_row_are_refused(tmp_path):
+    path = tmp_path / "flickr8k" / "ranks" / f"{'a' * 16}.npz"
+    path.parent.mkdir(parents=True)
+    np.savez(path, test_i2t=np.array([1, 3]), test_t2i=np.array([1, 2, 8]))
+    row = {"run": "a" * 16, "dataset": "flickr8k", "arm": "k=5", "seed": 0, "test_i2t_r1": 50.0}
+    assert ranks_of(row | {"test_t2i_r1": 100 / 3}, tmp_path).i2t.tolist() == [1, 3]
+    with pytest.raises(ValueError, match="is not of this row: its t2i R@1 is 33.33, the row says"):
+        ranks_of(row | {"test_t2i_r1": 40.0}, tmp_path)
+    with pytest.raises(ValueError, match="ranks of 3 texts, the test split has 2"):
+        over_images(pd.DataFrame([row]), np.array([0, 1]), figures=tmp_path, n=200)
+
+
+def test_all_committed_ranks_are_those_of_their_rows():
+    table = Rows(figures_folder() / "flickr8k").read()
+    for run_id in sorted(table)[::20]:
+        ranks_of(table[run_id])
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from itr_study.plots import histogram
+from itr_study.studies import study as study_module
 from itr_study.studies import topk
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.profiles import choose
@@ -73,6 +74,19 @@ def test_a_failed_run_is_kept_only_when_asked_for(study):
     diverged = [ArmRun("fast", SMALL.with_(**{"settings.learning_rate": 1e30}))]
     assert study.train(diverged).empty
     assert list(study.train(diverged, failed=True).status) == ["diverged"]
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_an_accident_of_a_run_is_told_instead_of_a_finding_without_it(study, monkeypatch, failed):
+    """A killed worker once ended a notebook with a message about JSON and NaN."""
+    rows = pd.DataFrame({"run": ["1" * 16, "2" * 16], "arm": ["k=1", "k=2"], "seed": [0, 1],
+                         "status": ["done", "failed"],
+                         "reason": ["", "its worker ended by signal 9 (SIGKILL)"]})
+    monkeypatch.setattr(study_module, "train_arms", lambda *_, **__: rows)
+    told = (r"run 2{16} \(k=2, seed 1\) failed: its worker ended by signal 9 .*1 of 2 runs did not "
+            "end; the others are kept: execute this again")
+    with pytest.raises(RuntimeError, match=told):
+        study.train(RUNS, failed=failed)
 
 
 def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):

@@ -1,12 +1,15 @@
+import errno
 import json
 import os
 
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from itr_study.files.atomic import read_json
-from itr_study.files.sealed import Damaged, load_weights, save_weights, verify
+from itr_study.files.sealed import Damaged, load_weights, save_weights, seal
+from itr_study.training import checkpoints
 from itr_study.training.checkpoints import Checkpoints, load, save
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
@@ -26,11 +29,11 @@ def test_tensors_and_values_go_round(tmp_path):
 
 def test_the_last_two_are_kept_and_left_overs_removed(tmp_path):
     (tmp_path / ".0000-0000.abc.tmp").mkdir()
-    checkpoints = Checkpoints(tmp_path)
+    kept = Checkpoints(tmp_path)
     for step in range(5):
-        checkpoints.save(f"0000-{step:04d}", TENSORS, {"step": step})
+        kept.save(f"0000-{step:04d}", TENSORS, {"step": step})
     assert sorted(os.listdir(tmp_path)) == ["0000-0003", "0000-0004"]
-    assert checkpoints.latest()[1] == {"step": 4}
+    assert kept.latest()[1] == {"step": 4}
 
 
 def flip(path):
@@ -48,22 +51,27 @@ DAMAGES = {
     "no manifest": lambda folder: (folder / "manifest.json").unlink(),
     "broken manifest": lambda folder: (folder / "manifest.json").write_text('{"files": ['),
     "odd manifest": lambda folder: (folder / "manifest.json").write_text("[]"),
+    "empty manifest": lambda folder: (folder / "manifest.json").write_text('{"files": {}}'),
+    "folder": lambda folder: (folder / "manifest.json").write_text(
+        '{"files": {".": "", "state.safetensors": "", "state.json": ""}}'),
+    "sealed without tensors": lambda folder: (os.truncate(folder / "state.safetensors", 0),
+                                              seal(folder)),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_one_is_set_aside_and_the_one_before_used(tmp_path, damage):
-    checkpoints = Checkpoints(tmp_path)
+    kept = Checkpoints(tmp_path)
     for step in range(2):
-        checkpoints.save(f"0000-{step:04d}", TENSORS, {"step": step})
+        kept.save(f"0000-{step:04d}", TENSORS, {"step": step})
     DAMAGES[damage](tmp_path / "0000-0001")
     with pytest.raises(Damaged):
-        verify(tmp_path / "0000-0001")
+        load(tmp_path / "0000-0001")
     with pytest.warns(UserWarning, match="the checkpoint before it is used; set aside as"):
-        assert checkpoints.latest()[1] == {"step": 0}
+        assert kept.latest()[1] == {"step": 0}
     assert sorted(os.listdir(tmp_path)) == ["0000-0000", "0000-0001.corrupt"]
-    checkpoints.save("0000-0001", TENSORS, {"step": 1})
-    assert checkpoints.latest()[1] == {"step": 1}
+    kept.save("0000-0001", TENSORS, {"step": 1})
+    assert kept.latest()[1] == {"step": 1}
 
 
 def test_training_goes_on_from_the_one_before(tmp_path):
@@ -99,6 +107,25 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="cannot save 32 bytes: .*No space left.*two"):
         save(tmp_path / "two", TENSORS, {"step": 2})
     assert os.listdir(tmp_path) == ["one"]
+
+
+def test_a_full_disk_is_called_so_by_its_number(tmp_path, monkeypatch):
+    """safetensors gives the system's error in words only."""
+    def full(*arguments):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device "
+                              "(os error 28)")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        save(tmp_path / "one", TENSORS, {})
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_file_where_a_checkpoint_should_be_is_set_aside(tmp_path):
+    (tmp_path / "0000-0001").write_text("not a folder")
+    with pytest.warns(UserWarning, match="should be a folder; set aside as"):
+        Checkpoints(tmp_path).save("0000-0001", TENSORS, {"step": 1})
+    assert Checkpoints(tmp_path).latest()[1] == {"step": 1}
 
 
 def test_what_is_saved_is_json_and_arrays_only(tmp_path):

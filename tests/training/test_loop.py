@@ -1,5 +1,7 @@
 import os
 import signal
+import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from itr_study.models.base import ModelOutput
+from itr_study.training import loop
 from itr_study.training.interrupts import Interrupted, OutOfMemory
 from itr_study.training.loop import Diverged, fit, forward
 from itr_study.training.objective import Objective, Term
@@ -285,6 +288,15 @@ def test_buckets_hold_captions_of_like_length():
         spread(True)
 
 
+@pytest.mark.parametrize(("name", "told"), [
+    ("bogus", "device must be one of auto, cpu, cuda; got 'bogus'"),
+    ("meta", "device must be one of auto, cpu, cuda; got 'meta'"), ("cuda:99", "is not here"),
+    ("mps" if sys.platform == "linux" else "cuda:98", "see why with: itr-study doctor")])
+def test_a_device_that_is_not_here_is_refused(name, told):
+    with pytest.raises(ValueError, match=told):
+        fit(small_model(), SmallLoss(), SmallData(), Settings(epochs=1, batch_size=8), device=name)
+
+
 def test_schedules_by_hand():
     at = {name: [learning_rate(Settings(schedule=name, epochs=4, learning_rate=1.0, decay=0.5,
                                         decay_epochs=2), epoch, 1, 2) for epoch in range(4)]
@@ -318,3 +330,17 @@ def test_learning_rate_factors_follow_the_longest_prefix():
 def test_wrong_settings_are_refused(wrong, message):
     with pytest.raises(ValidationError, match=message):
         Settings(**wrong)
+
+
+def test_a_training_tells_how_far_it_is(monkeypatch):
+    said = []
+
+    @contextmanager
+    def counting(label, total, unit):
+        said.append((label, total, unit))
+        yield lambda done, note: said.append((done, note))
+
+    monkeypatch.setattr(loop, "counting", counting)
+    history = fit(small_model(), SmallLoss(), SmallData(), Settings(epochs=2, batch_size=36))
+    first = f"loss {history.rows[0]['loss']:.3f}, dev RSUM {history.rows[0]['dev_rsum']:.1f}"
+    assert said == [("training", 2, "epochs"), (0.5, ""), (1.0, ""), (1.5, first), (2.0, first)]

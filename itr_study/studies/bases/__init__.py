@@ -1,13 +1,43 @@
-"""Base configs of each data set, frozen in the files beside this one, and their learning rates."""
+"""Base configs of each data set, frozen in the files beside this one, and their learning rates.
+
+A table of <dataset>.toml is a config and, under `about`, one sentence for people; `rates` holds the
+learning rates. Reading the tables does not load torch, so that the command answers a typo at once.
+"""
+
+from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from itr_study.checks import check_choice
-from itr_study.runs.config import RunConfig
+
+if TYPE_CHECKING:
+    from itr_study.runs.config import RunConfig
 
 BASES = Path(__file__).parent
+
+
+def datasets_with_bases() -> list[str]:
+    """Names of the data sets that have base configs."""
+    return sorted(path.stem for path in BASES.glob("*.toml"))
+
+
+def base_tables(dataset: str) -> dict[str, dict[str, Any]]:
+    """The base configs of a data set by name, as written, `about` included.
+
+    Raises:  ValueError for a data set without any.
+    """
+    check_choice("dataset with a base config", dataset, datasets_with_bases())
+    tables = tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))
+    return {name: table for name, table in tables.items() if name != "rates"}
+
+
+def base_values(dataset: str, name: str) -> dict[str, Any]:
+    """The fields of a base config. Raises: ValueError for an unknown name."""
+    tables = base_tables(dataset)
+    check_choice(f"base config of {dataset}", name, tables)
+    return {"dataset": dataset} | {k: v for k, v in tables[name].items() if k != "about"}
 
 
 def base(dataset: str, name: str, **changes: Any) -> RunConfig:
@@ -15,12 +45,9 @@ def base(dataset: str, name: str, **changes: Any) -> RunConfig:
 
     Args:    changes: as in `RunConfig.with_`.
     """
-    path = BASES / f"{dataset}.toml"
-    known = sorted(path.stem for path in BASES.glob("*.toml"))
-    check_choice("dataset with a base config", dataset, known)
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    check_choice(f"base config of {dataset}", name, tables)
-    return RunConfig.model_validate({"dataset": dataset} | tables[name]).with_(**changes)
+    from itr_study.runs.config import RunConfig
+
+    return RunConfig.model_validate(base_values(dataset, name)).with_(**changes)
 
 
 def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:

@@ -1,0 +1,30 @@
+"""An error in the words of who uses the command. Loads nothing heavy."""
+
+import os
+import sys
+from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
+from pathlib import Path
+
+from itr_study.files.paths import home
+
+NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
+
+
+def plain(error: Exception) -> str:
+    """An error's message without what only programmers need."""
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None or not isinstance(error, pydantic.ValidationError):
+        return str(error) + remedy(error)
+    problems = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
+                for e in error.errors()]
+    return "\n".join(f"{field}: {message}" if field else message for field, message in problems)
+
+
+def remedy(error: Exception) -> str:
+    """What to do about a home that cannot be written; empty for other errors."""
+    if not (isinstance(error, OSError) and error.errno in NOT_WRITABLE and error.filename):
+        return ""
+    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
+        return ""
+    return ("\nRuns and caches go there: set ITR_STUDY_HOME to a folder you may write to "
+            "(itr-study doctor says which is in effect)")
