@@ -20,6 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before numpy is imported
 
 import numpy as np  # noqa: E402
+from _memory import peak_mb  # noqa: E402
 
 from itr_study.metrics.eccv import TruthSets, eccv_table, read_eccv  # noqa: E402
 
@@ -99,13 +100,6 @@ def data(sets: TruthSets) -> tuple[np.ndarray, list, list]:
         for image, texts in of.i2t.items():
             scores[row[image], [column[t] for t in texts if t in column]] += more
     return scores, image_ids, text_ids
-
-
-def peak_mb() -> float:
-    """Highest resident size of this process so far, in MB (Linux keeps it in VmHWM)."""
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 def measure(version: str, repeats: int) -> None:

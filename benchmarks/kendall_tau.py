@@ -16,6 +16,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before numpy is imported
 
 import numpy as np  # noqa: E402
+from _memory import peak_mb  # noqa: E402
 from scipy.stats import kendalltau  # noqa: E402
 
 from itr_study.metrics import Truth, kendall_per_query  # noqa: E402
@@ -42,13 +43,6 @@ def data(images: int, texts: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     relevance = rng.integers(0, 1001, (images, texts)).astype(np.float32) / 1000
     return relevance + rng.standard_normal((images, texts), dtype=np.float32), relevance
-
-
-def peak_mb() -> float:
-    """Highest resident size of this process so far, in MB (Linux keeps it in VmHWM)."""
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 def measure(version: str, images: int, texts: int, repeats: int) -> None:

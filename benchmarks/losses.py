@@ -17,6 +17,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before torch is imported
 
 import torch  # noqa: E402
+from _memory import peak_mb  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from itr_study.losses import LOSSES  # noqa: E402
@@ -87,13 +88,6 @@ def batch(size: int) -> tuple[Tensor, Tensor]:
     scores = (0.15 * torch.randn(size, size, generator=generator)).clamp(-1, 1)
     relevance = torch.rand(size, size, generator=generator).clamp(max=0.99)
     return scores, relevance.fill_diagonal_(1)
-
-
-def peak_mb() -> float:
-    """Highest resident size of this process so far, in MB (Linux keeps it in VmHWM)."""
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 def measure(name: str, form: str, size: int, repeats: int) -> None:

@@ -16,6 +16,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before numpy is imported
 
 import numpy as np  # noqa: E402
+from _memory import peak_mb  # noqa: E402
 
 from itr_study.metrics import ranks  # noqa: E402
 
@@ -40,13 +41,6 @@ def counted_ranks(scores: np.ndarray, image_of_text: np.ndarray) -> tuple[np.nda
 
 
 VERSIONS = {"argsort": argsort_ranks, "counted": counted_ranks}
-
-
-def peak_mb() -> float:
-    """Highest resident size of this process so far, in MB (Linux keeps it in VmHWM)."""
-    with open("/proc/self/status") as status:
-        line = next(line for line in status if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 def measure(version: str, images: int, texts: int, repeats: int) -> None:

@@ -8,7 +8,6 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -62,7 +61,7 @@ def killed(process: subprocess.Popen, after: float) -> bool:
     time.sleep(after)
     if process.poll() is not None:
         return False
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
     return True
 

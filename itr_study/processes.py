@@ -15,6 +15,14 @@ MARK = "ITR_STUDY_FAMILY"
 PAUSE = 0.2  # seconds, above what starting a program takes on a busy machine
 
 
+def _lives(process: psutil.Process) -> bool:
+    """Whether it is there and no zombie; another process with its id is not it."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def new_mark() -> str:
     """A mark for a new family; a family within a family carries both."""
     return f"{os.environ.get(MARK, '')}/{uuid.uuid4().hex}"
@@ -64,17 +72,23 @@ def kill_marked(mark: str, patience: float = 10.0) -> None:
         psutil.wait_procs(family, timeout=1.0)
 
 
-def end_with_parent(parent: int | None = None, interval: float = 0.5) -> None:
-    """Watch the parent from a thread; when it is gone, kill this process and its family.
+def ancestor(pid: int) -> psutil.Process | None:
+    """The living process of that id that this one comes from, or None. Between the two there may
+    be another: on Windows the `python` of an environment starts the real one."""
+    return next((process for process in psutil.Process().parents() if process.pid == pid), None)
 
-    Args:    parent: its process id as the parent gave it, because it may be gone already; None:
-             the parent of now.
+
+def end_with_parent(parent: int, interval: float = 0.5) -> None:
+    """Watch a process that this one comes from, in a thread; when it is gone, kill this process and
+    its family.
+
+    Args:    parent: its process id as it gave it, because it may be gone already.
     """
-    threading.Thread(target=_watch, args=(parent or os.getppid(), interval), daemon=True).start()
+    threading.Thread(target=_watch, args=(ancestor(parent), interval), daemon=True).start()
 
 
-def _watch(parent: int, interval: float) -> None:
-    while os.getppid() == parent:
+def _watch(parent: psutil.Process | None, interval: float) -> None:
+    while parent is not None and _lives(parent):
         time.sleep(interval)
     if mark := os.environ.get(MARK):
         kill_marked(mark)

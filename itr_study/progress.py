@@ -10,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Show = Callable[[float, str], None]  # (how many are done, a note): shows it
 SECONDS_BETWEEN_LINES = 30.0
-BAR = "{desc}: {percentage:3.0f} %|{bar}| {n:.0f} of {total_fmt}{unit}, {remaining} left{postfix}"
+BAR = "{desc}: {percentage:3.0f} %|{bar}| {remaining} left{postfix}"
 
 
 def in_notebook() -> bool:
@@ -43,10 +43,10 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
         from tqdm.notebook import tqdm as in_page
 
         with (in_page if in_notebook() else on_terminal)(
-                desc=label, total=total, unit=unit, leave=False,
-                bar_format=BAR if total else None) as bar:
+                desc=label, total=total, leave=False, bar_format=BAR if total else None) as bar:
             def show(done: float, note: str = "") -> None:
-                bar.set_postfix_str(note, refresh=False)
+                count = f"{int(done)} of {total}{unit}" if total else ""
+                bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
                 bar.update(done - bar.n)
             yield show
     else:

@@ -4,7 +4,6 @@ The victim is a fork of this process, so that dozens of points cost a moment eac
 """
 
 import os
-import resource
 import shutil
 import signal
 
@@ -18,6 +17,7 @@ from itr_study.runs.store import RunStore
 from itr_study.training.checkpoints import save
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
+from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
 from tests.small_runs import SMALL
 
@@ -25,7 +25,8 @@ SETTINGS = Settings(epochs=2, batch_size=16, learning_rate=0.02)
 CALLS = (("os", os, "fsync"), ("os", os, "rename"), ("os", os, "replace"),
          ("shutil", shutil, "rmtree"))
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+resource = pytest.importorskip("resource", reason="limits of POSIX")
+pytestmark = posix_only
 
 
 def in_a_fork(victim) -> int:

@@ -5,8 +5,10 @@ import subprocess
 import psutil
 
 from itr_study import processes
+from tests.posix import posix_only
 
 
+@posix_only
 def test_a_process_that_is_just_being_started_is_not_overlooked(monkeypatch):
     """For a moment it has no environment: the first look does not find it."""
     late = psutil.Process(subprocess.Popen(["sleep", "300"]).pid)

@@ -47,9 +47,9 @@ def test_on_a_terminal_a_bar_says_how_far_how_long_and_what_came_out(monkeypatch
     with counting("training", 4, "epochs") as show:
         show(0.5, "")
         time.sleep(0.15)  # tqdm draws ten times a second
-        show(2.0, "loss 0.412, dev RSUM 285.1")
+        show(2.7, "loss 0.412, dev RSUM 285.1")
     drawn = terminal.getvalue().split("\r")
-    assert any("training:  50 %" in line and "2 of 4 epochs" in line and "left" in line
+    assert any("training:  68 %" in line and "2 of 4 epochs" in line and "left" in line
                and "dev RSUM 285.1" in line for line in drawn), drawn
     assert not drawn[-2].strip() and not drawn[-1]  # the line is empty again
 
@@ -87,4 +87,5 @@ def test_bars_of_a_notebook_are_not_left_behind(monkeypatch):
     monkeypatch.setattr(tqdm.notebook, "tqdm", Page)
     with counting("training", 3, "epochs") as show:
         show(1, "dev RSUM 1.0")
-    assert (asked["leave"], asked["closed"], asked["note"]) == (False, True, "dev RSUM 1.0")
+    assert (asked["leave"], asked["closed"], asked["note"]) == (
+        False, True, "1 of 3 epochs, dev RSUM 1.0")

@@ -61,6 +61,18 @@ def test_nothing_large_is_tracked():
                 if p.stat().st_size > LARGEST]
 
 
+ONLY_POSIX = re.compile(r"os\.fork|signal\.SIG(KILL|TERM|XFSZ)|\bselect\.|[\"']sleep[\"']")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=ids)
+def test_tests_that_need_posix_are_skipped_elsewhere(path):
+    """What Windows lacks stands in tests that are marked, and is not imported at the top."""
+    text = path.read_text(encoding="utf-8")
+    if path.name != "test_style.py" and ONLY_POSIX.search(text):
+        assert "posix_only" in text, f"mark it: {ONLY_POSIX.search(text)[0]} is not on Windows"
+    assert not re.search(r"^(import|from) (resource|fcntl)\b", text, re.M)
+
+
 def test_no_photographs_are_tracked():
     """Pictures of data sets are not ours to give away."""
     assert not [ids(p) for p in tracked() if p.suffix.lower() in (".jpg", ".jpeg")]

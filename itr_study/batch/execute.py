@@ -117,6 +117,6 @@ def _wait(child: subprocess.Popen, timeout: float | None,
 
 def _put_in_place(partial: Path, output: Path) -> None:
     """Rename a notebook whose every cell ran, flushed to disk first."""
-    with open(partial, "rb") as file:
+    with open(partial, "r+b") as file:  # Windows flushes only what is writable
         os.fsync(file.fileno())
     os.replace(partial, output)

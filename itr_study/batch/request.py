@@ -95,7 +95,9 @@ class Request:
         """The runs of each notebook: present, missing, stale, and hours."""
         from itr_study.studies.forecast import plan_table, planned
 
-        return plan_table(planned(self.paths, self.parameters))
+        note = ("\nThis data is generated: a run counts as present while its store is here, and "
+                "hours are not foreseen." if DATASETS[self.dataset].generated else "")
+        return plan_table(planned(self.paths, self.parameters)) + note
 
     def run(self) -> int:
         """Execute, make the gallery anew, print the table and the way to retry; 0 only if every

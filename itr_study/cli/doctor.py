@@ -10,6 +10,7 @@ import platform
 import re
 import shutil
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +41,9 @@ PRETRAINED = (
 )
 
 
+PROGRAMS = {"git": "rows state the commit", "java": "METEOR and SPICE as label sources only"}
+
+
 class Finding(NamedTuple):
     """One line of the report."""
 
@@ -50,13 +54,17 @@ class Finding(NamedTuple):
 
 def examine(data: Path | str | None = None) -> list[Finding]:
     """Everything the doctor looks at; `data` is the root given, else $ITR_DATA or $DATA."""
-    return [*versions(), *device(), *processor(), *space(), *found_data(data), *pretrained()]
+    return [*versions(), *programs(), *device(), *processor(), *space(), *found_data(data),
+            *pretrained()]
 
 
 def report(findings: list[Finding]) -> str:
     """A plain table, and what to mend at its end."""
     width = max(len(f.topic) for f in findings)
-    lines = [f"{f.topic:<{width}}  {f.state:<6}  {f.text}" for f in findings]
+    columns = max(shutil.get_terminal_size().columns, width + 40)
+    lines = [textwrap.fill(f"{f.topic:<{width}}  {f.state:<6}  {f.text}", columns,
+                           subsequent_indent=" " * (width + 10), break_long_words=False,
+                           break_on_hyphens=False) for f in findings]
     broken = [f.topic for f in findings if f.state == "broken"]
     end = f"To mend: {', '.join(dict.fromkeys(broken))}" if broken else "Nothing needed is broken."
     return "\n".join([*lines, "", end])
@@ -81,6 +89,16 @@ def versions() -> list[Finding]:
     if absent:
         remedy = f"run: pip install {' '.join(absent)}"
         findings.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; {remedy}"))
+    return findings
+
+
+def programs() -> list[Finding]:
+    """Programs beside Python that some of this needs."""
+    findings = []
+    for name, purpose in PROGRAMS.items():
+        path = shutil.which(name)
+        findings.append(Finding("program", "ok" if path else "note",
+                                f"{name}: {path or 'absent'} ({purpose})"))
     return findings
 
 

@@ -38,7 +38,9 @@ class MiniLM:
         """(T, 384) float32, each of length 1."""
         if self._model is None:
             from sentence_transformers import SentenceTransformer
+            from transformers.utils.logging import disable_progress_bar
 
+            disable_progress_bar()  # of the loading of weights, which takes a moment
             self._model = SentenceTransformer(str(minilm_folder()), device=self.device,
                                               local_files_only=True)
         vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True,

@@ -68,7 +68,9 @@ def trainable_text_encoder(name: str = "minilm") -> TrainableText:
     Raises:  ValueError for an unknown name; WeightsError where the package is missing.
     """
     from transformers import AutoModel
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # of the loading of weights, which takes a moment
     check_choice("trainable text encoder", name, TRANSFORMERS)
     folder = str(TRANSFORMERS[name]())
     model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True,

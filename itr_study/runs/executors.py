@@ -22,7 +22,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from itr_study.files.paths import home, project_root
-from itr_study.processes import MARK, new_mark
+from itr_study.processes import MARK, kill_marked, new_mark
 from itr_study.runs.jobs import Answer
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -33,6 +33,7 @@ KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": s
                "MALLOC_TOP_PAD_": str(2**26)}
 # Exit codes of a worker asked to stop: it ends itself, or Python was not ready to and was ended.
 STOPPED = (128 + signal.SIGTERM, -signal.SIGTERM)
+KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
 
 
@@ -89,14 +90,16 @@ class Worker:
         self.log = self.home / "logs" / f"worker-{uuid.uuid4().hex[:8]}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())]
+        mark = new_mark()
         environment = KEEP_MEMORY | os.environ | dict.fromkeys(THREADS, "1") | {
-            "ITR_STUDY_HOME": str(self.home), "ITR_STUDY_HEADLESS": "1", MARK: new_mark()}
+            "ITR_STUDY_HOME": str(self.home), "ITR_STUDY_HEADLESS": "1", MARK: mark}
         with open(self.log, "wb") as stderr:
             self.process = subprocess.Popen(command, env=environment, cwd=project_root(),
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=stderr, text=True, start_new_session=True)
+                                            stderr=stderr, encoding="utf-8",
+                                            start_new_session=True)
         self.asked = threading.Event()  # to end
-        self.end = weakref.finalize(self, _end, self.process, self.asked)
+        self.end = weakref.finalize(self, _end, self.process, self.asked, mark)
 
     def serves(self) -> bool:
         """Whether it lives and keeps its runs where this process does now."""
@@ -116,26 +119,28 @@ class Worker:
         code = self.process.wait()
         how = (f"by signal {-code} ({signal.Signals(-code).name})" if code < 0 else
                f"with code {code}")
-        memory = (", which the system sends when memory runs out"
-                  if -code == signal.SIGKILL else "")
-        last_lines = self.log.read_text(errors="replace").strip().splitlines()[-3:]
+        memory = ", which the system sends when memory runs out" if code == KILLED else ""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        last_lines = text.strip().splitlines()[-3:]
         output = f"; it said: {' / '.join(last_lines)}" if last_lines else ""
         return Answer(state="interrupted" if code in STOPPED else "failed",
                       reason=f"its worker ended {how}{memory}{output}; the whole log: {self.log}")
 
 
 def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:
-    """SIGTERM, so that a training saves. Only once: asked twice, it would stop without saving."""
+    """SIGTERM, so that a training saves (Windows ends it at once, and the last checkpoint serves).
+    Only once: asked twice, it would stop without saving."""
     if not asked.is_set():
         asked.set()
         process.terminate()
 
 
-def _end(process: subprocess.Popen, asked: threading.Event) -> None:
-    """Ask it to end, and wait; SIGKILL to its group after a while."""
+def _end(process: subprocess.Popen, asked: threading.Event, mark: str) -> None:
+    """Ask it to end, and wait; after a while it is killed with all that it started."""
     _ask_to_end(process, asked)
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        kill_marked(mark)
         process.wait()

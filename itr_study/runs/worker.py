@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import TextIO
 
-from itr_study.processes import end_with_parent
+from itr_study.processes import ancestor, end_with_parent
 
 PR_SET_PDEATHSIG = 1
 
@@ -22,6 +22,8 @@ def main(parent: int) -> int:
     """Answer jobs until stdin ends; the exit code."""
     die_with(parent)
     answers = separate_stdout()
+    for stream in (sys.stdin, sys.stderr):  # as jobs are written and the log is read
+        stream.reconfigure(encoding="utf-8")
     signal.signal(signal.SIGTERM, stop)
     try:
         from itr_study.runs.jobs import attempt  # loads torch: after the parent is watched
@@ -50,7 +52,7 @@ def die_with(parent: int) -> None:
     """End when the parent does: at once on Linux, within a second elsewhere."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    if ancestor(parent) is None:
         sys.exit(f"parent {parent} is gone already")
     end_with_parent(parent)
 

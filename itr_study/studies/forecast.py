@@ -10,6 +10,7 @@ from typing import Any
 
 from itr_study.data import DATASETS
 from itr_study.files.paths import figures_folder
+from itr_study.progress import progress
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
@@ -37,7 +38,8 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
     Raises:  DataError where the data is not there and no rows of it are kept.
     """
     kept = _Kept.read(parameters)
-    return [_plan_one(path.stem, parameters, kept) for path in paths]
+    return [_plan_one(path.stem, parameters, kept)
+            for path in progress(paths, "looking for runs of notebooks")]
 
 
 @dataclass

@@ -36,9 +36,10 @@ def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> Non
         temporary.mkdir()
         save_file({k: t.detach().cpu().clone().contiguous() for k, t in tensors.items()},
                   temporary / "state.safetensors")
-        (temporary / "state.json").write_text(json.dumps(state, allow_nan=False))
+        text = json.dumps(state, allow_nan=False)
+        (temporary / "state.json").write_text(text, encoding="utf-8")
         for name in FILES:
-            with open(temporary / name, "rb") as file:
+            with open(temporary / name, "r+b") as file:  # Windows flushes only what is writable
                 os.fsync(file.fileno())
         seal(temporary)
         os.rename(temporary, folder)

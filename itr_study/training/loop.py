@@ -154,7 +154,7 @@ def choose_device(name: str = "auto") -> torch.device:
         kind = torch.get_device_module(device)
     except RuntimeError as error:
         raise ValueError(not_among("device", name, ("auto", "cpu", "cuda"))) from error
-    if not kind.is_available() or (device.index or 0) >= kind.device_count():
+    if not kind.is_available() or (device.index or 0) >= max(1, kind.device_count()):
         raise ValueError(f"device {name!r} is not here, or torch is not built for it; take auto "
                          "or cpu, and see why with: itr-study doctor")
     return device

@@ -6,9 +6,11 @@ import pytest
 
 from itr_study.batch.execute import FINE, run_notebook
 from itr_study.files.atomic import read_json
+from tests.posix import posix_only
 from tests.small_notebooks import LEAVE_GRANDCHILD, family, write_notebook
 
 
+@posix_only
 @pytest.mark.notebooks
 def test_a_notebook_that_hangs_is_ended_with_its_grandchildren(tmp_path, store):
     path = write_notebook(tmp_path / "hangs.ipynb", LEAVE_GRANDCHILD, "time.sleep(300)")

@@ -17,6 +17,7 @@ from itr_study.batch.execute import FINE, NotebookResult, run_notebook
 from itr_study.batch.remaining import expected_minutes
 from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.files.atomic import read_json, write_json
+from tests.posix import posix_only
 from tests.small_notebooks import LEAVE_GRANDCHILD, PARAMETERS, family, write_notebook
 
 
@@ -27,6 +28,7 @@ def seconds_until_empty(home: Path, limit: float) -> float:
     return time.monotonic() - start
 
 
+@posix_only
 @pytest.mark.notebooks
 def test_every_kind_of_ending_has_its_status(tmp_path, store):
     """The batch goes on after each fault; the good ones around the bad ones are done."""
@@ -92,6 +94,7 @@ def start_batch(tmp_path: Path, store: Path) -> subprocess.Popen:
     return process
 
 
+@posix_only
 @pytest.mark.notebooks
 def test_stopping_a_batch_stops_its_notebooks_and_says_so(tmp_path, store):
     process = start_batch(tmp_path, store)
@@ -101,6 +104,7 @@ def test_stopping_a_batch_stops_its_notebooks_and_says_so(tmp_path, store):
     assert family(store) == []
 
 
+@posix_only
 @pytest.mark.notebooks
 def test_killing_a_batch_leaves_no_kernel(tmp_path, store):
     process = start_batch(tmp_path, store)

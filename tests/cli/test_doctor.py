@@ -15,11 +15,22 @@ def test_this_machine_is_well(store):
     text = doctor.report(findings)
     assert "broken" not in {f.state for f in findings}, text
     assert text.endswith("Nothing needed is broken.")
-    assert {f.topic for f in findings} == {"python", "packages", "device", "processor",
+    assert {f.topic for f in findings} == {"python", "packages", "program", "device", "processor",
                                            "instructions", "memory", "disk", "store", "data",
                                            "pretrained"}
     assert f"torch {metadata.version('torch')}" in text and str(store) in text
     assert not store.exists()  # looking writes nothing
+
+
+def test_lines_fit_the_terminal_and_programs_are_told(store, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(doctor.shutil, "which", {"git": "/usr/bin/git"}.get)
+    lines = doctor.report(doctor.versions() + doctor.programs()).splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) > 10
+    assert any(line.split() == ["packages", "ok", *line.split()[2:]] for line in lines)
+    told = " ".join("\n".join(lines).split())
+    assert "program ok git: /usr/bin/git" in told
+    assert "program note java: absent (METEOR and SPICE as label sources only)" in told
 
 
 @pytest.mark.parametrize(("build", "driver", "told"), [

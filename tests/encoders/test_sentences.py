@@ -61,6 +61,13 @@ def test_the_trainable_transformer_is_the_one_of_the_sentence_vectors():
 
 
 @needs_minilm
+def test_loading_draws_no_bar(capfd):
+    trainable_text_encoder("minilm")
+    MiniLM("cpu").encode(["a boat"])
+    assert "Loading weights" not in capfd.readouterr().err
+
+
+@needs_minilm
 def test_padding_changes_nothing():
     network, pieces = trainable_text_encoder("minilm").eval(), WordPieces("minilm")
     short = pieces.encode(TEXTS[2])

@@ -1,7 +1,6 @@
 """The cache: killed, damaged, full disk, two processes; nothing is lost, nothing wrong is kept."""
 
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -17,6 +16,7 @@ import torch
 from itr_study.data.base import DataError
 from itr_study.features.blocks import BlockFile
 from itr_study.features.cache import CacheKey, cached
+from tests.posix import posix_only
 
 KEY = CacheKey("fake", "f" * 64, "tiny", 1, {"kind": "pooled", "views": "one"})
 ROWS, BLOCK = 20, 3
@@ -183,8 +183,10 @@ def test_wrong_rows_are_refused_and_earlier_blocks_kept(tmp_path, spoil, message
     assert source.asked == list(range(6, ROWS))
 
 
+@posix_only
 def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path):
     """A real one: the system refuses to let a file grow past a limit."""
+    resource = pytest.importorskip("resource")
     def wide(start, stop):
         return np.ones((stop - start, 4000))  # 8,000 bytes a row
 
@@ -256,6 +258,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path, asked, seconds):
         assert min(source.asked, default=ROWS) >= 2 * BLOCK
 
 
+@posix_only
 def test_of_two_processes_one_builds_and_the_other_reads(tmp_path):
     hold = tmp_path / "hold"
     hold.touch()
@@ -273,6 +276,10 @@ def test_of_two_processes_one_builds_and_the_other_reads(tmp_path):
         second.kill()
     expected = f"sum {Source().expected.sum(dtype=float)}"
     assert all(expected in output for output in outputs) and "asked" not in outputs[1]
+
+
+def test_a_cache_is_spoken_of_in_words():
+    assert KEY.label == "encoding fake with tiny pooled one"
 
 
 def test_keys_differ_where_anything_differs():

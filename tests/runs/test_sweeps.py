@@ -1,6 +1,8 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ import pandas as pd
 import psutil
 import pytest
 
+from itr_study import processes
 from itr_study.runs import executors, sweeps
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
 from itr_study.runs.identity import identify
@@ -17,6 +20,7 @@ from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 from itr_study.runs.sweeps import sweep
+from tests.posix import posix_only
 from tests.small_runs import SMALL, count_trainings
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
@@ -106,6 +110,25 @@ def test_workers_are_kept_for_the_next_sweep_of_as_many(store):
     wait_for(lambda: not worker.is_running())
 
 
+@posix_only
+def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkeypatch):
+    """Also where that is in a session of its own, which a process group misses."""
+    monkeypatch.setattr(executors, "PATIENCE", 0.2)
+    code = ("import signal, subprocess, sys, time\n"
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+            "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+            "print(child.pid, flush=True)\ntime.sleep(60)")
+    mark = processes.new_mark()
+    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                              start_new_session=True, env=os.environ | {processes.MARK: mark})
+    child = psutil.Process(int(worker.stdout.readline()))
+    worker.stdout.close()
+    executors._end(worker, mark)
+    assert worker.poll() == -signal.SIGKILL
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+@posix_only
 def test_a_killed_worker_fails_its_run_only(store):
     run_id = identify(SLOW).id
     with ThreadPoolExecutor(1) as executor:
@@ -132,6 +155,7 @@ def saved(store) -> bool:
     return len(list((store / "runs" / identify(SLOW).id / "checkpoints").glob("*-*"))) == 1
 
 
+@posix_only
 def test_ending_the_workers_lets_a_training_save(store):
     run_id = identify(SLOW).id
     with ThreadPoolExecutor(1) as executor:
@@ -142,6 +166,7 @@ def test_ending_the_workers_lets_a_training_save(store):
     assert RunStore().status(run_id)["state"] == "interrupted" and saved(store)
 
 
+@posix_only
 def test_an_interrupt_ends_the_workers_after_they_have_saved(store):
     """What waits is dropped, the executor of the caller stays as it is."""
     def interrupt():

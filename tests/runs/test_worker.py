@@ -5,13 +5,14 @@ import sys
 import time
 
 import psutil
-import pytest
 
+from itr_study.processes import MARK
 from itr_study.runs.identity import identify
 from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 from itr_study.training.checkpoints import Checkpoints
+from tests.posix import posix_only
 from tests.small_runs import SMALL
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
@@ -21,7 +22,7 @@ def start(*configs, **named):
     """A worker with one job a config, and no more to come."""
     process = subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, **named)
+                               stderr=subprocess.PIPE, **({"text": True} | named))
     for config in configs:
         job = config if isinstance(config, str) else Job(config=config).model_dump_json()
         process.stdin.write(job + "\n")
@@ -49,6 +50,7 @@ def test_jobs_are_done_one_after_another_and_answered(store):
     assert RunStore().result(answers[0].id).facts["device"].startswith("cpu")
 
 
+@posix_only
 def test_sigterm_saves_and_says_interrupted(store):
     process = start(SLOW)
     run_id = wait_until_running(SLOW, process)
@@ -63,12 +65,62 @@ def test_sigterm_saves_and_says_interrupted(store):
 
 
 def test_a_worker_whose_parent_is_another_ends_at_once():
-    done = subprocess.run([sys.executable, "-m", "itr_study.runs.worker", "1"],
-                          capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "parent 1 is gone already" in done.stderr
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        done = subprocess.run([sys.executable, "-m", "itr_study.runs.worker", str(other.pid)],
+                              capture_output=True, text=True, timeout=60)
+    finally:
+        other.kill()
+        other.wait()
+    assert done.returncode == 1 and f"parent {other.pid} is gone already" in done.stderr
 
 
-@pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")
+def test_a_worker_works_behind_a_launcher(store):
+    """As `python.exe` of an environment is on Windows: the parent's id is not the one it is to end
+    with, which stands further up."""
+    command = [sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())]
+    launcher = f"import subprocess, sys; sys.exit(subprocess.call({command!r}))"
+    process = subprocess.Popen([sys.executable, "-c", launcher], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, encoding="utf-8")
+    out, _ = process.communicate(Job(config=SMALL).model_dump_json() + "\n", timeout=120)
+    assert process.returncode == 0 and Answer.model_validate_json(out).state == "done"
+
+
+@posix_only
+def test_who_watches_an_ancestor_ends_with_it():
+    """The one between lives on: the parent's id alone would say that all is well."""
+    watching = ("import os, sys, time; from itr_study.processes import end_with_parent\n"
+                "end_with_parent(int(sys.argv[1]), 0.05); print(os.getpid(), flush=True)\n"
+                "time.sleep(60)")
+    between = ("import subprocess, sys, time\n"
+               f"subprocess.Popen([sys.executable, '-c', {watching!r}, sys.argv[1]])\n"
+               "time.sleep(60)")
+    first = ("import os, subprocess, sys, time\n"
+             f"subprocess.Popen([sys.executable, '-c', {between!r}, str(os.getpid())])\n"
+             "time.sleep(60)")
+    top = subprocess.Popen([sys.executable, "-c", first], stdout=subprocess.PIPE, text=True,
+                           env=os.environ | {MARK: ""})
+    watcher = psutil.Process(int(top.stdout.readline()))
+    middle = watcher.parent()
+    try:
+        top.kill()
+        top.wait()
+        top.stdout.close()
+        psutil.wait_procs([watcher], timeout=5)
+        assert middle.is_running()
+        assert not watcher.is_running() or watcher.status() == psutil.STATUS_ZOMBIE
+    finally:
+        middle.kill()
+
+
+def test_jobs_and_answers_are_utf8_whatever_the_system_writes(store, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    process = start('{"config": {"dataset": "dätä"}}', encoding="utf-8")
+    out, _ = process.communicate(timeout=60)
+    assert "dätä" in Answer.model_validate_json(out).reason
+
+
+@posix_only
 def test_a_worker_ends_with_its_parent(store, tmp_path):
     """The parent starts a worker, tells its process id, and is killed."""
     path = tmp_path / "job.json"

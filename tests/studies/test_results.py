@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.table import retrieval_table
+from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
-from itr_study.runs.committed import figures_folder
 from itr_study.runs.rows import Rows
 from itr_study.studies.arms import ArmRun, train_arms
 from itr_study.studies.results import curves, over_images, ranks_of

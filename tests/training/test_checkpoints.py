@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import stat
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from itr_study.training import checkpoints
 from itr_study.training.checkpoints import Checkpoints, load, save
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
+from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
 
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor(3)}
@@ -119,6 +121,24 @@ def test_a_full_disk_is_called_so_by_its_number(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left") as caught:
         save(tmp_path / "one", TENSORS, {})
     assert caught.value.errno == errno.ENOSPC
+
+
+@posix_only
+def test_what_is_flushed_was_opened_for_writing(tmp_path, monkeypatch):
+    """Windows refuses to flush a file that was opened for reading."""
+    import fcntl
+
+    real = os.fsync
+
+    def as_windows(descriptor):
+        mode = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
+        if mode == os.O_RDONLY and not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", as_windows)
+    save(tmp_path / "one", TENSORS, {"step": 1})
+    assert load(tmp_path / "one")[1] == {"step": 1}
 
 
 def test_a_file_where_a_checkpoint_should_be_is_set_aside(tmp_path):

@@ -15,6 +15,7 @@ from itr_study.training.loop import Diverged, fit, forward
 from itr_study.training.objective import Objective, Term
 from itr_study.training.sampling import epoch_samples
 from itr_study.training.settings import Settings, build_optimizer, learning_rate
+from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, SmallModel, small_model
 
 SETTINGS = Settings(epochs=4, batch_size=8, learning_rate=0.02)
@@ -119,6 +120,7 @@ def test_a_finished_training_is_not_trained_again(tmp_path):
     assert_same(weights(first), weights(second))
 
 
+@posix_only
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_at_the_end_of_the_step(tmp_path, number):
     before = signal.getsignal(number)
