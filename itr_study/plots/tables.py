@@ -37,6 +37,16 @@ def head(column: str) -> str:
     return text if len(parts) == 2 else f"{text}\n({'_'.join(parts[2:])})"
 
 
+def title_of(column: str) -> str:
+    """What a column is called on one line, as `name_of` says it of an arm.
+
+    Example:
+        >>> title_of("test_rsum"), title_of("test_t2i_ndcg_exact")
+        ('RSUM', 't→i NDCG (exact)')
+    """
+    return head(column).replace("\n", " ")
+
+
 def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
                 reported: pd.DataFrame | None = None) -> pd.DataFrame:
     """Mean and half width of the 95 % interval per method and column, printed rows after ours.
