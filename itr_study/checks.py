@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -97,12 +98,18 @@ def complain(message: str | None) -> None:
 def check_number(name: str, value: float, *, above: float = -math.inf, least: float = -math.inf,
                  most: float = math.inf) -> None:
     """Raise ValueError unless `above < value`, `least <= value <= most` and value is finite."""
-    if not (isinstance(value, int | float) and math.isfinite(value)):
+    if isinstance(value, bool) or not (isinstance(value, int | float) and math.isfinite(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     if not (above < value and least <= value <= most):
         bounds = [f"> {above}"] * (above > -math.inf) + [f">= {least}"] * (least > -math.inf)
         bounds += [f"<= {most}"] * (most < math.inf)
         raise ValueError(f"{name} must be {' and '.join(bounds)}, got {value}")
+
+
+def check_count(name: str, value: int, least: int = 1) -> None:
+    """Raise ValueError unless value is a whole number (numpy's too), at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
 
 
 def check_choice(what: str, value: object, choices: Iterable) -> None:
@@ -149,7 +156,13 @@ def create(kind: str, registry: Mapping[str, Callable], name: str, arguments: Ma
 
 
 def check_scores(scores: Tensor, relevance: Tensor) -> None:
-    """Raise ValueError unless both are (I, T), floating point, and at least 1 x 1."""
+    """Raise ValueError unless both are tensors (I, T), at least 1 x 1, scores floating point."""
+    import torch
+
+    for name, values in (("scores", scores), ("relevance", relevance)):
+        if not isinstance(values, torch.Tensor):
+            raise ValueError(f"{name} must be a torch tensor, got {type(values).__name__}; "
+                             f"torch.as_tensor({name}) makes one of numbers")
     if scores.ndim != 2 or scores.shape != relevance.shape or scores.numel() == 0:
         raise ValueError("scores and relevance must both be (n_images, n_texts), at least 1 x 1; "
                          f"got {tuple(scores.shape)} and {tuple(relevance.shape)}")

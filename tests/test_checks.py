@@ -4,6 +4,7 @@ import doctest
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from itr_study.checks import (
     Gathered,
     check_arguments,
     check_choice,
+    check_count,
     check_number,
     check_relevance,
     check_scores,
@@ -26,9 +28,17 @@ def test_numbers():
     for value, bounds, message in [
             (0, dict(above=0), "x must be > 0, got 0"), (2, dict(least=0, most=1), ">= 0 and <= 1"),
             (float("nan"), {}, "finite"), ("1", {}, "finite number, got '1'"),
-            (None, {}, "finite")]:
+            (None, {}, "finite"), (True, {}, "finite number, got True")]:
         with pytest.raises(ValueError, match=message):
             check_number("x", value, **bounds)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, True, "2", None])
+def test_counts(value):
+    check_count("x", 1)
+    check_count("x", np.int64(3), least=3)
+    with pytest.raises(ValueError, match=f"x must be an integer >= 1, got {value!r}"):
+        check_count("x", value)
 
 
 def test_choices():
@@ -65,6 +75,10 @@ def test_a_wrong_name_is_refused_without_waiting_for_torch():
 
 def test_scores():
     check_scores(torch.zeros(1, 1), torch.zeros(1, 1))
+    with pytest.raises(ValueError, match="scores must be a torch tensor, got ndarray; torch.as_te"):
+        check_scores(np.zeros((1, 1)), torch.zeros(1, 1))
+    with pytest.raises(ValueError, match="relevance must be a torch tensor, got list"):
+        check_scores(torch.zeros(1, 1), [[0.0]])
     with pytest.raises(ValueError, match=r"\(2, 3\) and \(3, 2\)"):
         check_scores(torch.zeros(2, 3), torch.zeros(3, 2))
 

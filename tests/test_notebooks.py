@@ -130,6 +130,25 @@ def test_it_says_how_long_it_takes(path):
     assert 0.1 <= read_notebook(path).minutes <= 15
 
 
+LINK, CODE = re.compile(r"\]\(([^)#\s]+)"), re.compile(r"```.*?```|`.*?`", re.DOTALL)
+PAGES = [ROOT / "README.md", *ALL]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_its_links_lead_somewhere(path):
+    text = path.read_text() if path.suffix == ".md" else "\n".join(
+        cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown")
+    links = [link for link in LINK.findall(CODE.sub("", text)) if "://" not in link]
+    assert links and not [link for link in links if not (path.parent / link).exists()]
+
+
+def test_notebook_00_and_the_readme_lead_to_every_notebook():
+    for path, folder in ((ROOT / "README.md", "notebooks/"), (NOTEBOOKS[0], "")):
+        text = path.read_text()
+        for notebook in NOTEBOOKS:
+            assert notebook == path or f"]({folder}{notebook.name})" in text, notebook
+
+
 def status() -> str:
     """Uncommitted changes where a notebook might write."""
     done = subprocess.run(["git", "status", "--porcelain", "--", "figures", "notebooks"], cwd=ROOT,

@@ -2,15 +2,20 @@
 lines do what they say."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+import typer
 
 import itr_study
 from itr_study.batch.declared import find_notebooks
+from itr_study.cli.app import app
+from itr_study.data import load_dataset
+from tests.data.tiny import picture
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 
@@ -43,12 +48,65 @@ def test_every_public_name_is_shown_to_readers_and_no_other():
     assert shown - set(dir(itr_study)) == set()
 
 
-def test_the_lines_of_the_readme_train_a_model(store):
-    (block,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
-    space: dict = {}
-    exec(block, space)  # as a reader would paste it
+def blocks() -> list[str]:
+    """The README's blocks of Python."""
+    return re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.S | re.M)
+
+
+def fenced(kind: str) -> int:
+    return len(re.findall(rf"^ *```{kind}\b", README.read_text(encoding="utf-8"), re.M))
+
+
+def ran(block: str) -> dict:
+    """What the names of a block mean after it was executed, as a reader would paste it: alone."""
+    space: dict = {"__name__": "pasted"}
+    exec(block, space)
+    return space
+
+
+def test_the_first_block_of_the_readme_trains_a_model(store):
+    space = ran(blocks()[0])
     losses = [row["loss"] for row in space["history"].rows]
     assert losses[-1] < losses[0]
     table = space["itr"].evaluate(space["model"], space["data"].splits["test"]).table
     assert table["rsum"] > 150  # chance with 60 images: 70
     assert space["scores"].shape == (8, 8)
+
+
+def test_the_second_block_of_the_readme_trains_a_model_and_a_loss_of_ones_own(store):
+    space = ran(blocks()[1])
+    losses = [row["own_loss"] for row in space["history"].rows]
+    assert len(losses) == 4 and losses[-1] < losses[0]
+    assert space["table"]["rsum"] > 150
+    batch = space["data"].splits["train"].pair_batch(range(4))
+    named = re.findall(r"`(\w+)` \((?:I|T)\b", README.read_text(encoding="utf-8"))
+    named = [name for name in named if hasattr(batch, name)]
+    assert named == ["regions", "region_mask", "tokens", "lengths", "sentences", "match"]
+
+
+def test_no_block_of_the_readme_is_left_out():
+    assert len(blocks()) == fenced("python") == 2, "give the new block a test of its own"
+
+
+def test_the_readme_s_table_of_own_pictures_can_be_read(tmp_path):
+    """Its captions.csv, with those pictures and one more of dev, is a data set."""
+    (table,) = re.findall(r"^```\n(image,text,split\n.*?)^```", README.read_text(encoding="utf-8"),
+                          re.S | re.M)
+    folder = tmp_path / "folder"
+    for seed, name in enumerate(("beach.jpg", "trips/rome.jpg", "more.png")):
+        picture(folder / "images" / name, seed)
+    (folder / "captions.csv").write_text(table + "more.png,One of dev,dev\n", encoding="utf-8")
+    data = load_dataset("folder", tmp_path, cache=tmp_path / "checks")
+    assert data.splits["train"].texts == ("A dog runs along the beach",
+                                          "Two people, a dog and the sea")
+    assert data.splits["test"].image_ids == ("trips/rome.jpg",)
+
+
+def test_the_readme_s_commands_have_these_options():
+    """Every `itr-study` line of the README is understood; none is executed."""
+    command = typer.main.get_command(app)
+    lines = re.findall(r"^itr-study (.*)$", README.read_text(encoding="utf-8"), re.M)
+    assert len(lines) >= 7
+    for line in lines:
+        name, *arguments = shlex.split(line, comments=True)
+        command.commands[name].make_context(name, arguments)  # raises for an unknown option

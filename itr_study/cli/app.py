@@ -36,6 +36,8 @@ Names = Annotated[list[str] | None, typer.Argument(
     help="Notebooks, such as 03_topk or 03; default all.")]
 Changes = Annotated[list[str] | None, typer.Option(
     "--set", help="A change of the config, such as seed=1 or objective.0.arguments.k=3.")]
+DataChanges = Annotated[list[str] | None, typer.Option(
+    "--set", help="An option of the data, such as data_options.skip_bad=true.")]
 Config = Annotated[str, typer.Argument(
     help="A TOML or JSON file, or the name of a base config of the data set.")]
 
@@ -52,17 +54,17 @@ def doctor(data: Data = None) -> None:
 
 @app.command()
 def data(dataset: Annotated[str, typer.Argument(help="Name of a data set.")] = "scenes",
-         data: Data = None) -> None:
+         data: Data = None, changes: DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
     from itr_study.cli import commands
 
-    print(commands.data_report(dataset, data))
+    print(commands.data_report(dataset, data, changes or []))
 
 
 @app.command()
 def features(
     dataset: Annotated[str, typer.Argument(help="Name of a data set.")] = "scenes",
-    data: Data = None,
+    data: Data = None, changes: DataChanges = None,
     images: Annotated[str | None, typer.Option(
         help="Image encoders, such as lite0:pooled:flip or lite0:grid:one+lite2:pooled:ten.")]
     = None,
@@ -73,7 +75,8 @@ def features(
     """Compute frozen features once, with a progress bar; what is there is kept."""
     from itr_study.cli import commands
 
-    print(commands.make_features(dataset, data, images, tokens, sentences, device))
+    print(commands.make_features(dataset, data, changes or [], images, tokens, sentences,
+                                 device))
 
 
 @app.command()
@@ -101,14 +104,21 @@ def search(
     config: Config,
     text: Annotated[str | None, typer.Option(help="A query in words: finds images.")] = None,
     image: Annotated[str | None, typer.Option(
-        help="An image id of the test split, or a picture file: finds texts.")] = None,
+        help="An image id of the split, or a picture file: finds texts.")] = None,
     top: Annotated[int, typer.Option(min=1, help="How many to print.")] = 10,
+    split: Annotated[str | None, typer.Option(
+        help="train, dev, test or all; default test, of your own pictures (folder) all.")] = None,
+    pictures: Annotated[Path | None, typer.Option(
+        help="A folder of other pictures, without texts, to search in the data's place.")] = None,
+    save: Annotated[Path | None, typer.Option(help="A .png file: what was found.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
     dataset: Dataset = "scenes", data: Data = None, changes: Changes = None,
 ) -> None:
-    """Search the test split of a finished run by a text or by an image."""
+    """Search the pictures of a finished run, or others, by a text or by an image."""
     from itr_study.cli import commands
 
-    print(commands.search(config, dataset, data, changes or [], text, image, top))
+    print(commands.search(config, dataset, data, changes or [], text, image, top, split, pictures,
+                          save, show))
 
 
 @app.command()
@@ -144,10 +154,11 @@ def reproduce(
 @app.command()
 def html(dataset: Dataset = "scenes",
          folder: Annotated[Path, typer.Option(help="Where the pages go.")] = Path("html")) -> None:
-    """Render the executed notebooks of a data set as pages."""
-    from itr_study.cli import commands
+    """Make pages of the notebooks that `reproduce` executed; they need neither Jupyter nor a
+    network."""
+    from itr_study.cli.pages import render_pages
 
-    print(commands.render_pages(dataset, folder))
+    print(f"Open {render_pages(dataset, folder).resolve()}")
 
 
 @app.command()
@@ -160,10 +171,11 @@ def audit(rows: Annotated[int, typer.Option(min=1, help="How many to retrain.")]
     raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))
 
 
-@app.command()
-def lab() -> None:
-    """Open JupyterLab at notebook 00."""
-    from itr_study.cli import commands
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
+        help="A notebook to copy anew, such as 03; your copy is kept beside it.")] = None) -> None:
+    """Open JupyterLab at notebook 00, on working copies in my/; further options go to JupyterLab,
+    such as --no-browser, --port 8899, --ip 0.0.0.0 or --allow-root."""
+    from itr_study.cli.lab import open_lab
 
-    raise typer.Exit(commands.open_lab())
-
+    raise typer.Exit(open_lab(context.args, fresh or []))

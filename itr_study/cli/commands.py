@@ -1,7 +1,6 @@
 """What the commands of `cli` do; each returns text to print, or an exit code."""
 
 import json
-import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -9,15 +8,16 @@ from pathlib import Path
 
 from itr_study.batch.declared import readings
 from itr_study.batch.request import data_root
-from itr_study.batch.schedule import executed_folder
 from itr_study.data import load_dataset
+from itr_study.data.base import Problem, RetrievalDataset
+from itr_study.data.size_checks import too_small
 from itr_study.evaluation.evaluate import columns
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import home
 from itr_study.runs.config import RunConfig
-from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.data import dataset_of
 from itr_study.runs.identity import identify
-from itr_study.runs.run import execute, weights
+from itr_study.runs.run import execute
 from itr_study.runs.store import RunResult, RunStore
 from itr_study.studies.bases import base
 from itr_study.training.interrupts import OutOfMemory
@@ -40,12 +40,7 @@ def read_config(config: str, dataset: str, changes: list[str]) -> RunConfig:
 
     Raises:  ValueError naming the file, or the key and the names there are.
     """
-    given = {}
-    for text in changes:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes key=value, got {text!r}")
-        given[key] = readings(value)[0]
+    given = given_changes(changes)
     path = Path(config)
     if path.suffix not in (".toml", ".json"):
         return base(dataset, config, **given)
@@ -59,28 +54,53 @@ def read_config(config: str, dataset: str, changes: list[str]) -> RunConfig:
     return RunConfig.model_validate({"dataset": dataset} | values).with_(**given)
 
 
-def data_report(name: str, data: Path | None) -> str:
-    """What a data set holds, what was left out and why, and its terms."""
-    dataset = load_dataset(name, data_root(name, data))
+def given_changes(changes: list[str]) -> dict[str, object]:
+    """The `key=value` texts of --set; ValueError for any other text."""
+    given = {}
+    for text in changes:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes key=value, got {text!r}")
+        given[key] = readings(value)[0]
+    return given
+
+
+def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:
+    """A data set, with the options that `--set data_options.<name>=<value>` gives it."""
+    options = {key.removeprefix("data_options."): value
+               for key, value in given_changes(changes).items()}
+    return load_dataset(name, data_root(name, data), **options)
+
+
+def data_report(name: str, data: Path | None, changes: list[str]) -> str:
+    """What a data set holds, what was left out and why, what is worth knowing, and its terms."""
+    dataset = read_data(name, data, changes)
     lines = [f"{dataset.name} ({dataset.fingerprint[:16]})"]
     for split in dataset.splits.values():
         texts = Counter(split.image_of_text.tolist()).values()
         lines.append(f"  {split.name:<6} {len(split.image_ids):>7,} images {len(split.texts):>8,} "
                      f"texts, {min(texts)} to {max(texts)} an image")
     lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
-    for kind, count in Counter(p.kind for p in dataset.report.excluded).items():
-        some = [p for p in dataset.report.excluded if p.kind == kind][:3]
-        lines.append(f"  left out: {count} x {kind}")
-        lines += [f"    {p.where}: {p.detail}" for p in some]
+    lines += by_kind("left out", dataset.report.excluded) + by_kind("note", dataset.report.notes)
+    lines += [f"  warning: {sentence}" for sentence in too_small(dataset)]
     lines += [f"  features with the data: {', '.join(dataset.features)}"] * bool(dataset.features)
     lines += [f"  seen by: {', '.join(dataset.seen_by)}"] * bool(dataset.seen_by)
     return "\n".join([*lines, *([f"  terms: {dataset.terms}"] * bool(dataset.terms))])
 
 
-def make_features(name: str, data: Path | None, images: str | None, tokens: str | None,
-                  sentences: str | None, device: str) -> str:
+def by_kind(heading: str, problems: list[Problem]) -> list[str]:
+    """Lines that count problems by kind and show the first three of each."""
+    lines = []
+    for kind, count in Counter(p.kind for p in problems).items():
+        some = [p for p in problems if p.kind == kind][:3]
+        lines += [f"  {heading}: {count} x {kind}", *(f"    {p.where}: {p.detail}" for p in some)]
+    return lines
+
+
+def make_features(name: str, data: Path | None, changes: list[str], images: str | None,
+                  tokens: str | None, sentences: str | None, device: str) -> str:
     """Encode a data set; what the caches hold is not computed again."""
-    dataset = load_dataset(name, data_root(name, data))
+    dataset = read_data(name, data, changes)
     given = {"images": images, "tokens": tokens, "sentences": sentences}
     encoded = encode_dataset(dataset, device=str(choose_device(device)),
                              **{k: v for k, v in given.items() if v is not None})
@@ -98,6 +118,8 @@ def train(config: str, dataset: str, data: Path | None, changes: list[str], devi
     root = data_root(run_config.dataset, data)
     run = identify(run_config, root)
     print(f"run {run.id}", flush=True)
+    for sentence in too_small(dataset_of(run_config, root)):
+        print(f"warning: {sentence}", file=sys.stderr)
     try:
         result = execute(run, root, device=device, save_seconds=save_seconds)
     except OutOfMemory as error:
@@ -149,23 +171,20 @@ def tables(result: RunResult) -> str:
 
 
 def search(config: str, dataset: str, data: Path | None, changes: list[str], text: str | None,
-           image: str | None, top: int) -> str:
-    """The best `top` of a finished run's test split for a text or an image."""
-    from PIL import Image
-
-    from itr_study.evaluation.search import Searcher, hit_table
+           image: str | None, top: int, split: str | None = None, pictures: Path | None = None,
+           save: Path | None = None, show: bool = False) -> str:
+    """The best `top` that a finished run finds for a text or an image; see `cli.search`."""
+    from itr_study.cli.search import answer, searcher_of
+    from itr_study.evaluation.search import check_query
 
     if (text is None) == (image is None):
         raise ValueError("search takes --text WORDS or --image ID-OR-FILE, one of them")
+    if text is not None:
+        check_query(text)
     run_config = read_config(config, dataset, changes)
     root = data_root(run_config.dataset, data)
     finished(run_config, root)
-    searcher = Searcher(weights(run_config, root), dataset_of(run_config, root),
-                        encoded_data(run_config, root))
-    if text is not None:
-        return hit_table(searcher.search_text(text, top))
-    return hit_table(searcher.search_image(
-        Image.open(image) if Path(image).is_file() else image, top))
+    return answer(searcher_of(run_config, root, split, pictures), text, image, top, save, show)
 
 
 def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:
@@ -174,29 +193,3 @@ def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:
 
     results = audit(dataset, data_root(dataset, data), rows, seed)
     return int(not all(r.good for r in results))
-
-
-def render_pages(dataset: str, folder: Path) -> str:
-    """Executed notebooks as HTML, one page each.
-
-    Raises:  ValueError where nothing was executed.
-    """
-    from nbconvert import HTMLExporter
-
-    done = sorted(p for p in executed_folder(dataset).glob("*.ipynb")
-                  if not p.name.endswith(".partial.ipynb"))
-    if not done:
-        raise ValueError(f"no executed notebooks in {executed_folder(dataset)}; "
-                         "run: itr-study reproduce")
-    target = folder / dataset
-    target.mkdir(parents=True, exist_ok=True)
-    for path in done:
-        page, _ = HTMLExporter().from_filename(str(path))
-        (target / f"{path.stem}.html").write_text(page, encoding="utf-8")
-    return f"{len(done)} pages in {target.resolve()}"
-
-
-def open_lab() -> int:
-    """JupyterLab at notebook 00, in this interpreter's environment."""
-    first = project_root() / "notebooks" / "00_start_here.ipynb"
-    return subprocess.call([sys.executable, "-m", "jupyterlab", str(first)], cwd=project_root())

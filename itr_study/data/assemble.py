@@ -13,7 +13,8 @@ from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split
 from itr_study.data.picture_checks import MISSING, check_pictures, open_picture
 
 REMEDY = "Obtain or correct these files, then load again."
-SKIP = " Pictures that cannot be decoded can be left out with skip_bad=True."
+SKIP = (" Pictures that cannot be decoded can be left out with skip_bad=True (of a command: --set "
+        "data_options.skip_bad=true).")
 
 
 class Caption(NamedTuple):
@@ -36,7 +37,7 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
     Raises:  DataError listing every problem.
     """
     used = {image: pictures[image] for ids in images.values() for image in ids}
-    bad, sizes = check_pictures(used, cache)
+    bad, found = check_pictures(used, cache)
     skipped = [p for p in bad if skip_bad and p.kind != MISSING]
     report.errors += [p for p in bad if p not in skipped]
     report.excluded += skipped
@@ -45,7 +46,7 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
     if bad and not skip_bad and any(p.kind != MISSING for p in bad):
         report.remedy += SKIP
     splits = build_splits(images, captions, report)
-    files = [(used[i].name, sizes[i]) for s in splits.values() for i in s.image_ids]
+    files = [found[i] for s in splits.values() for i in s.image_ids]
     return RetrievalDataset(
         name, splits, lambda image: open_picture(used[image]), fingerprint(splits, files),
         report, seen_by=seen_by, terms=terms)
@@ -102,7 +103,8 @@ def split_problems(images: dict[str, list[str]]) -> list[Problem]:
 
 def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
                      ) -> list[Problem]:
-    """Captions of unknown images, ids used twice, captions without text, images without any."""
+    """Captions of unknown images, ids used twice, captions without text or with NUL, images without
+    any."""
     problems, with_text = [], set()
     for text_id, count in Counter(c.text_id for c in captions).items():
         if count > 1:
@@ -114,12 +116,15 @@ def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
                                     f"no split has an image {caption.image!r}"))
         if not caption.text.strip():
             problems.append(Problem("empty caption", caption.text_id, "it holds no text"))
+        if "\0" in caption.text:  # what a crash leaves of a text file
+            problems.append(Problem("damaged caption", caption.text_id, "it holds a NUL byte"))
     return problems + [Problem("image without captions", image, "no caption names it")
                        for image in texts_of if image not in with_text]
 
 
-def fingerprint(splits: dict[str, Split], files: Iterable[tuple[str, int | str]]) -> str:
-    """sha256 over ids, texts and splits in their order, and over names and sizes of the files.
+def fingerprint(splits: dict[str, Split], files: Iterable[tuple[int | str, ...]]) -> str:
+    """sha256 over ids, texts and splits in their order, and over what identifies each file: its
+    name, size and, where it is read in a way of its own, `remarks`.
 
     Contents of pictures are not read: a picture replaced by another of the same name and size
     keeps the fingerprint. The path of the data does not enter.

@@ -45,6 +45,7 @@ class DataReport:
 
     counts: dict[str, int] = field(default_factory=dict)  # "images": 8091, "texts": 40460, ...
     excluded: list[Problem] = field(default_factory=list)  # explained: left out, go on
+    notes: list[Problem] = field(default_factory=list)  # used as it is, but worth knowing
     errors: list[Problem] = field(default_factory=list)  # unexplained: refuse
     remedy: str = ""  # one sentence: what the user can do about the errors
 

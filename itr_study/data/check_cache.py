@@ -8,7 +8,7 @@ from pathlib import Path
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.paths import home
 
-VERSION = 1  # raise it when a check gets stricter: what was remembered is then forgotten
+VERSION = 2  # raise it when a check gets stricter: what was remembered is then forgotten
 log = logging.getLogger(__name__)
 
 
@@ -27,7 +27,7 @@ class CheckCache:
         self.good = self._read()
         self.changed = False
 
-    def _read(self) -> dict[str, list[int]]:
+    def _read(self) -> dict[str, list[int | str]]:
         if not self.path.is_file():
             return {}
         try:
@@ -40,12 +40,16 @@ class CheckCache:
 
     def knows(self, name: str, stat: os.stat_result) -> bool:
         """True if the file passed before and has not changed since."""
-        return self.good.get(name) == [stat.st_size, stat.st_mtime_ns]
+        return self.good.get(name, [])[:2] == [stat.st_size, stat.st_mtime_ns]
 
-    def remember(self, name: str, stat: os.stat_result) -> None:
-        """Note that the file, as it was when `stat` was taken, passed."""
-        self.good[name] = [stat.st_size, stat.st_mtime_ns]
+    def remember(self, name: str, stat: os.stat_result, remarks: tuple[str, ...] = ()) -> None:
+        """Note that the file, as it was when `stat` was taken, passed, and what was seen in it."""
+        self.good[name] = [stat.st_size, stat.st_mtime_ns, *remarks]
         self.changed = True
+
+    def remarks(self, name: str) -> tuple[str, ...]:
+        """What was seen in a file that passed."""
+        return tuple(self.good[name][2:])
 
     def save(self) -> None:
         """Write what is new; a disk that cannot be written costs time later, not this load."""

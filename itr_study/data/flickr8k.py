@@ -11,6 +11,7 @@ from pathlib import Path
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import DataReport, Problem, RetrievalDataset
 from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
+from itr_study.data.flickr8k_published import REMEDY, differences
 from itr_study.data.judgements import Judgements
 from itr_study.data.picture_checks import SUFFIXES
 from itr_study.data.record import DatasetRecord
@@ -27,12 +28,14 @@ TERMS = ("Flickr8k: for non-commercial research and education only, the photogra
 LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<text>.*)")
 
 
-def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path | None = None
-         ) -> RetrievalDataset:
+def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published: bool = True,
+         cache: Path | None = None) -> RetrievalDataset:
     """Read Flickr8k with its standard splits, after checking all of it.
 
     Args:    root: a folder that holds `flickr8k/`, or that folder; skip_bad: leave out pictures
-             that cannot be decoded; cache: folder of the memory of checks, None = the home.
+             that cannot be decoded; as_published: refuse other splits, captions and judgements
+             than those published, else note them in the report; cache: folder of the memory of
+             checks, None = the home.
     Raises:  DataError listing everything that cannot be explained, with the remedy.
     Leakage: sentence encoders such as MiniLM were trained on Flickr30k, which contains Flickr8k:
              they have seen these captions, those of the test split included (`seen_by`).
@@ -45,10 +48,14 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     captions = _captions(_text(root, TOKENS), report)
     report.counts.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
+    judgements = _judgements(root)
+    if differing := differences(images, captions, judgements):
+        (report.errors if as_published else report.notes).extend(differing)
+        report.remedy += f" {REMEDY}" if as_published else ""
     pictures = {image: folder / image for ids in images.values() for image in ids}
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
                        skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)
-    dataset.judgements = _judgements(root)
+    dataset.judgements = judgements
     return dataset
 
 

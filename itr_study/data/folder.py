@@ -3,19 +3,23 @@
 import csv
 import hashlib
 import io
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from unicodedata import normalize
 
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
 from itr_study.data.picture_checks import SUFFIXES
 from itr_study.data.record import DatasetRecord
+from itr_study.data.repetitions import repetitions
 from itr_study.data.roots import find_part, find_root, read_text
 
 TABLE = "captions.csv"
 SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
 OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
           "(one caption a line, any number for each image) and, if you like, split (train, dev or "
-          "test).")
+          "test). Pictures without captions are searched by itr-study search --pictures FOLDER.")
 TERMS = "Your own pictures and captions."
 
 
@@ -40,11 +44,23 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
         numbers[image] = numbers.get(image, -1) + 1
         captions.append(Caption(image, f"{image}#{numbers[image]}", text))
     on_disk = _pictures(folder)
+    file_of = _files(numbers, on_disk)
     report.errors += [Problem("image without captions", name, f"{TABLE} does not name it")
-                      for name in sorted(on_disk - numbers.keys())]
+                      for name in sorted(on_disk - set(file_of.values()))]
     report.counts.update(images=len(on_disk), texts=len(captions))
-    return assemble("folder", images, captions, {image: folder / image for image in numbers},
-                    report, cache=cache, skip_bad=skip_bad, terms=TERMS)
+    pictures = {image: folder / name for image, name in file_of.items()}
+    dataset = assemble("folder", images, captions, pictures, report, cache=cache,
+                       skip_bad=skip_bad, terms=TERMS)
+    report.notes += repetitions(dataset.splits, pictures)
+    return dataset
+
+
+def _files(images: Iterable[str], on_disk: set[str]) -> dict[str, str]:
+    """Image id -> name of its file: the same name, or one that differs in nothing but how an
+    accented letter is written (Unicode's NFC and NFD)."""
+    alike = {normalize("NFC", name): name for name in on_disk}
+    return {image: image if image in on_disk else alike.get(normalize("NFC", image), image)
+            for image in images}
 
 
 def hash_splits(ids: list[str]) -> dict[str, list[str]]:
@@ -66,6 +82,8 @@ def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
     """(image, text, split or None) of every line; lines that cannot be used become errors."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     columns = reader.fieldnames or []
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        raise DataError(f"{path} has the column {twice[0]} twice; rename or remove one")
     if not {"image", "text"} <= set(columns):
         raise DataError(f"{path}: expected the columns image, text (and split), found "
                         f"{', '.join(columns) or 'none'}. {OBTAIN}")
@@ -83,8 +101,11 @@ def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
                 rows.append((image, row["text"].strip(), split))
     except csv.Error as error:
         line = f"{path}:{reader.reader.line_num}"
-        raise DataError(f"{line} is not CSV ({error}); a text with commas or quotes belongs in "
-                        "double quotes, a quote in it is doubled") from error
+        remedy = "a text with commas or quotes belongs in double quotes, a quote in it is doubled"
+        if "field limit" in str(error):
+            remedy = (f"a text is longer than {csv.field_size_limit():,} characters: is a quote "
+                      "never closed?")
+        raise DataError(f"{line} is not CSV ({error}); {remedy}") from error
     return rows
 
 
@@ -106,7 +127,11 @@ def _splits(rows: list[tuple[str, str, str | None]], report: DataReport) -> dict
         report.errors.append(Problem("empty split", TABLE, "it holds no usable line"))
         return {}
     if rows[0][2] is None:
-        return hash_splits(list(dict.fromkeys(image for image, _, _ in rows)))
+        ids = list(dict.fromkeys(image for image, _, _ in rows))
+        if len(ids) < len(SPLITS):
+            report.errors.append(Problem("empty split", TABLE, f"it names {len(ids)} images, and "
+                                         f"three splits need at least {len(SPLITS)}"))
+        return hash_splits(ids)
     return {name: list(dict.fromkeys(image for image, _, split in rows if split == name))
             for name in SPLITS}
 
@@ -117,4 +142,4 @@ def _pictures(folder: Path) -> set[str]:
             if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
 
 
-FOLDER = DatasetRecord("folder", load, folders=("folder",))
+FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")

@@ -17,6 +17,7 @@ class DatasetRecord:
     graded_by: label sources that say how relevant every text is to every image when a run is
     evaluated, the one to show first first. "cider" needs nothing but the captions.
     in_folds: splits that are also measured in five folds, COCO's "1K" protocol.
+    searched: the split that a search looks at, "all" for all of them.
     human_columns: the correlations with human judgements that rows carry, by split.
     """
 
@@ -26,4 +27,5 @@ class DatasetRecord:
     folders: tuple[str, ...] = ()
     graded_by: tuple[str, ...] = ("cider",)
     in_folds: tuple[str, ...] = ()
+    searched: str = "test"
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -70,6 +70,10 @@ class Vocabulary:
         """
         return np.array([self._id.get(word, 1) for word in tokenize(text)] or [1], np.int64)
 
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Those that are not in it, which are all read as one unknown word."""
+        return [word for word in words if word not in self]
+
     def __len__(self) -> int:
         """Number of ids, the two special ones included."""
         return len(self.words)

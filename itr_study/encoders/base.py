@@ -67,6 +67,10 @@ class TextEncoder(Protocol):
         """(T, D) float32."""
         ...
 
+    def unknown(self, words: list[str]) -> list[str]:
+        """Those of some words that it cannot read."""
+        ...
+
 
 def working_dtype(precision: str, device: torch.device | str) -> torch.dtype:
     """The dtype to compute in: that of `precision` where it is fast, else float32."""

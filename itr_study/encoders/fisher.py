@@ -61,6 +61,11 @@ class Fisher:
     def load(self, fitted: dict[str, np.ndarray]) -> None:
         self._fitted = fitted
 
+    def unknown(self, words: list[str]) -> list[str]:
+        """Those that GloVe does not know, which are left out."""
+        known = known_vectors(words)
+        return [word for word in words if word not in known]
+
     def encode(self, texts: list[str]) -> np.ndarray:
         if not self._fitted:
             raise ValueError("fisher is not fitted; call fit(training texts) or load(...) first")

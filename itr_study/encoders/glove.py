@@ -82,6 +82,11 @@ class GloveMean:
     def load(self, fitted: dict[str, np.ndarray]) -> None:
         """Nothing to take."""
 
+    def unknown(self, words: list[str]) -> list[str]:
+        """Those that GloVe does not know, which are left out."""
+        known = known_vectors(words)
+        return [word for word in words if word not in known]
+
     def encode(self, texts: list[str]) -> np.ndarray:
         """(T, 50) float32."""
         tokens = [tokenize(text) for text in texts]

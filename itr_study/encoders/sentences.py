@@ -30,6 +30,10 @@ class MiniLM:
     def load(self, fitted: dict[str, np.ndarray]) -> None:
         """Nothing to take."""
 
+    def unknown(self, words: list[str]) -> list[str]:
+        """None: every word is read in pieces."""
+        return []
+
     def encode(self, texts: list[str]) -> np.ndarray:
         """(T, 384) float32, each of length 1."""
         if self._model is None:

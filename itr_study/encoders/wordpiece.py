@@ -32,6 +32,10 @@ class WordPieces:
     def __len__(self) -> int:
         return len(self.words)
 
+    def unknown(self, words: list[str]) -> list[str]:
+        """None: every word is read in pieces."""
+        return []
+
     def encode(self, text: str) -> np.ndarray:
         """(W,) int64 token ids."""
         ids = self._tokenizer(text, truncation=True, max_length=MAX_TOKENS)["input_ids"]

@@ -18,7 +18,7 @@ from itr_study.evaluation.measures import measure, measure_columns
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
-from itr_study.models.base import Code, device_of
+from itr_study.models.base import Code, check_model, device_of, scored
 
 BLOCK = 256  # items encoded, and images scored, at a time
 TEXT_BLOCK = 2048  # texts scored at a time
@@ -60,16 +60,29 @@ def encode(model: nn.Module, split: EncodedSplit,
 
     Args:    device: where they are computed; None = the model's own.
     """
+    return encode_images(model, split, device), encode_texts(model, split, device)
+
+
+def encode_images(model: nn.Module, split: EncodedSplit,
+                  device: torch.device | str | None = None) -> Code:
+    """Codes of all images of a split; see `encode`."""
     device = device or device_of(model)
     with evaluating(model):
-        images = [model.encode_images(split.image_batch(block).to(device))
-                  for block in blocks(split.n_images, BLOCK)]
+        return join([model.encode_images(split.image_batch(block).to(device))
+                     for block in blocks(split.n_images, BLOCK)])
+
+
+def encode_texts(model: nn.Module, split: EncodedSplit,
+                 device: torch.device | str | None = None) -> Code:
+    """Codes of all texts of a split; see `encode`."""
+    device = device or device_of(model)
+    with evaluating(model):
         lengths = ([len(tokens) for tokens in split.tokens] if split.tokens is not None
                    else np.zeros(split.n_texts))
         order = np.argsort(lengths, kind="stable")  # like lengths together: less padding
         texts = [model.encode_texts(split.text_batch(order[block]).to(device))
                  for block in blocks(split.n_texts, BLOCK)]
-    return join(images), take(join(texts), torch.from_numpy(np.argsort(order)))
+    return take(join(texts), torch.from_numpy(np.argsort(order)))
 
 
 def score(model: nn.Module, images: Code, texts: Code,
@@ -85,8 +98,8 @@ def score(model: nn.Module, images: Code, texts: Code,
         for columns in blocks(n_texts, TEXT_BLOCK):
             some_texts = take(texts, torch.from_numpy(columns), device)
             for rows in blocks(n_images, BLOCK):
-                part = model.score(take(images, torch.from_numpy(rows), device),
-                                   some_texts).scores
+                part = scored(model, take(images, torch.from_numpy(rows), device),
+                              some_texts).scores
                 scores[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] = part
     return scores
 
@@ -97,8 +110,11 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str |
 
     Args:    device: None = the model's own; measures_of: the data set whose measures to take too
              (see `measures`); None = retrieval alone, which is what a choice of epoch needs.
-    Raises:  ValueError where a score is not a number.
+    Raises:  ValueError for a model or a split of another kind, saying what is missing, and where a
+             score is not a number.
     """
+    check_model(model)
+    check_split(split)
     images, texts = encode(model, split, device)
     table, best = evaluate_scores(score(model, images, texts, device), split, measures_of)
     return Evaluation(table, best, images, texts)
@@ -113,6 +129,24 @@ def evaluate_scores(scores: AnyScores, split: EncodedSplit,
     best = ranks(scores, split.image_of_text)
     table = retrieval_table(best)
     return table | (measure(scores, split, measures_of) if measures_of else {}), best
+
+
+def check_split(split: EncodedSplit) -> None:
+    """Raise ValueError unless it is one encoded split."""
+    if isinstance(split, EncodedSplit):
+        return
+    found = type(split).__name__
+    if all_encoded(split):
+        raise ValueError('evaluate takes one split, such as data.splits["test"], got all of them '
+                         f"(a {found})")
+    raise ValueError('split must be encoded: data = itr.encode_dataset(dataset), then '
+                     f'data.splits["test"]; got a {found}')
+
+
+def all_encoded(data: object) -> bool:
+    """Whether it has splits, and all of them are arrays."""
+    splits = getattr(data, "splits", None)
+    return isinstance(splits, dict) and all(isinstance(s, EncodedSplit) for s in splits.values())
 
 
 def blocks(count: int, size: int) -> list[np.ndarray]:

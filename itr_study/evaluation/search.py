@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,23 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from itr_study.data.base import RetrievalDataset
-from itr_study.data.batches import Batch, evaluation_view, pad
-from itr_study.evaluation.evaluate import encode, evaluating, score
+from itr_study.checks import check_choice
+from itr_study.data.base import RetrievalDataset, Split
+from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
+from itr_study.data.picture_checks import as_rgb
+from itr_study.data.vocabulary import tokenize
+from itr_study.evaluation.evaluate import (
+    encode_images,
+    encode_texts,
+    evaluating,
+    join,
+    score,
+    take,
+)
 from itr_study.features.encoded import EncodedData
 from itr_study.models.base import device_of
 
+ALL = "all"  # in the place of a split's name: all splits in one
 NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or without texts
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 
@@ -40,7 +52,9 @@ class Searcher:
     pictures are encoded.
 
     Args:    model: trained, in evaluation mode; dataset and data: the same data before and after
-             encoding; name: of the split searched.
+             encoding, or new pictures (`load_pictures`, `with_pictures`), which have no texts;
+             name: of the split searched, "all" for all of them in one.
+    Raises:  ValueError for a split that the data does not have.
     """
 
     model: nn.Module
@@ -49,14 +63,23 @@ class Searcher:
     name: str = "test"
 
     def __post_init__(self) -> None:
-        self.split = self.dataset.splits[self.name]
-        self.encoded = self.data.splits[self.name]
+        check_choice("split to search", self.name, [*self.dataset.splits, ALL])
+        names = [*self.dataset.splits] if self.name == ALL else [self.name]
+        self.split = joined([self.dataset.splits[name] for name in names])
         self.device = device_of(self.model)
-        self.images, self.texts = encode(self.model, self.encoded)
+        encoded = [self.data.splits[name] for name in names]
+        self.images = join([encode_images(self.model, split) for split in encoded])
+        self.texts = join([encode_texts(self.model, split)
+                           for split in encoded]) if self.split.texts else None
+
+    @property
+    def encoded(self) -> EncodedSplit:
+        """The split as arrays; there is none of all splits in one."""
+        return self.data.splits[self.name]
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """(I, T) float32 of all images and texts of the split."""
+        """(I, T) float32 of all images and texts of the split, which must have texts."""
         return score(self.model, self.images, self.texts).numpy()
 
     @cached_property
@@ -70,18 +93,18 @@ class Searcher:
 
         Args:    text: its index in the split, or any words: those of the split are known by heart,
                  and match every image they were written for; others have no known match.
-        Raises:  ValueError for an index that the split does not have.
+        Raises:  ValueError for an index that the split does not have, or new words that hold none.
         """
         owners, texts = self.split.image_of_text, self.split.texts
         if isinstance(text, str):
             same = [t for t, words in enumerate(texts) if words == text]
-            scores = self.scores[:, same[0]] if same else self._score_words(text)
+            scores = self._scores_of(text=same[0]) if same else self._score_words(text)
             matches = {owners[t] for t in same} if same else None
         else:
             index = self._index("text", text, len(texts))
-            scores, matches = self.scores[:, index], {owners[index]}
+            scores, matches = self._scores_of(text=index), {owners[index]}
         first = dict(reversed(list(zip(owners, texts, strict=True))))
-        return [Hit(rank, value, i, self.split.image_ids[i], first[i],
+        return [Hit(rank, value, i, self.split.image_ids[i], first.get(i, ""),
                     None if matches is None else i in matches)
                 for rank, value, i in best(scores, top)]
 
@@ -90,18 +113,34 @@ class Searcher:
 
         Args:    image: its index or its id in the split, or any picture, whose matches are unknown.
         Raises:  ValueError for an index or id that the split does not have, or a new picture where
-                 features came with the data.
+                 features came with the data, or a split without texts.
         """
+        if self.texts is None:
+            raise ValueError(f"{self.dataset.name} has no texts to find; search it by a text")
         if isinstance(image, Image.Image):
             index, scores = None, self._score_picture(image)
         else:
             index = (self._place(image) if isinstance(image, str)
                      else self._index("image", image, len(self.split.image_ids)))
-            scores = self.scores[index]
+            scores = self._scores_of(image=index)
         owners = self.split.image_of_text
         return [Hit(rank, value, t, self.split.text_ids[t], self.split.texts[t],
                     None if index is None else bool(owners[t] == index))
                 for rank, value, t in best(scores, top)]
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Words of a query that the model has no way to read, each once: they change nothing, or
+        are all read as one."""
+        return self.data.unknown_words(text)
+
+    def _scores_of(self, image: int | None = None, text: int | None = None) -> np.ndarray:
+        """(T,) of an image or (I,) of a text. Of one split all are kept; all splits may have too
+        many pairs."""
+        if self.name != ALL:
+            return self.scores[:, text] if image is None else self.scores[image]
+        images = self.images if image is None else take(self.images, torch.tensor([image]))
+        texts = self.texts if text is None else take(self.texts, torch.tensor([text]))
+        return score(self.model, images, texts).flatten().numpy()
 
     def _place(self, image_id: str) -> int:
         if image_id not in self.split.image_ids:
@@ -118,6 +157,7 @@ class Searcher:
 
     def _score_words(self, words: str) -> np.ndarray:
         """(I,) scores of all images for new words."""
+        check_query(words)
         tokens, sentences = self.data.encode_texts([words])
         tokens, lengths = (None, None) if tokens is None else pad(tokens)
         batch = Batch(NOTHING, NEW, NEW, tokens=tokens, lengths=lengths,
@@ -128,13 +168,30 @@ class Searcher:
 
     def _score_picture(self, picture: Image.Image) -> np.ndarray:
         """(T,) scores of all texts for a new picture."""
-        features = self.data.encode_images([picture.convert("RGB")])
+        features = self.data.encode_images([as_rgb(picture)])
         regions = as_tensor(evaluation_view(features, np.array([0])))
         batch = Batch(NEW, NOTHING, NOTHING, regions=regions,
                       region_mask=torch.ones(regions.shape[:2], dtype=torch.bool))
         with evaluating(self.model):
             code = self.model.encode_images(batch.to(self.device))
         return score(self.model, code, self.texts)[0].numpy()
+
+
+def check_query(text: str) -> None:
+    """Raise ValueError where a text holds no word."""
+    if not tokenize(text):
+        raise ValueError(f"the query {text!r} holds no word; write what the picture shows")
+
+
+def joined(splits: list[Split]) -> Split:
+    """Several splits as one; a single one is returned as it is."""
+    if len(splits) == 1:
+        return splits[0]
+    starts = np.cumsum([0, *(len(split.image_ids) for split in splits)])
+    owners = [split.image_of_text + start for split, start in zip(splits, starts, strict=False)]
+    ids, text_ids, texts = (tuple(chain.from_iterable(parts)) for parts in zip(
+        *((split.image_ids, split.text_ids, split.texts) for split in splits), strict=True))
+    return Split(ALL, ids, text_ids, texts, np.concatenate(owners))
 
 
 def as_tensor(values: np.ndarray) -> Tensor:
@@ -152,5 +209,6 @@ def hit_table(hits: list[Hit]) -> str:
     """One line a hit; the right ones are marked."""
     width = max(len(hit.id) for hit in hits)
     mark = {True: "match", False: "", None: ""}
-    return "\n".join(f"{h.rank:3}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
-                     for h in hits)
+    lines = (f"{h.rank:3}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
+             for h in hits)
+    return "\n".join(line.rstrip() for line in lines)

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from IPython.display import Image
 from ipywidgets import ValueWidget, interactive
+from matplotlib.figure import Figure
 
+from itr_study.plots.style import quick_png
 from itr_study.progress import in_notebook
 
 
@@ -12,7 +15,7 @@ def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
     """Draw a picture by its arguments, and again whenever a control is moved.
 
     Args:    draw: gives the picture; controls: per argument of `draw` the widget that sets it.
-    Returns: in a live notebook the controls above the picture, redrawn when one is let go; in a
+    Returns: in a live notebook the controls above the picture, redrawn while one is moved; in a
              batch the picture at the controls' values. A batch has nobody to move them, a page
              made from it could not redraw, and nbclient sometimes waits for ever at a cell whose
              widget captures output (nbclient #312).
@@ -20,7 +23,10 @@ def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
     """
     if not in_notebook():
         return draw(**{name: control.value for name, control in controls.items()})
-    for control in controls.values():
-        if control.has_trait("continuous_update"):
-            control.continuous_update = False
-    return interactive(draw, **controls)
+    # without auto_display the picture would be drawn and thrown away
+    return interactive(lambda **values: _quick(draw(**values)), {"auto_display": True}, **controls)
+
+
+def _quick(shown: Any) -> Any:
+    """A figure as the image of it that is made soonest; anything else as it is."""
+    return Image(quick_png(shown)) if isinstance(shown, Figure) else shown

@@ -9,6 +9,7 @@ import hashlib
 import io
 import os
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,16 @@ from itr_study.files.atomic import canonical_json, read_json, write_json
 
 BLOCK_BYTES = 1 << 23  # about 8 MB: a kill loses little, the flushes cost little
 BLOCK_ROWS = 1024
+TRUSTED_SECONDS = 24 * 3600  # how long a verification counts
 
 
 class BlockFile:
     """The file of a cache and its sidecar; used under the cache's lock only.
 
-    Opening verifies what is there: a file whose size and time are those of the last verification
-    is taken as it is, any other is hashed again, and damaged blocks are no longer counted as done.
+    Opening verifies what is there: a file that was verified within a day, and has the size and time
+    it had then, is taken as it is. Any other is hashed again, about a second a GB, and damaged
+    blocks are no longer counted as done. Bytes that rot on a disk change neither size nor time:
+    they are found within a day.
 
     Args:    path: of the `.npy` file; about: what the numbers are, with `rows` and `dtype`.
     """
@@ -67,8 +71,9 @@ class BlockFile:
         self._save()
 
     def stamp(self) -> None:
-        """Remember size and time of the file as verified, so that opening it is fast."""
-        write_json(self.verified, _stamp(self.path.stat()))
+        """Remember size and time of the file as verified now, so that opening it is fast."""
+        if not self._stamped():
+            write_json(self.verified, _stamp(self.path.stat()))
 
     def map(self) -> np.ndarray:
         """The whole array, read-only, without reading it."""
@@ -150,7 +155,10 @@ class BlockFile:
         write_json(self.sidecar, {"body": body, "check": _check(body)})
 
     def _stamped(self) -> bool:
+        """Whether the file is as it was when it was last verified, and that was within a day."""
         if not (self.verified.is_file() and self.path.is_file()):
+            return False
+        if not 0 <= time.time() - self.verified.stat().st_mtime < TRUSTED_SECONDS:
             return False
         try:
             return read_json(self.verified) == _stamp(self.path.stat())

@@ -26,13 +26,14 @@ from itr_study.files.atomic import canonical_json
 from itr_study.files.paths import home
 
 MIN_COUNT = 2  # a word used once in training counts as unknown: its vector could not be learnt
+PLAIN = "lite0:pooled:flip"  # features of a data set that brings none
 TOKENS_VERSION = 1  # raised when the same text gives other tokens than before
 MOST_UNMATCHED = 1 - 1e-4
 
 Frozen = dict[ImagePart, FrozenImages]
 
 
-def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
+def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
                    tokens: str | None = "words", sentences: str | None = None,
                    relevance: bool = False, device: str = "cpu",
                    store: Path | str | None = None, label_vectors: Sequence[str] = (),
@@ -40,7 +41,8 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
     """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
 
     Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>` or names of features that come
-             with the data, joined by "+" along D; tokens: None, "words" (learnt vocabulary),
+             with the data, joined by "+" along D; None: all features that come with the data,
+             "lite0:pooled:flip" where none do; tokens: None, "words" (learnt vocabulary),
              "glove" (with word vectors) or "wordpiece:minilm"; sentences: None, or "minilm",
              "fisher", "glove-mean", joined by "+"; relevance: attach the data's exact relevance;
              device: where networks run; store: folder of caches, None = `<home>/features`;
@@ -50,6 +52,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
     Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
              WeightsError for weights that cannot be found; OSError for a full disk.
     """
+    images = default_images(dataset) if images is None else images
     parts = image_parts(images, tuple(dataset.features))
     check_tokens(tokens)
     check_dataset(dataset, relevance)
@@ -75,6 +78,11 @@ def encode_dataset(dataset: RetrievalDataset, images: str = "lite0:pooled:flip",
         "+".join(sorted({frozen[part].dtype for part in frozen})),
         image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
         sentence_encoders=encoders)
+
+
+def default_images(dataset: RetrievalDataset) -> str:
+    """All features that come with the data, else those of a small network."""
+    return "+".join(dataset.features) or PLAIN
 
 
 def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:

@@ -23,3 +23,8 @@ def home() -> Path:
 def figures_folder(figures: Path | str | None = None) -> Path:
     """The folder of committed figures and rows; by default `figures/` of the project."""
     return Path(figures) if figures is not None else project_root() / "figures"
+
+
+def my_folder() -> Path:
+    """Folder of the reader's own: working copies of the notebooks and the figures they draw."""
+    return project_root() / "my"

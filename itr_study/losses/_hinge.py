@@ -23,12 +23,6 @@ def check_hinge(margin: float, reduction: str) -> None:
     check_choice("reduction", reduction, REDUCTIONS)
 
 
-def check_k(k: int) -> None:
-    """Raise ValueError unless k is an integer >= 1."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k must be an integer >= 1, got {k!r}")
-
-
 def hinge(scores: Tensor, match: Tensor, negative_text: Tensor, negative_image: Tensor,
           margin: float, reduction: str) -> Tensor:
     """() hinge of every match (I, T) against negative_text (I, 1) and negative_image (1, T).

@@ -1,5 +1,7 @@
 """What a loss is: `RankingLoss`, and how any other module is read as one."""
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from itr_study.checks import check_choice
@@ -50,6 +52,22 @@ class OwnLoss(RankingLoss):
         self.takes = getattr(module, "takes", "scores")
         self.forward = module.__call__
         self.diagnose = getattr(module, "diagnose", self.diagnose)
+
+
+class FunctionLoss(RankingLoss):
+    """A function of (scores, relevance), reported by its name.
+
+    Args:
+        function: of two tensors (I, T); gives a 0-dim tensor.
+    """
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.function = function
+
+    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
+        return self.function(scores, relevance)
 
 
 def ranking_loss(module: nn.Module) -> RankingLoss:

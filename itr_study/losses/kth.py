@@ -12,8 +12,9 @@ where s_i[k] is the k-th largest score among the non-matching texts of image i.
 
 from torch import Tensor
 
+from itr_study.checks import check_count
 from itr_study.losses._batch import read_batch
-from itr_study.losses._hinge import check_hinge, check_k, hinge, k_largest
+from itr_study.losses._hinge import check_hinge, hinge, k_largest
 from itr_study.losses.base import RankingLoss
 
 
@@ -47,7 +48,7 @@ class KthLoss(RankingLoss):
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
         check_hinge(margin, reduction)
-        check_k(k)
+        check_count("k", k)
         self.margin, self.k, self.reduction = margin, k, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:

@@ -20,7 +20,8 @@ class ListNetLoss(RankingLoss):
 
     The least value is the entropy of the labels' distribution, not 0. With temperature = 2
     relevance_temperature it is reached where scores equal the cosines behind labels (1 + cos) / 2,
-    up to a constant in each list; the defaults keep this ratio.
+    up to a constant in each list; the defaults keep this ratio. A list without a match counts as
+    any other: its labels, too, are a distribution.
 
     Args:
         temperature: > 0, in units of scores; tau.

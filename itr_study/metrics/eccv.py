@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itr_study.checks import check_number
+from itr_study.checks import check_count
 from itr_study.metrics.ranks import ranks
 from itr_study.metrics.recall import recall_of_ranks
 from itr_study.metrics.retrieval_sets import Matches, best_ranks, find
@@ -113,7 +113,7 @@ def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[i
     """
     truth_sets = read_eccv() if truth_sets is None else truth_sets
     for k in ks:
-        check_number("k", k, least=1)
+        check_count("k", k)
     scores = Scores.of(scores)
     n_images, n_texts = scores.shape
     rows, columns = places("image", image_ids, n_images), places("text", text_ids, n_texts)

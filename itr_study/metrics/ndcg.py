@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itr_study.checks import check_choice, check_number
+from itr_study.checks import check_choice, check_count
 from itr_study.metrics.graded import (
     RowMetric,
     first_of_run,
@@ -64,7 +64,7 @@ def ndcg_rows(ties: str = "worst", at: int | None = None) -> RowMetric:
     """NDCG of rows of scores and relevance (q, n) -> (q,). Args, Raises: as `ndcg_per_query`."""
     check_choice("ties", ties, TIES)
     if at is not None:
-        check_number("at", at, least=1)
+        check_count("at", at)
 
     def of_block(values: np.ndarray, relevance: np.ndarray) -> np.ndarray:
         discount = 1 / np.log2(np.arange(2, values.shape[1] + 2))

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itr_study.metrics.scores import AnyScores, Scores
+from itr_study.checks import check_count
+from itr_study.metrics.scores import AnyScores, Scores, check_numbers
 from itr_study.metrics.truth import check_image_of_text
 
 ROWS = 16  # 16 x 25,000 float32 fit a core's cache; at most 255, because hits are summed in uint8
@@ -43,7 +44,7 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
         image_of_text: (T,) int, the row of each text's image, in any order and number.
         block: rows at a time (memory: block x T bytes); it never changes a result.
     Raises: ValueError for NaN anywhere, shapes that differ, an index out of range, an image
-        without a text.
+        without a text, anything but real numbers.
     Source: R@K as the field uses it needs only this rank; counting instead of sorting is ours.
     Differs: published code sorts, which ranks NaN first and breaks ties by position, and takes
         five texts per image for granted.
@@ -57,6 +58,9 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
             i2t, t2i = (ranks(matrix, image_of_text, block) for matrix in scores)
             return Ranks(i2t.i2t, t2i.t2i)
         scores = scores.i2t
+    check_numbers(scores)
+    if block is not None:
+        check_count("block", block)
     if scores.ndim != 2 or 0 in scores.shape:
         raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
                          f"got {tuple(scores.shape)}")
@@ -90,9 +94,10 @@ def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tenso
         array([1, 1])
     """
     images, texts = (wide(torch.as_tensor(x).detach()) for x in (images, texts))
-    if images.ndim != 2 or texts.ndim != 2 or images.shape[1] != texts.shape[1] or block < 1:
-        raise ValueError("images and texts must be (n_images, D) and (n_texts, D), block >= 1; "
-                         f"got {tuple(images.shape)}, {tuple(texts.shape)} and {block}")
+    if images.ndim != 2 or texts.ndim != 2 or images.shape[1] != texts.shape[1]:
+        raise ValueError("images and texts must be (n_images, D) and (n_texts, D); "
+                         f"got {tuple(images.shape)}, {tuple(texts.shape)}")
+    check_count("block", block)
     owner = check_image_of_text(image_of_text, len(images), len(texts))
     with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
         own = own_products(images, texts, owner, block)
@@ -175,10 +180,13 @@ def refuse_nan(part: np.ndarray, image: int, text: int = 0) -> None:
 
 
 def wide(values: np.ndarray | Tensor) -> np.ndarray | Tensor:
-    """Half precision as float32, where comparing is faster and bfloat16 exists for numpy."""
+    """Half precision as float32, where comparing is faster and bfloat16 exists for numpy; whole
+    numbers too if it holds them all, else as float64."""
     if isinstance(values, Tensor):
-        return values if values.dtype == torch.float64 else values.float()
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
+        double = values.dtype in (torch.float64, torch.int64, torch.int32)
+        return values.double() if double else values.float()
+    small = values.dtype.itemsize <= 2 or values.dtype == np.float32
+    return values.astype(np.float32 if small else np.float64, copy=False)
 
 
 def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -> Tensor:

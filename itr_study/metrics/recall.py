@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from itr_study.checks import check_number
+from itr_study.checks import check_count
 from itr_study.metrics.ranks import Ranks, ranks
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth, check_image_of_text
@@ -38,7 +38,7 @@ def recall(scores: AnyScores, truth: Truth,
 def recall_of_ranks(best: Ranks, ks: Sequence[int] = KS) -> dict[str, float]:
     """`recall` from the ranks of the best matches. Raises: ValueError for k < 1."""
     for k in ks:
-        check_number("k", k, least=1)
+        check_count("k", k)
     return {f"{d}_r{k}": float((best.by_direction(d) <= k).mean())
             for d in DIRECTIONS for k in ks}
 

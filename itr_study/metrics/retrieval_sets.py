@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from itr_study.checks import check_choice, check_number
+from itr_study.checks import check_choice, check_count
 from itr_study.metrics.graded import on_host, steps
 from itr_study.metrics.ranks import ROWS, count_array, refuse_nan
 from itr_study.metrics.scores import AnyScores, Scores
@@ -53,7 +53,7 @@ class MatchRanks:
 
     def recall_at(self, k: int) -> np.ndarray:
         """(Q,) 1 where a match is among the first k, else 0."""
-        check_number("k", k, least=1)
+        check_count("k", k)
         nonempty = self.starts[1:] > self.starts[:-1]
         hit = np.zeros(len(self.sizes))
         hit[nonempty] = self.ranks[self.starts[:-1][nonempty]] <= k

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
+
+EXACT = 2**53  # whole numbers up to here are what they were in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,7 +17,7 @@ class Scores:
     i2t: read along its rows, when images ask; t2i: read along its columns, when texts ask. Every
     metric takes this or a plain matrix, which means both. It unpacks: `i2t, t2i = scores`.
 
-    Raises: ValueError unless both are matrices of one shape.
+    Raises: ValueError unless both are matrices of one shape, of real numbers.
     Example: image 0 finds its text first; text 0 does not find its image first
         >>> scores = Scores(np.array([[2, 1], [0, 3]]), np.array([[2, 1], [4, 3]]))
         >>> scores.shape, scores.i2t[0].argmax(), scores.t2i[:, 0].argmax()
@@ -25,6 +28,8 @@ class Scores:
     t2i: np.ndarray | Tensor
 
     def __post_init__(self) -> None:
+        for matrix in (self.i2t,) if self.single else self:
+            check_numbers(matrix)
         shapes = tuple(self.i2t.shape), tuple(self.t2i.shape)
         if len(shapes[0]) != 2 or shapes[0] != shapes[1]:
             raise ValueError("i2t and t2i must both be (n_images, n_texts), images down; got "
@@ -56,6 +61,25 @@ class Scores:
 
     def __iter__(self) -> "Iterator[np.ndarray | Tensor]":
         return iter((self.i2t, self.t2i))
+
+
+def check_numbers(scores: np.ndarray | Tensor) -> None:
+    """Raise ValueError unless these are a numpy array or a tensor of real numbers, nothing masked,
+    whole numbers within +-2^53: beyond it different ones would be equal in float64."""
+    array = isinstance(scores, np.ndarray)
+    if not array and not isinstance(scores, Tensor):
+        raise ValueError("scores must be a numpy array or a torch tensor, got "
+                         f"{type(scores).__name__}; numpy.asarray(scores) makes one of numbers")
+    if isinstance(scores, np.ma.MaskedArray):
+        raise ValueError("scores must not be masked: metrics rank all of them; give scores.filled("
+                         "-numpy.inf) to rank the masked last")
+    if scores.dtype.kind not in "fiub" if array else scores.is_complex():
+        raise ValueError(f"scores must be real numbers, got {scores.dtype}")
+    wide_integers = scores.dtype in (np.int64, np.uint64) if array else scores.dtype == torch.int64
+    if wide_integers and 0 not in scores.shape and (
+            int(scores.max()) > EXACT or int(scores.min()) < -EXACT):
+        raise ValueError(f"scores of {scores.dtype} must lie within +-2^53, found {scores.min()} "
+                         f"to {scores.max()}; subtract a constant or give floats")
 
 
 AnyScores = np.ndarray | Tensor | Scores  # one matrix (I, T) for both directions, or two

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 
 DIRECTIONS = ("i2t", "t2i")
 
@@ -55,13 +55,12 @@ class Truth:
     block: int = 256
 
     def __post_init__(self) -> None:
+        owner = whole_numbers(self.image_of_text)
         if self.n_images is None:
-            largest = np.max(np.asarray(self.image_of_text), initial=-1)
-            object.__setattr__(self, "n_images", int(largest) + 1)
-        owner = check_image_of_text(self.image_of_text, self.n_images)
+            object.__setattr__(self, "n_images", int(owner.max()) + 1)
+        owner = check_image_of_text(owner, self.n_images)
         object.__setattr__(self, "image_of_text", owner)
-        if self.block < 1:
-            raise ValueError(f"block must be >= 1, got {self.block}")
+        check_count("block", self.block)
 
     @property
     def n_texts(self) -> int:
@@ -93,13 +92,19 @@ class Truth:
                 for a in range(0, self.n_images, self.block)]
 
 
-def check_image_of_text(image_of_text: object, n_images: int,
-                        n_texts: int | None = None) -> np.ndarray:
-    """image_of_text as (T,) int64; ValueError unless every image has a text and vice versa."""
+def whole_numbers(image_of_text: object) -> np.ndarray:
+    """image_of_text as (T,) int64, which has a -1 as unsigned types have not; else ValueError."""
     owner = np.asarray(image_of_text)
     if owner.ndim != 1 or not np.issubdtype(owner.dtype, np.integer) or len(owner) == 0:
         raise ValueError("image_of_text must be a non-empty 1-dim array of integers, got shape "
                          f"{owner.shape} and {owner.dtype}")
+    return owner.astype(np.int64)
+
+
+def check_image_of_text(image_of_text: object, n_images: int,
+                        n_texts: int | None = None) -> np.ndarray:
+    """image_of_text as (T,) int64; ValueError unless every image has a text and vice versa."""
+    owner = whole_numbers(image_of_text)
     if n_texts is not None and len(owner) != n_texts:
         raise ValueError(f"image_of_text must have one entry per text: expected {n_texts} "
                          f"(columns of the scores), got {len(owner)}")
@@ -111,4 +116,4 @@ def check_image_of_text(image_of_text: object, n_images: int,
         empty = np.flatnonzero(counts == 0)
         raise ValueError(f"every image needs at least one text; {len(empty)} have none, the first "
                          f"is image {empty[0]}. Leave them out of the scores.")
-    return owner.astype(np.int64)
+    return owner

@@ -12,6 +12,7 @@ from itr_study.data.batches import Batch
 # What an encoder returns: one tensor or a tuple of tensors, first axis = items, so that
 # evaluation can cut and join codes without knowing the model.
 Code = Tensor | tuple[Tensor, ...]
+METHODS = ("encode_images", "encode_texts", "score")
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class ModelOutput:
 class RetrievalModel(nn.Module, ABC):
     """Images and texts are encoded each by themselves, then every image is scored with every text.
 
-    A class of its own gives the two encoders, and `score` where it is not the cosine. (`fit` and
-    `evaluate` take any nn.Module with the three methods.) A registered model is built as
-    MODELS[name](inputs: InputSpec, **arguments).
+    A class of its own gives the two encoders, and `score` where it is not the cosine; a tensor
+    (I, T) will do. (`fit` and `evaluate` take any nn.Module with the three methods.) A registered
+    model is built as MODELS[name](inputs: InputSpec, **arguments).
 
     Attributes:
         name: in MODELS and configs; label: how a plot calls it; source: paper and section;
@@ -56,7 +57,34 @@ class RetrievalModel(nn.Module, ABC):
 
     def forward(self, batch: Batch) -> ModelOutput:
         """Scores of the batch's images with its texts."""
-        return self.score(self.encode_images(batch), self.encode_texts(batch))
+        return scored(self, self.encode_images(batch), self.encode_texts(batch))
+
+
+def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
+    """What `model.score` says of the codes of I images and T texts; a tensor is its scores.
+
+    Raises:  ValueError for anything else, and for another shape than (I, T).
+    """
+    output, name = model.score(images, texts), type(model).__name__
+    if isinstance(output, Tensor):
+        output = ModelOutput(output)
+    if not isinstance(output, ModelOutput):
+        raise ValueError(f"score of {name} must return a tensor (images, texts) or a ModelOutput, "
+                         f"got a {type(output).__name__}")
+    shape = tuple(len(code if isinstance(code, Tensor) else code[0]) for code in (images, texts))
+    if output.scores.shape != shape:
+        raise ValueError(f"score of {name} must give (images, texts) = {shape}, got "
+                         f"{tuple(output.scores.shape)}")
+    return output
+
+
+def check_model(model: nn.Module) -> None:
+    """Raise ValueError unless the model has the three methods that `fit` and `evaluate` call."""
+    missing = [method for method in METHODS if not hasattr(model, method)]
+    if missing:
+        raise ValueError(f"{type(model).__name__} has no {', '.join(missing)}; a model has "
+                         "encode_images(batch) and encode_texts(batch), which give a row for each "
+                         "item, and score(images, texts), which gives (images, texts)")
 
 
 def device_of(model: nn.Module) -> torch.device:

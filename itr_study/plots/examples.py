@@ -8,7 +8,9 @@ from PIL import Image
 
 from itr_study.plots.style import Picture, canvas, caption, headline, styled
 
-LETTERS = 46  # of 8 pt in a column
+WIDTH, HEIGHT = 3.2, 1.9  # inches of a column and of a picture in it
+WIDEST = 9.6  # inches of all columns: what is wider is shrunk in a notebook, and its type with it
+LETTERS = 14.4  # of 8 pt in an inch
 
 
 @styled
@@ -22,14 +24,15 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
     if not examples:
         raise ValueError("example_grid needs at least one (picture, texts) pair, got none")
     columns = min(columns, len(examples))
-    blocks = ["\n".join("\n".join(wrap(text, LETTERS, initial_indent="• ",
+    width = min(WIDTH, WIDEST / columns)
+    blocks = ["\n".join("\n".join(wrap(text, int(LETTERS * width), initial_indent="• ",
                                        subsequent_indent="   ")) for text in texts)
               for _, texts in examples]
     rows = -(-len(examples) // columns)
     lines = [max(block.count("\n") + 1 for block in blocks[row * columns:(row + 1) * columns])
              for row in range(rows)]
-    heights = [part for count in lines for part in (1.9, 0.145 * count + 0.1)]
-    figure, panels = canvas(columns, 2 * rows, size=(3.2 * columns, sum(heights) + 0.7),
+    heights = [part for count in lines for part in (min(HEIGHT, width), 0.145 * count + 0.1)]
+    figure, panels = canvas(columns, 2 * rows, size=(width * columns, sum(heights) + 0.7),
                             gridspec_kw={"height_ratios": heights})
     for axes in panels:
         axes.axis("off")

@@ -31,7 +31,7 @@ class Result:
 
     item: Item
     score: float
-    match: bool
+    match: bool | None  # None where the right answer is not known
     relevance: float | None = None
 
 
@@ -41,7 +41,7 @@ class Query:
 
     item: Item
     results: Sequence[Result]
-    match_rank: int  # 1-based rank of the best match, shown when it is not among the results
+    match_rank: int | None  # 1-based rank of the best match, shown when it is not among the results
     title: str = field(default="")
 
 
@@ -75,7 +75,34 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
     headline(figure, title)
     marks = "✓ solid frame: match, ✗ dashed: not" if on_topic is None else (
         f"✓ solid: match, ≈ dotted: none, but relevance ≥ {on_topic:.2f}, ✗ dashed: less")
-    caption(figure, " · ".join(filter(None, [note, marks])))
+    known = any(result.match is not None for query in queries for result in query.results)
+    caption(figure, " · ".join(filter(None, [note, marks * known])))
+    return figure
+
+
+@styled
+def answer_grid(query: Query, title: str, note: str = "", columns: int = 5) -> Picture:
+    """One query and all that was found for it, in as many rows as that takes; marks as in
+    `retrieval_grid`.
+
+    Raises:  ValueError where nothing was found.
+    """
+    if not query.results:
+        raise ValueError("answer_grid needs a query with results, got none")
+    columns = min(columns, 1 + len(query.results))
+    cells = [query, *query.results]
+    rows = [cells[start:start + columns] for start in range(0, len(cells), columns)]
+    heights = [row_height(Query(row[0].item, row[1:], None)) for row in rows]
+    figure, panels = canvas(columns, len(rows), size=(CELL * columns, sum(heights) + 0.6),
+                            gridspec_kw={"height_ratios": heights})
+    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.04)
+    draw_query(panels[0], query)
+    for rank, (axes, result) in enumerate(zip(panels[1:], query.results, strict=False), 1):
+        draw_result(axes, result, rank)
+    for axes in panels[len(cells):]:
+        axes.axis("off")
+    headline(figure, title)
+    caption(figure, note)
     return figure
 
 
@@ -111,10 +138,11 @@ def draw_query(axes: Axes, query: Query) -> None:
     draw_item(axes, query.item)
     frame(axes, INK, "-", 0.8)
     axes.set_title(query.title or "query", fontsize=8, fontweight="bold")
-    if not any(result.match for result in query.results):
+    if query.match_rank and not any(result.match for result in query.results):
         axes.set_xlabel(f"match at rank {query.match_rank:,}", fontsize=8, color=WRONG)
 
 
+OPEN = ("", INK, "-", 0.8)  # nobody knows whether it is a match
 MATCH, NEAR, MISS = ("✓", RIGHT, "-", 2.0), ("≈", GREY, ":", 1.4), ("✗", WRONG, (0, (3, 2)), 1.2)
 
 
@@ -122,8 +150,9 @@ def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None = 
     """One result with rank, mark, score and relevance."""
     draw_item(axes, result.item)
     near = on_topic is not None and result.relevance is not None and result.relevance >= on_topic
-    mark, colour, line, width = MATCH if result.match else NEAR if near else MISS
+    mark, colour, line, width = (MATCH if result.match else NEAR if near else
+                                 OPEN if result.match is None else MISS)
     frame(axes, colour, line, width)
-    axes.set_title(f"{rank}  {mark}", fontsize=9, color=colour, fontweight="bold")
+    axes.set_title(f"{rank}  {mark}".rstrip(), fontsize=9, color=colour, fontweight="bold")
     relevance = "" if result.relevance is None else f"\n(relevance {result.relevance:.2f})"
     axes.set_xlabel(f"score {result.score:.2f}{relevance}", fontsize=8, color=GREY)

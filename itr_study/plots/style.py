@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 import matplotlib.style
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -18,7 +19,7 @@ from itr_study.plots import png
 from itr_study.plots.names import SHORT, name_of
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
-DPI = 200
+DPI, SCREEN = 200, 88  # dots per inch: of files; 9.6 inches fill the column of a 1,280 window
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
 VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
 
@@ -81,10 +82,15 @@ def look(name: str, position: int = 0) -> Look:
 
 
 class Picture(Figure):
-    """A matplotlib figure that shows itself in a notebook without pyplot's global state."""
+    """A matplotlib figure that shows itself in a notebook without pyplot's global state.
 
-    def _repr_png_(self) -> bytes:
-        return png_bytes(self, dpi=110)
+    `alt` says what is seen to those who cannot see it; until it is set, the headline does.
+    """
+
+    alt = ""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        return png_bytes(self, dpi=110), {"alt": self.alt or self.get_suptitle()}
 
 
 @contextmanager
@@ -100,20 +106,20 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     def inside(*args: Any, **options: Any) -> Figure:
         with style():
             figure = draw(*args, **options)
-            figure.canvas.draw()
+            figure.get_layout_engine().execute(figure)
             figure.set_layout_engine("none")  # laid out once: saving again moves nothing
             return figure
     return inside
 
 
 def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None,
-           **options: Any) -> tuple[Picture, list[Axes]]:
-    """A new picture and its panels, row by row.
+           kind: type[Picture] = Picture, **options: Any) -> tuple[Picture, list[Axes]]:
+    """A new picture, of a kind that shows itself in its own way, and its panels, row by row.
 
     Args:    columns, rows: panels; one is 4.8 x 3.2 inches, two side by side 9.6 x 3.2.
              size: width and height in inches, when that does not fit.
     """
-    figure = Picture(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
+    figure = kind(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
                      layout="constrained")
     FigureCanvasAgg(figure)  # a canvas that can really draw, which the layout needs
     panels = figure.subplots(rows, columns, squeeze=False, **options)
@@ -140,3 +146,14 @@ def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
     with style():
         figure.savefig(drawn, format="png", dpi=dpi, pil_kwargs={"compress_level": 1})
     return png.encode(Image.open(drawn))
+
+
+def quick_png(figure: Figure) -> bytes:
+    """The picture as PNG for a screen, soon: drawn once (`savefig` draws twice), not made small."""
+    with style():
+        figure.set_dpi(SCREEN)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+    shown = BytesIO()
+    Image.fromarray(np.asarray(canvas.buffer_rgba())).save(shown, "png", compress_level=1)
+    return shown.getvalue()

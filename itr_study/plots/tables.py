@@ -16,6 +16,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
+FAINT = f"color:var(--jp-ui-font-color2, {GREY})"
 LESS = "minutes|seconds|medr|meanr|loss|error"  # columns of which less is better
 ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100",
                                                 "map": "mAP@R", "rp": "R-P", "r1": "R@1"}
@@ -92,6 +93,19 @@ class Page(str):
         return str(self)
 
 
+class TablePicture(Picture):
+    """A table drawn for slides that shows itself in a notebook as the table: its type does not
+    shrink with the window, it scrolls, and it can be read aloud and copied."""
+
+    page = Page()
+
+    def _repr_html_(self) -> str:
+        return self.page
+
+    def _repr_png_(self) -> None:
+        return None
+
+
 def marked(rows: pd.DataFrame) -> pd.DataFrame:
     """Runs with the name of their arm in `method`, marked † and put last where an encoder or the
     maker of the labels has seen captions of this data: only like may be compared with like."""
@@ -113,8 +127,9 @@ def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECA
 
 
 def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
-               reported: pd.DataFrame | None = None, title: str = "") -> Page:
-    """The table for a notebook: best of ours bold in each column, intervals in small type.
+               reported: pd.DataFrame | None = None, title: str = "", note: str = "") -> Page:
+    """The table for a notebook: best of ours bold in each column, intervals in small type, printed
+    rows in the second colour of the theme, dark or light.
 
     Args:    as in `table_cells`.
     """
@@ -130,21 +145,23 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
             number = f"<b>{number}</b>" if cell["best"] else number
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
             texts.append(f"<td>{number}{half}</td>")
-        shade = f" style='color:{GREY};font-style:italic'" if printed else ""
+        shade = f" style='{FAINT};font-style:italic'" if printed else ""
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
-    return Page("<table>" + "".join(lines) + "</table>")
+    below = f"<div style='{FAINT};font-size:90%'>{escape(note)}</div>" if note else ""
+    return Page("<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>")
 
 
 @styled
 def table_figure(rows: pd.DataFrame, by: str, title: str,
                  columns: Sequence[str] = RECALL_COLUMNS,
                  reported: pd.DataFrame | None = None, note: str = "") -> Picture:
-    """The same table as a picture, for slides."""
+    """The same table as a picture, for slides; a notebook shows the real one."""
     grid = grid_of(table_cells(rows, by, columns, reported), by, columns)
     names = 0.3 + 0.075 * max(len(name) for name, *_ in grid)
     left, width = names + 0.8, names + 0.8 + 0.86 * len(columns)
-    figure, (axes,) = canvas(size=(width, 0.9 + 0.27 * (len(grid) + 1)))
+    figure, (axes,) = canvas(size=(width, 0.9 + 0.27 * (len(grid) + 1)), kind=TablePicture)
+    figure.page = table_html(rows, by, columns, reported, title, note)
     heads = ["n", *map(head, columns)]
     axes.set(xlim=(0, width), ylim=(len(grid) + 0.6, -1.0 if "\n" in "".join(heads) else -0.6))
     axes.axis("off")

@@ -21,9 +21,11 @@ from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
+from itr_study.files.paths import my_folder
 from itr_study.ledger.paired import differences, sign
 from itr_study.metrics import Ranks
 from itr_study.plots.figures import save_figure
+from itr_study.progress import in_notebook
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
@@ -51,6 +53,14 @@ class Study:
         """Whether the data is made here: then every relevance is known, and pictures of it may be
         published."""
         return DATASETS[self.dataset_name].generated
+
+    @property
+    def shelf(self) -> Path | str | None:
+        """The folder that figures are saved in: the one of the parameters cell; else `my/figures`
+        where somebody watches, and in a batch, which publishes, None for the project's."""
+        if self.figures is None and in_notebook():
+            return my_folder() / "figures"
+        return self.figures
 
     @cached_property
     def dataset(self) -> RetrievalDataset:
@@ -129,12 +139,12 @@ class Study:
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))
-            if self.generated != (only == "generated"):
-                return picture
-        summary = summary if summary.endswith((".", "!")) else summary + "."
+        picture.alt = summary = summary if summary.endswith((".", "!")) else summary + "."
+        if only is not None and self.generated != (only == "generated"):
+            return picture
         self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}",
                                        self.dataset_name, summary,
-                                       self.provenance(runs, **more), self.figures)
+                                       self.provenance(runs, **more), self.shelf)
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:

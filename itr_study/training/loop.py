@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from itr_study.checks import Gathered, gathered
 from itr_study.data.batches import Batch, EncodedSplit
-from itr_study.evaluation.evaluate import evaluate
-from itr_study.models.base import Code, ModelOutput
+from itr_study.evaluation.evaluate import all_encoded, evaluate
+from itr_study.models.base import Code, ModelOutput, check_model, scored
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
-from itr_study.training.objective import Objective, Term
+from itr_study.training.objective import Loss, Objective, Term
 from itr_study.training.sampling import epoch_samples
 from itr_study.training.settings import Settings, build_optimizer, learning_rate, set_learning_rate
 from itr_study.training.state import History, TrainingState
@@ -42,20 +42,30 @@ class Diverged(RuntimeError):
         self.history = history
 
 
-def fit(model: nn.Module, objective: Objective | nn.Module, data: TrainingData,
+def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
         settings: Settings | None = None, *, seed: int = 0, folder: Path | str | None = None,
         on_epoch: Callable[[History], None] | None = None, device: str = "auto",
-        warmup_objective: Objective | nn.Module | None = None,
+        warmup_objective: Objective | Loss | None = None,
         save_seconds: float = 60.0) -> History:
     """Train the model; it ends with the weights of its best epoch on dev.
 
-    Args:    model: any nn.Module with encode_images, encode_texts, score; objective: an Objective,
-             or one loss of (scores, relevance); seed: of batch order and dropout (the weights are
-             yours); folder: for checkpoints, where a stopped training resumes, bit-equal on a CPU;
-             on_epoch: called with the history after every epoch; warmup_objective: for the first
-             `settings.warmup_epochs`; save_seconds: least time between checkpoints.
-    Raises:  Diverged; OutOfMemory; KeyboardInterrupt after a save, when asked to stop.
+    Args:    model: any nn.Module with encode_images(batch) and encode_texts(batch), a row for each
+             item, and score(images, texts), a tensor (I, T) or a ModelOutput. A batch holds I
+             images and T texts, what the data lacks is None: regions (I, R, D) float32 and
+             region_mask (I, R) bool; tokens (T, W) int64, padded with 0, and lengths (T,);
+             sentences (T, D) float32; match (I, T) bool; more in `Batch` (itr_study.data.batches).
+             Sizes are in data.inputs: region_size, vocabulary, sentence_size.
+             objective: an Objective, or one loss, a module or a function of scores and relevance,
+             both (I, T), relevance 1 for matches and else 0; data: of `encode_dataset`;
+             seed: of batch order and dropout (the weights are yours); folder: for checkpoints,
+             where a stopped training resumes, bit-equal on a CPU; on_epoch: called with the history
+             after every epoch; warmup_objective: for the first `settings.warmup_epochs`;
+             save_seconds: least time between checkpoints.
+    Raises:  ValueError for a model or data of another kind, saying what is missing; Diverged;
+             OutOfMemory; KeyboardInterrupt after a save, when asked to stop.
     """
+    check_model(model)
+    check_data(data)
     settings, device = settings or Settings(), choose_device(device)
     objectives = choose_objectives(objective, warmup_objective, settings)
     train, dev = data.splits["train"], dev_split(data, settings)
@@ -93,7 +103,7 @@ def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> Model
     with torch.autocast(batch.image_ids.device.type, torch.bfloat16,
                         enabled=precision == "bfloat16"):
         images, texts = model.encode_images(batch), model.encode_texts(batch)
-    return model.score(as_float(images), as_float(texts))
+    return scored(model, as_float(images), as_float(texts))
 
 
 def as_float(code: Code) -> Code:
@@ -136,13 +146,22 @@ def choose_device(name: str = "auto") -> torch.device:
     return torch.device(name)
 
 
-def choose_objectives(objective: Objective | nn.Module, warmup: Objective | nn.Module | None,
+def choose_objectives(objective: Objective | Loss, warmup: Objective | Loss | None,
                       settings: Settings) -> tuple[Objective, Objective]:
     """(the objective, the one of warm-up epochs)."""
     if settings.warmup_epochs and warmup is None:
         raise ValueError(f"warmup_epochs={settings.warmup_epochs} needs a warmup_objective")
     both = objective, objective if warmup is None else warmup
     return tuple(one if isinstance(one, Objective) else Objective((Term(one),)) for one in both)
+
+
+def check_data(data: TrainingData) -> None:
+    """Raise ValueError unless all splits are encoded, and one of them is for training."""
+    if not all_encoded(data):
+        raise ValueError("data must be encoded: data = itr.encode_dataset(dataset); "
+                         f"got a {type(data).__name__}")
+    if "train" not in data.splits:
+        raise ValueError(f"the data has no train split, only {', '.join(data.splits)}")
 
 
 def dev_split(data: TrainingData, settings: Settings) -> EncodedSplit | None:

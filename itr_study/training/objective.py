@@ -1,19 +1,20 @@
 """What is minimised: a weighted sum of losses, each fed by a label source."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import check_choice, check_number, create
+from itr_study.checks import MATCH, check_choice, check_number, check_values, create
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
-from itr_study.losses.base import RankingLoss, ranking_loss
+from itr_study.losses.base import FunctionLoss, RankingLoss, ranking_loss
 from itr_study.models.base import ModelOutput
 from itr_study.relevance import RELEVANCE
 
+Loss = nn.Module | Callable[[Tensor, Tensor], Tensor]  # of scores and relevance, both (I, T)
 # A binary loss reads only which pairs are matches, which every source marks by exactly 1. Cosine
 # losses compare differences on [-1, 1], so neither 0/1 nor [0, 1] labels may feed them.
 ACCEPTED = {"binary": ("binary", "unit", "cosine"), "unit": ("binary", "unit"),
@@ -33,12 +34,13 @@ class LabelSource(Protocol):
 class Term:
     """One loss, its weight, and the labels it is fed.
 
-    loss: a name of LOSSES or OUTPUT_LOSSES, or a module called as loss(scores, relevance), or as
-    loss(output, relevance) if it has `takes = "output"`. labels: a name of RELEVANCE or a
-    LabelSource. The arguments go to whichever of the two is given by name.
+    loss: a name of LOSSES or OUTPUT_LOSSES, or a module or a function called as
+    loss(scores, relevance), both (I, T), which gives a 0-dim tensor; with `takes = "output"` it is
+    called as loss(output, relevance). labels: a name of RELEVANCE or a LabelSource. The arguments
+    go to whichever of the two is given by name.
     """
 
-    loss: str | nn.Module
+    loss: str | Loss
     weight: float = 1.0
     labels: str | LabelSource = "binary"
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -64,7 +66,7 @@ class Objective(nn.Module):
         a dict of detached 0-dim tensors: the unweighted value of each term under its name (a
         name that comes again gets #2, #3), and `name.key` for what the loss reports itself.
     Raises: ValueError for an unknown name or argument, a weight that is negative or not finite,
-        no terms, or labels of a scale that the loss does not take.
+        no terms, labels of a scale that the loss does not take, or a batch without a match.
     Source: this package.
     Differs: nothing.
     Example:
@@ -98,6 +100,8 @@ class Objective(nn.Module):
                 split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.autocast(output.scores.device.type, enabled=False):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
+            for labels in relevance.values():
+                check_matches(labels)
             total, report = output.scores.new_zeros(()), {}
             for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
                                              self.source_keys, strict=True):
@@ -107,6 +111,18 @@ class Objective(nn.Module):
                 report[name] = value.detach()
                 report |= {f"{name}.{part}": number.detach() for part, number in numbers.items()}
         return total, report
+
+
+def check_matches(relevance: Tensor) -> None:
+    """Raise ValueError unless a pair of the batch is a match, which a training batch always has:
+    without one most losses are 0, and nothing would be learnt."""
+    def complaint(values: list[float]) -> str | None:
+        return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
+            f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
+            f"largest of its {relevance.numel()} values is {values[0]:g}; mark the matches "
+            "(batch.match)")
+
+    check_values(relevance.detach().amax().reshape(1), complaint)
 
 
 def named_objective(name: str) -> tuple[Term, ...]:
@@ -125,10 +141,10 @@ def build_loss(term: Term) -> nn.Module:
     """The term's module, built from its name and arguments unless it is one already."""
     if isinstance(term.loss, str):
         return create("loss", LOSSES | OUTPUT_LOSSES, term.loss, term.arguments)
-    if not isinstance(term.loss, nn.Module) or term.arguments:
-        raise ValueError("loss must be a name with arguments, or an nn.Module without; "
-                         f"got {term.loss!r} with {dict(term.arguments)}")
-    return term.loss
+    if not callable(term.loss) or isinstance(term.loss, type) or term.arguments:
+        raise ValueError("loss must be a name with arguments, or an nn.Module or a function "
+                         f"without; got {term.loss!r} with {dict(term.arguments)}")
+    return term.loss if isinstance(term.loss, nn.Module) else FunctionLoss(term.loss)
 
 
 def build_source(term: Term) -> LabelSource:

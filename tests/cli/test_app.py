@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from itr_study.cli.app import app
+from tests.data import tiny
 from tests.small_notebooks import write_notebook
 from tests.small_runs import SMALL
 
@@ -44,6 +45,19 @@ def test_help_names_every_command(run):
         assert f"\n  {name} " in told
 
 
+def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store):
+    folder = tiny.own_folder(tmp_path)
+    tiny.add_line(folder / "captions.csv", "p4.png,Once more,test")  # also of p0.png, in train
+    (folder / "images" / "p2.png").write_bytes(b"")
+    code, _, error = run("data", "folder", "--data", folder)
+    assert code == 2 and "--set data_options.skip_bad=true" in error
+    code, told, _ = run("data", "folder", "--data", folder, "--set", "data_options.skip_bad=true")
+    assert code == 0 and "left out: 1 x empty picture" in told
+    assert "note: 1 x caption in two splits\n    Once more: of train and of test" in told
+    code, _, error = run("features", "folder", "--data", folder, "--set", "skip=true")
+    assert code == 2 and "did you mean 'skip_bad'" in error
+
+
 def test_train_evaluate_search(run, config, store):
     """A finished run is not trained again; its tables and its test split can be asked for."""
     code, told, _ = run("train", config)
@@ -56,7 +70,9 @@ def test_train_evaluate_search(run, config, store):
     code, tables, _ = run("evaluate", config)
     assert code == 0 and tables.strip() in told
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
-    assert code == 0 and [line.split()[0] for line in hits.splitlines()] == ["1", "2", "3"]
+    *lines, searched = hits.splitlines()
+    assert code == 0 and [line.split()[0] for line in lines] == ["1", "2", "3"]
+    assert searched == "(10 images, test)"
     image = hits.split()[2]
     code, hits, _ = run("search", config, "--image", image, "--top", 50)
     assert code == 0 and hits.count("match") == 5  # each picture has five texts of its own

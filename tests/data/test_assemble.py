@@ -1,5 +1,7 @@
+import numpy as np
+
 from itr_study.data.assemble import Caption, build_splits, caption_problems, fingerprint
-from itr_study.data.base import DataReport
+from itr_study.data.base import DataReport, Split
 
 
 def splits(texts=("one", "two", "three")):
@@ -17,6 +19,14 @@ def test_texts_lie_image_by_image_in_the_order_given():
 def test_captions_of_unknown_images():
     problems = caption_problems({"a": []}, [Caption("a", "1", "x"), Caption("c", "2", "y")])
     assert [(p.kind, p.where) for p in problems] == [("caption of an unknown image", "2")]
+
+
+def test_fingerprint_sees_the_order_of_images():
+    """The rows of features lie in this order."""
+    def of(*ids):
+        return fingerprint({"train": Split("train", ids, ("1", "2"), ("x", "y"), np.arange(2))}, [])
+
+    assert of("a", "b") != of("b", "a") and of("a", "b") == of("a", "b")
 
 
 def test_fingerprint_sees_each_part():

@@ -42,6 +42,15 @@ def test_head_keeps_the_first_images_and_their_texts_in_order():
     assert head.relevance.tolist() == [[0, 1, 3], [5, 6, 8]]
 
 
+def test_regions_that_do_not_exist_stay_masked():
+    mask = np.array([[True, False], [True, True], [False, True]])
+    split = EncodedSplit("train", np.array([1, 0, 2]), np.zeros((3, 1, 2, 4)), mask)
+    assert split.image_batch(np.array([2, 0])).region_mask.tolist() == mask[[2, 0]].tolist()
+    assert split.pair_batch(np.array([0, 1])).region_mask.tolist() == mask[[1, 0]].tolist()
+    assert split.head(2).region_mask.tolist() == mask[:2].tolist()
+    assert small_split().image_batch(np.array([0])).region_mask.all()
+
+
 def test_padding_is_zero_and_lengths_are_true():
     tokens, lengths = pad([np.array([4, 5]), np.array([6])])
     assert tokens.tolist() == [[4, 5], [6, 0]]

@@ -2,12 +2,17 @@ import os
 import shutil
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from itr_study.data import load_dataset
+from itr_study.data import flickr8k_published, load_dataset
+from itr_study.data.assemble import Caption
 from itr_study.data.base import DataError
+from itr_study.data.flickr8k_published import PAIRS, SPLITS, differences, digest
+from itr_study.data.judgements import Judgements
 from tests.data import tiny
 
 
@@ -17,7 +22,8 @@ def folder(tmp_path):
 
 
 def load(folder, **options):
-    return load_dataset("flickr8k", folder, cache=folder.parent / "checks", **options)
+    return load_dataset("flickr8k", folder, cache=folder.parent / "checks",
+                        **{"as_published": False, **options})
 
 
 def test_reads_what_is_there(folder):
@@ -69,6 +75,7 @@ def test_all_problems_at_once(folder):
     tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#0\tAgain .")
     tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg A line without a number")
     tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#7\t ")
+    tiny.add_line(folder / "Flickr8k.token.txt", "test0.jpg#8\tA d\0g .")
     with pytest.raises(DataError) as caught:
         load(folder)
     message = str(caught.value)
@@ -78,9 +85,62 @@ def test_all_problems_at_once(folder):
                  "duplicate image id: test0.jpg: 2 times in test",
                  "missing picture: none.jpg", "image without captions: none.jpg",
                  "duplicate caption id: test0.jpg#0", "empty caption: test0.jpg#7",
+                 "damaged caption: test0.jpg#8: it holds a NUL byte",
                  "malformed line: Flickr8k.token.txt:18", "skip_bad=True", "Illinois"):
         assert part in message, part
-    assert message.startswith("11 problems")
+    assert message.startswith("12 problems")
+
+
+def test_a_part_is_refused_unless_it_is_asked_for(folder):
+    with pytest.raises(DataError) as caught:
+        load(folder, as_published=True)
+    for part in ("Flickr_8k.trainImages.txt: expected the 6,000 train images, found 2\n",
+                 "train1.jpg: expected the captions #0, #1, #2, #3, #4, found #0, #1, #2",
+                 "give as_published=False"):
+        assert part in str(caught.value), part
+    notes = load(folder).report.notes
+    assert notes and {p.kind for p in notes} == {"not as published"}
+
+
+@pytest.fixture
+def published(monkeypatch):
+    """Small data, and the constants as if they had been published."""
+    images = {split: [f"{split}{i}.jpg" for i in range(2)] for split in SPLITS}
+    captions = [Caption(image, f"{image}#{k}", f"Text {k} of {image} .")
+                for ids in images.values() for image in ids for k in range(5)]
+    judged = {"expert": Judgements("expert", ("test0.jpg",), ("test1.jpg#0",), np.ones((1, 3)),
+                                   np.array([False]), "c")}
+    for split, ids in images.items():
+        monkeypatch.setitem(SPLITS, split, (2, digest(ids)))
+    monkeypatch.setattr(flickr8k_published, "CAPTIONS",
+                        digest(f"{c.text_id}\t{c.text}" for c in captions))
+    monkeypatch.setitem(PAIRS, "expert", 1)
+    return images, captions, judged
+
+
+def test_what_differs_from_the_published_data_is_said(published):
+    images, captions, judged = published
+    assert differences(*published) == []
+    assert differences({s: ids[::-1] for s, ids in images.items()}, captions[::-1], judged) == []
+
+    def found(images=images, captions=captions, judged=judged):
+        return "\n".join(f"{p.where}: {p.detail}" for p in differences(images, captions, judged))
+
+    swapped = found(images | {"dev": images["test"], "test": images["dev"]})
+    assert "devImages.txt: expected the 2 dev images, found 2, those of test: were" in swapped
+    assert "testImages.txt: expected the 2 test images, found 2, those of dev: were" in swapped
+    assert "expected the 2 test images, found 1" in found(images | {"test": images["test"][:1]})
+    assert "not all of them the same" in found(images | {"test": ["test0.jpg", "new.jpg"]})
+    assert found(captions=captions[1:]).endswith("found #1, #2, #3, #4")
+    sixth = Caption("dev0.jpg", "dev0.jpg#5", "A sixth .")
+    assert found(captions=[*captions, sixth]).endswith("found #0, #1, #2, #3, #4, #5")
+    first, second, *others = captions
+    exchanged = [first._replace(text=second.text), second._replace(text=first.text), *others]
+    assert found(captions=exchanged).startswith("Flickr8k.token.txt: a caption has other words")
+    foreign = replace(judged["expert"], image_ids=("test0.jpg", "none.jpg"))
+    assert found(judged={"expert": foreign}) == (
+        "expert judgements: expected 1 pairs, found 2\n"
+        "expert judgements: no split has the judged image none.jpg")
 
 
 def test_empty_split(folder):
@@ -179,7 +239,22 @@ def test_real_order_and_texts(real):
 
 def test_real_second_load_decodes_nothing(real, monkeypatch):
     data, root, cache = real
-    monkeypatch.setattr("itr_study.data.picture_checks.decode_problem", None)
+    monkeypatch.setattr("itr_study.data.picture_checks.decode", None)
     start = time.perf_counter()
     assert load_dataset("flickr8k", root, cache=cache).fingerprint == data.fingerprint
     assert time.perf_counter() - start < 5  # 0.3 s on one core that is free
+
+
+def test_real_lists_that_were_exchanged_are_refused(real, tmp_path):
+    _, root, cache = real
+    for path in (root / "flickr8k").iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    train, test = (tmp_path / f"Flickr_8k.{split}Images.txt" for split in ("train", "test"))
+    lists = train.read_text(), test.read_text()
+    for path, text in zip((test, train), lists, strict=True):
+        path.unlink()
+        path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        load_dataset("flickr8k", tmp_path, cache=cache)
+    assert str(caught.value).startswith("2 problems")
+    assert "expected the 1,000 test images, found 6,000, those of train" in str(caught.value)

@@ -92,6 +92,51 @@ def test_wrong_columns_and_broken_csv(folder):
         load(folder)
 
 
+def test_a_column_given_twice_is_refused(folder):
+    (folder / "captions.csv").write_text("image,text,text\np0.png,One,Two\n")
+    with pytest.raises(DataError, match="column text twice; rename or remove one"):
+        load(folder)
+
+
+def test_a_quote_never_closed_is_said(folder):
+    tiny.add_line(folder / "captions.csv", 'p1.png,"' + "long " * 40_000)
+    with pytest.raises(DataError, match="longer than 131,072 characters: is a quote never closed"):
+        load(folder)
+
+
+def test_too_few_images_for_three_splits(tmp_path):
+    folder = tiny.own_folder(tmp_path, split=False)
+    table = folder / "captions.csv"
+    table.write_text("image,text\np0.png,A\np1.png,B\n")
+    for name in ("p2", "p3", "p4", "p5"):
+        (folder / "images" / f"{name}.png").unlink()
+    with pytest.raises(DataError, match="empty split: captions.csv: it names 2 images, and three "
+                                        "splits need at least 3"):
+        load(folder)
+
+
+def test_names_of_one_look_and_other_bytes_are_one_file(folder):
+    """A Mac writes an accent as a character of its own, most others do not."""
+    tiny.picture(folder / "images" / "cafe\u0301.png", seed=7)
+    tiny.add_line(folder / "captions.csv", "caf\u00e9.png,A cup,test")
+    data = load(folder)
+    assert data.splits["test"].image_ids[-1] == "caf\u00e9.png"
+    assert data.open_image("caf\u00e9.png").size == (32, 24)
+
+
+def test_what_is_used_twice_is_noted(folder):
+    assert load(folder).report.notes == []
+    tiny.picture(folder / "images" / "copy.png", seed=0)  # p0.png, of train
+    for line in ("copy.png,Another name,test", "p1.png,Once more,train", "p0.png,Once more,train",
+                 "p4.png,Once more,test"):
+        tiny.add_line(folder / "captions.csv", line)
+    notes = [(p.kind, p.where) for p in load(folder).report.notes]
+    assert notes == [("caption twice for one image", "p0.png"),
+                     ("caption in two splits", "Once more"),
+                     ("picture in two splits", "copy.png")]
+    assert "p0.png of train" in load(folder).report.notes[-1].detail
+
+
 def test_skip_bad(folder):
     (folder / "images" / "p4.png").write_bytes(b"")
     data = load(folder, skip_bad=True)

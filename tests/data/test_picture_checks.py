@@ -1,16 +1,16 @@
 import os
 
+import numpy as np
 import pytest
-from PIL import Image, ImageFile
+from PIL import EpsImagePlugin, Image, ImageFile, UnidentifiedImageError
 
 from itr_study.data import picture_checks
-from itr_study.data.picture_checks import check_pictures, open_picture
+from itr_study.data.picture_checks import Checked, as_rgb, check_pictures, open_picture
 from tests.data import tiny
 
 
 def check(path, tmp_path):
-    problems, _ = check_pictures({"it": path}, tmp_path / "checks")
-    return [p.kind for p in problems]
+    return [p.kind for p in check_pictures({"it": path}, tmp_path / "checks").problems]
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".webp", ".bmp"])
@@ -44,18 +44,19 @@ def test_empty_missing_and_foreign_files(tmp_path):
     paths["empty"].write_bytes(b"")
     paths["text"].write_text("not a picture")
     tiny.picture(paths["good"])
-    problems, sizes = check_pictures(paths, tmp_path / "checks")
+    problems, files = check_pictures(paths, tmp_path / "checks")
     assert [(p.kind, p.where) for p in problems] == [
         ("empty picture", "empty"), ("not a picture", "text"), ("missing picture", "none")]
-    assert sizes == {name: path.stat().st_size for name, path in paths.items() if name != "none"}
-    assert check_pictures({}, tmp_path) == ([], {})
+    assert files == {name: (path.name, path.stat().st_size)
+                     for name, path in paths.items() if name != "none"}
+    assert check_pictures({}, tmp_path) == Checked([], {})
 
 
 def test_a_good_picture_is_decoded_once_and_again_after_a_change(tmp_path, monkeypatch):
     path = tiny.picture(tmp_path / "a.jpg")
     seen = []
-    decode = picture_checks.decode_problem
-    monkeypatch.setattr(picture_checks, "decode_problem",
+    decode = picture_checks.decode
+    monkeypatch.setattr(picture_checks, "decode",
                         lambda image, path: seen.append(image) or decode(image, path))
     assert check(path, tmp_path) == check(path, tmp_path) == []
     assert len(seen) == 1
@@ -73,3 +74,73 @@ def test_pictures_are_turned_upright_and_rgb(tmp_path):
     Image.new("L", (30, 10)).save(tmp_path / "a.jpg", exif=exif)
     picture = open_picture(tmp_path / "a.jpg")
     assert picture.size == (10, 30) and picture.mode == "RGB"
+
+
+def ramp(path, dtype, top):
+    """A grey ramp of 256 steps, 0 to top, one row."""
+    values = (np.arange(256) * (top / 255)).astype(dtype)[None, :]
+    Image.fromarray(values).save(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_16_bit_grey_is_scaled_to_8_bit(tmp_path, suffix):
+    picture = np.asarray(open_picture(ramp(tmp_path / f"a{suffix}", np.uint16, 65535)))
+    assert (picture == np.arange(256)[None, :, None]).all()  # 257 v is v, not white
+    middle = tmp_path / f"b{suffix}"
+    Image.fromarray(np.array([[0, 128, 129, 65406, 65407]], np.uint16)).save(middle)
+    assert np.asarray(open_picture(middle))[0, :, 0].tolist() == [0, 0, 1, 254, 255]  # rounded
+
+
+@pytest.mark.parametrize(("dtype", "top"), [(np.float32, 1.0), (np.int32, 100_000)])
+def test_numbers_without_a_known_white_are_refused(tmp_path, dtype, top):
+    path = ramp(tmp_path / "a.tif", dtype, top)
+    problems = check_pictures({"it": path}, tmp_path / "checks").problems
+    assert [p.kind for p in problems] == ["unknown brightness"]
+    assert "save it with 8 or 16 bits" in problems[0].detail
+    with pytest.raises(ValueError, match="a.tif: its pixels.*which of them is white"):
+        open_picture(path)
+
+
+def test_transparent_pixels_lie_on_white(tmp_path):
+    pixels = np.array([[[200, 0, 0, 255], [200, 0, 0, 0]]], np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    assert np.asarray(open_picture(tmp_path / "a.png")).tolist() == [[[200, 0, 0], [255] * 3]]
+    grey = Image.fromarray(pixels).convert("LA")
+    grey.save(tmp_path / "b.png")
+    assert open_picture(tmp_path / "b.png").getpixel((1, 0)) == (255, 255, 255)
+    opaque = Image.fromarray(pixels[:, :1])
+    assert as_rgb(opaque).getpixel((0, 0)) == (200, 0, 0)
+
+
+def test_a_picture_that_is_read_anew_has_another_identity(tmp_path):
+    """Features of before, made of a white picture, must not be taken for those of today."""
+    plain, deep = tiny.picture(tmp_path / "a.png"), ramp(tmp_path / "b.png", np.uint16, 65535)
+    for _ in range(2):  # the second time it is remembered
+        files = check_pictures({"a": plain, "b": deep}, tmp_path / "checks").files
+        assert files == {"a": ("a.png", plain.stat().st_size),
+                         "b": ("b.png", deep.stat().st_size, "16 bit")}
+
+
+def test_no_picture_starts_a_program(tmp_path, monkeypatch):
+    """Pillow draws EPS by Ghostscript: here a program of that name, first on the path."""
+    program = tmp_path / "bin" / "gs"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)  # looked for again
+    path = tmp_path / "x.jpg"
+    Image.new("RGB", (8, 8)).save(path, format="EPS")
+    problems = check_pictures({"x": path}, tmp_path / "checks").problems
+    assert [p.kind for p in problems] == ["not a picture"] and "JPEG, PNG" in problems[0].detail
+    with pytest.raises(UnidentifiedImageError):
+        open_picture(path)
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_picture_of_too_many_pixels_is_not_decoded(tmp_path, monkeypatch):
+    path = tiny.picture(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 24 * 32 // 2 - 1)
+    problems = check_pictures({"a": path}, tmp_path / "checks").problems
+    assert [p.kind for p in problems] == ["too large picture"] and "768 pixels" in str(problems)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from itr_study.encoders import TEXT_ENCODERS
 from itr_study.evaluation import search
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import Searcher, hit_table
+from itr_study.features.dataset import encode_dataset
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from tests.small_runs import SMALL
@@ -69,7 +71,7 @@ def test_an_image_finds_texts_and_its_own_are_marked(searcher):
 
 def test_nothing_of_the_split_is_encoded_or_scored_a_second_time(searcher, monkeypatch):
     assert searcher.scores is not None
-    for name in ("encode", "score", "evaluating"):
+    for name in ("encode_images", "encode_texts", "score", "evaluating"):
         monkeypatch.setattr(search, name, None)
     searcher.search_text(5), searcher.search_text(searcher.split.texts[5]), searcher.search_image(2)
 
@@ -96,3 +98,56 @@ def test_new_pictures_need_features_of_our_own(searcher):
         searcher.search_image(Image.new("RGB", (32, 32)))
     with pytest.raises(ValueError, match="neither a picture file nor an image of the test split"):
         searcher.search_image("nowhere")
+
+
+def test_a_new_picture_is_read_as_those_of_the_data_are(searcher, monkeypatch):
+    """A 16-bit one is scaled, not cut off at white."""
+    seen = []
+
+    def encode(pictures):
+        seen.extend(pictures)
+        return searcher.data.splits["test"].regions[:1]
+
+    monkeypatch.setattr(searcher.data, "encode_images", encode)
+    searcher.search_image(Image.fromarray(np.full((8, 8), 257 * 100, np.uint16)))
+    assert seen[0].getpixel((0, 0)) == (100, 100, 100)
+
+
+def test_all_splits_in_one_find_what_each_finds(searcher):
+    whole = Searcher(searcher.model, searcher.dataset, searcher.data, "all")
+    assert len(whole.split.image_ids) == 44 and len(whole.split.texts) == 220
+    starts, first = 34, 170  # images and texts of train and dev come before those of test
+    scores = {hit.id: hit.score for hit in whole.search_text(first + 7, top=1000)}
+    for hit in searcher.search_text(7, top=1000):
+        assert scores[hit.id] == pytest.approx(hit.score, abs=1e-5)
+    assert [h.id for h in whole.search_text(first + 7, top=1000) if h.match] == [
+        h.id for h in searcher.search_text(7, top=1000) if h.match]
+    texts = whole.search_image(starts + 3, top=1000)
+    assert {h.id for h in texts if h.match} == {
+        h.id for h in searcher.search_image(3, top=1000) if h.match}
+    assert whole.search_image(searcher.split.image_ids[3], top=5) == texts[:5]
+    with pytest.raises(ValueError, match="split to search must be one of train, dev, test, all"):
+        Searcher(searcher.model, searcher.dataset, searcher.data, "tests")
+
+
+def test_words_that_the_model_cannot_read_are_named(searcher):
+    assert searcher.unknown_words("A red qwrtz, qwrtz") == ["qwrtz"]
+    with pytest.raises(ValueError, match="the query ' !' holds no word"):
+        searcher.search_text(" !")
+
+
+@pytest.mark.parametrize(("changes", "expected"), [
+    ({"tokens": "words"}, ["giraffe", "qwrtz"]),  # no caption of scenes has a giraffe
+    ({"tokens": "words", "sentences": "glove-mean"}, ["qwrtz"]),  # GloVe knows giraffes
+    ({"tokens": "wordpiece:minilm"}, []),  # in pieces all can be read
+    ({}, []),  # nothing reads texts: nothing to say
+])
+def test_a_word_is_unknown_where_nothing_reads_it(changes, expected):
+    dataset = dataset_of(SMALL)
+    data = encode_dataset(dataset, "detector", **{"tokens": None} | changes)
+    assert data.unknown_words("a red giraffe and qwrtz") == expected
+
+
+def test_sentence_encoders_name_what_they_leave_out():
+    for name, expected in (("fisher", ["qwrtz"]), ("glove-mean", ["qwrtz"]), ("minilm", [])):
+        assert TEXT_ENCODERS[name]("cpu").unknown(["red", "qwrtz"]) == expected

@@ -1,11 +1,19 @@
 """Rows of a retrieval grid say what the score matrix says."""
 
+from base64 import b64decode
+from io import BytesIO
+
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
+from matplotlib.text import Text
+from PIL import Image
 
 from itr_study.evaluation.search import Searcher
+from itr_study.explorers import picture_hits
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.metrics import ranks
+from itr_study.plots.retrieval import answer_grid
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from tests.small_runs import SMALL
@@ -34,3 +42,31 @@ def test_queries_agree_with_scores_ranks_and_relevance(searcher):
         assert [r.relevance for r in query.results] == pytest.approx(graded[best, text])
         assert query.results[0].item.tobytes() == searcher.dataset.open_image(
             split.image_ids[best[0]]).tobytes()
+
+
+def test_new_words_have_neither_match_nor_relevance(searcher):
+    words, known = text_queries(searcher, ["a giraffe", searcher.split.texts[3]], top=4)
+    hits = searcher.search_text("a giraffe", top=4)
+    assert words.item == "a giraffe" and words.match_rank is None
+    assert [(r.score, r.match, r.relevance) for r in words.results] == [
+        (hit.score, None, None) for hit in hits]
+    assert known.match_rank == text_queries(searcher, [3])[0].match_rank
+    assert known.results[0].relevance is None  # several texts may have these words
+    figure = answer_grid(words, "What the model finds", columns=3)
+    assert [axes.get_title("left") for axes in figure.axes] == ["query", "1", "2", "3", "4", ""]
+    assert "✗" not in str([text.get_text() for text in figure.findobj(Text)])
+
+
+def test_a_search_in_words_shows_pictures(searcher):
+    hits = searcher.search_text(3, top=len(searcher.split.image_ids))
+    page = BeautifulSoup(picture_hits(searcher, hits)._repr_html_(), "html.parser")
+    for hit, shown in zip(hits, page.find_all("figure"), strict=True):
+        picture = Image.open(BytesIO(b64decode(shown.img["src"].split(",")[1])))
+        assert max(picture.size) <= 150 and shown.img["title"] == hit.id
+        assert shown.img["alt"] == hit.text and f"score {hit.score:.2f}" in shown.text
+        assert shown.b.text == (f"{hit.rank} ✓" if hit.match else f"{hit.rank}")
+    assert page.text.count("✓") == 1
+    unknown = searcher.search_text("a <b> of its own", top=2)  # no known match, so none is marked
+    assert "✓" not in picture_hits(searcher, unknown)
+    with pytest.raises(ValueError, match="got no hits"):
+        picture_hits(searcher, [])

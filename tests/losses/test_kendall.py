@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itr_study.losses import LOSSES, _dominance
+from itr_study.losses import LOSSES, _dominance, kendall
 from itr_study.losses.kendall_window import window_edges
 from tests.oracles.kendall_window import windows
 
@@ -195,3 +195,19 @@ def test_ladder_arguments_that_do_not_fit():
 def test_labels_below_minus_1_are_refused():
     with pytest.raises(ValueError, match=r"within \[-1.0"):
         LOSSES["kendall"]()(torch.zeros(1, 2), torch.tensor([[1.0, -1.01]]))
+
+
+def test_counts_within_a_block_fit_a_byte():
+    """They are summed in uint8, so that a block holds 256 items however many there are."""
+    sizes = [_dominance.block_size(items) for items in (1, 2, 100, 70_000, 131_072, 10**7)]
+    assert sizes == [1, 1, 8, 256, 256, 256]
+    place = torch.arange(256)[None]
+    counts = _dominance.within_block(place, torch.full_like(place, 256), 256, blocks=1)
+    assert counts.tolist() == [list(range(256))]
+
+
+def test_a_long_sum_loses_no_pair():
+    """Gradients count pairs, thousands of them: small terms must not drown in large ones."""
+    scores = torch.tensor([[2.0**24, *[1.0] * 1000, -2.0**24]])
+    counted = [(torch.ones_like(scores), torch.tensor(1))]
+    assert kendall.from_counts(scores, counted, "sum").item() == 1000

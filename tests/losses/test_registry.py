@@ -6,6 +6,7 @@ import pkgutil
 import re
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -189,6 +190,9 @@ def test_a_bool_mask_serves_as_binary_labels(name):
     (torch.zeros(2, 2), torch.full((2, 2), 0.99995), "some between"),
     (torch.zeros(2, 2), torch.tensor([[1, torch.nan], [0, 1]]), "exactly 1 for a match.*nan"),
     (torch.zeros(2, 2), torch.full((2, 2), -1.5), "exactly 1 for a match.*-1.5"),
+    (np.zeros((2, 2)), torch.eye(2), "scores must be a torch tensor, got ndarray"),
+    ([[0.0]], torch.eye(1), "scores must be a torch tensor, got list"),
+    (torch.zeros(2, 2), np.eye(2), "relevance must be a torch tensor, got ndarray"),
     (torch.zeros(2, 2), torch.eye(2).half(), "float32 or float64.*float16"),
     (torch.zeros(2, 2), torch.eye(2).long(), "float32 or float64.*int64"),
 ])
@@ -197,8 +201,9 @@ def test_bad_input_is_refused(name, scores, relevance, message):
         LOSSES[name]()(scores, relevance)
 
 
-BAD_ARGUMENTS = [("margin", -0.1), ("margin", float("nan")), ("reduction", "max"), ("k", 0),
-                 ("k", 2.0), ("k", True), ("scale", 0), ("temperature", 0), ("temperature", "low"),
+BAD_ARGUMENTS = [("margin", -0.1), ("margin", True), ("margin", float("nan")),
+                 ("reduction", "max"), ("k", 0), ("k", 2.0), ("k", True), ("scale", 0),
+                 ("temperature", 0), ("temperature", "low"),
                  ("bias", float("inf")), ("alpha", 0), ("relevance_temperature", -1),
                  ("relaxation", -0.1), ("relaxation", 2.0), ("relaxation", float("nan")),
                  ("stride", 0), ("stride", -1), ("stride", 1.9), ("hard", "yes"),

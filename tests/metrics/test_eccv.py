@@ -72,7 +72,7 @@ def test_ids_that_do_not_fit_are_named():
             (dict(image_ids=image_ids[:-1]), "image_ids must be 15 different ids, .* got 14, 14"),
             (dict(text_ids=[text_ids[1], *text_ids[1:]]), "text_ids must be 45 .* got 45, 44"),
             (dict(absent=()), f"captions {min(ABSENT)} of eccv are not in the gallery"),
-            (dict(scores=scores * np.nan), "NaN"), (dict(ks=(0,)), "k must be >= 1")]:
+            (dict(scores=scores * np.nan), "NaN"), (dict(ks=(0,)), "k must be an integer >= 1")]:
         with pytest.raises(ValueError, match=message):
             eccv_table(**dict(scores=scores, image_ids=image_ids, text_ids=text_ids,
                               truth_sets=sets) | change)
@@ -97,6 +97,10 @@ def test_ground_truth_that_contradicts_itself_is_refused():
     torn = dataclasses.replace(sets, order=np.roll(sets.order, 1))
     with pytest.raises(ValueError, match="are in two folds"):
         eccv_table(np.zeros((15, 45)), image_ids, text_ids, torn)
+
+
+def test_a_match_listed_twice_counts_once_in_r():
+    assert module.sizes({7: [1, 1, 2], 8: [3]}, {8: 0, 9: 1, 7: 2}).tolist() == [1, 0, 2]
 
 
 def test_without_the_package_one_is_told_what_to_install(monkeypatch, tmp_path):

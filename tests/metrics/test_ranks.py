@@ -141,6 +141,26 @@ def test_bad_input_is_refused(shape, owner, message):
         ranks(np.zeros(shape), np.array(owner))
 
 
+@pytest.mark.parametrize("block", [-1, 0, 2.5, True])
+def test_a_block_that_is_no_count_is_refused(block):
+    """Range would give no block at all: every match would rank first."""
+    scores, owner = random_set(0)
+    with pytest.raises(ValueError, match="block must be an integer >= 1"):
+        ranks(scores, owner, block=block)
+    with pytest.raises(ValueError, match="block must be an integer >= 1"):
+        ranks_from_embeddings(scores.T, scores.T, np.arange(scores.shape[1]), block=block)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, torch.int32,
+                                   torch.int64])
+def test_whole_numbers_beyond_float32_keep_their_order(dtype):
+    scores = np.arange(32).reshape(4, 8) + 2**27  # float32 knows every 16th of these
+    owner = np.arange(8) % 4
+    typed = (torch.from_numpy(scores).to(dtype) if isinstance(dtype, torch.dtype)
+             else scores.astype(dtype))
+    assert as_lists(ranks(typed, owner)) == as_lists(ranks(scores - 2.0**27, owner))
+
+
 @pytest.mark.parametrize("block", [7, 64, 256])
 @pytest.mark.parametrize("size", [3, 64, 300])
 def test_embeddings_equal_the_matrix(block, size):
@@ -165,6 +185,20 @@ def test_equal_embeddings_tie_whatever_their_place(size, n_images, each):
     texts = np.tile(rng.standard_normal((1, size), dtype=np.float32), (len(owner), 1))
     found = ranks_from_embeddings(images, texts, owner)
     assert as_lists(found) == ([1 + len(owner) - each] * n_images, [n_images] * len(owner))
+
+
+def test_a_query_meets_its_match_however_products_are_rounded(monkeypatch):
+    """Else a match might stand below its own score, on rank 0."""
+    rng = np.random.default_rng(0)
+    images, texts, owner = rng.random((5, 4)), rng.random((9, 4)), np.arange(9) % 5
+    rounded = module.own_products
+
+    def higher(*arguments):
+        return rounded(*arguments) + 10
+
+    monkeypatch.setattr(module, "own_products", higher)
+    found = ranks_from_embeddings(images, texts, owner, block=2)
+    assert found.i2t.tolist() == [1] * 5 and found.t2i.tolist() == [1] * 9
 
 
 def test_bad_embeddings_are_refused():

@@ -23,7 +23,7 @@ def test_recall_reads_the_ranks_in_both_directions():
     best = Ranks(i2t=np.array([1, 6, 11, 2]), t2i=np.array([1, 1, 5, 40, 10]))
     assert recall_of_ranks(best, (1, 6)) == {
         "i2t_r1": 0.25, "i2t_r6": 0.75, "t2i_r1": 0.4, "t2i_r6": 0.6}
-    with pytest.raises(ValueError, match="k must be >= 1"):
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
         recall(np.eye(2), Truth(np.array([0, 1])), ks=(0,))
 
 

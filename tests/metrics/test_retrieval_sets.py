@@ -122,5 +122,5 @@ def test_bad_input_is_refused():
         best_ranks(np.zeros((3, 2)), matches)
     with pytest.raises(ValueError, match="at least its length"):
         find(np.eye(2), truth.positives("i2t"), "i2t", sizes=np.array([0, 1]))
-    with pytest.raises(ValueError, match="k must be >= 1"):
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
         find(np.eye(2), truth.positives("i2t"), "i2t").recall_at(0)

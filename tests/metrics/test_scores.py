@@ -3,6 +3,7 @@
 import doctest
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -103,3 +104,30 @@ def test_a_part_of_a_plain_matrix_stays_one_matrix():
 def test_examples():
     result = doctest.testmod(module)
     assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(("turn", "message"), [
+    (lambda scores: scores.tolist(), "numpy array or a torch tensor, got list; numpy.asarray"),
+    (lambda scores: pd.DataFrame(scores), "numpy array or a torch tensor, got DataFrame"),
+    (lambda scores: scores.astype(str), "must be real numbers, got <U"),
+    (lambda scores: scores + 1j, "must be real numbers, got complex64"),
+    (lambda scores: torch.from_numpy(scores + 1j), "must be real numbers, got torch.complex64"),
+    (lambda scores: np.ma.masked_greater(scores, 1), "must not be masked"),
+    (lambda scores: (scores * 9).astype(np.int64) + 2**60, "must lie within"),
+    (lambda scores: torch.from_numpy(scores).long() - 2**60, "must lie within"),
+    (lambda scores: np.zeros((), np.float32), r"n_images, n_texts.*\(\)"),
+])
+def test_what_is_no_matrix_of_numbers_is_refused(reader, turn, message):
+    with pytest.raises(ValueError, match=message):
+        READERS[reader](turn(two()[0]))
+
+
+@pytest.mark.parametrize("count", [0, 1.5, True])
+def test_what_is_no_count_is_refused(count):
+    scores = two()[0]
+    for reader in (lambda: metrics.recall(scores, TRUTH, ks=(count,)),
+                   lambda: metrics.ndcg(scores, TRUTH, at=count),
+                   lambda: find(scores, TRUTH.positives("i2t"), "i2t").recall_at(count)):
+        with pytest.raises(ValueError, match="must be an integer >= 1"):
+            reader()

@@ -46,12 +46,19 @@ def test_graded_relevance_is_asked_block_by_block():
         wrong.relevance(slice(0, 1))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64, np.int8])
+def test_any_type_of_integer_will_do(dtype):
+    truth = Truth(np.array([1, 0, 1], dtype))
+    assert truth.image_of_text.dtype == np.int64 and truth.n_images == 2
+    assert truth.positives("i2t")[1].tolist() == [0, 2]
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (dict(image_of_text=np.array([0, 2])), "every image needs at least one text"),
     (dict(image_of_text=np.array([0, 1]), n_images=3), "every image needs at least one text"),
     (dict(image_of_text=np.array([0, 1]), n_images=1), "must lie in"),
     (dict(image_of_text=np.array([], int)), "non-empty"),
-    (dict(image_of_text=np.array([0]), block=0), "block must be >= 1"),
+    (dict(image_of_text=np.array([0]), block=0), "block must be an integer >= 1"),
 ])
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):

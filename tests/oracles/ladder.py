@@ -6,6 +6,8 @@ HAND = [  # arguments, scores, relevance, value worked by hand
     (dict(), [[0.9], [0.2], [0.5]], [[1], [0.7], [0.3]], 0.25 * (0.01 + 0.5 - 0.2)),
     (dict(thresholds=(0.8, 0.5), margins=(0.0, 0.1, 0.2), weights=(1, 0.5)),
      [[0.9, 0.2, 0.5]], [[1, 0.7, 0.3]], 0.5 * (0.2 + 0.5 - 0.2)),
+    (dict(thresholds=(0.5,), margins=(0.2, 0.1), weights=(1,)),  # 0.5 lies above the rung
+     [[0.9, 0.2, 0.5]], [[1, 0.5, 0.3]], 0.1 + 0.5 - 0.2),
     (dict(margins=(0.2, 0.0), weights=(1,)), [[0.5, 0.6]], [[1, 0.2]], 0.3 + 0.1),
     (dict(thresholds=(), margins=(0.2,), weights=()), [[0.5, 0.6]], [[1, 0.2]], 0.3),
     (dict(margins=(0, 0.1), weights=(2,), reduction="sum"), [[0.5, 0.5], [0.5, 0.5]],

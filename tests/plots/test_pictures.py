@@ -104,7 +104,7 @@ def test_the_same_data_gives_the_same_bytes_and_names_no_software():
     first = png_bytes(figure)
     assert first == png_bytes(sweep())
     assert b"Software" not in first and b"tIME" not in first
-    assert figure._repr_png_().startswith(b"\x89PNG") and png_bytes(figure) == first
+    assert figure._repr_png_()[0].startswith(b"\x89PNG") and png_bytes(figure) == first
 
 
 def test_sweep_says_seeds_default_printed_numbers_and_the_tick_apart():
@@ -233,6 +233,20 @@ def test_grid_marks_matches_by_more_than_colour():
     assert figure.axes[1].images[0].get_extent() == [-0.5, 59.5, 39.5, -0.5]  # undistorted
     with pytest.raises(ValueError, match="at least one query, each with results"):
         plots.retrieval_grid([plots.Query("A dog.", [], 1)], "nothing")
+
+
+def test_an_answer_takes_as_many_rows_as_it_needs():
+    results = [plots.Result(picture(), 0.9, True)] + [plots.Result(picture(), 0.1, None)] * 5
+    figure = plots.answer_grid(plots.Query("A dog.", results, 1), "Found", columns=3)
+    said = texts(figure)
+    assert [name in said for name in ("1  ✓", "2", "6", "7", "query")] == [True] * 3 + [False, True]
+    right, unknown = (axes.spines["left"].get_linewidth() for axes in figure.axes[1:3])
+    assert right > unknown  # a plain frame where nobody knows
+    assert len([axes for axes in figure.axes if axes.axison]) == 7
+    with pytest.raises(ValueError, match="needs a query with results"):
+        plots.answer_grid(plots.Query("A dog.", [], None), "nothing")
+    with_none = plots.retrieval_grid([plots.Query("A dog.", results[1:], None)], "Found")
+    assert not any("✓" in text or "match at" in text for text in texts(with_none))
 
 
 def test_table_marks_the_best_of_ours_and_prints_reported_rows():

@@ -2,8 +2,10 @@
 
 import pytest
 
+from itr_study.runs.data import encoded_data
 from itr_study.studies import bases
 from itr_study.studies.bases import base
+from tests.data import tiny
 
 
 def test_base_configs_are_read_and_changed(tmp_path, monkeypatch):
@@ -17,3 +19,17 @@ def test_base_configs_are_read_and_changed(tmp_path, monkeypatch):
         base("scenes", "dear")
     with pytest.raises(ValueError, match="must be one of scenes; got 'coco'"):
         base("coco", "cheap")
+
+
+def test_learning_rates_that_nobody_searched_are_refused():
+    assert bases.frozen_rates("scenes")["vsepp+gru"]["sum"] == 5e-3
+    with pytest.raises(ValueError, match="nobody has searched the learning rates of folder"):
+        bases.frozen_rates("folder")
+
+
+@pytest.mark.parametrize("dataset", ["flickr30k", "coco"])
+def test_precomputed_features_go_with_the_bases_as_their_files_say(dataset, tmp_path, store):
+    tiny.precomputed(tmp_path, dataset)
+    config = base(dataset, "vsepp+gru",
+                  **{"data_options.features": "precomputed", "images": "given"})
+    assert encoded_data(config, tmp_path).inputs.region_size == 5

@@ -80,6 +80,7 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     picture = histogram(table, "words", "Words", "words")
     assert study.save(picture, table, "lengths", "Texts are short", rows, k=3) is picture
     record = json.loads((tmp_path / "figures/scenes/03_topk__lengths.json").read_text())
+    assert picture.alt == "Texts are short."
     assert record["summary"] == "Texts are short." and record["k"] == 3
     assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
     assert record["profile"] == "smoke" and record["parameters"] == {"seeds": 2}
@@ -102,3 +103,16 @@ def test_pictures_of_photographs_are_never_kept(study, tmp_path):
 def test_where_a_figure_may_be_kept_is_one_of_two_words(study):
     with pytest.raises(ValueError, match="only"):
         study.save(None, None, "grid", "Shows images.", only="scenes")
+
+
+def test_only_a_batch_publishes(tmp_path, monkeypatch):
+    """Where somebody watches, figures go beside the working copies, unless the cell says where."""
+    table = pd.DataFrame({"value": [0.1, 0.2], "method": "topk"})
+    monkeypatch.setattr("itr_study.studies.study.in_notebook", lambda: True)
+    monkeypatch.setattr("itr_study.studies.study.my_folder", lambda: tmp_path / "my")
+    live = Study("03_topk", CELL | {"figures": None})
+    live.save(histogram(table, "value", "Two", "value"), table, "values", "Two values.")
+    assert live.saved["values"] == tmp_path / "my/figures/scenes/03_topk__values.png"
+    assert Study("03_topk", CELL | {"figures": "mine"}).shelf == "mine"
+    monkeypatch.setattr("itr_study.studies.study.in_notebook", lambda: False)
+    assert live.shelf is None

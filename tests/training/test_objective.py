@@ -152,6 +152,22 @@ def test_own_losses_learn_and_report():
     assert objective.losses[0].factor.grad is not None
 
 
+class Unmarked(Labels):
+    """Labels of pairs alone: nobody has set the matches to 1."""
+
+    def __call__(self, batch, split):
+        return 0.9 * batch.match.float()
+
+
+@pytest.mark.parametrize("loss", ["triplet_hardest", "listnet", "smooth_ndcg", "approx_ndcg"])
+def test_a_batch_without_a_match_is_refused(loss):
+    output, batch, split = setting()
+    objective = Objective([Term(loss, labels=Unmarked("unit"))])
+    with pytest.raises(ValueError, match="exactly 1 for a match, and this batch has none: the "
+                                         "largest of its 16 values is 0.9"):
+        objective(output, batch, split)
+
+
 def test_weights_of_own_losses_keep_their_names_and_are_copied_with_the_objective():
     output, batch, split = setting()
     objective = Objective([Term(Reporting()), Term("triplet_sum")])
@@ -227,8 +243,9 @@ def test_pairing_of_scales(labels, scale, allowed):
      "argument of labels 'exact': there is none to choose; got 'a'"),
     ([Term("topk", -1.0)], "weight must be >= 0, got -1"),
     ([Term("topk", float("nan"))], "weight must be a finite number"),
-    ([Term(Reporting(), arguments={"a": 1})], "an nn.Module without"),
-    ([Term(len)], "loss must be a name"),
+    ([Term(Reporting(), arguments={"a": 1})], "an nn.Module or a function without"),
+    ([Term(3)], "loss must be a name"),
+    ([Term(nn.Module)], "loss must be a name"),
     ([Term(Mistaken())], "what Mistaken takes must be one of scores, output; got 'outputs'"),
     ([Term("topk", labels=len)], "a callable with a scale"),
     ([Term("topk", labels=Labels("percent"))], "scale of a label source must be one of binary"),

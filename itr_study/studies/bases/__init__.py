@@ -24,5 +24,12 @@ def base(dataset: str, name: str, **changes: Any) -> RunConfig:
 
 
 def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
-    """Learning rate by setting and loss, chosen on dev from the three of `rate_arms`."""
-    return tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))["rates"]
+    """Learning rate by setting and loss, chosen on dev from the three of `rate_arms`.
+
+    Raises:  ValueError where nobody has chosen any.
+    """
+    tables = tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))
+    if "rates" not in tables:
+        raise ValueError(f"nobody has searched the learning rates of {dataset}: {dataset}.toml in "
+                         f"{BASES.name}/ has no table [rates]; run this on scenes or flickr8k")
+    return tables["rates"]

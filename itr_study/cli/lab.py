@@ -1,0 +1,81 @@
+"""JupyterLab on working copies: what a reader tries out changes nothing that git keeps."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from itr_study.batch.child import make_kernelspec
+from itr_study.batch.declared import find_notebooks
+from itr_study.files.atomic import write_json
+from itr_study.files.paths import home, my_folder, project_root
+
+# Nothing that covers a view, or asks a site about news and newer versions.
+QUIET = {"@jupyterlab/apputils-extension:notification": {
+    "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": False}}
+
+
+def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
+    """Copy every notebook and every solution that `my/` does not hold yet; what it holds stays.
+
+    Args:    fresh: notebooks to copy anew, such as "03"; what was there is kept beside as
+             `03_topk.before.ipynb`, `03_topk.before2.ipynb` …
+    Returns: the copies of the notebooks, in reading order.
+    Raises:  ValueError for an unknown notebook.
+    """
+    renewed, copies = find_notebooks(fresh) if fresh else [], []
+    for path in find_notebooks():
+        copies.append(my_folder() / path.name)
+        if path in renewed and copies[-1].exists():
+            copies[-1].rename(free_name(copies[-1]))
+        for source, copy in ((path, copies[-1]), (path.parent / "solutions" / path.name,
+                                                  my_folder() / "solutions" / path.name)):
+            if source.is_file() and not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copy)
+    return copies
+
+
+def free_name(path: Path) -> Path:
+    """Where a former copy goes: the first name that is not taken."""
+    number = 1
+    while (name := path.with_name(f"{path.stem}.before{number if number > 1 else ''}.ipynb")
+           ).exists():
+        number += 1
+    return name
+
+
+def lab_command(first: Path, options: Sequence[str]) -> list[str]:
+    """What starts JupyterLab: files of the whole project, the first notebook open. An option of the
+    user's takes the place of ours: JupyterLab refuses two values."""
+    root, given = project_root(), {option.partition("=")[0] for option in options}
+    command = [sys.executable, "-m", "jupyterlab"]
+    if given.isdisjoint(("--ServerApp.root_dir", "--notebook-dir")):
+        command.append(f"--ServerApp.root_dir={root}")
+    if "--LabApp.default_url" not in given:
+        place = first.relative_to(root).as_posix()
+        command.append(f"--LabApp.default_url=/lab/tree/{place}")
+    return [*command, *options]
+
+
+def lab_environment() -> dict[str, str]:
+    """Variables of the server: this very interpreter is the kernel `python3`, before any other of
+    that name, and our settings come before those of the installation; the user's own still win."""
+    folder = home() / "jupyter"
+    make_kernelspec(folder)
+    write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", QUIET)
+
+    def before(name: str, path: Path) -> str:
+        return os.pathsep.join(filter(None, [str(path), os.environ.get(name)]))
+
+    return os.environ | {"JUPYTER_PATH": before("JUPYTER_PATH", folder),
+                         "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config")}
+
+
+def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> int:
+    """JupyterLab at the working copy of notebook 00; its exit code."""
+    first, *_ = working_copies(fresh)
+    print(f"Working copies, yours to change: {my_folder()}", flush=True)
+    return subprocess.call(lab_command(first, options), cwd=project_root(), env=lab_environment())

@@ -1,0 +1,100 @@
+"""JupyterLab on working copies: never overwritten, unseen by git, on the right kernel."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_server.services.config import ConfigManager
+
+from itr_study.batch.declared import find_notebooks
+from itr_study.cli import lab
+from itr_study.cli.app import app
+from itr_study.files.paths import my_folder, project_root
+
+
+@pytest.fixture
+def my(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr(lab, "my_folder", lambda: tmp_path / "my")
+    return tmp_path / "my"
+
+
+def test_every_notebook_and_solution_is_copied_once_and_never_overwritten(my):
+    copies = lab.working_copies()
+    assert [copy.name for copy in copies] == [path.name for path in find_notebooks()]
+    for path, copy in zip(find_notebooks(), copies, strict=True):
+        assert copy.read_bytes() == path.read_bytes()
+        assert (my / "solutions" / path.name).is_file()
+    copies[0].write_text("mine")
+    copies[1].unlink()
+    lab.working_copies()
+    assert copies[0].read_text() == "mine" and copies[1].is_file()
+
+
+def test_fresh_renews_one_and_keeps_what_was_there(my):
+    first, second, *_ = lab.working_copies()
+    for attempt in ("mine", "mine again"):
+        first.write_text(attempt)
+        second.write_text(attempt)
+        lab.working_copies(["00"])
+        assert json.loads(first.read_text())["cells"] and second.read_text() == attempt
+    assert (my / "00_start_here.before.ipynb").read_text() == "mine"
+    assert (my / "00_start_here.before2.ipynb").read_text() == "mine again"
+    with pytest.raises(ValueError, match="no notebook '77'"):
+        lab.working_copies(["77"])
+
+
+def test_git_sees_none_of_it():
+    for path in ("00_start_here.ipynb", "figures/scenes/00_start_here__examples.png"):
+        done = subprocess.run(["git", "check-ignore", "-q", str(my_folder() / path)],
+                              cwd=project_root())
+        assert done.returncode == 0, path
+
+
+def test_options_go_on_to_jupyterlab(my, store, monkeypatch):
+    calls = []
+    monkeypatch.setattr(lab, "my_folder", lambda: project_root() / "my")
+    monkeypatch.setattr(lab, "working_copies", lambda fresh: calls.append(fresh) or [
+        project_root() / "my" / "00_start_here.ipynb"])
+    monkeypatch.setattr(lab.subprocess, "call", lambda *given, **more: calls.append(given[0]) or 3)
+    with pytest.raises(SystemExit) as ended:
+        app(["lab", "--no-browser", "--port", "8899", "--fresh", "03", "--ip=0.0.0.0",
+             "--allow-root"])
+    assert ended.value.code == 3 and calls[0] == ["03"]
+    command = calls[1]
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert f"--ServerApp.root_dir={project_root()}" in command
+    assert "--LabApp.default_url=/lab/tree/my/00_start_here.ipynb" in command
+    assert command[-5:] == ["--no-browser", "--port", "8899", "--ip=0.0.0.0", "--allow-root"]
+
+
+def test_an_option_of_the_users_takes_the_place_of_ours():
+    """JupyterLab refuses two values of one option."""
+    first = project_root() / "my" / "00_start_here.ipynb"
+    for option in ("--ServerApp.root_dir=/data", "--notebook-dir=/data"):
+        command = lab.lab_command(first, [option])
+        assert [part for part in command if "dir=" in part] == [option]
+    command = lab.lab_command(first, ["--LabApp.default_url=/lab"])
+    assert [part for part in command if "default_url" in part] == ["--LabApp.default_url=/lab"]
+
+
+def test_its_kernel_is_this_interpreter_whatever_else_is_called_python3(store, tmp_path,
+                                                                       monkeypatch):
+    other = tmp_path / "other" / "kernels" / "python3"
+    other.mkdir(parents=True)
+    spec = {"argv": ["/elsewhere/python"], "display_name": "Python 3", "language": "python"}
+    (other / "kernel.json").write_text(json.dumps(spec))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "other"))
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/elsewhere/python"
+    for name, value in lab.lab_environment().items():
+        monkeypatch.setenv(name, value)
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
+
+
+def test_it_asks_nobody_about_news(store, monkeypatch):
+    for name, value in lab.lab_environment().items():
+        monkeypatch.setenv(name, value)
+    changed = ConfigManager(config_dir_name="labconfig").get("default_setting_overrides")
+    assert changed["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"

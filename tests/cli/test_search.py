@@ -1,0 +1,128 @@
+"""Own pictures end to end: from images/ and captions.csv to a picture of what was found. What
+nobody can know is said."""
+
+import csv
+
+import pytest
+from PIL import Image
+
+from itr_study.cli import search
+from itr_study.data import load_dataset
+from itr_study.encoders import IMAGE_ENCODERS
+from itr_study.studies.bases import base
+from tests.cli.test_app import run  # noqa: F401
+from tests.features.test_dataset import Tiny
+
+CHEAP = ("--set", "images=tiny:pooled:one", "--set", "sentences=glove-mean",
+         "--set", "settings.epochs=2")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twenty pictures of scenes with their captions, and no splits."""
+    root = tmp_path_factory.mktemp("mine") / "folder"
+    (root / "images").mkdir(parents=True)
+    scenes = load_dataset("scenes", train=20, dev=1, test=1, texts_per_image=2)
+    split = scenes.splits["train"]
+    for image in split.image_ids:
+        scenes.open_image(image).save(root / "images" / f"{image}.png")
+    with open(root / "captions.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["image", "text"])
+        writer.writerows((f"{split.image_ids[i]}.png", text)
+                         for i, text in zip(split.image_of_text, split.texts, strict=True))
+    return root
+
+
+@pytest.fixture
+def trained(run, folder, store, monkeypatch):  # noqa: F811
+    """Runs a command on a finished run of the folder."""
+    monkeypatch.setitem(IMAGE_ENCODERS, "tiny", Tiny)
+    own = ("first", "--dataset", "folder", "--data", folder, *CHEAP)
+    code, _, errors = run("train", *own)
+    assert code == 0, errors
+    assert "warning: test has 2 images: R@10 is 100 % by chance" in errors
+    return lambda command, *arguments: run(command, *own, *arguments)
+
+
+def test_all_own_pictures_are_searched(trained, tmp_path):
+    code, found, _ = trained("search", "--text", "a red boat", "--top", 50)
+    lines = found.splitlines()
+    assert code == 0 and len(lines) == 21 and lines[-1] == "(20 images, all)"
+    assert {line.split()[2] for line in lines[:-1]} == {
+        f"scene-{n:06}.png" for n in range(20)}
+    assert trained("search", "--text", "a red boat", "--split", "test")[1].count("scene-") == 2
+    code, _, error = trained("search", "--text", "a red boat", "--split", "tests")
+    assert code == 2 and "split to search must be one of train, dev, test, all" in error
+    code, found, _ = trained("search", "--image", "scene-000003.png", "--top", 40)
+    assert code == 0 and found.count(" match ") == 2  # its own two texts
+
+
+def test_new_pictures_without_captions_are_searched(trained, folder, tmp_path):
+    others = tmp_path / "others"
+    (others / "deep").mkdir(parents=True)
+    for name, colour in (("red.png", "red"), ("deep/blue.jpg", "blue")):
+        Image.new("RGB", (32, 32), colour).save(others / name)
+    (others / "broken.png").write_bytes(b"")
+    code, found, _ = trained("search", "--text", "a red boat", "--pictures", others)
+    lines = found.splitlines()
+    assert code == 0 and lines[-1] == "(2 images, pictures; 1 left out, which cannot be read)"
+    assert {line.split()[2] for line in lines[:2]} == {"red.png", "deep/blue.jpg"}
+    code, found, _ = trained("search", "--image", others / "red.png", "--top", 3)
+    assert code == 0 and found.count("scene-") == 3
+    for arguments, message in (
+            (("--image", "red.png", "--pictures", others), "pictures has no texts to find"),
+            (("--text", "a", "--pictures", others, "--split", "test"), "leave --split out"),
+            (("--text", "a", "--pictures", others / "none"), "there is no folder")):
+        code, _, error = trained("search", *arguments)
+        assert code == 2 and message in error
+
+
+def test_unknown_words_are_said_and_an_empty_query_is_refused(trained, run):  # noqa: F811
+    found = trained("search", "--text", "a red zzxqw and a QWRTZ zzxqw")[1]
+    assert "not known to the model, which cannot read it: zzxqw, qwrtz\n" in found
+    assert "the model knows no word of it (qwrtz): this order means nothing\n" in trained(
+        "search", "--text", "Qwrtz!")[1]
+    assert "know" not in trained("search", "--text", "a red boat")[1]
+    for empty in ("", "  ", "?!"):
+        code, _, error = trained("search", "--text", empty)
+        assert code == 2 and "holds no word" in error
+        code, _, error = run("search", "first", "--text", empty)  # before any run is looked for
+        assert code == 2 and "holds no word" in error
+
+
+def test_what_was_found_is_a_picture(trained, folder, store, tmp_path, monkeypatch):
+    target = tmp_path / "new" / "found.png"
+    code, found, _ = trained("search", "--text", "a red boat", "--save", target)
+    assert code == 0 and f"picture: {target}" in found
+    width, height = Image.open(target).size
+    assert width > height > 600
+    image = folder / "images" / "scene-000004.png"
+    for query in (image, image.name):
+        target.unlink()
+        assert trained("search", "--image", query, "--top", 3, "--save", target)[0] == 0
+        assert Image.open(target).width > 600
+    code, _, error = trained("search", "--text", "a", "--save", tmp_path / "found.jpg")
+    assert code == 2 and "--save takes a .png file" in error
+    opened = []
+    monkeypatch.setattr(search.typer, "launch", lambda path: opened.append(path) or 1)
+    found = trained("search", "--text", "a red boat", "--open")[1]
+    assert opened == [str(store / "search.png")] and (store / "search.png").is_file()
+    assert "no program to open it was found here" in found
+
+
+def test_data_warns_of_splits_that_mean_nothing(run, folder):  # noqa: F811
+    code, found, _ = run("data", "folder", "--data", folder)
+    assert code == 0 and "warning: dev has" in found and "moves R@K by" in found
+
+
+@pytest.mark.parametrize(("dataset", "names"), [
+    ("folder", ("first", "words")),
+    ("flickr30k", ("two_branch", "two_branch+sentence", "vsepp+gru")),
+    ("coco", ("two_branch", "two_branch+sentence", "vsepp+gru")),
+])
+def test_every_data_set_has_base_configs(dataset, names):
+    for name in names:
+        assert base(dataset, name).dataset == dataset
+    with pytest.raises(ValueError, match=f"base config of {dataset} must be one of {names[0]}"):
+        base(dataset, "nosuch")

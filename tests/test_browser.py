@@ -1,0 +1,111 @@
+"""A real browser: the slider of a lesson moves its picture, and nothing is asked from elsewhere.
+
+Needs Debian's `chromium` (or $CHROMIUM) and `pip install playwright`; skipped without them, failed
+with ITR_REQUIRE_BROWSER=1.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import nbformat
+import pytest
+
+from itr_study.cli.lab import lab_command, lab_environment
+from itr_study.files.paths import project_root
+from tests.explorers.test_live import CELL
+
+pytestmark = pytest.mark.browser
+SECONDS = 120  # of patience, on a busy machine
+PICTURE = ".jp-OutputArea-output .widget-output img, .jp-OutputArea-output .jupyter-widgets img"
+
+
+def lacking(reason: str) -> None:
+    (pytest.fail if os.environ.get("ITR_REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """JupyterLab as `itr-study lab` starts it, but on another folder; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [f"--ServerApp.root_dir={folder}", f"--port={port}", "--no-browser", "--ip=127.0.0.1",
+               "--allow-root", "--IdentityProvider.token=", "--ServerApp.port_retries=0"]
+    environment = {k: v for k, v in lab_environment().items() if k != "ITR_STUDY_HEADLESS"}
+    log = folder / "server.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            lab_command(project_root() / "my" / "first.ipynb", options), env=environment,
+            stdout=output, stderr=output, cwd=folder)
+        try:
+            yield wait_for(f"http://127.0.0.1:{port}", process, log)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(SECONDS)
+
+
+def wait_for(address: str, process: subprocess.Popen, log: Path) -> str:
+    """The address, once it answers."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            urlopen(f"{address}/api", timeout=5).close()
+            return address
+        except (URLError, TimeoutError):
+            time.sleep(0.2)
+    raise AssertionError(f"JupyterLab does not answer: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture
+def page():
+    """A page of Chromium; afterwards no error was logged and no request left this machine."""
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not program:
+        lacking("no chromium: apt install chromium, or set CHROMIUM")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        lacking("no playwright: pip install playwright")
+    wrong = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(1000 * SECONDS)
+        page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if urlsplit(
+            request.url).hostname not in (None, "127.0.0.1") else None)
+        yield page
+        browser.close()
+    assert not wrong
+
+
+def test_a_slider_moves_its_picture(page, store, tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)], metadata={
+        "kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    nbformat.write(notebook, tmp_path / "slider.ipynb")
+    with server(tmp_path) as address:
+        page.goto(f"{address}/lab/tree/slider.ipynb")
+        page.get_by_text("Python 3 | Idle").wait_for()
+        assert page.get_by_text("official Jupyter news").count() == 0
+        page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
+        page.get_by_text("Run All Cells", exact=True).click()
+        picture = page.locator(PICTURE)
+        picture.wait_for()
+        before = picture.get_attribute("src")
+        page.locator(".noUi-handle").press("ArrowRight")
+        page.wait_for_function(
+            "([css, before]) => { const shown = document.querySelector(css);"
+            " return shown && shown.src != before }", arg=[PICTURE, before])
+        assert picture.get_attribute("src").startswith("data:image/png;base64,")
+        page.goto("about:blank")  # the kernel and the server end without anybody listening
