@@ -14,7 +14,14 @@ from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_l
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
 from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
-from itr_study.plots.tables import marked, table_cells, table_figure, table_html, tables_by_seen
+from itr_study.plots.tables import (
+    marked,
+    table_cells,
+    table_figure,
+    table_html,
+    tables_by_seen,
+    title_of,
+)
 from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 
@@ -24,4 +31,4 @@ __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width"
            "save_figure", "schematic_branches", "schematic_pairs_and_lists", "schematic_topk",
            "score_histogram", "sliding_windows", "smooth_steps", "step_table", "style",
            "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen", "tabulate",
-           "verdict_bars", "window_table"]
+           "title_of", "verdict_bars", "window_table"]

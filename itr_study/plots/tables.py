@@ -12,8 +12,8 @@ from itr_study.plots.style import GREY, Picture, canvas, caption, headline, styl
 
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
-         for k in (1, 5, 10)} | {"test_rsum": "RSUM", "minutes": "minutes\na run",
-                                 "epoch_seconds": "seconds an\nepoch",
+         for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
+                                 "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
 FAINT = f"color:var(--jp-ui-font-color2, {GREY})"
@@ -36,6 +36,16 @@ def head(column: str) -> str:
         return column
     text = f"{ARROWS[parts[0]]} {OTHERS[parts[1]]}"
     return text if len(parts) == 2 else f"{text}\n({'_'.join(parts[2:])})"
+
+
+def title_of(column: str) -> str:
+    """What a column, or the difference of two, is called on one line; of arms `name_of` says it.
+
+    Example:
+        >>> title_of("test_t2i_ndcg_exact"), title_of("train_rsum-test_rsum")
+        ('t→i NDCG (exact)', 'train RSUM − RSUM')
+    """
+    return " − ".join(head(name) for name in column.split("-")).replace("\n", " ")
 
 
 def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],

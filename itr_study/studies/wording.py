@@ -3,15 +3,14 @@
 import pandas as pd
 
 from itr_study.plots.names import name_of
-from itr_study.plots.tables import head
+from itr_study.plots.tables import title_of
 
 
 def readable(differences: pd.DataFrame) -> pd.DataFrame:
     """Differences as `Study.compare` gives them, for the eye: names and titles in the place of
     code, two digits."""
-    titles = {metric: head(metric).replace("\n", " ") for metric in set(differences["metric"])}
     shown = differences.assign(comparison=differences["comparison"].map(name_of),
-                               metric=differences["metric"].map(titles))
+                               metric=differences["metric"].map(title_of))
     return shown[["comparison", "metric", "n", "difference", "low", "high", "verdict"]].round(2)
 
 
