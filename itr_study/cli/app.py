@@ -168,4 +168,4 @@ def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
     such as --no-browser, --port 8899, --ip 0.0.0.0 or --allow-root."""
     from itr_study.cli.lab import open_lab
 
-    raise typer.Exit(open_lab(context.args, fresh or []))
+    open_lab(context.args, fresh or [])

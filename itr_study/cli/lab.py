@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,17 +45,16 @@ def free_name(path: Path) -> Path:
     return name
 
 
-def lab_command(first: Path, options: Sequence[str]) -> list[str]:
-    """What starts JupyterLab: files of the whole project, the first notebook open. An option of the
+def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:
+    """What JupyterLab is told: all files of the project, the first notebook open. An option of the
     user's takes the place of ours: JupyterLab refuses two values."""
     root, given = project_root(), {option.partition("=")[0] for option in options}
-    command = [sys.executable, "-m", "jupyterlab"]
+    ours = []
     if given.isdisjoint(("--ServerApp.root_dir", "--notebook-dir")):
-        command.append(f"--ServerApp.root_dir={root}")
+        ours.append(f"--ServerApp.root_dir={root}")
     if "--LabApp.default_url" not in given:
-        place = first.relative_to(root).as_posix()
-        command.append(f"--LabApp.default_url=/lab/tree/{place}")
-    return [*command, *options]
+        ours.append(f"--LabApp.default_url=/lab/tree/{first.relative_to(root).as_posix()}")
+    return [*ours, *options]
 
 
 def lab_environment() -> dict[str, str]:
@@ -70,12 +67,16 @@ def lab_environment() -> dict[str, str]:
     def before(name: str, path: Path) -> str:
         return os.pathsep.join(filter(None, [str(path), os.environ.get(name)]))
 
-    return os.environ | {"JUPYTER_PATH": before("JUPYTER_PATH", folder),
-                         "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config")}
+    return {"JUPYTER_PATH": before("JUPYTER_PATH", folder),
+            "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config")}
 
 
-def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> int:
-    """JupyterLab at the working copy of notebook 00; its exit code."""
+def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> None:
+    """JupyterLab at the working copy of notebook 00, in this very process: whoever ends the command
+    ends the server."""
+    from jupyterlab.labapp import LabApp
+
     first, *_ = working_copies(fresh)
     print(f"Working copies, yours to change: {my_folder()}", flush=True)
-    return subprocess.call(lab_command(first, options), cwd=project_root(), env=lab_environment())
+    os.environ.update(lab_environment())
+    LabApp.launch_instance(lab_arguments(first, options))
