@@ -10,9 +10,12 @@ from itr_study.batch.declared import find_notebooks
 from itr_study.files.atomic import write_json
 from itr_study.files.paths import home, my_folder, project_root
 
-# Nothing that covers a view, or asks a site about news and newer versions.
-QUIET = {"@jupyterlab/apputils-extension:notification": {
-    "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": False}}
+SETTINGS = {
+    # nothing covers a view, and no site is asked about news and newer versions
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    # a notebook opened again shows its controls, without an error that their state is unknown
+    "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
+}
 
 
 def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
@@ -62,7 +65,7 @@ def lab_environment() -> dict[str, str]:
     that name, and our settings come before those of the installation; the user's own still win."""
     folder = home() / "jupyter"
     make_kernelspec(folder)
-    write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", QUIET)
+    write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", SETTINGS)
 
     def before(name: str, path: Path) -> str:
         return os.pathsep.join(filter(None, [str(path), os.environ.get(name)]))

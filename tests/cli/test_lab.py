@@ -93,8 +93,9 @@ def test_its_kernel_is_this_interpreter_whatever_else_is_called_python3(store, t
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
 
 
-def test_it_asks_nobody_about_news(store, monkeypatch):
+def test_it_asks_nobody_about_news_and_keeps_the_state_of_controls(store, monkeypatch):
     for name, value in lab.lab_environment().items():
         monkeypatch.setenv(name, value)
     changed = ConfigManager(config_dir_name="labconfig").get("default_setting_overrides")
     assert changed["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+    assert changed["@jupyter-widgets/jupyterlab-manager:plugin"]["saveState"] is True
