@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +21,12 @@ from urllib.request import urlopen
 import nbformat
 import pytest
 
-from itr_study.cli.lab import lab_command, lab_environment
+from itr_study.cli.lab import lab_arguments, lab_environment
 from itr_study.files.paths import project_root
 from tests.explorers.test_live import CELL
+from tests.posix import posix_only
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, posix_only]
 SECONDS = 120  # of patience, on a busy machine
 PICTURE = ".jp-OutputArea-output .widget-output img, .jp-OutputArea-output .jupyter-widgets img"
 
@@ -41,11 +43,12 @@ def server(folder: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     options = [f"--ServerApp.root_dir={folder}", f"--port={port}", "--no-browser", "--ip=127.0.0.1",
                "--allow-root", "--IdentityProvider.token=", "--ServerApp.port_retries=0"]
-    environment = {k: v for k, v in lab_environment().items() if k != "ITR_STUDY_HEADLESS"}
+    environment = {k: v for k, v in os.environ.items() if k != "ITR_STUDY_HEADLESS"}
+    arguments = lab_arguments(project_root() / "my" / "first.ipynb", options)
     log = folder / "server.log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            lab_command(project_root() / "my" / "first.ipynb", options), env=environment,
+            [sys.executable, "-m", "jupyterlab", *arguments], env=environment | lab_environment(),
             stdout=output, stderr=output, cwd=folder)
         try:
             yield wait_for(f"http://127.0.0.1:{port}", process, log)

@@ -1,12 +1,11 @@
 """The command `itr-study`: options and help here, the work in `commands`, loaded when needed."""
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from itr_study.cli.errors import App
 from itr_study.cli.options import (
     Changes,
     Config,
@@ -24,21 +23,6 @@ from itr_study.cli.options import (
 
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
           "python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
-
-
-class App(typer.Typer):
-    """Prints an expected error as one message; a traceback is for errors of the program."""
-
-    def __call__(self, *args, **options):
-        try:
-            return super().__call__(*args, **options)
-        except (ValueError, OSError) as error:
-            if os.environ.get("ITR_STUDY_DEBUG"):
-                raise
-            from itr_study.cli.errors import plain
-
-            print(f"error: {plain(error)}", file=sys.stderr)
-            sys.exit(2)
 
 
 app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -199,7 +183,8 @@ def reproduce(
     raise typer.Exit(request.run())
 
 
-@app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.")
+@app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.",
+             short_help="Make pages of the executed notebooks.")
 def html(dataset: Dataset = "scenes",
          folder: Annotated[Path, typer.Option(
              metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
@@ -225,17 +210,18 @@ def audit(
     raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+             short_help="Open JupyterLab at notebook 00, on copies in my/.")
 def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
         help="A notebook to copy anew, such as 03; your copy is kept beside it.")] = None) -> None:
     """Open JupyterLab at notebook 00, on working copies in my/; further options go to JupyterLab,
     such as --no-browser, --port 8899, --ip 0.0.0.0 or --allow-root."""
     from itr_study.cli.lab import open_lab
 
-    raise typer.Exit(open_lab(context.args, fresh or []))
+    open_lab(context.args, fresh or [])
 
 
-@app.command()
+@app.command(short_help="Run the style checks and the tests.")
 def test(paths: Annotated[list[str] | None, typer.Argument(
         metavar="PATH", help="Files or folders of tests; default all.")] = None) -> None:
     """Run the style checks and the tests, on two processes."""

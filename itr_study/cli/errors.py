@@ -5,9 +5,24 @@ import sys
 from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 
+import typer
+
 from itr_study.files.paths import home
 
 NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
+
+
+class App(typer.Typer):
+    """Prints an expected error as one message; a traceback is for errors of the program."""
+
+    def __call__(self, *args, **options):
+        try:
+            return super().__call__(*args, **options)
+        except (ValueError, OSError) as error:
+            if os.environ.get("ITR_STUDY_DEBUG"):
+                raise
+            print(f"error: {plain(error)}", file=sys.stderr)
+            sys.exit(2)
 
 
 def plain(error: Exception) -> str:

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +10,12 @@ from itr_study.batch.declared import find_notebooks
 from itr_study.files.atomic import write_json
 from itr_study.files.paths import home, my_folder, project_root
 
-# Nothing that covers a view, or asks a site about news and newer versions.
-QUIET = {"@jupyterlab/apputils-extension:notification": {
-    "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": False}}
+SETTINGS = {
+    # nothing covers a view, and no site is asked about news and newer versions
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    # a notebook opened again shows its controls, without an error that their state is unknown
+    "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
+}
 
 
 def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
@@ -47,17 +48,16 @@ def free_name(path: Path) -> Path:
     return name
 
 
-def lab_command(first: Path, options: Sequence[str]) -> list[str]:
-    """What starts JupyterLab: files of the whole project, the first notebook open. An option of the
+def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:
+    """What JupyterLab is told: all files of the project, the first notebook open. An option of the
     user's takes the place of ours: JupyterLab refuses two values."""
     root, given = project_root(), {option.partition("=")[0] for option in options}
-    command = [sys.executable, "-m", "jupyterlab"]
+    ours = []
     if given.isdisjoint(("--ServerApp.root_dir", "--notebook-dir")):
-        command.append(f"--ServerApp.root_dir={root}")
+        ours.append(f"--ServerApp.root_dir={root}")
     if "--LabApp.default_url" not in given:
-        place = first.relative_to(root).as_posix()
-        command.append(f"--LabApp.default_url=/lab/tree/{place}")
-    return [*command, *options]
+        ours.append(f"--LabApp.default_url=/lab/tree/{first.relative_to(root).as_posix()}")
+    return [*ours, *options]
 
 
 def lab_environment() -> dict[str, str]:
@@ -65,17 +65,21 @@ def lab_environment() -> dict[str, str]:
     that name, and our settings come before those of the installation; the user's own still win."""
     folder = home() / "jupyter"
     make_kernelspec(folder)
-    write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", QUIET)
+    write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", SETTINGS)
 
     def before(name: str, path: Path) -> str:
         return os.pathsep.join(filter(None, [str(path), os.environ.get(name)]))
 
-    return os.environ | {"JUPYTER_PATH": before("JUPYTER_PATH", folder),
-                         "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config")}
+    return {"JUPYTER_PATH": before("JUPYTER_PATH", folder),
+            "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config")}
 
 
-def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> int:
-    """JupyterLab at the working copy of notebook 00; its exit code."""
+def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> None:
+    """JupyterLab at the working copy of notebook 00, in this very process: whoever ends the command
+    ends the server."""
+    from jupyterlab.labapp import LabApp
+
     first, *_ = working_copies(fresh)
     print(f"Working copies, yours to change: {my_folder()}", flush=True)
-    return subprocess.call(lab_command(first, options), cwd=project_root(), env=lab_environment())
+    os.environ.update(lab_environment())
+    LabApp.launch_instance(lab_arguments(first, options))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_server.services.config import ConfigManager
+from jupyterlab.labapp import LabApp
 
 from itr_study.batch.declared import find_notebooks
 from itr_study.cli import lab
@@ -53,30 +54,29 @@ def test_git_sees_none_of_it():
         assert done.returncode == 0, path
 
 
-def test_options_go_on_to_jupyterlab(my, store, monkeypatch):
+def test_options_go_on_to_jupyterlab(store, monkeypatch):
     calls = []
-    monkeypatch.setattr(lab, "my_folder", lambda: project_root() / "my")
     monkeypatch.setattr(lab, "working_copies", lambda fresh: calls.append(fresh) or [
         project_root() / "my" / "00_start_here.ipynb"])
-    monkeypatch.setattr(lab.subprocess, "call", lambda *given, **more: calls.append(given[0]) or 3)
+    monkeypatch.setattr(LabApp, "launch_instance", calls.append)
+    for name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH"):
+        monkeypatch.setenv(name, "")  # restored at the end
     with pytest.raises(SystemExit) as ended:
         app(["lab", "--no-browser", "--port", "8899", "--fresh", "03", "--ip=0.0.0.0",
              "--allow-root"])
-    assert ended.value.code == 3 and calls[0] == ["03"]
-    command = calls[1]
-    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
-    assert f"--ServerApp.root_dir={project_root()}" in command
-    assert "--LabApp.default_url=/lab/tree/my/00_start_here.ipynb" in command
-    assert command[-5:] == ["--no-browser", "--port", "8899", "--ip=0.0.0.0", "--allow-root"]
+    assert not ended.value.code and calls[0] == ["03"]
+    assert f"--ServerApp.root_dir={project_root()}" in calls[1]
+    assert "--LabApp.default_url=/lab/tree/my/00_start_here.ipynb" in calls[1]
+    assert calls[1][-5:] == ["--no-browser", "--port", "8899", "--ip=0.0.0.0", "--allow-root"]
 
 
 def test_an_option_of_the_users_takes_the_place_of_ours():
     """JupyterLab refuses two values of one option."""
     first = project_root() / "my" / "00_start_here.ipynb"
     for option in ("--ServerApp.root_dir=/data", "--notebook-dir=/data"):
-        command = lab.lab_command(first, [option])
+        command = lab.lab_arguments(first, [option])
         assert [part for part in command if "dir=" in part] == [option]
-    command = lab.lab_command(first, ["--LabApp.default_url=/lab"])
+    command = lab.lab_arguments(first, ["--LabApp.default_url=/lab"])
     assert [part for part in command if "default_url" in part] == ["--LabApp.default_url=/lab"]
 
 
@@ -93,8 +93,9 @@ def test_its_kernel_is_this_interpreter_whatever_else_is_called_python3(store, t
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
 
 
-def test_it_asks_nobody_about_news(store, monkeypatch):
+def test_it_asks_nobody_about_news_and_keeps_the_state_of_controls(store, monkeypatch):
     for name, value in lab.lab_environment().items():
         monkeypatch.setenv(name, value)
     changed = ConfigManager(config_dir_name="labconfig").get("default_setting_overrides")
     assert changed["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+    assert changed["@jupyter-widgets/jupyterlab-manager:plugin"]["saveState"] is True

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pandas as pd
 import psutil
@@ -27,8 +27,11 @@ SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
 
 def living_workers() -> list[psutil.Process]:
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "itr_study.runs.worker" in " ".join(child.cmdline())]
+    living = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has ended since, or is a zombie
+            living += [child] * ("itr_study.runs.worker" in " ".join(child.cmdline()))
+    return living
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +126,7 @@ def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkey
                               start_new_session=True, env=os.environ | {processes.MARK: mark})
     child = psutil.Process(int(worker.stdout.readline()))
     worker.stdout.close()
-    executors._end(worker, mark)
+    executors._end(worker, threading.Event(), mark)
     assert worker.poll() == -signal.SIGKILL
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
