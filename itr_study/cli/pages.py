@@ -27,7 +27,7 @@ TEMPLATE = """{%- extends 'index.html.j2' -%}
   nav, .jp-Notebook main { max-width: 1100px; margin: auto }
   nav { font-family: sans-serif; padding: 8px 0 } nav ul { margin: 4px 0 }
   summary { cursor: pointer; color: #6b6b6b; font: 13px sans-serif }
-  img { max-width: 100% }
+  img { max-width: 100% } .jp-RenderedHTML pre { font-family: var(--jp-code-font-family) }
 </style>{%- endblock -%}
 {%- block input_group -%}
 {%- set tags = cell.metadata.get('tags', []) -%}

@@ -129,14 +129,15 @@ def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECA
 def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
                reported: pd.DataFrame | None = None, title: str = "", note: str = "") -> Page:
     """The table for a notebook: best of ours bold in each column, intervals in small type, printed
-    rows in the second colour of the theme, dark or light.
+    rows in the second colour of the theme, dark or light; folded where no row is ours.
 
     Args:    as in `table_cells`.
     """
     cells = table_cells(rows, by, columns, reported)
     heads = "".join(f"<th>{escape(head(column)).replace(chr(10), '<br>')}</th>"
                     for column in columns)
-    lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] if title else []
+    shown = title and len(rows)
+    lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] if shown else []
     lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{heads}</tr>")
     for name, printed, seeds, values in grid_of(cells, by, columns):
         texts = []
@@ -149,7 +150,9 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
     below = f"<div style='{FAINT};font-size:90%'>{escape(note)}</div>" if note else ""
-    return Page("<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>")
+    page = "<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>"
+    return Page(page if len(rows) else f"<details><summary>{escape(title) or 'printed rows'}"
+                                       f"</summary>{page}</details>")
 
 
 @styled

@@ -48,3 +48,13 @@ def test_printed_rows_take_a_colour_of_the_theme():
     page = plots.table_html(sweep_rows().rename(columns={"k": "method"}), "method",
                             reported=printed)
     assert "color:var(--jp-ui-font-color2, #6b6b6b)" in page
+
+
+def test_a_table_without_a_row_of_ours_is_folded():
+    """Notebook 05 prints 25 rows of a paper three times: two screens and a half."""
+    rows = sweep_rows().rename(columns={"k": "method"})
+    printed = pd.DataFrame([{"method": "paper", **dict.fromkeys(RECALLS, 9.0)}])
+    page = plots.table_html(rows.head(0), "method", reported=printed, title="Table <II>")
+    assert page.startswith("<details><summary>Table &lt;II&gt;</summary>")
+    assert page.count("Table &lt;II&gt;") == 1 and "<details" not in plots.table_html(
+        rows, "method", reported=printed, title="Table II")
