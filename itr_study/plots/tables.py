@@ -17,6 +17,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
 FAINT = f"color:var(--jp-ui-font-color2, {GREY})"
+MANY = 12  # printed rows alone that fill half a screen
 LESS = "minutes|seconds|medr|meanr|loss|error"  # columns of which less is better
 ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100",
                                                 "map": "mAP@R", "rp": "R-P", "r1": "R@1"}
@@ -129,17 +130,20 @@ def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECA
 def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
                reported: pd.DataFrame | None = None, title: str = "", note: str = "") -> Page:
     """The table for a notebook: best of ours bold in each column, intervals in small type, printed
-    rows in the second colour of the theme, dark or light; folded where no row is ours.
+    rows in the second colour of the theme, dark or light; folded where many rows are printed and
+    none is ours.
 
     Args:    as in `table_cells`.
     """
     cells = table_cells(rows, by, columns, reported)
     heads = "".join(f"<th>{escape(head(column)).replace(chr(10), '<br>')}</th>"
                     for column in columns)
-    shown = title and len(rows)
-    lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] if shown else []
+    grid = grid_of(cells, by, columns)
+    folded = rows.empty and len(grid) > MANY
+    lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] * bool(
+        title and not folded)
     lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{heads}</tr>")
-    for name, printed, seeds, values in grid_of(cells, by, columns):
+    for name, printed, seeds, values in grid:
         texts = []
         for cell in values:
             number = number_text(cell["mean"])
@@ -151,8 +155,8 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
     below = f"<div style='{FAINT};font-size:90%'>{escape(note)}</div>" if note else ""
     page = "<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>"
-    return Page(page if len(rows) else f"<details><summary>{escape(title) or 'printed rows'}"
-                                       f"</summary>{page}</details>")
+    return Page(f"<details><summary>{escape(title) or 'printed rows'}</summary>{page}</details>"
+                if folded else page)
 
 
 @styled

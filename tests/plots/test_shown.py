@@ -53,8 +53,10 @@ def test_printed_rows_take_a_colour_of_the_theme():
 def test_a_table_without_a_row_of_ours_is_folded():
     """Notebook 05 prints 25 rows of a paper three times: two screens and a half."""
     rows = sweep_rows().rename(columns={"k": "method"})
-    printed = pd.DataFrame([{"method": "paper", **dict.fromkeys(RECALLS, 9.0)}])
+    printed = pd.DataFrame([{"method": f"paper {n}", **dict.fromkeys(RECALLS, 9.0)}
+                            for n in range(25)])
     page = plots.table_html(rows.head(0), "method", reported=printed, title="Table <II>")
     assert page.startswith("<details><summary>Table &lt;II&gt;</summary>")
-    assert page.count("Table &lt;II&gt;") == 1 and "<details" not in plots.table_html(
-        rows, "method", reported=printed, title="Table II")
+    assert page.count("Table &lt;II&gt;") == 1 and page.count("<tr") == 26
+    for ours, few in ((rows, 25), (rows.head(0), 12)):
+        assert "<details" not in plots.table_html(ours, "method", reported=printed.head(few))
