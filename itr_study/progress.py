@@ -26,6 +26,22 @@ def in_notebook() -> bool:
     return shell is not None and "IPKernelApp" in shell.config
 
 
+class OutputLine:
+    """A line of a cell's output that is written over, as on a terminal: text, because a widget that
+    is saved with its notebook is missed when that is opened again."""
+
+    def __init__(self) -> None:
+        from IPython.display import Pretty, display
+
+        self.text, self.handle = Pretty, display(Pretty(""), display_id=True)
+
+    def write(self, line: str) -> None:
+        self.handle.update(self.text(line.strip("\r\n ")))
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
 @contextmanager
 def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
     """Show how far something is: call what this gives with how many of `total` are done and a note.
@@ -39,11 +55,11 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
     if total == 0:
         yield lambda done, note="": None
     elif in_notebook() or watched:
-        from tqdm import tqdm as on_terminal
-        from tqdm.notebook import tqdm as in_page
+        from tqdm import tqdm
 
-        with (in_page if in_notebook() else on_terminal)(
-                desc=label, total=total, leave=False, bar_format=BAR if total else None) as bar:
+        page = {"file": OutputLine(), "ncols": 100} if in_notebook() else {}
+        with tqdm(desc=label, total=total, leave=False, bar_format=BAR if total else None,
+                  **page) as bar:
             def show(done: float, note: str = "") -> None:
                 count = f"{int(done)} of {total}{unit}" if total else ""
                 bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
