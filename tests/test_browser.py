@@ -84,7 +84,8 @@ def page():
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(1000 * SECONDS)
-        page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+        page.on("console", lambda m: wrong.append(f"{m.text} ({m.location.get('url')})")
+                if m.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: wrong.append(request.url) if urlsplit(
             request.url).hostname not in (None, "127.0.0.1") else None)

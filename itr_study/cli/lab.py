@@ -70,8 +70,11 @@ def lab_environment() -> dict[str, str]:
     def before(name: str, path: Path) -> str:
         return os.pathsep.join(filter(None, [str(path), os.environ.get(name)]))
 
+    # Open tabs are remembered for each project: those of another would not be found here.
+    workspaces = os.environ.get("JUPYTERLAB_WORKSPACES_DIR", str(folder / "workspaces"))
     return {"JUPYTER_PATH": before("JUPYTER_PATH", folder),
-            "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config")}
+            "JUPYTER_CONFIG_PATH": before("JUPYTER_CONFIG_PATH", folder / "config"),
+            "JUPYTERLAB_WORKSPACES_DIR": workspaces}
 
 
 def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> None:
