@@ -39,10 +39,9 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
     if total == 0:
         yield lambda done, note="": None
     elif in_notebook() or watched:
-        from tqdm import tqdm as on_terminal
-        from tqdm.notebook import tqdm as in_page
+        from tqdm import tqdm
 
-        with (in_page if in_notebook() else on_terminal)(
+        with (_bar_in_page if in_notebook() else tqdm)(
                 desc=label, total=total, leave=False, bar_format=BAR if total else None) as bar:
             def show(done: float, note: str = "") -> None:
                 count = f"{int(done)} of {total}{unit}" if total else ""
@@ -51,6 +50,21 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
             yield show
     else:
         yield _lines(label, total, unit)
+
+
+@contextmanager
+def _bar_in_page(**options):
+    """A bar of tqdm below a cell. At the end its place is emptied: JupyterLab reports an error for
+    every output of a saved notebook that names a control which is closed."""
+    from IPython.display import display
+    from tqdm.notebook import tqdm
+
+    with tqdm(display=False, **options) as bar:
+        place = display(bar.container, display_id=True)
+        try:
+            yield bar
+        finally:
+            place.update({"text/plain": ""}, raw=True)
 
 
 def _lines(label: str, total: int | None, unit: str) -> Show:

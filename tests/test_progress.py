@@ -2,7 +2,6 @@ import io
 import sys
 import time
 
-from itr_study import progress as module
 from itr_study.progress import counting, progress
 
 
@@ -58,34 +57,3 @@ def test_nothing_to_do_draws_nothing(monkeypatch):
     terminal = on_terminal(monkeypatch)
     assert list(progress([], "reading")) == []
     assert terminal.getvalue() == ""
-
-
-def test_bars_of_a_notebook_are_not_left_behind(monkeypatch):
-    import tqdm.notebook
-
-    asked = {}
-
-    class Page:
-        n = 0
-
-        def __init__(self, **named):
-            asked.update(named)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            asked["closed"] = True
-
-        def set_postfix_str(self, note, refresh):
-            asked["note"] = note
-
-        def update(self, steps):
-            self.n += steps
-
-    monkeypatch.setattr(module, "in_notebook", lambda: True)
-    monkeypatch.setattr(tqdm.notebook, "tqdm", Page)
-    with counting("training", 3, "epochs") as show:
-        show(1, "dev RSUM 1.0")
-    assert (asked["leave"], asked["closed"], asked["note"]) == (
-        False, True, "1 of 3 epochs, dev RSUM 1.0")
