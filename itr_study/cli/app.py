@@ -213,6 +213,7 @@ def audit(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
              short_help="Open JupyterLab at notebook 00, on copies in my/.")
 def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
+        metavar="NOTEBOOK",
         help="A notebook to copy anew, such as 03; your copy is kept beside it.")] = None) -> None:
     """Open JupyterLab at notebook 00, on working copies in my/; further options go to JupyterLab,
     such as --no-browser, --port 8899, --ip 0.0.0.0 or --allow-root."""

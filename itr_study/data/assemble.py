@@ -70,11 +70,7 @@ def build_splits(images: dict[str, list[str]], captions: list[Caption], report: 
     report.refuse_errors()
     for caption in captions:
         texts_of[caption.image].append(caption)
-    splits = {split: build_split(split, ids, texts_of) for split, ids in images.items()}
-    for split in splits.values():
-        report.counts[f"{split.name}_images"] = len(split.image_ids)
-        report.counts[f"{split.name}_texts"] = len(split.texts)
-    return splits
+    return {split: build_split(split, ids, texts_of) for split, ids in images.items()}
 
 
 def build_split(name: str, ids: list[str], texts_of: dict[str, list[Caption]]) -> Split:

@@ -266,6 +266,10 @@ def test_tests_and_benchmarks_are_started_as_make_does(monkeypatch):
     assert project.run_benchmarks(["soak"]) == 0 and Path(called[-1][0]).stem == "soak"
 
 
+def test_help_of_lab_speaks_no_python(run):
+    assert "--fresh NOTEBOOK" in run("lab", "--help")[1]
+
+
 def test_data_prints_splits_and_terms(run, store):
     code, told, _ = run("data", "scenes")
     assert code == 0 and "2,000 images" in told and "5 to 5 an image" in told and "terms:" in told

@@ -114,6 +114,7 @@ def test_what_was_found_is_a_picture(trained, folder, store, tmp_path, monkeypat
 def test_data_warns_of_splits_that_mean_nothing(run, folder):  # noqa: F811
     code, found, _ = run("data", "folder", "--data", folder)
     assert code == 0 and "warning: dev has" in found and "moves R@K by" in found
+    assert "train_" not in found  # the counts of a split stand once, in its line
 
 
 @pytest.mark.parametrize(("dataset", "names"), [
