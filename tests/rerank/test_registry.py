@@ -3,12 +3,15 @@
 import doctest
 import importlib
 import pkgutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from itr_study import rerank
+from itr_study.evaluation.evaluate import evaluate_scores
+from itr_study.evaluation.table import retrieval_table
 from itr_study.metrics import Scores, five_fold, folds, ranks, recall_of_ranks
 from itr_study.rerank import RERANKERS, base
 from tests.metrics.test_scores import READERS
@@ -109,6 +112,14 @@ def test_every_metric_reads_it(name, reader):
     dense = Scores(*RERANKERS[name](scores))
     for key, value in READERS[reader](dense).items():
         np.testing.assert_array_equal(READERS[reader](RERANKERS[name](scores))[key], value)
+
+
+@pytest.mark.parametrize("name", RERANKERS)
+def test_it_is_evaluated_as_scores_are(name):
+    scores, owner = cosines(13)
+    table, best = evaluate_scores(RERANKERS[name](scores), SimpleNamespace(image_of_text=owner))
+    dense = ranks(Scores(*RERANKERS[name](scores)), owner)
+    assert as_lists(best) == as_lists(dense) and table == retrieval_table(dense)
 
 
 @pytest.mark.parametrize("name", RERANKERS)
