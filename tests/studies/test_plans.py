@@ -22,10 +22,10 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     arms = ledger_arms(dataset, choose("12_claims", profile))
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
-    others = [config for notebook in ("03_topk", "05_listwise", "06_kendall")
-              for config in PLANS[notebook](dataset, profile)]
+    others = [arm for notebook in ("03_topk", "05_listwise", "06_kendall")
+              for arm in PLANS[notebook](dataset, profile)]
     assert {arm.config.model_dump_json() for arm in arms} <= {
-        config.model_dump_json() for config in others}
+        arm.config.model_dump_json() for arm in others}
 
 
 def test_a_label_that_names_two_runs_is_refused(monkeypatch):
@@ -35,6 +35,17 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
     monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: other)
     with pytest.raises(ValueError, match="'k=1', seed 0, names two runs"):
         ledger_arms("scenes", parameters)
+
+
+def test_an_arm_of_two_editions_is_trained_for_the_later(monkeypatch):
+    parameters = choose("12_claims", "smoke")
+    arms = [arm._replace(edition=2) for arm in k_arms("scenes", parameters)[:1]]
+    monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: arms)
+    monkeypatch.setattr(plans, "best_arms", lambda dataset, parameters: [
+        arm._replace(edition=1) for arm in arms])
+    chosen = ledger_arms("scenes", parameters)
+    assert [arm for arm in chosen if arm.edition == 2] == arms
+    assert {arm.edition for arm in chosen} == {1, 2}
 
 
 def test_the_default_temperature_and_label_are_trained_once():
