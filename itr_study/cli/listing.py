@@ -1,12 +1,12 @@
 """What there is to name on the command line: base configs, and runs that ended. Loads no torch."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 from itr_study.checks import check_choice
 from itr_study.files.atomic import read_json
 from itr_study.files.paths import home, project_root
+from itr_study.runs.table import TableFile
 from itr_study.studies.bases import base_tables, datasets_with_bases
 
 
@@ -33,10 +33,16 @@ def runs_report(dataset: str | None) -> str:
     lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
     for table in sorted((project_root() / "figures").glob("*/runs.csv")):
         if dataset in (None, table.parent.name):
-            with open(table, newline="", encoding="utf-8") as file:
-                count = sum(1 for _ in csv.DictReader(file))
-            lines.append(f"{count:,} committed rows of {table.parent.name}: {table}")
+            lines.append(f"{_counted(table.parent)}: {table}")
     return "\n".join(lines)
+
+
+def _counted(folder: Path) -> str:
+    """How many committed rows a data set has, or why they are refused."""
+    try:
+        return f"{len(TableFile(folder).read()):,} committed rows of {folder.name}"
+    except ValueError as error:
+        return f"committed rows of {folder.name} are refused: {error}"
 
 
 def _describe(folder: Path) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
 from itr_study.data.picture_checks import as_rgb
-from itr_study.data.vocabulary import tokenize
+from itr_study.data.vocabulary import check_query
 from itr_study.evaluation.evaluate import (
     encode_images,
     encode_texts,
@@ -175,12 +175,6 @@ class Searcher:
         with evaluating(self.model):
             code = self.model.encode_images(batch.to(self.device))
         return score(self.model, code, self.texts)[0].numpy()
-
-
-def check_query(text: str) -> None:
-    """Raise ValueError where a text holds no word."""
-    if not tokenize(text):
-        raise ValueError(f"the query {text!r} holds no word; write what the picture shows")
 
 
 def joined(splits: list[Split]) -> Split:

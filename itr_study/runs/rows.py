@@ -5,11 +5,6 @@ Beside it `curves/<run>.csv` (one line per epoch) and `ranks/<run>.npz` (the ran
 
 import csv
 import io
-import json
-import math
-import re
-from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,14 +14,9 @@ from itr_study.files.atomic import canonical_json, folder_lock, write_atomic
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run
 from itr_study.runs.store import ENDED, RunResult
+from itr_study.runs.table import TableFile, cell
 
 SPLITS = ("train", "dev", "test")  # of train, the first images (`run.TRAIN_IMAGES`)
-# Columns that are text, whatever their letters look like (an id may consist of digits).
-TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
-        "device", "commit", "software", "versions", "seen", "data", "encoded", "instructions",
-        "arithmetic")
-NUMBER = re.compile(r"(train|dev|test)_|(seed|epochs|best_epoch|minutes)$")  # columns of numbers
-MAY_BE_EMPTY = ("reason", "commit", "seen")  # an empty cell is ""; in other columns it is None
 
 
 def make_row(run: Run, result: RunResult) -> dict[str, Any]:
@@ -72,30 +62,11 @@ def flat(values: Any, path: str = "") -> dict[str, Any]:
     return by_path
 
 
-_read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its rows
-
-
-class Rows:
+class Rows(TableFile):
     """The committed rows of one data set.
 
     Args:    folder: `figures/<dataset>`.
     """
-
-    def __init__(self, folder: Path | str):
-        self.folder = Path(folder)
-        self.path = self.folder / "runs.csv"
-        self.restore = f"restore it: git checkout -- {self.path}"
-
-    def read(self) -> dict[str, dict[str, Any]]:
-        """All rows by run id, numbers as numbers, empty cells as None; read anew when the file
-        has changed."""
-        if not self.path.exists():
-            return {}
-        stat = self.path.stat()
-        key, version = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-        if _read.get(key, (None,))[0] != version:
-            _read[key] = version, {line["run"]: self._values(line) for line in self._lines()[1]}
-        return {run_id: dict(row) for run_id, row in _read[key][1].items()}
 
     def frame(self) -> pd.DataFrame:
         """All rows as a table."""
@@ -120,7 +91,7 @@ class Rows:
             if (result.folder / "ranks.npz").exists():
                 write_atomic(self.folder / "ranks" / f"{result.id}.npz",
                              (result.folder / "ranks.npz").read_bytes())
-            names, lines = self._lines()
+            names, lines = self.lines()
             names += [name for name in row if name not in names]
             by_id = {line["run"]: line for line in lines}
             by_id[row["run"]] = {name: cell(value) for name, value in row.items()}
@@ -129,51 +100,3 @@ class Rows:
             writer.writeheader()
             writer.writerows(by_id[run_id] for run_id in sorted(by_id))
             write_atomic(self.path, text.getvalue().encode())
-
-    def _values(self, line: dict[str, str]) -> dict[str, Any]:
-        """A line's values. Raises: ValueError for a measure that is no number."""
-        values = {name: typed(name, text) for name, text in line.items()}
-        for name in filter(NUMBER.match, values):
-            value = values[name]
-            if value is not None and not (type(value) in (int, float) and math.isfinite(value)):
-                raise ValueError(f"{self.path}: {name} of run {line['run']} must be a finite "
-                                 f"number, found {line[name]!r}; {self.restore}")
-        return values
-
-    def _lines(self) -> tuple[list[str], list[dict[str, str]]]:
-        """Names and rows of the file, cells as they are written."""
-        if not self.path.exists():
-            return [], []
-        try:
-            text = self.path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.path} is not UTF-8 ({error}); {self.restore}") from error
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        names, lines = list(reader.fieldnames or ()), list(reader)
-        if "run" not in names or any(None in line or None in line.values() for line in lines):
-            raise ValueError(f"{self.path} is not a whole table of runs (no column 'run', or rows "
-                             f"of differing length); {self.restore}")
-        for what, values in (("columns", names), ("runs", [line["run"] for line in lines])):
-            if twice := [value for value, count in Counter(values).items() if count > 1]:
-                raise ValueError(f"{self.path} has {what} twice: {', '.join(twice[:3])}; which "
-                                 f"one holds cannot be known: {self.restore}")
-        return names, lines
-
-
-def cell(value: Any) -> str:
-    """A value as it is written: text as it is, None as nothing, the rest as JSON."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def typed(name: str, text: str) -> Any:
-    """The value that was written."""
-    if text == "" and name not in MAY_BE_EMPTY:
-        return None
-    if name in TEXT:
-        return text
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text

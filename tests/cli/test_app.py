@@ -11,11 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from itr_study.cli import commands, project, search
+from itr_study.cli import commands, listing, project, search
 from itr_study.cli.app import app
+from itr_study.cli.chosen import choose, class_names
 from itr_study.cli.errors import plain
 from itr_study.files.atomic import write_json
 from itr_study.files.paths import figures_folder, project_root
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models import MODELS
+from itr_study.relevance import RELEVANCE
+from itr_study.runs.config import RunConfig
 from itr_study.runs.rows import Rows
 from itr_study.studies.bases import base_tables, datasets_with_bases
 from tests.data import tiny
@@ -189,19 +194,47 @@ def test_a_home_that_cannot_be_written_names_the_variable(run, config, tmp_path,
     assert "ITR_STUDY_HOME" not in plain(OSError(2, "gone", str(tmp_path / "elsewhere")))
 
 
-@pytest.mark.parametrize("arguments", [
-    ("train", "nosuch"), ("train", "two_branch", "--dataset", "nosuch"), ("evaluate", "nosuch"),
-    ("search", "no.toml"), ("data", "nosuch"), ("features", "nosuch"), ("reproduce", "nosuch"),
-    ("configs", "nosuch"), ("runs", "nosuch"), ("configs",), ("runs",)])
-def test_a_wrong_name_is_answered_without_torch(arguments, store):
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("train", "nosuch"), "'nosuch'"), (("train", "0123abcd"), "'0123abcd'"),
+    (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),
+    (("train", "first", "--set", "epoch=2"), "did you mean 'settings.epochs'"),
+    (("train", "first", "--set", "settings.epoch=2"), "did you mean 'epochs'"),
+    (("train", "first", "--set", "settings.epochs=many"), "settings.epochs: "),
+    (("train", "first", "--set", "model=vsep"), "did you mean 'vsepp'"),
+    (("train", "first", "--set", "objective.0.loss=top_k"), "did you mean 'topk'"),
+    (("train", "first", "--set", "objective.0.labels=binery"), "did you mean 'binary'"),
+    (("train", "first", "--set", "data_options.trian=2"), "did you mean 'train'"),
+    (("train", "first", "--set", "seed"), "--set takes key=value"),
+    (("train", "first", "--device", "cudda"), "did you mean 'cuda'"),
+    (("evaluate", "nosuch"), "'nosuch'"), (("search", "no.toml"), "no.toml"),
+    (("search", "first", "--text", ""), "holds no word"),
+    (("search", "first", "--text", "?!"), "holds no word"),
+    (("search", "first", "--text", "a", "--image", "b"), "not both"),
+    (("search", "first", "--text", "a", "--save", "a.jpg"), ".png"),
+    (("search", "first", "--text", "a", "--split", "tests"), "did you mean 'test'"),
+    (("search", "first", "--text", "a", "--pictures", "nowhere"), "no folder nowhere"),
+    (("data", "nosuch"), "'nosuch'"), (("data", "scenes", "--set", "trian=2"), "'train'"),
+    (("features", "nosuch"), "'nosuch'"), (("features", "scenes", "--device", "gpu"), "'gpu'"),
+    (("reproduce", "nosuch"), "'nosuch'"), (("reproduce", "--dataset", "nosuch"), "'nosuch'"),
+    (("reproduce", "00", "-p", "profil=quick"), "did you mean 'profile'"),
+    (("audit", "--dataset", "nosuch"), "'nosuch'"), (("html", "--dataset", "nosuch"), "'nosuch'"),
+    (("configs", "nosuch"), "'nosuch'"), (("runs", "nosuch"), "'nosuch'"),
+    (("configs",), ""), (("runs",), "")])
+def test_a_wrong_name_is_answered_without_torch(arguments, message, store):
     """A typo was answered after ten seconds."""
     code = ("import sys\nfrom itr_study.cli.app import app\n"
             f"try:\n    app({list(arguments)!r})\n"
             "finally:\n    print('torch' in sys.modules, file=sys.stderr)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stderr.strip().endswith("False"), done.stderr
-    assert (done.returncode, "error: " in done.stderr) == (
-        (2, True) if "no" in arguments[-1] else (0, False))
+    assert message in done.stderr and "Traceback" not in done.stderr
+    assert (done.returncode, "error: " in done.stderr) == ((2, True) if message else (0, False))
+
+
+def test_names_read_in_the_source_are_those_of_the_registries():
+    for room, registry in (("models", MODELS), ("losses", LOSSES | OUTPUT_LOSSES),
+                           ("relevance", RELEVANCE)):
+        assert sorted(class_names(room)) == sorted(registry)
 
 
 def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
@@ -215,6 +248,22 @@ def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, m
     assert run("evaluate", run_id)[1] == run("evaluate", run_id[:9])[1] == told
     code, _, error = run("evaluate", run_id, "--dataset", "scenes")
     assert code == 2 and f"run {run_id} is for flickr8k, --dataset says scenes" in error
+
+
+def test_runs_says_that_a_damaged_table_is_refused(run, store, tmp_path, monkeypatch):
+    """It counted the rows that it could make out, 0 in a table of conflict markers."""
+    rows = tmp_path / "figures" / "flickr8k" / "runs.csv"
+    rows.parent.mkdir(parents=True)
+    monkeypatch.setattr(listing, "project_root", lambda: tmp_path)
+    rows.write_text("run,status\n01,done\n02,done\n")
+    assert "2 committed rows of flickr8k: " in run("runs")[1]
+    for damaged, why in (("<<<<<<< HEAD\n", "no column 'run'"), ("", "not a whole table"),
+                         ("run,status\n01,done\n01,done\n", "has runs twice: 01"),
+                         ("run,test_rsum\n01,NaN\n", "must be a finite number, found 'NaN'")):
+        rows.write_text(damaged)
+        code, told, _ = run("runs")
+        assert code == 0 and "committed rows of flickr8k are refused: " in told
+        assert why in told and "restore it: git checkout -- " in told
 
 
 def test_digits_of_several_runs_are_refused(run, store):
@@ -336,16 +385,12 @@ def test_base_configs_are_found_by_name(run, tmp_path, store, monkeypatch):
         '[small]\nimages = "detector"\nsentences = "glove-mean"\nmodel = "two_branch"\n'
         'objective = [{loss = "topk", arguments = {k = 2}}]\n')
     monkeypatch.setattr(bases, "BASES", folder)
-    from itr_study.cli.commands import read_config
-
-    found = read_config("small", "scenes", ["objective.0.arguments.k=3", "seed=4"])
-    assert (found.objective[0].arguments, found.seed) == ({"k": 3}, 4)
+    found = choose("small", "scenes", ["objective.0.arguments.k=3", "seed=4"]).values
+    assert (found["objective"][0]["arguments"], found["seed"]) == ({"k": 3}, 4)
     code, _, error = run("train", "big")
     assert code == 2 and "must be one of small" in error
 
 
 def test_json_of_a_run_is_a_config(config):
-    from itr_study.cli.commands import read_config
-
-    assert read_config(str(config), "scenes", []) == SMALL
+    assert RunConfig.model_validate(choose(str(config), "scenes").values) == SMALL
     assert json.loads(config.read_text())["dataset"] == "scenes"
