@@ -200,9 +200,10 @@ def best(scores: np.ndarray, top: int) -> list[tuple[int, float, int]]:
 
 
 def hit_table(hits: list[Hit]) -> str:
-    """One line a hit; the right ones are marked."""
-    width = max(len(hit.id) for hit in hits)
+    """One line a hit below the names of the columns; the right ones are marked."""
+    width = max(len("id"), *(len(hit.id) for hit in hits))
     mark = {True: "match", False: "", None: ""}
-    lines = (f"{h.rank:3}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
+    lines = (f"{h.rank:4}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
              for h in hits)
-    return "\n".join(line.rstrip() for line in lines)
+    heading = f"rank  {'score':>7}  {'':<5}  {'id':<{width}}  text"
+    return "\n".join([heading, *(line.rstrip() for line in lines)])

@@ -97,12 +97,13 @@ def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
 
 
 def plan_table(plans: Sequence[Planned]) -> str:
-    """One line a notebook and the sum."""
+    """One line a notebook and the sum, below what the columns mean."""
     total = Planned("all", sum(p.present for p in plans), sum(p.missing for p in plans),
                     sum(p.stale for p in plans), sum(p.hours for p in plans),
                     sum(p.unknown for p in plans))
     width = max(len("notebook"), *(len(p.notebook) for p in [*plans, total]))
-    lines = [f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
+    lines = ["Runs: present here, missing, or stale (kept, but a part has a new version since).",
+             "", f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
     for p in [*plans, total]:
         note = f" + {p.unknown} runs of unknown length" if p.unknown else ""
         lines.append(f"{p.notebook:<{width}}  {p.present:7}  {p.missing:7}  {p.stale:5}  "

@@ -15,6 +15,10 @@ from itr_study.cli import commands, listing, project, search
 from itr_study.cli.app import app
 from itr_study.cli.chosen import choose, class_names
 from itr_study.cli.errors import plain
+from itr_study.cli.tables import LEGEND, metric_lines, words_in
+from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
+from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import write_json
 from itr_study.files.paths import figures_folder, project_root
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
@@ -90,7 +94,7 @@ def test_train_evaluate_search(run, config, store, monkeypatch):
     assert told.index("i2t_r1 ") < told.index("i2t_r5 ") < told.index("i2t_r10 ")
     (folder,) = (store / "runs").glob("*/manifest.json")
     before = folder.stat().st_mtime_ns
-    assert "finished before" not in told and "In percent; medr" in told
+    assert "finished before" not in told and "In percent, but for ranks" in told
     again = run("train", config)
     assert again[0] == 0 and folder.stat().st_mtime_ns == before
     assert "It was finished before; nothing was trained." in again[1]
@@ -105,17 +109,17 @@ def test_train_evaluate_search(run, config, store, monkeypatch):
     assert run_id not in run("runs", "flickr8k")[1]
     assert "finished before" in run("train", run_id)[1]
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
-    *lines, searched = hits.splitlines()
+    _, *lines, searched = hits.splitlines()
     assert code == 0 and [line.split()[0] for line in lines] == ["1", "2", "3"]
     assert searched == "(10 images, test)"
-    image = hits.split()[2]
+    image = lines[0].split()[2]
     code, hits, _ = run("search", config, "--image", image, "--top", 50)
     assert code == 0 and hits.count("match") == 5  # each picture has five texts of its own
     questions = f"a red boat\n{image}\n\nnever asked\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(questions))
     code, hits, _ = run("search", run_id[:6], "--top", 4)
     ranks = [line.split()[0] for line in hits.splitlines()]
-    assert code == 0 and ranks == ["1", "2", "3", "4", "(10"] * 2
+    assert code == 0 and ranks == ["rank", "1", "2", "3", "4", "(10"] * 2
 
 
 def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
@@ -235,6 +239,22 @@ def test_names_read_in_the_source_are_those_of_the_registries():
     for room, registry in (("models", MODELS), ("losses", LOSSES | OUTPUT_LOSSES),
                            ("relevance", RELEVANCE)):
         assert sorted(class_names(room)) == sorted(registry)
+
+
+def test_every_measure_that_is_printed_is_explained_in_words():
+    """`i2t_cs100` meant nothing to who read it."""
+    for dataset in DATASETS:
+        for split in SPLITS:
+            names = columns(dataset, split)
+            for name in names:
+                assert set(words_in(name)) <= set(LEGEND), f"{name} has words without a meaning"
+            lines = metric_lines(dataset, {split: dict.fromkeys(names, 1.0)})
+            explained = {line.split()[0] for line in lines[lines.index(next(
+                line for line in lines if line.startswith("In percent"))) + 1:]}
+            assert explained == {word for name in names for word in words_in(name)}
+    assert set(DATASETS["coco"].in_folds) and "1k" in words_in("1k_rsum")
+    few = "\n".join(metric_lines("scenes", {"test": {"rsum": 3.0}}))
+    assert "rsum  sum of r1" in few and "cs100" not in few and "train" not in few
 
 
 def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
