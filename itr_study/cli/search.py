@@ -10,7 +10,7 @@ from PIL import Image
 from itr_study.batch.request import data_root
 from itr_study.cli.chosen import Chosen
 from itr_study.data import DATASETS
-from itr_study.data.picture_checks import open_picture
+from itr_study.data.picture_files import open_picture
 from itr_study.data.pictures import PICTURES, load_pictures
 from itr_study.data.vocabulary import tokenize
 from itr_study.evaluation.search import Searcher, hit_table
@@ -90,6 +90,8 @@ def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
         split = split or DATASETS[config.dataset].searched
         return Searcher(weights(config, root), dataset_of(config, root), data, split)
     others = load_pictures(pictures)
+    for note in others.report.notes:
+        print(f"note: {note.detail}", file=sys.stderr)
     return Searcher(weights(config, root), others, with_pictures(data, others), PICTURES)
 
 

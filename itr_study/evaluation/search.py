@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
-from itr_study.data.picture_checks import as_rgb
+from itr_study.data.picture_files import as_rgb
 from itr_study.data.vocabulary import check_query
 from itr_study.evaluation.evaluate import (
     encode_images,
