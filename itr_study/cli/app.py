@@ -20,6 +20,7 @@ from itr_study.cli.options import (
     check_name,
     check_question,
     choose_config,
+    data_parameter,
     example,
 )
 
@@ -166,6 +167,7 @@ def reproduce(
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE",
         help="A parameter of every chosen notebook.")] = None,
+    changes: DataChanges = None,
     workers: Annotated[int | None, typer.Option(
         min=1, metavar="COUNT",
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
@@ -178,8 +180,10 @@ def reproduce(
     """Execute notebooks headless: every figure, and a true table of how it went."""
     from itr_study.batch.request import Request
 
-    request = Request.make(notebooks or [], dataset, data, profile, figures, parameter or [],
-                           workers, timeout)
+    check_name(dataset, changes)
+    given = [*(parameter or []), *data_parameter(changes)]
+    request = Request.make(notebooks or [], dataset, data, profile, figures, given, workers,
+                           timeout)
     if plan:
         print(request.plan())
         return

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, in words, and the checks of their names."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,6 +48,13 @@ def check_name(dataset: str, changes: Sequence[str] | None = None) -> None:
     from itr_study.cli.chosen import check_dataset
 
     check_dataset(dataset, changes or ())
+
+
+def data_parameter(changes: Sequence[str] | None) -> list[str]:
+    """The options of the data as the one parameter of a notebook that takes them."""
+    from itr_study.cli.chosen import data_options
+
+    return [f"data_options={json.dumps(data_options(changes))}"] if changes else []
 
 
 def choose_config(config: str, dataset: str | None, changes: Sequence[str] | None) -> "Chosen":

@@ -15,7 +15,7 @@ from itr_study.data.picture_files import open_picture
 
 REMEDY = "Obtain or correct these files, then load again."
 SKIP = (" Pictures that cannot be decoded can be left out with skip_bad=True (of a command: --set "
-        "data_options.skip_bad=true).")
+        "data_options.skip_bad=true; of a notebook: data_options={'skip_bad': True}).")
 
 
 class Caption(NamedTuple):

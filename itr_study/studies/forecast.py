@@ -33,7 +33,8 @@ class Planned:
 
 
 def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planned]:
-    """What each notebook would train with these parameters (profile, dataset, data, figures).
+    """What each notebook would train with these parameters (profile, dataset, data,
+    data_options, figures).
 
     Raises:  DataError where the data is not there and no rows of it are kept.
     """
@@ -71,7 +72,8 @@ class _Kept:
 
 def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: _Kept) -> Planned:
     plan, make = Planned(notebook), PLANS.get(notebook)
-    for config in make(parameters["dataset"], parameters["profile"]) if make else ():
+    chosen = [parameters.get(name) for name in ("dataset", "profile", "data_options")]
+    for config in make(*chosen) if make else ():
         run = identify(config, parameters.get("data"), kept.table.folder.parent)
         if kept.has(run.id):
             plan.present += 1

@@ -7,8 +7,10 @@ The arms of each paper stand in its file beside this one; numbers come from prof
 configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 from itr_study.checks import check_choice
 from itr_study.runs.config import RunConfig
@@ -73,13 +75,14 @@ ARMS: dict[str, tuple[Maker, ...]] = {
 }
 
 
-def configs_of(notebook: str, dataset: str, profile: str) -> list[RunConfig]:
-    """Every run of a notebook in a profile."""
-    parameters = choose(notebook, profile)
+def configs_of(notebook: str, dataset: str, profile: str,
+               data_options: Mapping[str, Any] | None = None) -> list[RunConfig]:
+    """Every run of a notebook in a profile, on a data set with these options."""
+    parameters = choose(notebook, profile, data_options=data_options)
     arms: Iterable[ArmRun] = (arm for make in ARMS[notebook] for arm in make(dataset, parameters))
     return [arm.config for arm in arms]
 
 
-PLANS: dict[str, Callable[[str, str], list[RunConfig]]] = {
-    notebook: lambda dataset, profile, notebook=notebook: configs_of(notebook, dataset, profile)
-    for notebook in ARMS}
+# Called with dataset, profile and, where there are any, options of the data.
+PLANS: dict[str, Callable[..., list[RunConfig]]] = {
+    notebook: partial(configs_of, notebook) for notebook in ARMS}

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from itr_study.batch.request import Request
 from itr_study.cli import commands, listing, project, search
 from itr_study.cli.app import app
 from itr_study.cli.chosen import choose, class_names
@@ -374,6 +375,24 @@ def test_reproduce_refuses_before_it_starts(run, tmp_path, store, given, told):
     path = write_notebook(tmp_path / "00_good.ipynb", "1", parameters=COMMON)
     code, _, error = run("reproduce", path, *given)
     assert code == 2 and told in error and not (store / "executed").exists()
+
+
+def test_reproduce_hands_options_of_the_data_to_the_notebooks(run, tmp_path, store, monkeypatch):
+    parameters = COMMON + "\ndata_options: dict[str, bool | int] | None = None  # of the data"
+    path = write_notebook(tmp_path / "00_good.ipynb", "1", parameters=parameters)
+    asked = []
+    monkeypatch.setattr(Request, "run", lambda request: asked.append(request) or 0)
+    given = ("--set", "data_options.texts_per_image=2")
+    assert run("reproduce", path, *given)[0] == 0
+    assert run("reproduce", path, "-p", "data_options={'texts_per_image': 2}")[0] == 0
+    for request in asked:
+        assert request.parameters["data_options"] == {"texts_per_image": 2}
+    assert """-p 'data_options={"texts_per_image": 2}'""" in asked[0].retry([])
+    code, _, error = run("reproduce", path, "--set", "data_options.skip=true")
+    assert code == 2 and "argument of dataset 'scenes' must be one of" in error
+    plain = write_notebook(tmp_path / "01_plain.ipynb", "1", parameters=COMMON)
+    code, _, error = run("reproduce", plain, *given)
+    assert code == 2 and "01_plain has no parameter 'data_options'" in error and len(asked) == 2
 
 
 def test_doctor_answers(run, store):

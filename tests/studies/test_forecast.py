@@ -19,7 +19,7 @@ PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
 def paths(tmp_path, store, monkeypatch):
     """Two notebooks that share a run."""
     seeds = {"00_a": (0, 1), "01_b": (1, 2, 2), "02_c": ()}
-    plans = {name: (lambda d, p, chosen=chosen: [SMALL.with_(seed=s) for s in chosen])
+    plans = {name: (lambda d, p, o, chosen=chosen: [SMALL.with_(seed=s) for s in chosen])
              for name, chosen in seeds.items() if chosen}
     monkeypatch.setattr(forecast, "PLANS", plans)
     return [write_notebook(tmp_path / f"{name}.ipynb") for name in seeds]
@@ -36,6 +36,15 @@ def test_runs_are_counted_once(paths):
     assert "all" in plan_table([a, b]).splitlines()[-1]
     assert plan_table([a, b]).splitlines()[-1].split()[1:3] == ["3", "2"]
     assert plan_table([a, b]).startswith("Runs: present here, missing, or stale (kept, but")
+
+
+def test_options_of_the_data_are_planned_with(paths, monkeypatch):
+    asked = []
+    monkeypatch.setattr(forecast, "PLANS", {"00_a": lambda *given: asked.append(given) or []})
+    planned(paths[:1], PARAMETERS)
+    planned(paths[:1], PARAMETERS | {"data_options": {"skip_bad": True}})
+    dataset, profile = PARAMETERS["dataset"], PARAMETERS["profile"]
+    assert asked == [(dataset, profile, None), (dataset, profile, {"skip_bad": True})]
 
 
 def row(minutes: float, **changes) -> dict:
