@@ -34,7 +34,7 @@ LIBRARY = set(FLOOR) - LABORATORY - GROUND
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "committed",
-             "run", "jobs", "executors", "worker", "watch", "sweeps", "audit"),
+             "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "listwise", "bcls",
                 "plans", "results", "rates", "curve_metrics", "forecast",
                 "wording", "study"),

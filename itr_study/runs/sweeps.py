@@ -43,7 +43,8 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
     Args:    workers: processes, 0 = in this one; root: folder of the real data; figures: where
              rows are kept; device: as in `fit`; executor: of `concurrent.futures`, instead of
              `workers` threads here; it is not shut down. See `executors`.
-    Raises:  KeyboardInterrupt, after the running ones have saved.
+    Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
+             there.
     """
     runs = [identify(config, root, figures_folder(figures)) for config in configs]
     rows = {run.id: _ended_row(run, figures) for run in runs}
