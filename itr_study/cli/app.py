@@ -181,9 +181,8 @@ def reproduce(
     from itr_study.batch.request import Request
 
     check_name(dataset, changes)
-    given = [*(parameter or []), *data_parameter(changes)]
-    request = Request.make(notebooks or [], dataset, data, profile, figures, given, workers,
-                           timeout)
+    request = Request.make(notebooks or [], dataset, data, profile, figures,
+                           [*(parameter or []), *data_parameter(changes)], workers, timeout)
     if plan:
         print(request.plan())
         return
