@@ -19,7 +19,7 @@ from tests.small_notebooks import write_notebook
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = find_notebooks()
 ALL = NOTEBOOKS + sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
-COMMON = {"profile", "dataset", "data", "figures"}
+COMMON = {"profile", "dataset", "data", "data_options", "figures"}
 SHOWN_LINES, IMPORTED_NAMES = 6, 8  # of the cells a student reads: half are no longer; at most
 SECONDS = 240  # wall clock of one notebook at profile smoke, on a busy machine
 

@@ -20,6 +20,7 @@ import json
 import math
 import tokenize
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,10 +181,7 @@ def _fits(kind: ast.expr, value: Any) -> bool:
 
 def readings(text: str) -> list[Any]:
     """What a typed text may mean, likeliest first: a Python or JSON literal, else the text."""
-    words = {"true": True, "false": False, "null": None}
-    if text in words:
-        return [words[text], text]
-    try:
-        return [ast.literal_eval(text), text]
-    except (ValueError, SyntaxError):
-        return [text]
+    for read in (ast.literal_eval, json.loads):
+        with suppress(ValueError, SyntaxError):
+            return [read(text), text]
+    return [text]

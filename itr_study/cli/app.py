@@ -16,8 +16,11 @@ from itr_study.cli.options import (
     Names,
     OfRun,
     SetOfData,
+    check_device,
     check_name,
+    check_question,
     choose_config,
+    data_parameter,
     example,
 )
 
@@ -43,7 +46,7 @@ def doctor(data: Data = None) -> None:
 @app.command(epilog=example("data flickr8k --data ~/data"))
 def data(dataset: SetOfData = "scenes", data: Data = None, changes: DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
-    check_name(dataset)
+    check_name(dataset, changes)
     from itr_study.cli import commands
 
     print(commands.data_report(dataset, data, changes or []))
@@ -66,7 +69,8 @@ def features(
     device: Device = "auto",
 ) -> None:
     """Compute frozen features once, with a progress bar; what is there is kept."""
-    check_name(dataset)
+    check_name(dataset, changes)
+    check_device(device)
     from itr_study.cli import commands
 
     print(commands.make_features(dataset, data, changes or [], images, tokens, sentences,
@@ -110,10 +114,11 @@ def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Cha
           save_seconds: Annotated[float, typer.Option(
               min=0, metavar="SECONDS", help="Least time between checkpoints.")] = 60.0) -> None:
     """Train one run, or go on with it where it stopped; a finished run is not trained again."""
-    chosen = choose_config(config, dataset)
+    chosen = choose_config(config, dataset, changes)
+    check_device(device)
     from itr_study.cli import commands
 
-    raise typer.Exit(commands.train(chosen, data, changes or [], device, save_seconds))
+    raise typer.Exit(commands.train(chosen, data, device, save_seconds))
 
 
 @app.command(epilog=example("evaluate two_branch", "evaluate 25fac44b"),
@@ -121,10 +126,10 @@ def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Cha
 def evaluate(config: Config, dataset: OfRun = None, data: Data = None,
              changes: Changes = None) -> None:
     """Print all measures of a finished run, of this machine or of a committed row."""
-    chosen = choose_config(config, dataset)
+    chosen = choose_config(config, dataset, changes)
     from itr_study.cli import commands
 
-    print(commands.evaluation(chosen, data, changes or []))
+    print(commands.evaluation(chosen, data))
 
 
 @app.command(epilog=example('search two_branch --text "a red tree"', "search 25fac44b"),
@@ -150,10 +155,11 @@ def search(
 ) -> None:
     """Search the pictures of a finished run, or others, by a text or by an image; without either it
     asks again and again."""
-    chosen = choose_config(config, dataset)
+    check_question(text, image, save, split, pictures)
+    chosen = choose_config(config, dataset, changes)
     from itr_study.cli.search import Shown, search
 
-    search(chosen, data, changes or [], text, image, Shown(top, save, show), split, pictures)
+    search(chosen, data, text, image, Shown(top, save, show), split, pictures)
 
 
 @app.command(epilog=example("reproduce 03 05", "reproduce --dataset flickr8k --plan"),
@@ -170,6 +176,7 @@ def reproduce(
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE",
         help="A parameter of every chosen notebook.")] = None,
+    changes: DataChanges = None,
     workers: Annotated[int | None, typer.Option(
         min=1, metavar="COUNT",
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
@@ -182,8 +189,9 @@ def reproduce(
     """Execute notebooks headless: every figure, and a true table of how it went."""
     from itr_study.batch.request import Request
 
-    request = Request.make(notebooks or [], dataset, data, profile, figures, parameter or [],
-                           workers, timeout)
+    check_name(dataset, changes)
+    request = Request.make(notebooks or [], dataset, data, profile, figures,
+                           [*(parameter or []), *data_parameter(changes)], workers, timeout)
     if plan:
         print(request.plan())
         return
@@ -199,6 +207,7 @@ def html(dataset: Dataset = "scenes",
              metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
     """Make pages of the notebooks that `reproduce` executed; they need neither Jupyter nor a
     network."""
+    check_name(dataset)
     from itr_study.cli.pages import render_pages
 
     print(f"Open {render_pages(dataset, folder).resolve()}")
@@ -214,6 +223,7 @@ def audit(
         metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
     """Retrain randomly chosen committed rows and compare the numbers."""
+    check_name(dataset)
     from itr_study.cli import commands
 
     raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))

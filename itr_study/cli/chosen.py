@@ -3,40 +3,77 @@
 Names are checked without torch, so that a typo is answered at once.
 """
 
+import ast
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from itr_study.checks import check_choice, not_among
+import itr_study
+from itr_study.batch.declared import readings
+from itr_study.checks import check_arguments, check_choice, not_among
 from itr_study.data import DATASETS
 from itr_study.files.atomic import read_json
 from itr_study.files.paths import home, project_root
+from itr_study.runs.fields import ConfigFields
+from itr_study.runs.table import Table
 from itr_study.studies.bases import base_tables, base_values
 
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
 
 
 class Chosen(NamedTuple):
-    """The fields of a config as they are written, and the id of the run where one was named."""
+    """The fields of a config, and the id of the run where one was named and nothing changed."""
 
     values: dict[str, Any]
     run: str = ""
 
 
-def check_dataset(name: str) -> None:
-    """Raise ValueError for a data set that there is not."""
+def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
+    """Raise ValueError for a data set that there is not, or an option that it does not take."""
     check_choice("dataset", name, DATASETS)
+    check_arguments(f"dataset {name!r}", DATASETS[name].load, data_options(changes), skip=1)
 
 
-def choose(config: str, dataset: str | None) -> Chosen:
-    """What a command's CONFIG and --dataset mean.
+def data_options(changes: Sequence[str]) -> dict[str, Any]:
+    """The options that `--set data_options.<name>=<value>` gives a data set."""
+    return {key.removeprefix("data_options."): value
+            for key, value in given_changes(changes).items()}
+
+
+def given_changes(changes: Sequence[str]) -> dict[str, Any]:
+    """The `key=value` texts of --set; ValueError for any other text, or a key given twice."""
+    given: dict[str, Any] = {}
+    for text in changes:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes key=value, got {text!r}")
+        if key in given:
+            raise ValueError(f"--set gives {key} twice; which one holds is not for us to guess")
+        given[key] = readings(value)[0]
+    return given
+
+
+def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Chosen:
+    """What a command's CONFIG, --dataset and --set mean.
 
     Args:    config: a .toml or .json file, a base config of the data set, or the id of a run, whole
-             or its first digits; dataset: None = what the file or the run says, else scenes.
+             or its first digits; dataset: None = what the file or the run says, else scenes;
+             changes: `key=value` texts.
     Raises:  ValueError naming what there is, or two data sets that contradict each other.
     """
+    chosen, given = _named(config, dataset), given_changes(changes)
+    if chosen.run and not given:
+        return chosen
+    fields = ConfigFields.model_validate(chosen.values).with_(**given)
+    check_names(fields)
+    return Chosen(fields.model_dump(mode="json"))
+
+
+def _named(config: str, dataset: str | None) -> Chosen:
+    """What CONFIG and --dataset mean; see `choose`."""
     if dataset is not None:
         check_dataset(dataset)
     if Path(config).suffix in (".toml", ".json"):
@@ -51,6 +88,29 @@ def choose(config: str, dataset: str | None) -> Chosen:
     raise ValueError(f"{not_among(f'base config of {of}', config, names)}. See: itr-study configs. "
                      "A file ending in .toml or .json will do too, and the id of a run: itr-study "
                      "runs")
+
+
+def check_names(fields: ConfigFields) -> None:
+    """Raise ValueError for a model, a loss or labels that there are not."""
+    check_choice("model", fields.model, class_names("models"))
+    for term in fields.terms:
+        check_choice("loss", term.loss, class_names("losses"))
+        check_choice("labels", term.labels, class_names("relevance"))
+
+
+def class_names(room: str) -> list[str]:
+    """The names that the classes of a room have, `name, ... = "topk", ...`, read in the source:
+    to ask the classes themselves would load torch."""
+    names = []
+    for path in sorted(Path(itr_study.__file__).with_name(room).glob("*.py")):
+        for statement in (inner for node in ast.parse(path.read_text(encoding="utf-8")).body
+                          if isinstance(node, ast.ClassDef) for inner in node.body):
+            match statement:
+                case ast.Assign(
+                        targets=[ast.Name("name") | ast.Tuple([ast.Name("name"), *_])],
+                        value=ast.Constant(name) | ast.Tuple([ast.Constant(name), *_])):
+                    names.append(name)
+    return names
 
 
 def _agreeing(values: dict[str, Any], what: str, dataset: str | None) -> dict[str, Any]:
@@ -87,11 +147,10 @@ def find_run(digits: str) -> Chosen:
     here = {path.parent.name: path for path in (home() / "runs").glob("*/config.json")}
     runs = {run_id: lambda path=path: read_json(path) for run_id, path in here.items()
             if run_id.startswith(digits)}
-    from itr_study.runs.rows import Rows  # loads torch
-
     for table in sorted((project_root() / "figures").glob("*/runs.csv")):
         runs |= {run_id: lambda row=row: json.loads(row["config"])
-                 for run_id, row in Rows(table.parent).all().items()
+                 for run_id, row in (Table(table).read()
+                                     | Table(table.with_name("edition1.csv")).read()).items()
                  if run_id.startswith(digits) and run_id not in runs}
     if len(runs) != 1:
         some = f"the digits of {len(runs)} runs: {', '.join(sorted(runs)[:5])}" if runs else (

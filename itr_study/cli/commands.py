@@ -4,9 +4,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from itr_study.batch.declared import readings
 from itr_study.batch.request import data_root, known_root
-from itr_study.cli.chosen import Chosen, choose
+from itr_study.cli.chosen import Chosen, data_options
 from itr_study.cli.tables import result_report, row_report
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
@@ -23,37 +22,9 @@ from itr_study.training.interrupts import OutOfMemory
 from itr_study.training.loop import choose_device
 
 
-def read_config(config: str, dataset: str | None, changes: list[str]) -> RunConfig:
-    """The config that CONFIG and --dataset mean (see `choose`), with `key=value` changes.
-
-    Raises:  ValueError naming the file, or the key and the names there are.
-    """
-    return completed(choose(config, dataset), changes)
-
-
-def completed(chosen: Chosen, changes: list[str]) -> RunConfig:
-    """The config of what was chosen, with the changes of --set."""
-    return RunConfig.model_validate(chosen.values).with_(**given_changes(changes))
-
-
-def given_changes(changes: list[str]) -> dict[str, object]:
-    """The `key=value` texts of --set; ValueError for any other text, or a key given twice."""
-    given: dict[str, object] = {}
-    for text in changes:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes key=value, got {text!r}")
-        if key in given:
-            raise ValueError(f"--set gives {key} twice; which one holds is not for us to guess")
-        given[key] = readings(value)[0]
-    return given
-
-
 def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:
-    """A data set, with the options that `--set data_options.<name>=<value>` gives it."""
-    options = {key.removeprefix("data_options."): value
-               for key, value in given_changes(changes).items()}
-    return load_dataset(name, data_root(name, data), **options)
+    """A data set, with the options that --set gives it."""
+    return load_dataset(name, data_root(name, data), **data_options(changes))
 
 
 def data_report(name: str, data: Path | None, changes: list[str]) -> str:
@@ -95,11 +66,11 @@ def make_features(name: str, data: Path | None, changes: list[str], images: str 
     return "\n".join(lines)
 
 
-def train(chosen: Chosen, data: Path | None, changes: list[str], device: str,
+def train(chosen: Chosen, data: Path | None, device: str,
           save_seconds: float = 60.0) -> int:
     """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
     choose_device(device)
-    config = completed(chosen, changes)
+    config = RunConfig.model_validate(chosen.values)
     root = data_root(config.dataset, data)
     run = identify(config, root)
     print(f"run {run.id}", flush=True)
@@ -122,14 +93,14 @@ def train(chosen: Chosen, data: Path | None, changes: list[str], device: str,
     return int(result.status != "done")
 
 
-def evaluation(chosen: Chosen, data: Path | None, changes: list[str]) -> str:
+def evaluation(chosen: Chosen, data: Path | None) -> str:
     """The tables of a finished run of this machine, or of a committed row.
 
     Raises:  ValueError where there is neither.
     """
     dataset, run_id = chosen.values["dataset"], chosen.run
-    if not run_id or changes:
-        run_id = identify(completed(chosen, changes), known_root(dataset, data),
+    if not run_id:
+        run_id = identify(RunConfig.model_validate(chosen.values), known_root(dataset, data),
                           figures_folder()).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)

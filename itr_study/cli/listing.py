@@ -1,6 +1,5 @@
 """What there is to name on the command line: base configs, and runs that ended. Loads no torch."""
 
-import csv
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from itr_study.checks import check_choice
 from itr_study.files.atomic import read_json
 from itr_study.files.paths import home, project_root
+from itr_study.runs.table import Table
 from itr_study.studies.bases import base_tables, datasets_with_bases
 
 
@@ -40,11 +40,15 @@ def runs_report(dataset: str | None) -> str:
 
 
 def _count(table: Path, what: str) -> list[str]:
-    """A line that counts the rows of a table by edition; none where it is not there."""
+    """A line that counts the rows of a table by edition, or says why they are refused; none where
+    it is not there."""
     if not table.is_file():
         return []
-    with open(table, newline="", encoding="utf-8") as file:
-        editions = Counter(row.get("edition") or "1" for row in csv.DictReader(file))
+    try:
+        rows = Table(table).read().values()
+    except ValueError as error:
+        return [f"{what} {table.parent.name} are refused: {error}"]
+    editions = Counter(row.get("edition") or 1 for row in rows)
     parts = ", ".join(f"{count:,} of edition {edition}"
                       for edition, count in sorted(editions.items()))
     return [f"{editions.total():,} {what} {table.parent.name} ({parts}): {table}"]

@@ -1,5 +1,7 @@
 """Arguments and options that several commands share, in words, and the checks of their names."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,19 +32,64 @@ Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
 SetOfData = Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")]
 
 
+DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
+OTHER_DEVICES = ("mps", "xpu")
+
+
 def example(*commands: str) -> str:
     """The end of a help text."""
     return "For example: " + "; or ".join(f"itr-study {command}" for command in commands)
 
-def check_name(dataset: str) -> None:
-    """Refuse an unknown data set before torch is loaded."""
+
+# What follows refuses what a user typed before torch is loaded, which takes seconds.
+
+def check_name(dataset: str, changes: Sequence[str] | None = None) -> None:
+    """Refuse an unknown data set, or a --set that is no option of it."""
     from itr_study.cli.chosen import check_dataset
 
-    check_dataset(dataset)
+    check_dataset(dataset, changes or ())
 
 
-def choose_config(config: str, dataset: str | None) -> "Chosen":
-    """Find what CONFIG means before torch is loaded."""
+def data_parameter(changes: Sequence[str] | None) -> list[str]:
+    """The options of the data as the one parameter of a notebook that takes them."""
+    from itr_study.cli.chosen import data_options
+
+    return [f"data_options={json.dumps(data_options(changes))}"] if changes else []
+
+
+def choose_config(config: str, dataset: str | None, changes: Sequence[str] | None) -> "Chosen":
+    """Find what CONFIG, --dataset and --set mean; refuse a name that there is not."""
     from itr_study.cli.chosen import choose
 
-    return choose(config, dataset)
+    return choose(config, dataset, changes or ())
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that is none; whether this machine has it is for torch to say."""
+    if name.partition(":")[0] not in DEVICES + OTHER_DEVICES:
+        from itr_study.checks import not_among
+
+        raise ValueError(not_among("device", name, DEVICES))
+
+
+def check_question(text: str | None, image: str | None, save: Path | None, split: str | None,
+                   pictures: Path | None) -> None:
+    """Refuse options of `search` that do not go together, an empty query, an unknown split, a
+    picture that is no .png, a folder that is not there."""
+    from itr_study.checks import check_choice
+    from itr_study.data.base import SPLITS
+    from itr_study.data.vocabulary import check_query
+
+    if text is not None and image is not None:
+        raise ValueError("search takes --text WORDS or --image ID-OR-FILE, not both; without "
+                         "either it asks again and again")
+    if text is not None:
+        check_query(text)
+    if save is not None and save.suffix.lower() != ".png":
+        raise ValueError(f"--save takes a .png file, got {save}")
+    if split is not None:
+        check_choice("split to search", split, (*SPLITS, "all"))
+    if pictures is not None and split is not None:
+        raise ValueError("--pictures has no splits; leave --split out")
+    if pictures is not None and not pictures.is_dir():
+        raise ValueError(f"--pictures: there is no folder {pictures}")

@@ -9,12 +9,11 @@ from PIL import Image
 
 from itr_study.batch.request import data_root
 from itr_study.cli.chosen import Chosen
-from itr_study.cli.commands import completed
 from itr_study.data import DATASETS
-from itr_study.data.picture_checks import open_picture
+from itr_study.data.picture_files import open_picture
 from itr_study.data.pictures import PICTURES, load_pictures
 from itr_study.data.vocabulary import tokenize
-from itr_study.evaluation.search import Searcher, check_query, hit_table
+from itr_study.evaluation.search import Searcher, hit_table
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.features.pictures import with_pictures
 from itr_study.files.atomic import write_atomic
@@ -37,20 +36,14 @@ class Shown(NamedTuple):
     open: bool = False
 
 
-def search(chosen: Chosen, data: Path | None, changes: list[str], text: str | None,
-           image: str | None, shown: Shown, split: str | None = None,
-           pictures: Path | None = None) -> None:
+def search(chosen: Chosen, data: Path | None, text: str | None, image: str | None, shown: Shown,
+           split: str | None = None, pictures: Path | None = None) -> None:
     """Print what a finished run finds for a text or an image; without either, for one question
-    after another.
+    after another. See `options.check_question` for what goes together.
 
-    Raises:  ValueError for both, for a text without words, or a run that is not finished here.
+    Raises:  ValueError for a run that is not finished here.
     """
-    if text is not None and image is not None:
-        raise ValueError("search takes --text WORDS or --image ID-OR-FILE, not both; without "
-                         "either it asks again and again")
-    if text is not None:
-        check_query(text)
-    config = completed(chosen, changes)
+    config = RunConfig.model_validate(chosen.values)
     root = data_root(config.dataset, data)
     run_id = identify(config, root).id
     if RunStore().result(run_id) is None:
@@ -89,23 +82,23 @@ def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
 
     Args:    split: of the run's data, "all" for all; None: what its record names; pictures: a
              folder of other pictures, without texts, in the data's place.
-    Raises:  ValueError for a split there is not, or for new pictures where the model takes features
-             that came with its data; DataError for a folder without pictures.
+    Raises:  ValueError for new pictures where the model takes features that came with its data;
+             DataError for a folder without pictures.
     """
     data = encoded_data(config, root)
     if pictures is None:
         split = split or DATASETS[config.dataset].searched
         return Searcher(weights(config, root), dataset_of(config, root), data, split)
-    if split is not None:
-        raise ValueError("--pictures has no splits; leave --split out")
     others = load_pictures(pictures)
+    for note in others.report.notes:
+        print(f"note: {note.detail}", file=sys.stderr)
     return Searcher(weights(config, root), others, with_pictures(data, others), PICTURES)
 
 
 def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown) -> str:
     """The best for a text or an image (an id, or a picture file), as lines of text.
 
-    Raises:  ValueError for a query without words, an unknown id, or a file name without .png.
+    Raises:  ValueError for a query without words, or an unknown id.
     """
     picture = open_picture(Path(image)) if image is not None and Path(image).is_file() else image
     hits = (searcher.search_image(picture, shown.top) if text is None
@@ -149,8 +142,6 @@ def drawn(searcher: Searcher, text: str | None, picture: str | Image.Image | Non
 
 
 def save_answer(query: Query, target: Path, note: str) -> None:
-    """Write the picture of an answer. Raises: ValueError where the file is no .png."""
-    if target.suffix.lower() != ".png":
-        raise ValueError(f"--save takes a .png file, got {target}")
+    """Write the picture of an answer."""
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(target, png_bytes(answer_grid(query, "What the model finds", note)))

@@ -1,14 +1,59 @@
 """Tables of one run, from the store or from its committed row."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from itr_study.evaluation.evaluate import columns
 from itr_study.runs.rows import SPLITS, edition_of
+from itr_study.runs.run import TRAIN_IMAGES
 from itr_study.runs.store import RunResult
 
-UNITS = ("In percent; medr and meanr are ranks, rsum is a sum of six percentages, at most 600, "
-         "hubness is a skewness.")
+# What the names of measures are made of, in words. Numbers are in percent where nothing else is
+# said; a correlation of 1 is printed as 100.
+LEGEND = {
+    "i2t": "an image is the query, texts are ranked",
+    "t2i": "a text is the query, images are ranked",
+    "r1": "share of queries with a match in the first place",
+    "r5": "share of queries with a match among the first 5",
+    "r10": "share of queries with a match among the first 10",
+    "medr": "median rank of the best match, 1 = first",
+    "meanr": "mean rank of the best match",
+    "rsum": "sum of r1, r5 and r10 of i2t and t2i, at most 600",
+    "ndcg": "how far the whole list has the most relevant on top, 100 = wholly",
+    "tau": "Kendall's tau-b of scores and relevance over the whole list: 100 = the same order, "
+           "0 = none, -100 = reversed",
+    "cs100": "coherent score, that tau among the 100 best results: are they in order, relevant or "
+             "not?",
+    "rel10": "mean relevance of the first 10 results",
+    "hubness": "skewness of how often a candidate is among the first 10 results, 0 = no hubs",
+    "fast": "after fast re-ranking (FR), which sees all queries of the test split",
+    "bank": "FR with the queries of the dev split in the place of the test split's",
+    "reciprocal": "after reciprocal re-ranking (RR)",
+    "multi": "after multivariate re-ranking (MR)",
+    "exact": "relevance as the data knows it",
+    "sentence": "relevance by cosines of sentence vectors (MiniLM) of the captions",
+    "cider": "relevance by n-grams that captions share (CIDEr)",
+    "human_expert_tau_c": "Kendall's tau-c with the ratings of experts",
+    "human_crowdflower_tau_b": "Kendall's tau-b with the share of yes of a crowd",
+    "1k": "mean of five folds of the split",
+}
+
+
+def words_in(name: str) -> list[str]:
+    """The words of LEGEND in the name of a measure.
+
+    Example:
+        >>> words_in("1k_i2t_r5"), words_in("human_expert_tau_c")
+        (['1k', 'i2t', 'r5'], ['human_expert_tau_c'])
+    """
+    return [name] if name in LEGEND else name.split("_")
+
+
+def legend(names: Iterable[str]) -> list[str]:
+    """A line for each word that the names of measures are made of."""
+    used = {word for name in names for word in words_in(name)}
+    width = max(map(len, used))
+    return [f"  {word:<{width}}  {meaning}" for word, meaning in LEGEND.items() if word in used]
 
 
 def result_report(result: RunResult) -> str:
@@ -47,4 +92,6 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]]) -> lis
         cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
                  for table in tables.values())
         lines.append(f"{name:<{width}}{''.join(cells)}")
-    return [*lines, UNITS]
+    of_train = f" train: its first {TRAIN_IMAGES:,} images at most." if "train" in tables else ""
+    return [*lines, f"In percent, but for ranks, rsum and hubness; - is not measured.{of_train}",
+            *legend(names)]

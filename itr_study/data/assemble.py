@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split
-from itr_study.data.picture_checks import MISSING, check_pictures, open_picture
+from itr_study.data.picture_checks import MISSING, check_pictures
+from itr_study.data.picture_files import open_picture
 
 REMEDY = "Obtain or correct these files, then load again."
 SKIP = (" Pictures that cannot be decoded can be left out with skip_bad=True (of a command: --set "
-        "data_options.skip_bad=true).")
+        "data_options.skip_bad=true; of a notebook: data_options={'skip_bad': True}).")
 
 
 class Caption(NamedTuple):
@@ -37,7 +38,8 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
     Raises:  DataError listing every problem.
     """
     used = {image: pictures[image] for ids in images.values() for image in ids}
-    bad, found = check_pictures(used, cache)
+    bad, found, notes = check_pictures(used, cache)
+    report.notes += notes
     skipped = [p for p in bad if skip_bad and p.kind != MISSING]
     report.errors += [p for p in bad if p not in skipped]
     report.excluded += skipped

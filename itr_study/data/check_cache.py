@@ -8,7 +8,7 @@ from pathlib import Path
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.paths import home
 
-VERSION = 2  # raise it when a check gets stricter: what was remembered is then forgotten
+VERSION = 3  # raise it when a check gets stricter: what was remembered is then forgotten
 log = logging.getLogger(__name__)
 
 

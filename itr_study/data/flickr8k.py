@@ -13,7 +13,7 @@ from itr_study.data.base import DataReport, Problem, RetrievalDataset
 from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
 from itr_study.data.flickr8k_published import REMEDY, differences
 from itr_study.data.judgements import Judgements
-from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.picture_files import SUFFIXES
 from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_part, find_root, read_lines
 

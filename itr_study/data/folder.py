@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
-from itr_study.data.picture_checks import SUFFIXES
+from itr_study.data.picture_files import SUFFIXES
 from itr_study.data.record import DatasetRecord
 from itr_study.data.repetitions import repetitions
 from itr_study.data.roots import find_part, find_root, read_text

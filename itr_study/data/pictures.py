@@ -6,7 +6,8 @@ import numpy as np
 
 from itr_study.data.assemble import fingerprint
 from itr_study.data.base import DataError, DataReport, RetrievalDataset, Split
-from itr_study.data.picture_checks import SUFFIXES, check_pictures, open_picture
+from itr_study.data.picture_checks import check_pictures
+from itr_study.data.picture_files import SUFFIXES, open_picture
 
 PICTURES = "pictures"  # name of the data set, and of its only split
 
@@ -24,7 +25,7 @@ def load_pictures(folder: Path | str, cache: Path | None = None) -> RetrievalDat
         raise DataError(f"there is no folder {folder}; expected a folder of pictures")
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))
              if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
-    bad, sizes = check_pictures(files, cache)
+    bad, sizes, notes = check_pictures(files, cache)
     ids = tuple(name for name in files if name not in {problem.where for problem in bad})
     if not ids:
         raise DataError(f"{folder} holds no picture that can be decoded ({len(bad)} broken); "
@@ -33,4 +34,4 @@ def load_pictures(folder: Path | str, cache: Path | None = None) -> RetrievalDat
     return RetrievalDataset(
         PICTURES, {PICTURES: split}, lambda image: open_picture(files[image]),
         fingerprint({PICTURES: split}, [(name, sizes[name]) for name in ids]),
-        DataReport(counts={"images": len(files)}, excluded=bad))
+        DataReport(counts={"images": len(files)}, excluded=bad, notes=notes))

@@ -28,6 +28,12 @@ def tokenize(text: str) -> list[str]:
     return TOKEN.findall(plain)
 
 
+def check_query(text: str) -> None:
+    """Raise ValueError where a text holds no word."""
+    if not tokenize(text):
+        raise ValueError(f"the query {text!r} holds no word; write what the picture shows")
+
+
 class Vocabulary:
     """Words with their ids: 0 is padding, 1 every unknown word, then the words themselves.
 

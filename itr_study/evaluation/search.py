@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
-from itr_study.data.picture_checks import as_rgb
-from itr_study.data.vocabulary import tokenize
+from itr_study.data.picture_files import as_rgb
+from itr_study.data.vocabulary import check_query
 from itr_study.evaluation.evaluate import (
     encode_images,
     encode_texts,
@@ -177,12 +177,6 @@ class Searcher:
         return score(self.model, code, self.texts)[0].numpy()
 
 
-def check_query(text: str) -> None:
-    """Raise ValueError where a text holds no word."""
-    if not tokenize(text):
-        raise ValueError(f"the query {text!r} holds no word; write what the picture shows")
-
-
 def joined(splits: list[Split]) -> Split:
     """Several splits as one; a single one is returned as it is."""
     if len(splits) == 1:
@@ -206,9 +200,10 @@ def best(scores: np.ndarray, top: int) -> list[tuple[int, float, int]]:
 
 
 def hit_table(hits: list[Hit]) -> str:
-    """One line a hit; the right ones are marked."""
-    width = max(len(hit.id) for hit in hits)
+    """One line a hit below the names of the columns; the right ones are marked."""
+    width = max(len("id"), *(len(hit.id) for hit in hits))
     mark = {True: "match", False: "", None: ""}
-    lines = (f"{h.rank:3}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
+    lines = (f"{h.rank:4}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
              for h in hits)
-    return "\n".join(line.rstrip() for line in lines)
+    heading = f"rank  {'score':>7}  {'':<5}  {'id':<{width}}  text"
+    return "\n".join([heading, *(line.rstrip() for line in lines)])

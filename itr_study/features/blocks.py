@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -107,13 +108,26 @@ class BlockFile:
                     file.write(self._bytes(start, stop))
                 file.truncate(self._offset(self.rows))
                 _flush(file)
-            if aside is not None and self.path.is_file():
-                os.replace(self.path, aside)
-            os.replace(temporary, self.path)
+            self._put_in_place(temporary, aside)
         except OSError as error:
             raise self._no_room(error) from error
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _put_in_place(self, temporary: Path, aside: Path | None) -> None:
+        """Rename the fresh file, and before it the old one. Windows renames no file that a process
+        has mapped: there the old one stays, and its bad blocks are written over."""
+        try:
+            if aside is not None and self.path.is_file():
+                os.replace(self.path, aside)
+            os.replace(temporary, self.path)
+        except PermissionError:
+            print(f"{self.path}: in use, so mended where it is", file=sys.stderr, flush=True)
+            with open(self.path, "r+b") as file:
+                file.write(self._header())
+                if os.fstat(file.fileno()).st_size != self._offset(self.rows):
+                    file.truncate(self._offset(self.rows))
+                _flush(file)
 
     def _checked(self, start: int, stop: int, values: np.ndarray) -> np.ndarray:
         """The rows in the cache's dtype; DataError where the shape is wrong or a value infinite."""
@@ -145,7 +159,7 @@ class BlockFile:
         print(f"{self.sidecar}: damaged; it and its features are set aside as *.corrupt and "
               "computed again", file=sys.stderr, flush=True)
         for path in (self.sidecar, self.path):
-            if path.is_file():
+            with suppress(FileNotFoundError, PermissionError):  # in use: it is written over
                 os.replace(path, path.with_suffix(path.suffix + ".corrupt"))
         return False
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -109,16 +110,26 @@ def adopt(old: Path, path: Path, about: dict, compute: Compute) -> None:
     with sole_builder(old):
         if not old.is_file() or (file := BlockFile(old, about)).is_new:
             return
-        rows = file.map()  # rows of blocks that are not done are 0
-        if all(distance(rows[i], compute(i, i + 1)[0]) < SAME_ARITHMETIC
-               for i in range(0, len(rows), file.block)):
-            sidecars = [side for side in (file.sidecar, file.verified) if side.exists()]
-            for side in sidecars:
-                write_atomic(path.with_name(side.name.replace(old.stem, path.stem, 1)),
-                             side.read_bytes())
+        if not computed_here(file, compute):
+            return
+        sidecars = [side for side in (file.sidecar, file.verified) if side.exists()]
+        for side in sidecars:
+            write_atomic(path.with_name(side.name.replace(old.stem, path.stem, 1)),
+                         side.read_bytes())
+        try:
             os.replace(old, path)
-            for side in sidecars:
-                side.unlink()
+        except PermissionError:  # Windows, and another process reads it
+            shutil.copyfile(old, path)
+            return
+        for side in sidecars:
+            side.unlink()
+
+
+def computed_here(file: BlockFile, compute: Compute) -> bool:
+    """Whether the first row of every block is what is computed here, but for rounding."""
+    rows = file.map()  # closed on return; rows of blocks that are not done are 0
+    return all(distance(rows[i], compute(i, i + 1)[0]) < SAME_ARITHMETIC
+               for i in range(0, len(rows), file.block))
 
 
 def distance(kept: np.ndarray, computed: np.ndarray) -> float:

@@ -1,10 +1,12 @@
 """Features of the pictures of a data set: through the cache, or as they come with the data."""
 
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.encoders.base import ImageEncoder, ImageNetwork, working_dtype
@@ -45,8 +47,11 @@ class FrozenImages:
         precision = self.encoder.settings.get("precision", "float32")
         return str(working_dtype(precision, self.device)).removeprefix("torch.")
 
-    def encode(self, images: list) -> np.ndarray:
-        """Features of RGB pictures, (N, V, R, D) float32; R = 1 where pooled."""
+    def encode(self, images: Iterable[Image.Image]) -> np.ndarray:
+        """Features of RGB pictures, (N, V, R, D) float32; R = 1 where pooled.
+
+        Pictures are looked at one by one, so that an iterator need not hold them all.
+        """
         with self._lock:  # threads share one network
             if self._network is None:
                 self._network = self.encoder.network(self.device)
@@ -71,7 +76,7 @@ def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
     ids = [image for split in dataset.splits.values() for image in split.image_ids]
 
     def compute(start: int, stop: int) -> np.ndarray:
-        return images.encode([_open(dataset, image) for image in ids[start:stop]])
+        return images.encode(_open(dataset, image) for image in ids[start:stop])
 
     name, version, settings = images.identity
     asked = settings.get("precision", "float32")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from filelock import FileLock
 from itr_study.files.paths import home
 
 BLOCK = 1 << 20  # bytes read at a time
+PATIENCE, PAUSE = 2.0, 0.02  # seconds: for a file that somebody reads, and between attempts
 
 
 def write_atomic(path: Path | str, data: bytes) -> None:
@@ -28,13 +30,29 @@ def write_atomic(path: Path | str, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        replace(temporary, path)
     except OSError as error:
         raise OSError(error.errno, f"cannot write {len(data):,} bytes: {error.strerror or error}; "
                       "free some space or choose another ITR_STUDY_HOME", str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def replace(source: Path | str, target: Path | str) -> None:
+    """`os.replace`, tried again for a while where it is refused: on Windows a file cannot be
+    replaced or renamed while anybody reads it.
+
+    Raises:  PermissionError after PATIENCE seconds.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return os.replace(source, target)
+        except PermissionError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(PAUSE)
 
 
 def sync_folder(folder: Path | str) -> None:

@@ -1,17 +1,16 @@
 """Folders that know the checksum of every file in them, and weights that are never a pickle."""
 
-import os
 import uuid
 import warnings
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from itr_study.files.atomic import read_json, sha256_file, write_atomic, write_json
+from itr_study.files.atomic import read_json, replace, sha256_file, write_atomic, write_json
 
 MANIFEST = "manifest.json"
 PICKLE_SUFFIXES = {".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib"}
@@ -57,7 +56,7 @@ def set_aside(path: Path, reason: str) -> Path:
     target = path.with_name(f"{path.name}.corrupt")
     while target.exists():
         target = path.with_name(f"{path.name}.{uuid.uuid4().hex[:6]}.corrupt")
-    os.replace(path, target)
+    replace(path, target)
     warnings.warn(f"{reason}; set aside as {target.name}", stacklevel=2)
     return target
 
@@ -74,6 +73,12 @@ def refuse_pickle(path: Path) -> None:
                          "safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')")
 
 
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, read whole: tensors that stay on the disk would hold the
+    file, and Windows neither replaces nor deletes a file that is held. Raises: SafetensorError."""
+    return from_bytes(path.read_bytes())
+
+
 def load_weights(path: Path | str) -> dict[str, Tensor]:
     """Weights from a safetensors file, for `model.load_state_dict`.
 
@@ -82,7 +87,7 @@ def load_weights(path: Path | str) -> dict[str, Tensor]:
     path = Path(path)
     refuse_pickle(path)
     try:
-        return load_file(path)
+        return read_tensors(path)
     except SafetensorError as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error}); save or copy "
                          "it again") from error

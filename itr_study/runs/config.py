@@ -4,32 +4,18 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from itr_study.checks import check_arguments, check_choice, nearest
+from itr_study.checks import check_arguments, check_choice
 from itr_study.data import DATASETS
-from itr_study.files.atomic import canonical_json
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
+from itr_study.runs.fields import ConfigFields, TermConfig
 from itr_study.training.objective import Objective, Term
-from itr_study.training.settings import Least0, Settings, StrictModel
 
 
-class TermConfig(StrictModel):
-    """One weighted loss and its labels, by name; see `objective.Term`."""
-
-    loss: str
-    weight: Least0 = 1.0
-    labels: str = "binary"
-    arguments: dict[str, Any] = {}
-    label_arguments: dict[str, Any] = {}
-
-    def term(self) -> Term:
-        return Term(self.loss, self.weight, self.labels, self.arguments, self.label_arguments)
-
-
-class RunConfig(StrictModel):
+class RunConfig(ConfigFields):
     """Everything a run's numbers depend on, device and number of workers excepted.
 
     dataset: a name of DATASETS, with data_options; images, tokens, sentences: encoder specs of
@@ -39,49 +25,13 @@ class RunConfig(StrictModel):
     Raises:  ValueError (pydantic's) naming the field, what is allowed, and the nearest name.
     """
 
-    dataset: str
-    data_options: dict[str, Any] = {}
-    images: str
-    tokens: str | None = None
-    sentences: str | None = None
-    model: str
-    model_arguments: dict[str, Any] = {}
-    objective: tuple[TermConfig, ...] = Field(strict=False, min_length=1)
-    warmup_objective: tuple[TermConfig, ...] = Field((), strict=False)
-    settings: Settings = Settings()
-    seed: int = Field(0, ge=0, lt=2**63)
-
     @model_validator(mode="after")
-    def names_exist(self) -> "RunConfig":
-        check_choice("dataset", self.dataset, DATASETS)
+    def parts_exist(self) -> "RunConfig":
         check_choice("model", self.model, MODELS)
-        check_arguments(f"dataset {self.dataset!r}", DATASETS[self.dataset].load,
-                        self.data_options, skip=1)
         check_arguments(f"model {self.model!r}", MODELS[self.model], self.model_arguments, skip=1)
-        build_objective(self.objective)
-        if bool(self.warmup_objective) != bool(self.settings.warmup_epochs):
-            raise ValueError("warmup_objective and settings.warmup_epochs go together: "
-                             "give both or none")
-        if self.warmup_objective:
-            build_objective(self.warmup_objective)
-        canonical_json(self.model_dump(mode="json"))
+        for terms in filter(None, (self.objective, self.warmup_objective)):
+            build_objective(terms)
         return self
-
-    @property
-    def terms(self) -> tuple[TermConfig, ...]:
-        """All terms, those of warm-up epochs included."""
-        return self.objective + self.warmup_objective
-
-    def with_(self, **changes: Any) -> "RunConfig":
-        """A changed copy; dots lead inside: with_(**{"objective.0.arguments.k": 3, "seed": 1}).
-
-        Raises:  ValueError for a path that leads nowhere.
-        """
-        values = self.model_dump(mode="json")
-        for path, value in changes.items():
-            _check_field(path)
-            _set(values, path, value)
-        return RunConfig.model_validate(values)
 
     def differing(self) -> dict[str, Any]:
         """The fields that differ from their defaults, those of models and losses included: what
@@ -98,7 +48,8 @@ class RunConfig(StrictModel):
 
 def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
     """The objective of a config. Raises: ValueError for unknown names, wrong arguments or scale."""
-    return Objective(tuple(term.term() for term in terms))
+    return Objective(tuple(Term(term.loss, term.weight, term.labels, term.arguments,
+                                term.label_arguments) for term in terms))
 
 
 def training_vectors(config: RunConfig) -> set[str]:
@@ -114,36 +65,3 @@ def _drop_defaults(values: dict[str, Any], field: str, part: Callable) -> None:
             if value != defaults[name].default}
     if kept:
         values[field] = kept
-
-
-def _check_field(path: str) -> None:
-    """Raise ValueError where a path begins with no field, looking among the settings too."""
-    name = path.partition(".")[0]
-    if name not in RunConfig.model_fields:
-        hint = nearest(name, RunConfig.model_fields)
-        if not hint and nearest(name, Settings.model_fields):
-            hint = nearest(f"settings.{name}", [f"settings.{n}" for n in Settings.model_fields])
-        raise ValueError(f"field of RunConfig must be one of {', '.join(RunConfig.model_fields)}; "
-                         f"got {name!r}{hint}")
-
-
-def _set(values: Any, path: str, value: Any) -> None:
-    """Put a value at a dotted path of nested dicts and tuples."""
-    *parents, last = path.split(".")
-    for name in parents:
-        values = _step(values, name, path)
-    if isinstance(values, dict):
-        values[last] = value
-    else:
-        _step(values, last, path)
-        values[int(last)] = value
-
-
-def _step(values: Any, name: str, path: str) -> Any:
-    if isinstance(values, dict) and name in values:
-        return values[name]
-    if isinstance(values, list | tuple) and name.isdigit() and int(name) < len(values):
-        return values[int(name)]
-    names = (", ".join(map(str, values)) if isinstance(values, dict) else
-             f"0 to {len(values) - 1}" if isinstance(values, list | tuple) else "nothing")
-    raise ValueError(f"config has no {path!r}: at {name!r} there is {names}")

@@ -7,7 +7,10 @@ and keeps, so that start-up is paid once. Threads here and tasks on a cluster se
 $ITR_STUDY_HOME.
 
 A worker that dies (killed, out of memory) fails its run only; the next run gets a new one. Workers
-end within seconds of their parent, however it ends.
+end within seconds of their parent, however it ends. An interrupt lets the runs save that wait in
+threads of this process; other processes of this machine (`ProcessPoolExecutor`) get the signal with
+it where it goes to all (Ctrl-C, the button of a notebook), and do the same. What another machine
+runs goes on to its end: nobody tells it.
 """
 
 import os
@@ -19,11 +22,13 @@ import uuid
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from typing import Any
 
 from itr_study.files.paths import home, project_root
 from itr_study.processes import MARK, kill_marked, new_mark
 from itr_study.runs.jobs import Answer
+from itr_study.runs.worker import STOP, STOPPED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # glibc gives every large buffer back to the system and asks for it again in the next step. Keeping
@@ -31,8 +36,6 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # other C libraries ignore these names, and no number depends on them.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**32),
                "MALLOC_TOP_PAD_": str(2**26)}
-# Exit codes of a worker asked to stop: it ends itself, or Python was not ready to and was ended.
-STOPPED = (128 + signal.SIGTERM, -signal.SIGTERM)
 KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
 
@@ -57,14 +60,18 @@ _lock = threading.Lock()  # of _workers
 def run_in_worker(job: str) -> str:
     """Execute the run of a job in this thread's worker process; the answer.
 
-    Raises:  OSError where no process can be started.
+    Raises:  OSError where no process can be started; KeyboardInterrupt, after its run has saved.
     """
     worker = getattr(_thread, "worker", None)
     if worker is None or not worker.serves():
         with _lock:
             worker = _thread.worker = Worker()
             _workers.add(worker)
-    return worker.ask(job)
+    try:
+        return worker.ask(job)
+    except BaseException:  # Ctrl-C in a process of its own (`ProcessPoolExecutor`)
+        worker.end()
+        raise
 
 
 def end_workers() -> None:
@@ -111,7 +118,7 @@ class Worker:
             self.process.stdin.write(job + "\n")
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
-        except BrokenPipeError:
+        except (OSError, ValueError):  # of a pipe that is broken, or closed: it ends
             answer = ""
         return answer or self._how_it_ended().model_dump_json()
 
@@ -123,16 +130,20 @@ class Worker:
         text = self.log.read_text(encoding="utf-8", errors="replace")
         last_lines = text.strip().splitlines()[-3:]
         output = f"; it said: {' / '.join(last_lines)}" if last_lines else ""
-        return Answer(state="interrupted" if code in STOPPED else "failed",
+        # by a signal from elsewhere it is ended before Python is ready to end itself
+        stopped = code in (STOPPED, -signal.SIGTERM)
+        return Answer(state="interrupted" if stopped else "failed",
                       reason=f"its worker ended {how}{memory}{output}; the whole log: {self.log}")
 
 
 def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:
-    """SIGTERM, so that a training saves (Windows ends it at once, and the last checkpoint serves).
-    Only once: asked twice, it would stop without saving."""
+    """Send the worker STOP: a training saves first. Only once: asked twice, it would stop without
+    saving."""
     if not asked.is_set():
         asked.set()
-        process.terminate()
+        with suppress(OSError, ValueError):  # its pipe is closed: it has ended
+            process.stdin.write(STOP)
+            process.stdin.close()
 
 
 def _end(process: subprocess.Popen, asked: threading.Event, mark: str) -> None:

@@ -46,7 +46,8 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
              `workers` threads here; it is not shut down. See `executors`; edition: the earliest
              that will do, of all runs or of each (see `evaluation.measures`): a run that ended
              before is evaluated again where its weights are, else trained again.
-    Raises:  KeyboardInterrupt, after the running ones have saved.
+    Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
+             there.
     """
     runs = [identify(config, root, figures_folder(figures)) for config in configs]
     editions = _latest(runs, edition)

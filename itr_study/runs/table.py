@@ -1,4 +1,5 @@
-"""A CSV file with one line per run: read with checks, written whole, cells kept as they are."""
+"""A CSV file with one line per run: read with checks, written whole, cells kept as they are. Loads
+no torch, so that the command answers at once."""
 
 import csv
 import io

@@ -52,12 +52,14 @@ Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameter
 
 def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes: Any) -> RunConfig:
     """A base config at the size of the profile: `parameters.epochs` and, on generated data,
-    `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is."""
+    `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is. On any data
+    `parameters.data_options`, of which there are mostly none."""
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
-    if DATASETS[dataset].generated and parameters.scenes:
-        sized["data_options"] = dict(parameters.scenes)
+    scenes = parameters.scenes if DATASETS[dataset].generated else {}
+    if options := scenes | parameters.data_options:
+        sized["data_options"] = options
     return base(dataset, name, **sized | changes)
 
 

@@ -35,7 +35,8 @@ class Planned:
 
 
 def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planned]:
-    """What each notebook would train with these parameters (profile, dataset, data, figures).
+    """What each notebook would train with these parameters (profile, dataset, data,
+    data_options, figures).
 
     Raises:  DataError where the data is not there and no rows of it are kept.
     """
@@ -76,7 +77,8 @@ class _Kept:
 
 def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: _Kept) -> Planned:
     plan, make = Planned(notebook), PLANS.get(notebook)
-    for arm in make(parameters["dataset"], parameters["profile"]) if make else ():
+    chosen = [parameters.get(name) for name in ("dataset", "profile", "data_options")]
+    for arm in make(*chosen) if make else ():
         run = identify(arm.config, parameters.get("data"), kept.table.folder.parent)
         if edition := kept.edition(run.id, arm.edition):
             plan.present += 1
@@ -106,12 +108,13 @@ def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
 
 
 def plan_table(plans: Sequence[Planned]) -> str:
-    """One line a notebook and the sum."""
+    """One line a notebook and the sum, below what the columns mean."""
     total = Planned("all", sum(p.present for p in plans), sum(p.missing for p in plans),
                     sum(p.stale for p in plans), sum(p.first_edition for p in plans),
                     sum(p.hours for p in plans), sum(p.unknown for p in plans))
     width = max(len("notebook"), *(len(p.notebook) for p in [*plans, total]))
-    lines = [f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
+    lines = ["Runs: present here, missing, or stale (kept, but a part has a new version since).",
+             "", f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
     for p in [*plans, total]:
         note = f" + {p.unknown} runs of unknown length" if p.unknown else ""
         lines.append(f"{p.notebook:<{width}}  {p.present:7}  {p.missing:7}  {p.stale:5}  "

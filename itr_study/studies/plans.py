@@ -7,8 +7,10 @@ The arms of each paper stand in its file beside this one; numbers come from prof
 configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 from itr_study.checks import check_choice
 from itr_study.studies.arms import ArmRun, Maker
@@ -74,12 +76,13 @@ ARMS: dict[str, tuple[Maker, ...]] = {
 }
 
 
-def arms_of(notebook: str, dataset: str, profile: str) -> list[ArmRun]:
-    """Every run of a notebook in a profile."""
-    parameters = choose(notebook, profile)
+def arms_of(notebook: str, dataset: str, profile: str,
+            data_options: Mapping[str, Any] | None = None) -> list[ArmRun]:
+    """Every run of a notebook in a profile, on a data set with these options."""
+    parameters = choose(notebook, profile, data_options=data_options)
     return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
 
 
-PLANS: dict[str, Callable[[str, str], list[ArmRun]]] = {
-    notebook: lambda dataset, profile, notebook=notebook: arms_of(notebook, dataset, profile)
-    for notebook in ARMS}
+# Called with dataset, profile and, where there are any, options of the data.
+PLANS: dict[str, Callable[..., list[ArmRun]]] = {
+    notebook: partial(arms_of, notebook) for notebook in ARMS}

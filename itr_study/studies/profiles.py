@@ -36,11 +36,13 @@ def read_profiles(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
     return notebooks
 
 
-def choose(notebook: str, profile: str, **parameters: Any) -> SimpleNamespace:
+def choose(notebook: str, profile: str, *, data_options: Mapping[str, Any] | None = None,
+           **parameters: Any) -> SimpleNamespace:
     """The numbers of a notebook in a profile; a parameter that is not None wins.
 
     Args:    notebook: name as in profiles.toml, such as "03_topk"; profile: "smoke", "quick" or
-             "full"; parameters: those of the parameters cell.
+             "full"; data_options: of the data set, which are the same in every profile;
+             parameters: those of the parameters cell.
     Returns: all of them by name, and `profile` and `explicit`, for the provenance of figures.
     Raises:  ValueError for a name that is not there, or a value of another type than the profile's.
     """
@@ -53,7 +55,9 @@ def choose(notebook: str, profile: str, **parameters: Any) -> SimpleNamespace:
         if value is not None:
             _check_type(name, value, chosen[name])
             chosen[name] = value
-    explicit = {name: value for name, value in parameters.items() if value is not None}
+    chosen["data_options"] = dict(data_options or {})
+    given = parameters | {"data_options": data_options}
+    explicit = {name: value for name, value in given.items() if value is not None}
     return SimpleNamespace(**chosen, profile=profile, explicit=explicit)
 
 
@@ -62,8 +66,8 @@ def chosen_from(notebook: str, profile: str, cell: Mapping[str, Any]) -> SimpleN
     profile's value."""
     notebooks = read_profiles(FILE)
     check_choice("notebook with profiles", notebook, notebooks)
-    return choose(notebook, profile, **{name: cell.get(name)
-                                        for name in notebooks[notebook]["smoke"]})
+    return choose(notebook, profile, **{name: cell.get(name) for name in
+                                        ("data_options", *notebooks[notebook]["smoke"])})
 
 
 def _check_type(name: str, value: Any, like: Any) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from itr_study.files.atomic import read_json, sync_folder
-from itr_study.files.sealed import Damaged, seal, set_aside, verify
+from itr_study.files.sealed import Damaged, read_tensors, seal, set_aside, verify
 
 KEEP = 2
 FILES = ("state.safetensors", "state.json")
@@ -62,7 +62,7 @@ def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and values of a saved folder, verified. Raises: Damaged."""
     verify(folder, FILES)
     try:
-        return load_file(folder / "state.safetensors"), read_json(folder / "state.json")
+        return read_tensors(folder / "state.safetensors"), read_json(folder / "state.json")
     except (SafetensorError, ValueError) as error:
         raise Damaged(f"{folder} cannot be read: {error}") from error
 

@@ -1,13 +1,20 @@
-"""How a model is trained: one frozen record, and the optimisers and schedules it names."""
+"""How a model is trained: one frozen record, and the optimisers and schedules it names.
+
+torch is imported by the optimisers: a wrong setting is refused without waiting for it.
+"""
+
+from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from torch import nn
 
 from itr_study.checks import check_choice
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
 
 Positive = Annotated[float, Field(gt=0)]
 Least0 = Annotated[float, Field(ge=0)]
@@ -22,43 +29,50 @@ class StrictModel(BaseModel):
     @classmethod
     def refuse_unknown_names(cls, values: Any) -> Any:
         for name in values if isinstance(values, dict) else ():
-            check_choice(f"field of {cls.__name__}", name, cls.model_fields)
+            check_choice(f"field of {cls.model_config.get('title', cls.__name__)}", name,
+                         cls.model_fields)
         return values
 
 
-def constant(epoch: float, settings: "Settings") -> float:
+def constant(epoch: float, settings: Settings) -> float:
     """The same rate throughout."""
     return 1.0
 
 
-def cosine(epoch: float, settings: "Settings") -> float:
+def cosine(epoch: float, settings: Settings) -> float:
     """Half a cosine from 1 down to 0 over all epochs."""
     return 0.5 * (1 + math.cos(math.pi * epoch / settings.epochs))
 
 
-def exponential(epoch: float, settings: "Settings") -> float:
+def exponential(epoch: float, settings: Settings) -> float:
     """Times `decay` after every epoch (topk paper: 0.95)."""
     return settings.decay ** math.floor(epoch)
 
 
-def step(epoch: float, settings: "Settings") -> float:
+def step(epoch: float, settings: Settings) -> float:
     """Times `decay` after every `decay_epochs` epochs (VSE++: 0.1 after 15)."""
     return settings.decay ** (math.floor(epoch) // settings.decay_epochs)
 
 
 # Fused: one kernel updates a parameter, instead of a dozen small operations (PyTorch's default on a
 # CPU), a third of the step of a small model. Rows say so: arithmetic.OPTIMIZER.
-def adamw(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
-    return torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
+def adamw(groups: list[dict], settings: Settings) -> Optimizer:
+    from torch.optim import AdamW
+
+    return AdamW(groups, weight_decay=settings.weight_decay, fused=True)
 
 
-def adam(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
-    return torch.optim.Adam(groups, weight_decay=settings.weight_decay, fused=True)
+def adam(groups: list[dict], settings: Settings) -> Optimizer:
+    from torch.optim import Adam
+
+    return Adam(groups, weight_decay=settings.weight_decay, fused=True)
 
 
-def sgd(groups: list[dict], settings: "Settings") -> torch.optim.Optimizer:
-    return torch.optim.SGD(groups, lr=settings.learning_rate, momentum=settings.momentum,
-                           weight_decay=settings.weight_decay, fused=True)
+def sgd(groups: list[dict], settings: Settings) -> Optimizer:
+    from torch.optim import SGD
+
+    return SGD(groups, lr=settings.learning_rate, momentum=settings.momentum,
+               weight_decay=settings.weight_decay, fused=True)
 
 
 SCHEDULES = {function.__name__: function for function in (constant, cosine, exponential, step)}
@@ -98,7 +112,7 @@ class Settings(StrictModel):
     bucket: bool | None = None
 
     @model_validator(mode="after")
-    def names_exist(self) -> "Settings":
+    def names_exist(self) -> Settings:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
         if self.batch_size < 2:
@@ -107,7 +121,7 @@ class Settings(StrictModel):
         return self
 
 
-def build_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
     """The optimiser, one parameter group per learning-rate factor.
 
     Raises:  ValueError where a prefix of `learning_rate_factors` fits no parameter.
@@ -137,7 +151,7 @@ def learning_rate(settings: Settings, epoch: int, step: int, steps: int) -> floa
     return rate
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
     """Give every parameter group the rate times its own factor."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["factor"]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from itr_study.batch.declared import find_notebooks, read_notebook
+from itr_study.batch.declared import find_notebooks, read_notebook, readings
 from tests.small_notebooks import PARAMETERS, write_notebook
 
 
@@ -34,6 +34,7 @@ def test_parameters_are_read_with_type_default_and_help(tmp_path):
     ("int", [0, -1], [True, 1.0, "1", None]),
     ("float", [1, 0.5], [True, "1", float("nan"), float("inf")]),
     ("bool", [True], [0, "true"]),
+    ("dict[str, bool | int]", [{"a": True, "b": 2}, {}], [{"a": 0.5}, {1: True}]),
     ("str | None", ["", None], [0]),
     ("list[int]", [[], [1, 2]], [[1, "2"], (1, 2)]),
     ("dict[str, float]", [{}, {"a": 1}], [{1: 1.0}, {"a": "b"}, []]),
@@ -49,6 +50,7 @@ def test_types(tmp_path, kind, good, bad):
 def test_what_a_user_types_becomes_the_declared_type(tmp_path):
     names = read_notebook(write_notebook(tmp_path / "nb.ipynb")).parameters
     assert names["k"].read("7") == 7 and names["profile"].read("7") == "7"
+    assert readings("true")[0] is True and readings('{"a": true}')[0] == {"a": True}
     assert names["rate"].read("null") is None and names["names"].read("['b']") == ["b"]
     with pytest.raises(ValueError, match="k must be int, got 'many'"):
         names["k"].read("many")

@@ -11,11 +11,21 @@ from types import SimpleNamespace
 
 import pytest
 
+from itr_study.batch.request import Request
 from itr_study.cli import commands, listing, project, search
 from itr_study.cli.app import app
+from itr_study.cli.chosen import choose, class_names
 from itr_study.cli.errors import plain
+from itr_study.cli.tables import LEGEND, metric_lines, words_in
+from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
+from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import write_atomic, write_json
 from itr_study.files.paths import figures_folder, project_root
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models import MODELS
+from itr_study.relevance import RELEVANCE
+from itr_study.runs.config import RunConfig
 from itr_study.runs.rows import Rows
 from itr_study.studies import unasked
 from itr_study.studies.bases import base_tables, datasets_with_bases
@@ -86,7 +96,7 @@ def test_train_evaluate_search(run, config, store, monkeypatch):
     assert told.index("i2t_r1 ") < told.index("i2t_r5 ") < told.index("i2t_r10 ")
     (folder,) = (store / "runs").glob("*/manifest.json")
     before = folder.stat().st_mtime_ns
-    assert "finished before" not in told and "In percent; medr" in told
+    assert "finished before" not in told and "In percent, but for ranks" in told
     again = run("train", config)
     assert again[0] == 0 and folder.stat().st_mtime_ns == before
     assert "It was finished before; nothing was trained." in again[1]
@@ -101,17 +111,17 @@ def test_train_evaluate_search(run, config, store, monkeypatch):
     assert run_id not in run("runs", "flickr8k")[1]
     assert "finished before" in run("train", run_id)[1]
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
-    *lines, searched = hits.splitlines()
+    _, *lines, searched = hits.splitlines()
     assert code == 0 and [line.split()[0] for line in lines] == ["1", "2", "3"]
     assert searched == "(10 images, test)"
-    image = hits.split()[2]
+    image = lines[0].split()[2]
     code, hits, _ = run("search", config, "--image", image, "--top", 50)
     assert code == 0 and hits.count("match") == 5  # each picture has five texts of its own
     questions = f"a red boat\n{image}\n\nnever asked\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(questions))
     code, hits, _ = run("search", run_id[:6], "--top", 4)
     ranks = [line.split()[0] for line in hits.splitlines()]
-    assert code == 0 and ranks == ["1", "2", "3", "4", "(10"] * 2
+    assert code == 0 and ranks == ["rank", "1", "2", "3", "4", "(10"] * 2
 
 
 def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
@@ -190,19 +200,63 @@ def test_a_home_that_cannot_be_written_names_the_variable(run, config, tmp_path,
     assert "ITR_STUDY_HOME" not in plain(OSError(2, "gone", str(tmp_path / "elsewhere")))
 
 
-@pytest.mark.parametrize("arguments", [
-    ("train", "nosuch"), ("train", "two_branch", "--dataset", "nosuch"), ("evaluate", "nosuch"),
-    ("search", "no.toml"), ("data", "nosuch"), ("features", "nosuch"), ("reproduce", "nosuch"),
-    ("configs", "nosuch"), ("runs", "nosuch"), ("configs",), ("runs",)])
-def test_a_wrong_name_is_answered_without_torch(arguments, store):
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("train", "nosuch"), "'nosuch'"), (("train", "0123abcd"), "'0123abcd'"),
+    (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),
+    (("train", "first", "--set", "epoch=2"), "did you mean 'settings.epochs'"),
+    (("train", "first", "--set", "settings.epoch=2"), "did you mean 'epochs'"),
+    (("train", "first", "--set", "settings.epochs=many"), "settings.epochs: "),
+    (("train", "first", "--set", "model=vsep"), "did you mean 'vsepp'"),
+    (("train", "first", "--set", "objective.0.loss=top_k"), "did you mean 'topk'"),
+    (("train", "first", "--set", "objective.0.labels=binery"), "did you mean 'binary'"),
+    (("train", "first", "--set", "data_options.trian=2"), "did you mean 'train'"),
+    (("train", "first", "--set", "seed"), "--set takes key=value"),
+    (("train", "first", "--device", "cudda"), "did you mean 'cuda'"),
+    (("evaluate", "nosuch"), "'nosuch'"), (("search", "no.toml"), "no.toml"),
+    (("search", "first", "--text", ""), "holds no word"),
+    (("search", "first", "--text", "?!"), "holds no word"),
+    (("search", "first", "--text", "a", "--image", "b"), "not both"),
+    (("search", "first", "--text", "a", "--save", "a.jpg"), ".png"),
+    (("search", "first", "--text", "a", "--split", "tests"), "did you mean 'test'"),
+    (("search", "first", "--text", "a", "--pictures", "nowhere"), "no folder nowhere"),
+    (("data", "nosuch"), "'nosuch'"), (("data", "scenes", "--set", "trian=2"), "'train'"),
+    (("features", "nosuch"), "'nosuch'"), (("features", "scenes", "--device", "gpu"), "'gpu'"),
+    (("reproduce", "nosuch"), "'nosuch'"), (("reproduce", "--dataset", "nosuch"), "'nosuch'"),
+    (("reproduce", "00", "-p", "profil=quick"), "did you mean 'profile'"),
+    (("audit", "--dataset", "nosuch"), "'nosuch'"), (("html", "--dataset", "nosuch"), "'nosuch'"),
+    (("configs", "nosuch"), "'nosuch'"), (("runs", "nosuch"), "'nosuch'"),
+    (("configs",), ""), (("runs",), "")])
+def test_a_wrong_name_is_answered_without_torch(arguments, message, store):
     """A typo was answered after ten seconds."""
     code = ("import sys\nfrom itr_study.cli.app import app\n"
             f"try:\n    app({list(arguments)!r})\n"
             "finally:\n    print('torch' in sys.modules, file=sys.stderr)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stderr.strip().endswith("False"), done.stderr
-    assert (done.returncode, "error: " in done.stderr) == (
-        (2, True) if "no" in arguments[-1] else (0, False))
+    assert message in done.stderr and "Traceback" not in done.stderr
+    assert (done.returncode, "error: " in done.stderr) == ((2, True) if message else (0, False))
+
+
+def test_names_read_in_the_source_are_those_of_the_registries():
+    for room, registry in (("models", MODELS), ("losses", LOSSES | OUTPUT_LOSSES),
+                           ("relevance", RELEVANCE)):
+        assert sorted(class_names(room)) == sorted(registry)
+
+
+def test_every_measure_that_is_printed_is_explained_in_words():
+    """`i2t_cs100` meant nothing to who read it."""
+    for dataset in DATASETS:
+        for split in SPLITS:
+            names = columns(dataset, split)
+            for name in names:
+                assert set(words_in(name)) <= set(LEGEND), f"{name} has words without a meaning"
+            lines = metric_lines(dataset, {split: dict.fromkeys(names, 1.0)})
+            explained = {line.split()[0] for line in lines[lines.index(next(
+                line for line in lines if line.startswith("In percent"))) + 1:]}
+            assert explained == {word for name in names for word in words_in(name)}
+    assert set(DATASETS["coco"].in_folds) and "1k" in words_in("1k_rsum")
+    few = "\n".join(metric_lines("scenes", {"test": {"rsum": 3.0}}))
+    assert "rsum  sum of r1" in few and "cs100" not in few and "train" not in few
 
 
 def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
@@ -243,6 +297,22 @@ def test_a_row_that_was_set_aside_is_found_by_its_id(run, store):
     row = next(iter(Rows(figures_folder() / "flickr8k").aside.read().values()))
     code, told, _ = run("evaluate", row["run"][:8])
     assert code == 0 and f"{row['test_rsum']:.2f}" in told and "edition 1" in told
+
+
+def test_runs_says_that_a_damaged_table_is_refused(run, store, tmp_path, monkeypatch):
+    """It counted the rows that it could make out, 0 in a table of conflict markers."""
+    rows = tmp_path / "figures" / "flickr8k" / "runs.csv"
+    rows.parent.mkdir(parents=True)
+    monkeypatch.setattr(listing, "project_root", lambda: tmp_path)
+    rows.write_text("run,status\n01,done\n02,done\n")
+    assert "2 committed rows of flickr8k (2 of edition 1): " in run("runs")[1]
+    for damaged, why in (("<<<<<<< HEAD\n", "no column 'run'"), ("", "not a whole table"),
+                         ("run,status\n01,done\n01,done\n", "has runs twice: 01"),
+                         ("run,test_rsum\n01,NaN\n", "must be a finite number, found 'NaN'")):
+        rows.write_text(damaged)
+        code, told, _ = run("runs")
+        assert code == 0 and "committed rows of flickr8k are refused: " in told
+        assert why in told and "restore it: git checkout -- " in told
 
 
 def test_digits_of_several_runs_are_refused(run, store):
@@ -335,6 +405,24 @@ def test_reproduce_refuses_before_it_starts(run, tmp_path, store, given, told):
     assert code == 2 and told in error and not (store / "executed").exists()
 
 
+def test_reproduce_hands_options_of_the_data_to_the_notebooks(run, tmp_path, store, monkeypatch):
+    parameters = COMMON + "\ndata_options: dict[str, bool | int] | None = None  # of the data"
+    path = write_notebook(tmp_path / "00_good.ipynb", "1", parameters=parameters)
+    asked = []
+    monkeypatch.setattr(Request, "run", lambda request: asked.append(request) or 0)
+    given = ("--set", "data_options.texts_per_image=2")
+    assert run("reproduce", path, *given)[0] == 0
+    assert run("reproduce", path, "-p", "data_options={'texts_per_image': 2}")[0] == 0
+    for request in asked:
+        assert request.parameters["data_options"] == {"texts_per_image": 2}
+    assert """-p 'data_options={"texts_per_image": 2}'""" in asked[0].retry([])
+    code, _, error = run("reproduce", path, "--set", "data_options.skip=true")
+    assert code == 2 and "argument of dataset 'scenes' must be one of" in error
+    plain = write_notebook(tmp_path / "01_plain.ipynb", "1", parameters=COMMON)
+    code, _, error = run("reproduce", plain, *given)
+    assert code == 2 and "01_plain has no parameter 'data_options'" in error and len(asked) == 2
+
+
 def test_doctor_answers(run, store):
     code, told, _ = run("doctor")
     assert code == 0 and "device" in told
@@ -364,16 +452,12 @@ def test_base_configs_are_found_by_name(run, tmp_path, store, monkeypatch):
         '[small]\nimages = "detector"\nsentences = "glove-mean"\nmodel = "two_branch"\n'
         'objective = [{loss = "topk", arguments = {k = 2}}]\n')
     monkeypatch.setattr(bases, "BASES", folder)
-    from itr_study.cli.commands import read_config
-
-    found = read_config("small", "scenes", ["objective.0.arguments.k=3", "seed=4"])
-    assert (found.objective[0].arguments, found.seed) == ({"k": 3}, 4)
+    found = choose("small", "scenes", ["objective.0.arguments.k=3", "seed=4"]).values
+    assert (found["objective"][0]["arguments"], found["seed"]) == ({"k": 3}, 4)
     code, _, error = run("train", "big")
     assert code == 2 and "must be one of small" in error
 
 
 def test_json_of_a_run_is_a_config(config):
-    from itr_study.cli.commands import read_config
-
-    assert read_config(str(config), "scenes", []) == SMALL
+    assert RunConfig.model_validate(choose(str(config), "scenes").values) == SMALL
     assert json.loads(config.read_text())["dataset"] == "scenes"

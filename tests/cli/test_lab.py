@@ -1,6 +1,7 @@
 """JupyterLab on working copies: never overwritten, unseen by git, on the right kernel."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,64 @@ def test_fresh_renews_one_and_keeps_what_was_there(my):
     assert (my / "00_start_here.before2.ipynb").read_text() == "mine again"
     with pytest.raises(ValueError, match="no notebook '77'"):
         lab.working_copies(["77"])
+
+
+@pytest.fixture
+def sources(tmp_path, monkeypatch) -> Path:
+    """Two notebooks, one with a solution, that may be changed."""
+    folder = tmp_path / "notebooks"
+    (folder / "solutions").mkdir(parents=True)
+    for name in ("00_a.ipynb", "01_b.ipynb", "solutions/01_b.ipynb"):
+        (folder / name).write_text(f"first {name}")
+    paths = sorted(folder.glob("*.ipynb"))
+    monkeypatch.setattr(lab, "find_notebooks", lambda names=(): [
+        path for path in paths if not names or path.name[:2] in names])
+    return folder
+
+
+def test_copies_behind_their_source_are_named_and_not_touched(my, sources):
+    lab.working_copies()
+    assert lab.advice() == ""
+    (my / "00_a.ipynb").write_text("mine")  # changed by its reader: not behind
+    (sources / "00_a.ipynb").touch()
+    assert lab.advice() == ""
+    (sources / "01_b.ipynb").write_text("second")
+    (sources / "solutions" / "01_b.ipynb").write_text("second solution")
+    for _ in range(2):  # it is said at every start
+        lab.working_copies()
+        assert lab.advice() == (
+            "Changed in notebooks/ since you have your copy: 01_b.ipynb, solutions/01_b.ipynb\n"
+            "To copy anew (yours is kept beside): itr-study lab --fresh 01_b")
+    assert (my / "01_b.ipynb").read_text() == "first 01_b.ipynb"
+    lab.working_copies(["01"])
+    assert lab.advice() == "" and (my / "01_b.ipynb").read_text() == "second"
+    assert (my / "solutions" / "01_b.ipynb").read_text() == "second solution"
+    assert (my / "01_b.before.ipynb").read_text() == "first 01_b.ipynb"
+    assert (my / "solutions" / "01_b.before.ipynb").is_file()
+    lab.working_copies(["01"])  # the solution is the newest: no copy of it beside
+    assert not (my / "solutions" / "01_b.before2.ipynb").exists()
+
+
+def test_a_copy_of_unknown_origin_is_behind_a_younger_source(my, sources):
+    """`my/` of an older version says nothing of its sources."""
+    lab.working_copies()
+    (my / lab.ORIGINS).unlink()
+    assert lab.advice() == ""  # the same bytes
+    for name in ("00_a.ipynb", "01_b.ipynb"):
+        (sources / name).write_text("second")
+    os.utime(my / "00_a.ipynb", (1, 1))
+    os.utime(sources / "01_b.ipynb", (1, 1))
+    assert [lab.name_of(copy) for copy in lab.behind()] == ["00_a.ipynb"]
+
+
+def test_lab_says_at_its_start_what_is_behind(my, sources, monkeypatch, capsys):
+    lab.working_copies()
+    (sources / "00_a.ipynb").write_text("second")
+    monkeypatch.setattr(LabApp, "launch_instance", lambda arguments: None)
+    monkeypatch.setattr(lab, "lab_environment", dict)
+    monkeypatch.setattr(lab, "project_root", lambda: my.parent)
+    lab.open_lab()
+    assert "since you have your copy: 00_a.ipynb\nTo copy anew" in capsys.readouterr().out
 
 
 def test_git_sees_none_of_it():

@@ -1,11 +1,15 @@
 import os
+import struct
+import time
+from zlib import compress, crc32
 
 import numpy as np
 import pytest
-from PIL import EpsImagePlugin, Image, ImageFile, UnidentifiedImageError
+from PIL import EpsImagePlugin, Image, ImageFile, TiffImagePlugin, UnidentifiedImageError
 
-from itr_study.data import picture_checks
-from itr_study.data.picture_checks import Checked, as_rgb, check_pictures, open_picture
+from itr_study.data import picture_checks, picture_files
+from itr_study.data.picture_checks import Checked, check_pictures
+from itr_study.data.picture_files import as_rgb, open_picture
 from tests.data import tiny
 
 
@@ -44,12 +48,12 @@ def test_empty_missing_and_foreign_files(tmp_path):
     paths["empty"].write_bytes(b"")
     paths["text"].write_text("not a picture")
     tiny.picture(paths["good"])
-    problems, files = check_pictures(paths, tmp_path / "checks")
+    problems, files, _ = check_pictures(paths, tmp_path / "checks")
     assert [(p.kind, p.where) for p in problems] == [
         ("empty picture", "empty"), ("not a picture", "text"), ("missing picture", "none")]
     assert files == {name: (path.name, path.stat().st_size)
                      for name, path in paths.items() if name != "none"}
-    assert check_pictures({}, tmp_path) == Checked([], {})
+    assert check_pictures({}, tmp_path) == Checked([], {}, [])
 
 
 def test_a_good_picture_is_decoded_once_and_again_after_a_change(tmp_path, monkeypatch):
@@ -102,6 +106,75 @@ def test_numbers_without_a_known_white_are_refused(tmp_path, dtype, top):
         open_picture(path)
 
 
+def with_tag(path, largest):
+    """A grey ramp of 12 bits in a TIFF file of 16, which states its largest value or does not."""
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    if largest:
+        tags[281] = largest
+    values = (np.arange(256) * 4095 // 255).astype(np.uint16)
+    Image.fromarray(values[None]).save(path, tiffinfo=tags)
+    return path
+
+
+@pytest.mark.parametrize("largest", [4095, 4000])
+def test_12_bits_in_16_are_read_by_their_tag(tmp_path, largest):
+    """White is the largest number of so many bits, not the largest value that a picture has."""
+    path = with_tag(tmp_path / "a.tif", largest)
+    pixels = np.asarray(open_picture(path))[0, :, 0]
+    assert np.abs(pixels.astype(int) - np.arange(256)).max() <= 1 and pixels[-1] == 255
+    checked = check_pictures({"it": path}, tmp_path / "checks")
+    assert checked.files["it"][2:] == ("16 bit", "white 4095") and not checked.notes
+
+
+def test_packed_12_bits_are_read_whole(tmp_path):
+    """0, 1000, 2048 and 4095 as three bytes for two values, which Pillow itself cannot write."""
+    data = bytes([0x00, 0x03, 0xE8, 0x80, 0x0F, 0xFF])
+    tags = {256: (4, 4), 257: (4, 1), 258: (3, 12), 259: (3, 1), 262: (3, 1),
+            273: (4, 8 + 2 + 12 * 9 + 4), 277: (3, 1), 278: (4, 1), 279: (4, len(data))}
+    body = b"".join(struct.pack("<HHII", tag, kind, 1, v) for tag, (kind, v) in tags.items())
+    path = tmp_path / "a.tif"
+    path.write_bytes(b"II*\0" + struct.pack("<IH", 8, len(tags)) + body + bytes(4) + data)
+    assert np.asarray(open_picture(path))[0, :, 0].tolist() == [0, 62, 128, 255]
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".png"])
+def test_12_bits_in_16_without_a_tag_are_said_to_be_dark(tmp_path, suffix):
+    path, plain = with_tag(tmp_path / f"a{suffix}", None), tiny.picture(tmp_path / "b.png")
+    Image.new("RGB", (8, 8)).save(tmp_path / "black.png")  # of 8 bits: black is meant
+    paths = {"a": path, "b": plain, "c": tmp_path / "black.png"}
+    for _ in range(2):  # the second time it is remembered
+        checked = check_pictures(paths, tmp_path / "checks")
+        assert checked.problems == [] and checked.files["a"][2:] == ("16 bit",)
+        (note,) = checked.notes
+        assert (note.kind, note.where) == ("dark 16-bit picture", "a")
+        assert path.name in note.detail and "MaxSampleValue" in note.detail
+    assert np.asarray(open_picture(path)).max() == 16  # as it is: white is 65535
+
+
+def test_dark_colours_of_16_bits_are_said_to_be_dark(tmp_path):
+    """Pillow drops their lower bytes, so that nothing could be mended any more."""
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", crc32(name + data))
+
+    row = b"\0" + np.repeat(np.arange(0, 4096, 16, np.uint16), 3).astype(">u2").tobytes()
+    header = struct.pack(">IIBBBBB", 256, 1, 16, 2, 0, 0, 0)
+    path = tmp_path / "a.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+                     + chunk(b"IDAT", compress(row)) + chunk(b"IEND", b""))
+    checked = check_pictures({"a": path}, tmp_path / "checks")
+    assert [note.kind for note in checked.notes] == ["dark 16-bit picture"]
+    assert checked.files["a"] == ("a.png", path.stat().st_size)
+
+
+def test_a_tag_that_the_values_contradict_is_not_believed(tmp_path):
+    path = tmp_path / "a.tif"
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    tags[281] = 1023
+    Image.fromarray(np.array([[0, 65535]], np.uint16)).save(path, tiffinfo=tags)
+    assert np.asarray(open_picture(path))[0, :, 0].tolist() == [0, 255]
+    assert as_rgb(Image.fromarray(np.array([[257]], np.uint16))).getpixel((0, 0)) == (1, 1, 1)
+
+
 def test_transparent_pixels_lie_on_white(tmp_path):
     pixels = np.array([[[200, 0, 0, 255], [200, 0, 0, 0]]], np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
@@ -144,3 +217,46 @@ def test_a_picture_of_too_many_pixels_is_not_decoded(tmp_path, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 24 * 32 // 2 - 1)
     problems = check_pictures({"a": path}, tmp_path / "checks").problems
     assert [p.kind for p in problems] == ["too large picture"] and "768 pixels" in str(problems)
+    with pytest.raises(ValueError, match="a.png: too many pixels, save it smaller"):
+        open_picture(path)
+
+
+def test_a_jpeg_of_up_to_twice_the_pixels_is_read_at_half_its_size(tmp_path, monkeypatch):
+    """32 x 24 are 768; others are refused, for their decoders read everything."""
+    paths = {suffix: tiny.picture(tmp_path / f"a.{suffix}") for suffix in ("jpg", "png")}
+    before = open_picture(paths["jpg"])
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 767)
+    with pytest.warns(Image.DecompressionBombWarning):
+        problems, files, _ = check_pictures(paths, tmp_path / "checks")
+        assert [(p.kind, p.where) for p in problems] == [("too large picture", "png")]
+        assert "32 x 24 is more than the 767 that are read; save it smaller" in problems[0].detail
+        assert files["jpg"][2:] == ("half size",)
+        half = open_picture(paths["jpg"])
+        assert half.size == (16, 12)
+        with pytest.raises(ValueError, match="a.png: too many pixels: 32 x 24"):
+            open_picture(paths["png"])
+    near = np.asarray(before.resize(half.size, Image.Resampling.BOX))
+    assert np.corrcoef(near.ravel(), np.asarray(half).ravel())[0, 1] > 0.9  # the same picture
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    assert open_picture(paths["png"]).size == (32, 24)
+
+
+def test_large_pictures_are_decoded_one_at_a_time(tmp_path, monkeypatch):
+    paths = {f"{n}": tiny.picture(tmp_path / f"{n}.png", seed=n) for n in range(6)}
+    inside, most, real = [], [], picture_checks.as_rgb
+
+    def slow(*arguments):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.pop()
+        return real(*arguments)
+
+    monkeypatch.setattr(picture_checks, "as_rgb", slow)
+    monkeypatch.setattr(picture_checks.os, "cpu_count", lambda: 4)
+    check_pictures(paths, tmp_path / "checks")
+    assert max(most) > 1  # small ones side by side
+    most.clear()
+    monkeypatch.setattr(picture_files, "LARGE", 767)
+    check_pictures(paths, tmp_path / "others")
+    assert max(most) == 1

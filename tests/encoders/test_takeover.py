@@ -9,6 +9,7 @@ import pytest
 from itr_study.features import cache
 from itr_study.features.cache import cached, sole_builder
 from tests.features.test_cache import BLOCK, HALF, OTHER, ROWS, Source, build, path_in
+from tests.windows import as_on_windows, needs_maps
 
 FIRSTS = list(range(0, ROWS, BLOCK))  # of the blocks
 
@@ -24,6 +25,18 @@ def test_it_is_taken_over_where_its_arithmetic_is_that_of_here(tmp_path, moved):
     source.asked.clear()
     cached(HALF, ROWS, source, tmp_path, block=BLOCK)
     assert source.asked == []
+
+
+@needs_maps
+@pytest.mark.parametrize("read", [False, True])
+def test_it_is_taken_over_on_windows_too(tmp_path, monkeypatch, read):
+    """Where what is mapped cannot be moved: by this very comparison, or by another process."""
+    rows = build(tmp_path, Source()) if read else build(tmp_path, Source()).copy()
+    refused = as_on_windows(monkeypatch)
+    source = Source()
+    np.testing.assert_array_equal(cached(HALF, ROWS, source, tmp_path, block=BLOCK), rows)
+    assert source.asked == FIRSTS and bool(refused) == read
+    assert path_in(tmp_path).exists() == read
 
 
 @pytest.mark.parametrize("first", FIRSTS)

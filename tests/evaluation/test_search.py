@@ -65,8 +65,10 @@ def test_an_image_finds_texts_and_its_own_are_marked(searcher):
     assert [h.text for h in hits] == [split.texts[h.index] for h in hits]
     own = {split.text_ids[t] for t in np.flatnonzero(split.image_of_text == 3)}
     assert {h.id for h in hits if h.match} == own
-    table = hit_table(hits[:2]).splitlines()
-    assert len(table) == 2 and table[0].lstrip().startswith("1 ")
+    heading, first, second = hit_table(hits[:2]).splitlines()
+    assert heading.split() == ["rank", "score", "id", "text"]
+    assert heading.index("text") == first.index(hits[0].text) == second.index(hits[1].text)
+    assert heading.index("id") == first.index(hits[0].id) and first.split()[0] == "1"
 
 
 def test_nothing_of_the_split_is_encoded_or_scored_a_second_time(searcher, monkeypatch):

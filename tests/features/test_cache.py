@@ -17,6 +17,7 @@ from itr_study.data.base import DataError
 from itr_study.features.blocks import BlockFile
 from itr_study.features.cache import CacheKey, cached
 from tests.posix import posix_only
+from tests.windows import as_on_windows, needs_maps
 
 KEY = CacheKey("fake", "f" * 64, "tiny", 1, {"kind": "pooled", "views": "one"})
 ROWS, BLOCK = 20, 3
@@ -158,6 +159,34 @@ def test_a_damaged_sidecar_means_computing_again(tmp_path, spoil):
     source = Source()
     np.testing.assert_array_equal(build(tmp_path, source), source.expected)
     assert set(source.asked) == set(range(ROWS))
+
+
+@needs_maps
+@pytest.mark.parametrize("spoil", ["block", "header", "end", "sidecar"])
+def test_a_damaged_array_in_use_is_mended_where_it_is(tmp_path, monkeypatch, capsys, spoil):
+    """Windows does not let a file be renamed that somebody has mapped, as the rows of before."""
+    rows, path = build(tmp_path, Source()), path_in(tmp_path)
+    if spoil == "sidecar":
+        path.with_suffix(".json").write_text("{")
+    elif spoil == "end":  # a file with more behind its last row
+        with open(path, "ab") as file:
+            file.write(b"more")
+    else:
+        flip_byte(path, 20 if spoil == "header" else -6)
+    refused = as_on_windows(monkeypatch)
+    source = Source()
+    again = build(tmp_path, source)
+    assert refused and "in use, so mended where it is" in capsys.readouterr().err
+    np.testing.assert_array_equal(again, source.expected)
+    np.testing.assert_array_equal(rows, source.expected)  # who has it sees it mended
+    np.testing.assert_array_equal(np.load(path), source.expected)
+    asked = {"sidecar": set(range(ROWS)), "block": set(range(18, ROWS))}
+    assert set(source.asked) == asked.get(spoil, set())
+    assert not list(tmp_path.glob("*.tmp"))
+    del rows, again
+    source.asked.clear()
+    build(tmp_path, source)
+    assert source.asked == []
 
 
 def test_a_deleted_array_is_computed_again(tmp_path):

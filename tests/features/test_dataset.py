@@ -1,5 +1,6 @@
 """encode_dataset: shapes, joins, tokens, keys, leakage, and what it refuses."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from itr_study.data.judgements import Judgements
 from itr_study.encoders import IMAGE_ENCODERS, base
 from itr_study.encoders.base import ImageNetwork
 from itr_study.features.dataset import encode_dataset
+from itr_study.features.parallel import cores
 from itr_study.models import MODELS
 from tests.encoders.fakes import detector, fake_dataset, relevance
 
@@ -72,6 +74,19 @@ def test_shapes_and_inputs(tmp_path):
     batch = data.splits["dev"].pair_batch(np.array([0, 5]), np.array([1, 0]))
     assert batch.regions.shape == (2, 4, 3) and batch.match.tolist() == [[True, False],
                                                                          [False, True]]
+
+
+def test_pictures_are_opened_one_by_one(tmp_path):
+    """Those of a block together, 64 of a camera, filled the memory."""
+    dataset, opened, alive = fake_dataset(), [], []
+
+    def open_image(image):
+        alive.append(sum(picture() is not None for picture in opened))
+        opened.append(weakref.ref(picture := dataset.open_image(image).copy()))
+        return picture
+
+    encode_dataset(replace(dataset, open_image=open_image), "tiny:grid:flip", store=tmp_path)
+    assert len(alive) >= 13 and max(alive) <= cores()  # one a thread
 
 
 def test_features_of_a_split_are_those_of_its_own_pictures(tmp_path):

@@ -31,6 +31,28 @@ def test_a_full_disk_keeps_the_old_file_and_says_what_is_needed(tmp_path, monkey
     assert os.listdir(tmp_path) == ["file.bin"]
 
 
+def test_a_file_that_is_being_read_is_replaced_a_little_later(tmp_path, monkeypatch):
+    """Windows refuses to replace a file that is open: the worker's history, which a sweep looks
+    at."""
+    path, real, calls = tmp_path / "file.bin", os.replace, []
+
+    def busy(source, target):
+        calls.append(target)
+        if len(calls) < 4:
+            raise PermissionError(13, "in use", str(target))
+        real(source, target)
+
+    monkeypatch.setattr(atomic.os, "replace", busy)
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new" and len(calls) == 4
+    monkeypatch.setattr(atomic, "PATIENCE", 0.1)
+    monkeypatch.setattr(atomic.os, "replace", lambda *_: (_ for _ in ()).throw(
+        PermissionError(13, "in use", "it")))
+    with pytest.raises(OSError, match="cannot write 4 bytes: in use"):
+        write_atomic(path, b"more")
+    assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file.bin"]
+
+
 def test_sha256_is_the_known_one(tmp_path):
     (tmp_path / "abc").write_bytes(b"abc")
     assert sha256_file(tmp_path / "abc") == (

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from itr_study import processes
+from itr_study.files.paths import project_root
 from itr_study.runs import executors, sweeps
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
 from itr_study.runs.identity import identify
@@ -20,6 +21,7 @@ from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 from itr_study.runs.sweeps import sweep
+from itr_study.runs.worker import STOPPED
 from tests.posix import posix_only
 from tests.small_runs import SMALL, count_trainings
 
@@ -46,10 +48,10 @@ def job(config):
 
 
 def answer(future):
-    return Answer.model_validate_json(future.result(timeout=60))
+    return Answer.model_validate_json(future.result(timeout=180))
 
 
-def wait_for(condition, seconds=30.0):
+def wait_for(condition, seconds=180.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
@@ -122,8 +124,9 @@ def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkey
             "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
             "print(child.pid, flush=True)\ntime.sleep(60)")
     mark = processes.new_mark()
-    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
-                              start_new_session=True, env=os.environ | {processes.MARK: mark})
+    worker = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, start_new_session=True,
+                              env=os.environ | {processes.MARK: mark})
     child = psutil.Process(int(worker.stdout.readline()))
     worker.stdout.close()
     executors._end(worker, threading.Event(), mark)
@@ -158,8 +161,9 @@ def saved(store) -> bool:
     return len(list((store / "runs" / identify(SLOW).id / "checkpoints").glob("*-*"))) == 1
 
 
-@posix_only
-def test_ending_the_workers_lets_a_training_save(store):
+def test_ending_the_workers_lets_a_training_save(store, monkeypatch):
+    """Also without signals: Windows kills a process that is to be terminated."""
+    monkeypatch.setattr(subprocess.Popen, "terminate", subprocess.Popen.kill)
     run_id = identify(SLOW).id
     with ThreadPoolExecutor(1) as executor:
         future = executor.submit(run_in_worker, job(SLOW))
@@ -167,6 +171,64 @@ def test_ending_the_workers_lets_a_training_save(store):
         end_workers()
         assert answer(future).state == "interrupted"
     assert RunStore().status(run_id)["state"] == "interrupted" and saved(store)
+
+
+@pytest.mark.parametrize("seconds", [0, 0.3, 1.5])
+def test_a_worker_asked_to_end_while_it_starts_does(store, seconds):
+    """A signal that came while it loaded torch was lost, or told as a failure of the run."""
+    worker, answers = executors.Worker(), []
+    asking = threading.Thread(target=lambda: answers.append(worker.ask(job(SLOW))))
+    asking.start()
+    time.sleep(seconds)
+    worker.end()
+    asking.join(timeout=60)
+    assert worker.process.returncode == STOPPED
+    assert Answer.model_validate_json(answers[0]).state == "interrupted"
+    late = Answer.model_validate_json(worker.ask(job(SLOW)))  # its pipe is closed
+    assert late.state == "interrupted" and not worker.serves()
+
+
+POOL = """
+import os, signal, threading, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from itr_study.runs.identity import identify
+from itr_study.runs.store import RunStore
+from itr_study.runs.sweeps import sweep
+from tests.runs.test_sweeps import SLOW, SMALL, living_workers, saved, wait_for
+
+if __name__ == "__main__":
+    store, run_id = RunStore(), identify(SLOW).id
+
+    def disturb():
+        running = store.path(run_id) / "metrics.jsonl"
+        wait_for(running.exists)
+        living_workers()[0].kill()  # its run fails, the other is done
+        wait_for(lambda: (store.status(run_id) or {}).get("state") == "failed")
+        running.unlink()
+        wait_for(running.exists)  # the second sweep
+        os.killpg(0, signal.SIGINT)
+
+    threading.Thread(target=disturb, daemon=True).start()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        print(*sweep([SLOW, SMALL], executor=executor)["status"], flush=True)
+        try:
+            sweep([SLOW], executor=executor)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    print(store.status(run_id)["state"], saved(store.folder.parent), living_workers(), flush=True)
+"""
+
+
+@posix_only
+def test_a_pool_of_processes_serves_too(store, tmp_path):
+    """A worker of it is killed; then all are interrupted, as by Ctrl-C."""
+    (tmp_path / "pool.py").write_text(POOL)
+    done = subprocess.run([sys.executable, tmp_path / "pool.py"], capture_output=True, text=True,
+                          timeout=300, start_new_session=True, cwd=project_root(),
+                          env=os.environ | {"PYTHONPATH": str(project_root())})
+    assert done.stdout.splitlines() == ["failed done", "interrupted", "interrupted True []"], (
+        done.stdout + done.stderr)
 
 
 @posix_only

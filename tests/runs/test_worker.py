@@ -5,12 +5,15 @@ import sys
 import time
 
 import psutil
+import pytest
 
+from itr_study.files.paths import project_root
 from itr_study.processes import MARK
 from itr_study.runs.identity import identify
 from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
+from itr_study.runs.worker import STOP, STOPPED
 from itr_study.training.checkpoints import Checkpoints
 from tests.posix import posix_only
 from tests.small_runs import SMALL
@@ -33,7 +36,7 @@ def start(*configs, **named):
 
 def wait_until_running(config, process):
     run_id = identify(config).id
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while (RunStore().status(run_id) or {}).get("state") != "running":
         assert process.poll() is None and time.monotonic() < end
         time.sleep(0.05)
@@ -42,7 +45,7 @@ def wait_until_running(config, process):
 
 def test_jobs_are_done_one_after_another_and_answered(store):
     process = start(SMALL, '{"config": {"dataset": "scenes"}}', SMALL.with_(seed=1))
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     answers = [Answer.model_validate_json(line) for line in out.splitlines()]
     assert [answer.state for answer in answers] == ["done", "failed", "done"], err
     assert answers[0].id == identify(SMALL).id and "images" in answers[1].reason
@@ -57,11 +60,55 @@ def test_sigterm_saves_and_says_interrupted(store):
     while not (store / "runs" / run_id / "metrics.jsonl").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 143 and out == "", err
     assert RunStore().status(run_id)["state"] == "interrupted"
     assert "stopped in epoch" in RunStore().status(run_id)["reason"]
     assert len(Checkpoints(store / "runs" / run_id / "checkpoints").names()) == 1
+
+
+def test_the_line_stop_saves_too(store):
+    """In the place of a signal, which Windows does not have."""
+    process = subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdin.write(Job(config=SLOW).model_dump_json() + "\n")
+    process.stdin.flush()
+    run_id = wait_until_running(SLOW, process)
+    while not (store / "runs" / run_id / "metrics.jsonl").exists():
+        time.sleep(0.05)
+    out, _ = process.communicate(STOP, timeout=120)
+    assert process.returncode == STOPPED and out == ""
+    assert RunStore().status(run_id)["state"] == "interrupted"
+    assert len(Checkpoints(store / "runs" / run_id / "checkpoints").names()) == 1
+
+
+@pytest.mark.parametrize("job", [
+    # raised in code in a string, Python remembers it and ends with the code of SIGINT
+    "exec('print(1, file=sys.stderr, flush=True)\\nwhile True: pass')",
+    # a library drops it, or it comes when the training has just ended
+    "sleep_through()"])
+def test_a_stop_is_never_lost(job, tmp_path):
+    code = ("import os, sys, time\n"
+            "from itr_study.runs import jobs, worker\n"
+            "def sleep_through():\n"
+            "    try:\n"
+            "        print(1, file=sys.stderr, flush=True)\n"
+            "        while True: pass\n"
+            "    except BaseException:\n"
+            "        return '{}'\n"
+            f"def attempt(job): return {job}\n"
+            "jobs.attempt = attempt\n"
+            "worker.run(int(sys.argv[1]))\n")
+    (tmp_path / "stubborn.py").write_text(code)
+    process = subprocess.Popen([sys.executable, "-m", "stubborn", str(os.getpid())], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path,
+                               stderr=subprocess.PIPE,
+                               env=os.environ | {"PYTHONPATH": str(project_root())})
+    process.stdin.write("a job\nanother\n")
+    process.stdin.flush()
+    assert process.stderr.readline() == "1\n"  # it is inside the first
+    _, errors = process.communicate(STOP, timeout=60)
+    assert process.returncode == STOPPED and "1\n" not in errors
 
 
 def test_a_worker_whose_parent_is_another_ends_at_once():
@@ -143,7 +190,7 @@ def test_two_processes_on_one_run_train_it_once(store):
     """Both answer with the same run; the second waits, then reads."""
     config = SMALL.with_(**{"settings.epochs": 40})
     both = [start(config), start(config)]
-    answers = [Answer.model_validate_json(process.communicate(timeout=120)[0]) for process in both]
+    answers = [Answer.model_validate_json(process.communicate(timeout=300)[0]) for process in both]
     assert answers[0] == answers[1] and answers[0].state == "done"
     result = execute(identify(config))
     # a second training would have begun the history anew with its own times

@@ -21,7 +21,8 @@ PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
 def paths(tmp_path, store, monkeypatch):
     """Two notebooks that share a run."""
     seeds = {"00_a": (0, 1), "01_b": (1, 2, 2), "02_c": ()}
-    plans = {name: (lambda d, p, chosen=chosen: [ArmRun("a", SMALL.with_(seed=s)) for s in chosen])
+    plans = {name: (lambda d, p, o, chosen=chosen: [ArmRun("a", SMALL.with_(seed=s))
+                                                    for s in chosen])
              for name, chosen in seeds.items() if chosen}
     monkeypatch.setattr(forecast, "PLANS", plans)
     return [write_notebook(tmp_path / f"{name}.ipynb") for name in seeds]
@@ -37,6 +38,16 @@ def test_runs_are_counted_once(paths):
     assert (a.present, a.missing) == (1, 1) and len(a.runs) == 1
     assert "all" in plan_table([a, b]).splitlines()[-1]
     assert plan_table([a, b]).splitlines()[-1].split()[1:3] == ["3", "2"]
+    assert plan_table([a, b]).startswith("Runs: present here, missing, or stale (kept, but")
+
+
+def test_options_of_the_data_are_planned_with(paths, monkeypatch):
+    asked = []
+    monkeypatch.setattr(forecast, "PLANS", {"00_a": lambda *given: asked.append(given) or []})
+    planned(paths[:1], PARAMETERS)
+    planned(paths[:1], PARAMETERS | {"data_options": {"skip_bad": True}})
+    dataset, profile = PARAMETERS["dataset"], PARAMETERS["profile"]
+    assert asked == [(dataset, profile, None), (dataset, profile, {"skip_bad": True})]
 
 
 def row(minutes: float, **changes) -> dict:
@@ -57,7 +68,7 @@ def test_runs_of_edition_1_are_present_where_that_is_asked_for(tmp_path, store, 
     """Where 2 is asked for they are stale; with weights in the store that costs no hours."""
     asked = {"00_a": 1, "01_b": 2, "02_c": 1}
     monkeypatch.setattr(forecast, "PLANS", {
-        name: lambda d, p, edition=edition: [ArmRun("a", SMALL, edition)]
+        name: lambda d, p, o, edition=edition: [ArmRun("a", SMALL, edition)]
         for name, edition in asked.items()})
     paths = [write_notebook(tmp_path / f"{name}.ipynb") for name in asked]
     as_of_edition_1(execute(identify(SMALL)))
@@ -85,7 +96,7 @@ def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
     monkeypatch.setattr(forecast.Rows, "read", lambda self: kept)
     for edition, expected in ((1, (1, 1, 0, 0.0)), (2, (0, 0, 1, 0.1))):
         monkeypatch.setattr(forecast, "PLANS", {
-            "00_a": lambda d, p, edition=edition: [ArmRun("a", SMALL, edition)]})
+            "00_a": lambda d, p, o, edition=edition: [ArmRun("a", SMALL, edition)]})
         (plan,) = planned([write_notebook(tmp_path / "00_a.ipynb")],
                           PARAMETERS | {"figures": str(tmp_path)})
         assert (plan.present, plan.first_edition, plan.stale, plan.hours) == expected

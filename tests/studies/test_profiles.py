@@ -29,12 +29,15 @@ def file(tmp_path, monkeypatch):
 
 def test_the_profile_gives_numbers_and_an_explicit_parameter_wins(file):
     assert vars(choose("03_topk", "quick", seeds=None, ks=None)) == {
-        "seeds": 2, "ks": [1, 2, 5], "rate": 0.1, "profile": "quick", "explicit": {}}
+        "seeds": 2, "ks": [1, 2, 5], "rate": 0.1, "profile": "quick", "explicit": {},
+        "data_options": {}}
     parameters = choose("03_topk", "full", seeds=7, ks=[4], rate=1)
     assert (parameters.seeds, parameters.ks, parameters.rate) == (7, [4], 1)
     assert parameters.profile == "full"
     assert parameters.explicit == {"seeds": 7, "ks": [4], "rate": 1}
     assert choose("03_topk", "full", seeds=0).seeds == 0
+    parameters = choose("03_topk", "full", data_options={"skip_bad": True})
+    assert parameters.data_options == {"skip_bad": True} == parameters.explicit["data_options"]
 
 
 @pytest.mark.parametrize("arguments,message", [

@@ -45,6 +45,20 @@ def test_a_notebook_that_trains_nothing_has_its_data_too():
     assert len(study.dataset.splits["test"].image_ids) == 3
 
 
+def test_options_of_the_data_reach_its_data_and_all_its_runs(tmp_path):
+    """skip_bad could be given to no notebook."""
+    few = {"train": 6, "dev": 2, "test": 3}
+    cell = CELL | {"figures": None, "scenes": few, "data_options": {"texts_per_image": 2}}
+    study = Study("03_topk", cell)
+    assert len(study.dataset.splits["test"].texts) == 6
+    for run in study.arms(topk.k_arms) + study.arms(topk.setting_arms):
+        assert run.config.data_options == few | {"texts_per_image": 2}
+    assert study.provenance()["parameters"]["data_options"] == {"texts_per_image": 2}
+    wrong = Study("03_topk", cell | {"data_options": {"skip": True}})
+    with pytest.raises(ValueError, match="argument of dataset 'scenes' must be one of train"):
+        wrong.arms(topk.k_arms)
+
+
 def test_a_cell_may_leave_out_a_parameter_but_not_give_it_another_type():
     cell = {name: value for name, value in CELL.items() if name != "dims"} | {"figures": None}
     assert Study("03_topk", cell).parameters.dims == choose("03_topk", "smoke").dims

@@ -16,6 +16,7 @@ from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
+from tests.windows import mapped, needs_maps
 
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor(3)}
 
@@ -27,6 +28,17 @@ def test_tensors_and_values_go_round(tmp_path):
     assert all(torch.equal(tensors[k], TENSORS[k]) for k in TENSORS)
     assert sorted(os.listdir(tmp_path / "one")) == ["manifest.json", "state.json",
                                                     "state.safetensors"]
+
+
+@needs_maps
+def test_what_was_loaded_holds_no_file(tmp_path):
+    """The best weights of a resumed training live on, and Windows deletes no file that is held."""
+    save(tmp_path / "a", TENSORS, {})
+    save_weights(tmp_path / "w.safetensors", TENSORS)
+    loaded = load(tmp_path / "a")[0], load_weights(tmp_path / "w.safetensors")
+    assert all(torch.equal(tensors["a"], TENSORS["a"]) for tensors in loaded)
+    assert not mapped(tmp_path / "a" / "state.safetensors")
+    assert not mapped(tmp_path / "w.safetensors")
 
 
 def test_the_last_two_are_kept_and_left_overs_removed(tmp_path):
