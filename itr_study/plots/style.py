@@ -17,6 +17,7 @@ from PIL import Image
 
 from itr_study.plots import png
 from itr_study.plots.names import SHORT, name_of
+from itr_study.plots.places import lay_out
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 DPI, SCREEN = 200, 88  # dots per inch: of files; 9.6 inches fill the column of a 1,280 window
@@ -106,8 +107,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     def inside(*args: Any, **options: Any) -> Figure:
         with style():
             figure = draw(*args, **options)
-            figure.get_layout_engine().execute(figure)
-            figure.set_layout_engine("none")  # laid out once: saving again moves nothing
+            lay_out(figure)
             return figure
     return inside
 
