@@ -21,6 +21,8 @@ from itr_study.plots.places import lay_out
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 DPI, SCREEN = 200, 88  # dots per inch: of files; 9.6 inches fill the column of a 1,280 window
+COLUMN, SMALLEST, LEAST = 844, 8, 9  # that column in pixels; the smallest type, in points, and
+WIDEST = round(COLUMN * SMALLEST / 72 / LEAST, 2)  # in pixels there: no picture is wider, inches
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
 VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
 
@@ -49,7 +51,7 @@ class Look(NamedTuple):
 METHODS = {name: Look(name_of(name), *drawn) for name, drawn in {
     "triplet_sum": ("#d55e00", "s"),
     "triplet_hardest": ("#0072b2", "o"),
-    "triplet_soft": ("#3d9fd6", "D"),
+    "triplet_soft": ("#3d9fd6", "D", "--"),  # often on top of the hardest, which shows through
     "topk": ("#007a5a", "^"),
     "kth": ("#c0609a", "v"),
     "info_nce": ("#c4a000", "P"),
