@@ -1,6 +1,10 @@
 """A run of a second on a small part of `scenes`, for tests of runs, rows, sweeps and workers."""
 
-from itr_study.runs import run
+import dataclasses
+import inspect
+
+from itr_study.data import DATASETS
+from itr_study.runs import data, run
 from itr_study.runs.config import RunConfig
 
 SMALL = RunConfig.model_validate({
@@ -21,3 +25,19 @@ def count_trainings(monkeypatch) -> list:
 
     monkeypatch.setattr(run, "fit", fit)
     return trained
+
+
+def photos(monkeypatch) -> RunConfig:
+    """SMALL on `scenes` under the name of a real data set, so that rows are committed."""
+    scenes = DATASETS["scenes"]
+
+    def load(root=None, **options):
+        if root is None:
+            raise ValueError("no data here")
+        return dataclasses.replace(scenes.load(**options), name="photos")
+
+    load.__signature__ = inspect.signature(scenes.load)
+    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
+        scenes, name="photos", load=load, generated=False))
+    monkeypatch.setattr(data, "_datasets", {})
+    return SMALL.with_(dataset="photos")

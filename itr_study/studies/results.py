@@ -12,8 +12,9 @@ import pandas as pd
 
 from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
-from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
+from itr_study.runs.rows import Rows
+from itr_study.runs.shelves import shelves
 from itr_study.runs.store import RunStore
 
 
@@ -23,7 +24,7 @@ def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks
     Args:    row: as `train_arms` gives it; figures: where the rows of real data are kept.
     Raises:  ValueError where neither has them, or the file is damaged or of another run.
     """
-    path = figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
+    path = folder_of(row, figures) / "ranks" / f"{row['run']}.npz"
     if not DATASETS[row["dataset"]].generated and path.is_file():
         return committed_ranks(path, row)
     result = RunStore().result(row["run"])
@@ -32,6 +33,12 @@ def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks
                          f"{path.name} beside its row; restore it from git or train it again")
     ranks = result.ranks()
     return Ranks(ranks["test_i2t"], ranks["test_t2i"])
+
+
+def folder_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Path:
+    """The folder that keeps a row of real data, and beside it curves and ranks."""
+    folders = [folder / row["dataset"] for folder in shelves(figures)]
+    return next((folder for folder in folders if Rows(folder).complete(row["run"])), folders[0])
 
 
 def committed_ranks(path: Path, row: Mapping[str, Any]) -> Ranks:
@@ -93,7 +100,7 @@ def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
         if result is None:
             raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")
         return result.history.table()
-    path = figures_folder(figures) / row["dataset"] / "curves" / f"{row['run']}.csv"
+    path = folder_of(row, figures) / "curves" / f"{row['run']}.csv"
     if not path.is_file():
         raise ValueError(f"no curve of run {row['run']}: {path.name} is not beside its row; "
                          "restore it from git")

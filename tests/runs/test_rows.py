@@ -1,40 +1,25 @@
 import csv
-import dataclasses
-import inspect
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
 from itr_study.losses import LOSSES
-from itr_study.runs import data, rows
+from itr_study.runs import rows
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import Rows
 from itr_study.runs.run import execute, row
 from itr_study.runs.store import RunResult
 from itr_study.training.state import History
-from tests.small_runs import SMALL, count_trainings
+from tests.small_runs import SMALL, count_trainings, photos
 
 
 @pytest.fixture
 def real(monkeypatch):
-    """`scenes` under the name of a real data set, so that rows are committed."""
-    scenes = DATASETS["scenes"]
-
-    def load(root=None, **options):
-        if root is None:
-            raise ValueError("no data here")
-        return dataclasses.replace(scenes.load(**options), name="photos")
-
-    load.__signature__ = inspect.signature(scenes.load)
-    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
-        scenes, name="photos", load=load, generated=False))
-    monkeypatch.setattr(data, "_datasets", {})
-    return SMALL.with_(dataset="photos")
+    return photos(monkeypatch)
 
 
 def test_a_committed_row_serves_without_data_and_without_training(store, tmp_path, monkeypatch,
