@@ -20,9 +20,9 @@ from itr_study.plots.names import SHORT, name_of
 from itr_study.plots.places import lay_out
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
-DPI, SCREEN = 200, 88  # dots per inch: of files; 9.6 inches fill the column of a 1,280 window
-COLUMN, SMALLEST, LEAST = 844, 8, 9  # that column in pixels; the smallest type, in points, and
-WIDEST = round(COLUMN * SMALLEST / 72 / LEAST, 2)  # in pixels there: no picture is wider, inches
+DPI, SCREEN = 200, 88  # dots per inch: of files, and of 9.6 inches that fill a notebook's column,
+COLUMN = 848  # pixels wide in a window of 1,280
+WIDEST = 10.42  # inches: in that column type of 8 points, the smallest, is 9 pixels high
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
 VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
 

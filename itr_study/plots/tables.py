@@ -136,7 +136,7 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
             number = number_text(cell["mean"])
             number = f"<b>{number}</b>" if cell["best"] else number
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
-            texts.append(f"<td>{number}{half}</td>")
+            texts.append(f"<td style='white-space:nowrap'>{number}{half}</td>")
         shade = f" style='{FAINT};font-style:italic'" if printed else ""
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
