@@ -290,7 +290,7 @@ def test_table_marks_the_best_of_ours_and_prints_reported_rows():
     assert set(best["method"]) == {4} and len(best) == 6
     html = plots.table_html(rows, "method", reported=printed, title="Table I")
     assert html.count("<b>") == 6 and html.count("<small>±") == 12
-    assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and "<td>–</td>" in html
+    assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and ">–</td>" in html
 
 
 def test_heat_map_is_centred_prints_values_and_outlines_the_best():
