@@ -61,7 +61,7 @@ def trained(runs: list[ArmRun], **cell) -> pd.DataFrame:
                  | cell).train(runs)
 
 
-def test_rows_of_the_project_come_first(store, watched, monkeypatch):
+def test_rows_of_the_project_come_first(store, watched, tmp_path, monkeypatch):
     runs = [ArmRun("k=1", photos(monkeypatch).with_(seed=seed)) for seed in (0, 1)]
     trained(runs[:1], figures=watched / "figures")  # a batch had one of them
     assert len(table(watched)) == 1 and not (watched / "my").exists()
@@ -69,6 +69,8 @@ def test_rows_of_the_project_come_first(store, watched, monkeypatch):
     rows = trained(runs)
     assert trainings == [1] and len(table(watched)) == 1
     assert list(table(watched / "my")) == [rows["run"][1]]
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another store"))
+    assert trained(runs)["run"].tolist() == rows["run"].tolist() and trainings == [1]
     (watched / "my" / "figures" / "photos" / "runs.csv").write_text(
         (watched / "figures" / "photos" / "runs.csv").read_text().replace("done", "diverged"))
     assert trained(runs[:1])["status"].tolist() == ["done"]
