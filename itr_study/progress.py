@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -57,9 +58,11 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
     elif in_notebook() or watched:
         from tqdm import tqdm
 
-        page = {"file": OutputLine(), "ncols": 100} if in_notebook() else {}
+        size = get_terminal_size()  # 80 x 24 where a terminal says 0 x 0: tqdm would draw nothing
+        place = ({"file": OutputLine(), "ncols": 100} if in_notebook() else
+                 {"ncols": size.columns - 1, "nrows": size.lines})
         with tqdm(desc=label, total=total, leave=False, bar_format=BAR if total else None,
-                  **page) as bar:
+                  **place) as bar:
             def show(done: float, note: str = "") -> None:
                 count = f"{int(done)} of {total}{unit}" if total else ""
                 bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)

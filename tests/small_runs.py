@@ -1,13 +1,16 @@
 """A run of a second on a small part of `scenes`, for tests of runs, rows, sweeps and workers."""
 
+import dataclasses
+import inspect
 import io
 
 import numpy as np
 
+from itr_study.data import DATASETS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import read_json, write_atomic, write_json
 from itr_study.files.sealed import seal
-from itr_study.runs import run
+from itr_study.runs import data, run
 from itr_study.runs.config import RunConfig
 from itr_study.runs.store import RunResult
 
@@ -44,3 +47,19 @@ def as_of_edition_1(result: RunResult) -> None:
     write_atomic(result.folder / "ranks.npz", buffer.getvalue())
     facts = {name: fact for name, fact in result.facts.items() if name not in ("edition", "costs")}
     seal(result.folder, but=("status.json",), **facts)
+
+
+def photos(monkeypatch) -> RunConfig:
+    """SMALL on `scenes` under the name of a real data set, so that rows are committed."""
+    scenes = DATASETS["scenes"]
+
+    def load(root=None, **options):
+        if root is None:
+            raise ValueError("no data here")
+        return dataclasses.replace(scenes.load(**options), name="photos")
+
+    load.__signature__ = inspect.signature(scenes.load)
+    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
+        scenes, name="photos", load=load, generated=False))
+    monkeypatch.setattr(data, "_datasets", {})
+    return SMALL.with_(dataset="photos")

@@ -33,8 +33,8 @@ LABORATORY = {"runs", "studies", "label_quality", "ledger", "batch", "cli"}
 LIBRARY = set(FLOOR) - LABORATORY - GROUND
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
-    "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "committed",
-             "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
+    "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
+             "committed", "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "listwise", "bcls",
                 "plans", "results", "rates", "curve_metrics", "forecast",
                 "unasked", "wording", "study"),

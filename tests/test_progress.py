@@ -6,6 +6,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from itr_study.progress import counting, progress
+from tests.posix import posix_only
 
 
 def test_items_come_through_and_short_loops_say_nothing(capsys):
@@ -54,6 +55,22 @@ def test_on_a_terminal_a_bar_says_how_far_how_long_and_what_came_out(monkeypatch
     assert any("training:  68 %" in line and "2 of 4 epochs" in line and "left" in line
                and "dev RSUM 285.1" in line for line in drawn), drawn
     assert not drawn[-2].strip() and not drawn[-1]  # the line is empty again
+
+
+@posix_only
+def test_a_terminal_that_does_not_say_its_width_sees_the_bar(monkeypatch):
+    """As that of a container or of `script`: it says it has 0 columns."""
+    import pty
+
+    monkeypatch.delenv("ITR_STUDY_HEADLESS", raising=False)
+    reader, terminal = pty.openpty()
+    with open(terminal, "w", encoding="utf-8") as stderr, open(reader, "rb", 0) as seen:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with counting("training", 4, "epochs") as show:
+            show(1, "")
+        stderr.write("end")
+        stderr.flush()
+        assert "training:   0 %|" in seen.read(4096).decode()
 
 
 def test_nothing_to_do_draws_nothing(monkeypatch):

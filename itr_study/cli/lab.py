@@ -125,10 +125,10 @@ def lab_environment() -> dict[str, str]:
 def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> None:
     """JupyterLab at the working copy of notebook 00, in this very process: whoever ends the command
     ends the server."""
-    from jupyterlab.labapp import LabApp
-
     first, *_ = working_copies(fresh)
     print("\n".join(filter(None, [f"Working copies, yours to change: {my_folder()}", advice()])),
           flush=True)
     os.environ.update(lab_environment())
+    from jupyterlab.labapp import LabApp  # reads the variables while it is imported
+
     LabApp.launch_instance(lab_arguments(first, options))

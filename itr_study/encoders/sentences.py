@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from itr_study.encoders.weights import minilm_folder
+from itr_study.encoders.weights import minilm_folder, without_bar
 
 BATCH = 256  # texts a step; the library sorts them by length
 
@@ -38,11 +38,10 @@ class MiniLM:
         """(T, 384) float32, each of length 1."""
         if self._model is None:
             from sentence_transformers import SentenceTransformer
-            from transformers.utils.logging import disable_progress_bar
 
-            disable_progress_bar()  # of the loading of weights, which takes a moment
-            self._model = SentenceTransformer(str(minilm_folder()), device=self.device,
-                                              local_files_only=True)
+            with without_bar():
+                self._model = SentenceTransformer(str(minilm_folder()), device=self.device,
+                                                  local_files_only=True)
         vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True,
                                      convert_to_numpy=True, show_progress_bar=False)
         return np.asarray(vectors, np.float32)

@@ -6,6 +6,7 @@ hub. A folder for timm holds what `timm.models.save_for_hf` writes, one for tran
 """
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -15,8 +16,10 @@ from itr_study.checks import check_choice
 from itr_study.encoders.base import PRECISIONS, ImageNetwork, WeightsError, working_dtype
 from itr_study.encoders.weights import (
     fingerprint_of_weights,
+    given_folder,
     load_given_or_hub,
     required_package,
+    without_bar,
 )
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -149,7 +152,9 @@ class Transformers(Vision):
         transformers = required_package("transformers", "transformers", "transformers:" + name)
 
         def load(place: str) -> tuple[nn.Module, dict]:
-            model = transformers.AutoModel.from_pretrained(place, use_safetensors=True)
+            # a folder is read in a moment; a download from the hub keeps its bars
+            with without_bar() if given_folder(name) else nullcontext():
+                model = transformers.AutoModel.from_pretrained(place, use_safetensors=True)
             processor = transformers.AutoImageProcessor.from_pretrained(place)
             return model, processor.to_dict()
 

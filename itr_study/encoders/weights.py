@@ -102,3 +102,18 @@ def quiet() -> Iterator[None]:
     """Drop what a package prints on loading; warnings and errors still show."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
+
+
+@contextlib.contextmanager
+def without_bar() -> Iterator[None]:
+    """Inside, transformers shows no bar while it reads weights, which takes a moment; its switch is
+    one for the whole process, so it is put back."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from itr_study.checks import check_choice
-from itr_study.encoders.weights import minilm_folder
+from itr_study.encoders.weights import minilm_folder, without_bar
 
 MAX_TOKENS = 64  # Flickr8k's longest caption has 44
 TRANSFORMERS = {"minilm": minilm_folder}
@@ -68,11 +68,10 @@ def trainable_text_encoder(name: str = "minilm") -> TrainableText:
     Raises:  ValueError for an unknown name; WeightsError where the package is missing.
     """
     from transformers import AutoModel
-    from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # of the loading of weights, which takes a moment
     check_choice("trainable text encoder", name, TRANSFORMERS)
     folder = str(TRANSFORMERS[name]())
-    model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True,
-                                      add_pooling_layer=False)
+    with without_bar():
+        model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True,
+                                          add_pooling_layer=False)
     return TrainableText(model)

@@ -14,14 +14,8 @@ from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_l
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
 from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
-from itr_study.plots.tables import (
-    marked,
-    table_cells,
-    table_figure,
-    table_html,
-    tables_by_seen,
-    title_of,
-)
+from itr_study.plots.table_pictures import table_figure
+from itr_study.plots.tables import marked, table_cells, table_html, tables_by_seen, title_of
 from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 

@@ -1,12 +1,13 @@
 """Many methods beside each other by several measures: which one should I use?"""
 
 from collections.abc import Mapping
+from textwrap import fill
 
 import pandas as pd
 
 from itr_study.plots.marks import summarise
 from itr_study.plots.names import name_of
-from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
+from itr_study.plots.style import GREY, INK, WIDEST, Picture, canvas, caption, headline, styled
 
 BEST = "#0072b2"
 ROW = 0.21  # inches
@@ -24,8 +25,9 @@ def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
     first = next(iter(measures))
     names = list(rows.groupby("method")[first].mean().sort_values(ascending=False).index)
     place = {name: height for height, name in enumerate(names)}
-    figure, panels = canvas(len(measures), size=(2.6 + 1.55 * len(measures),
-                                                 1.3 + ROW * len(names)), sharey=True)
+    width = min(2.6 + 1.55 * len(measures), WIDEST)  # of many measures, each gets less
+    letters = int((width - 2.2) / len(measures) * 72 / (0.62 * 9))  # above a panel
+    figure, panels = canvas(len(measures), size=(width, 1.3 + ROW * len(names)), sharey=True)
     for axes, (column, name_of_measure) in zip(panels, measures.items(), strict=True):
         table = summarise(rows.dropna(subset=column), "method", column).set_index("method")
         top = table["mean"].idxmax()
@@ -35,7 +37,7 @@ def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
             colour = BEST if name == top else INK
             axes.plot([line["low"], line["high"]], [place[name]] * 2, color=colour, linewidth=1.4)
             axes.plot(line["mean"], place[name], "D" if name == top else "o", color=colour)
-        axes.set_title(name_of_measure, fontsize=9)
+        axes.set_title(fill(name_of_measure, letters), fontsize=9)
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)
     panels[0].set_yticks(range(len(names)), list(map(name_of, names)))

@@ -197,7 +197,8 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
                     x_label: str = "epoch", log: bool = False, note: str = "") -> Picture:
     """A value after every epoch, one line per method, seeds as a band.
 
-    Args:    rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y`.
+    Args:    rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y`; NaN where
+             nothing is to be shown.
              y: columns, a panel each (or {panel title: columns}).
              log: logarithmic values, for losses over many magnitudes.
     """
@@ -217,7 +218,7 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
                 how = look(name, position)
                 summary = band_line(axes, part, x, column, how, dots=False)
                 ends.append((*summary.iloc[-1][[x, "mean"]], how.label, how.colour))
-                counts.append(summary["n"])
+                counts.append(summary["n"][summary["n"] > 0])
         ends_list.append(ends)
     headline(figure, title)
     caption(figure, " · ".join(filter(None, [note, seeds_note(pd.concat(counts))])))

@@ -40,14 +40,16 @@ def seeds_note(counts: pd.Series) -> str:
 
 def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
               dots: bool = True) -> pd.DataFrame:
-    """Mean line with its band and a faint dot for every seed; returns the summary."""
+    """Mean line with its band and a faint dot for every seed; a single mean, which makes no line,
+    is marked in any case. Returns the summary."""
     summary = summarise(rows.sort_values(x, kind="stable"), x, value)
     if dots:
         axes.plot(rows[x], rows[value], how.marker, color=how.colour, alpha=0.25, markersize=3,
                   markeredgewidth=0)
     axes.fill_between(summary[x], summary["low"], summary["high"], color=how.colour, alpha=0.15,
                       linewidth=0)
-    axes.plot(summary[x], summary["mean"], how.line, marker=how.marker if dots else None,
+    marked = dots or summary["mean"].notna().sum() == 1
+    axes.plot(summary[x], summary["mean"], how.line, marker=how.marker if marked else None,
               color=how.colour, label=how.label)
     return summary
 

@@ -138,30 +138,36 @@ def schematic_branches(relevance: bool = True) -> Picture:
 
 @styled
 def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05)) -> Picture:
-    """What a loss asks of one ranked list: lift the match, forgive k, or order everything.
+    """What a loss asks of one ranked list: lift the match, forgive k - 1 others, or order all.
 
-    Args:    relevance: of the items of the list to the query; 1 is the match.
+    Args:    relevance: of the items of the list to the query; 1 is the match, which comes first.
     Source:  listwise Fig. 1 and topk Sec. I, redrawn as one story.
     """
     figure, panels = canvas(3, size=(9.6, 2.9))
-    asks = ("pairwise: the match above all others", "top-k (k = 2): one of the best is enough",
-            "listwise: all in the order of relevance")
-    for axes, ask, scheme in zip(panels, asks, ("pair", "topk", "list"), strict=True):
-        draw_list(axes, np.asarray(relevance), scheme)
-        axes.set_title(ask, fontsize=9)
-    headline(figure, "From one match to the whole list")
-    caption(figure, "darker green: more relevant to the query (value inside) · arrow: the loss "
-                    "wants the upper item to score higher")
+    first, second, *others = relevance
+    match_first = range(1, len(relevance))
+    lists = {"pairwise: the match above all others": (relevance, [(0, n) for n in match_first]),
+             "top-k (k = 2): one other may stay above": (
+                 [second, first, *others], [(1, n) for n in match_first[1:]]),
+             "listwise: all in the order of relevance": (
+                 relevance, [(n - 1, n) for n in match_first])}
+    for axes, (ask, (items, pairs)) in zip(panels, lists.items(), strict=True):
+        draw_list(axes, items, pairs)
+        axes.set_title(ask, fontsize=9, x=0.04)
+    panels[1].text(0.8, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
+    headline(figure, "Above all others, above all but a few, or everything in order: what three "
+                     "losses ask")
+    caption(figure, "from top to bottom: by score · darker green: more relevant to the query "
+                    "(value inside) · arrow: the loss wants the upper item to score higher")
     return figure
 
 
-def draw_list(axes: Axes, relevance: np.ndarray, scheme: str) -> None:
-    """Items from top to bottom, and arrows for the comparisons that a loss makes."""
+def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int, int]]) -> None:
+    """Items from top to bottom, and arrows for the (upper, lower) pairs that a loss compares."""
     import matplotlib
 
     greens = matplotlib.colormaps["Greens"]
-    count = len(relevance)
-    axes.set(xlim=(-1.2, 2.6), ylim=(count - 0.4, -0.6))
+    axes.set(xlim=(-1.2, 2.6), ylim=(len(relevance) - 0.4, -0.6))
     axes.axis("off")
     for place, value in enumerate(relevance):
         axes.add_patch(Rectangle((-0.7, place - 0.34), 1.4, 0.68, facecolor=greens(0.75 * value),
@@ -169,9 +175,6 @@ def draw_list(axes: Axes, relevance: np.ndarray, scheme: str) -> None:
         name = "match " if value == 1 else ""
         axes.text(0, place, f"{name}{value:.2f}", ha="center", va="center", fontsize=8.5,
                   color="white" if value > 0.7 else INK)
-    pairs = {"pair": [(0, other) for other in range(1, count)],
-             "topk": [(0, other) for other in range(2, count)],
-             "list": [(place, place + 1) for place in range(count - 1)]}[scheme]
     for upper, lower in pairs:
         axes.add_patch(FancyArrowPatch((0.75, lower), (0.75, upper), arrowstyle="-|>",
                                        connectionstyle=f"arc3,rad={0.25 + 0.07 * (lower - upper)}",

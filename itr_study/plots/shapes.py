@@ -38,10 +38,12 @@ def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one ne
     """
     figure, (axes,) = canvas()
     ends = []
-    for position, (name, part) in enumerate(table.groupby("method", sort=False)):
-        how = look(name, position)
+    methods = list(table.groupby("method", sort=False))
+    for position, (name, part) in enumerate(methods):
+        how, apart = look(name, position), max(len(part) // 6, 1)
+        first = position * apart // len(methods)  # marks of lines that coincide stand side by side
         axes.plot(part["score"], part["loss"], how.line, color=how.colour, label=how.label,
-                  marker=how.marker, markevery=max(len(part) // 6, 1))
+                  marker=how.marker, markevery=(first, apart))
         ends.append((*part.iloc[-1][["score", "loss"]], how.label, how.colour))
     if match is not None:
         axes.axvline(match, color=GREY, linewidth=0.7, linestyle=":")

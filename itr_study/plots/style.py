@@ -17,9 +17,12 @@ from PIL import Image
 
 from itr_study.plots import png
 from itr_study.plots.names import SHORT, name_of
+from itr_study.plots.places import lay_out
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
-DPI, SCREEN = 200, 88  # dots per inch: of files; 9.6 inches fill the column of a 1,280 window
+DPI, SCREEN = 200, 88  # dots per inch: of files, and of 9.6 inches that fill a notebook's column,
+COLUMN = 848  # pixels wide in a window of 1,280
+WIDEST = 10.42  # inches: in that column type of 8 points, the smallest, is 9 pixels high
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
 VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
 
@@ -48,7 +51,7 @@ class Look(NamedTuple):
 METHODS = {name: Look(name_of(name), *drawn) for name, drawn in {
     "triplet_sum": ("#d55e00", "s"),
     "triplet_hardest": ("#0072b2", "o"),
-    "triplet_soft": ("#3d9fd6", "D"),
+    "triplet_soft": ("#3d9fd6", "D", "--"),  # often on top of the hardest, which shows through
     "topk": ("#007a5a", "^"),
     "kth": ("#c0609a", "v"),
     "info_nce": ("#c4a000", "P"),
@@ -106,8 +109,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     def inside(*args: Any, **options: Any) -> Figure:
         with style():
             figure = draw(*args, **options)
-            figure.get_layout_engine().execute(figure)
-            figure.set_layout_engine("none")  # laid out once: saving again moves nothing
+            lay_out(figure)
             return figure
     return inside
 

@@ -1,4 +1,4 @@
-"""Tables: real ones for notebooks (HTML), drawn ones for slides."""
+"""Tables for notebooks and pages (HTML), and what they are made of."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,7 +8,7 @@ import pandas as pd
 
 from itr_study.plots.marks import summarise
 from itr_study.plots.names import MARK, name_of
-from itr_study.plots.style import GREY, Picture, canvas, caption, headline, styled
+from itr_study.plots.style import GREY
 
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
@@ -94,19 +94,6 @@ class Page(str):
         return str(self)
 
 
-class TablePicture(Picture):
-    """A table drawn for slides that shows itself in a notebook as the table: its type does not
-    shrink with the window, it scrolls, and it can be read aloud and copied."""
-
-    page = Page()
-
-    def _repr_html_(self) -> str:
-        return self.page
-
-    def _repr_png_(self) -> None:
-        return None
-
-
 def marked(rows: pd.DataFrame) -> pd.DataFrame:
     """Runs with the name of their arm in `method`, marked † and put last where an encoder or the
     maker of the labels has seen captions of this data: only like may be compared with like."""
@@ -149,7 +136,7 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
             number = number_text(cell["mean"])
             number = f"<b>{number}</b>" if cell["best"] else number
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
-            texts.append(f"<td>{number}{half}</td>")
+            texts.append(f"<td style='white-space:nowrap'>{number}{half}</td>")
         shade = f" style='{FAINT};font-style:italic'" if printed else ""
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
@@ -157,43 +144,3 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
     page = "<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>"
     return Page(f"<details><summary>{escape(title) or 'printed rows'}</summary>{page}</details>"
                 if folded else page)
-
-
-@styled
-def table_figure(rows: pd.DataFrame, by: str, title: str,
-                 columns: Sequence[str] = RECALL_COLUMNS,
-                 reported: pd.DataFrame | None = None, note: str = "") -> Picture:
-    """The same table as a picture, for slides; a notebook shows the real one."""
-    grid = grid_of(table_cells(rows, by, columns, reported), by, columns)
-    names = 0.3 + 0.075 * max(len(name) for name, *_ in grid)
-    left, width = names + 0.8, names + 0.8 + 0.86 * len(columns)
-    figure, (axes,) = canvas(size=(width, 0.9 + 0.27 * (len(grid) + 1)), kind=TablePicture)
-    figure.page = table_html(rows, by, columns, reported, title, note)
-    heads = ["n", *map(head, columns)]
-    axes.set(xlim=(0, width), ylim=(len(grid) + 0.6, -1.0 if "\n" in "".join(heads) else -0.6))
-    axes.axis("off")
-    for place, text in enumerate(heads):
-        axes.text(left + 0.86 * (place - 0.5), 0.3, text, ha="center", va="bottom",
-                  fontweight="bold", fontsize=8)
-    axes.plot([0, width], [0.5, 0.5], color=GREY, linewidth=0.8)
-    for height, (name, printed, seeds, values) in enumerate(grid, start=1):
-        how = {"va": "center", "fontsize": 8.5, "color": GREY if printed else "black",
-               "fontstyle": "italic" if printed else "normal"}
-        axes.text(0.05, height, name, **how)
-        axes.text(left - 0.43, height, "reported" if printed else seeds, ha="center", **how)
-        for place, cell in enumerate(values):
-            number(axes, left + 0.86 * (place + 0.5), height, cell, how)
-    headline(figure, title)
-    caption(figure, note)
-    return figure
-
-
-def number(axes, x: float, y: float, cell: pd.Series, how: dict) -> None:
-    """One cell: the mean, bold when best, and its interval small beside it."""
-    interval = not pd.isna(cell["half"])
-    axes.text(x + 0.02 if interval else x, y, number_text(cell["mean"]),
-              ha="right" if interval else "center",
-              fontweight="bold" if cell["best"] else "normal", **how)
-    if interval:
-        axes.text(x + 0.05, y, f"±{cell['half']:.1f}", ha="left", **(how | {"fontsize": 8,
-                                                                           "color": GREY}))

@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -31,6 +32,7 @@ from itr_study.runs.watch import Watch
 from itr_study.training.loop import choose_device
 
 LOOK = 0.5  # seconds between looks at how far the runs are
+LETTERS = 100  # of a line in a cell's output, in a window of 1,280
 
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
@@ -164,8 +166,11 @@ def _answered_row(run: Run, answer: Answer, figures: Path | str | None) -> dict[
 
 
 def _report(rows: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr which runs did not end well, or taught nothing."""
+    """Say on stderr which runs did not end well, or taught nothing, in lines that no page breaks.
+    """
     for row in rows:
         if row["status"] != "done" or row["reason"]:
-            print(f"run {row['run']} ({row['model']}, seed {row['seed']}): {row['status']}: "
-                  f"{row['reason']}", file=sys.stderr, flush=True)
+            words = (f"run {row['run']} ({row['model']}, seed {row['seed']}): {row['status']}: "
+                     f"{row['reason']}")
+            print("\n".join(fill(line, LETTERS, break_long_words=False, break_on_hyphens=False)
+                            for line in words.splitlines()), file=sys.stderr, flush=True)

@@ -15,10 +15,10 @@ import pandas as pd
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
-from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.runs.rows import Rows, edition_of
+from itr_study.runs.shelves import shelves
 from itr_study.runs.store import RunStore
 
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
@@ -93,6 +93,13 @@ def arrays_of(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarr
     return result.arrays()
 
 
+def folder_of(row: Row, figures: Path | str | None = None) -> Path:
+    """The folder that keeps a row of real data, and beside it curves and ranks."""
+    folders = [folder / row["dataset"] for folder in shelves(figures)]
+    return next((folder for folder in folders
+                 if Rows(folder).complete(row["run"], edition_of(row))), folders[0])
+
+
 def committed_arrays(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarray]:
     """The arrays in the file beside a row; its R@1 must be the row's, where the row has one.
 
@@ -116,7 +123,7 @@ def committed_arrays(row: Row, figures: Path | str | None = None) -> dict[str, n
 
 
 def _file(row: Row, figures: Path | str | None) -> Path:
-    return figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
+    return folder_of(row, figures) / "ranks" / f"{row['run']}.npz"
 
 
 def _restore(row: Row, figures: Path | str | None) -> str:
@@ -125,7 +132,7 @@ def _restore(row: Row, figures: Path | str | None) -> str:
 
 def _again(row: Row, figures: Path | str | None) -> str:
     """How to get back what does not lie beside a row."""
-    table = Rows(figures_folder(figures) / row["dataset"])
+    table = Rows(folder_of(row, figures))
     if row["run"] in table.aside.read():
         return (f"its row was set aside in {table.aside.path.name}, where rows have neither curves "
                 "nor ranks; train it again with edition=2")
@@ -170,7 +177,7 @@ def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
         if result is None:
             raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")
         return result.history.table()
-    path = figures_folder(figures) / row["dataset"] / "curves" / f"{row['run']}.csv"
+    path = folder_of(row, figures) / "curves" / f"{row['run']}.csv"
     if not path.is_file():
         raise ValueError(f"no curve of run {row['run']}: {path.name} is not beside its row; "
                          f"{_again(row, figures)}")

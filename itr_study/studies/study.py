@@ -21,13 +21,12 @@ from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
-from itr_study.files.paths import my_folder
 from itr_study.ledger.paired import differences, sign
 from itr_study.metrics import Ranks
 from itr_study.plots.figures import save_figure
-from itr_study.progress import in_notebook
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
+from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
 from itr_study.studies.profiles import chosen_from
@@ -56,12 +55,9 @@ class Study:
         return DATASETS[self.dataset_name].generated
 
     @property
-    def shelf(self) -> Path | str | None:
-        """The folder that figures are saved in: the one of the parameters cell; else `my/figures`
-        where somebody watches, and in a batch, which publishes, None for the project's."""
-        if self.figures is None and in_notebook():
-            return my_folder() / "figures"
-        return self.figures
+    def shelf(self) -> Path:
+        """The folder that figures are saved in; rows of real data too (see `runs.shelves`)."""
+        return shelf(self.figures)
 
     @cached_property
     def dataset(self) -> RetrievalDataset:

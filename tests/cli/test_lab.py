@@ -14,7 +14,7 @@ from jupyterlab.labapp import LabApp
 from itr_study.batch.declared import find_notebooks
 from itr_study.cli import lab
 from itr_study.cli.app import app
-from itr_study.files.paths import my_folder, project_root
+from itr_study.files.paths import home, my_folder, project_root
 
 
 @pytest.fixture
@@ -150,6 +150,24 @@ def test_its_kernel_is_this_interpreter_whatever_else_is_called_python3(store, t
     for name, value in lab.lab_environment().items():
         monkeypatch.setenv(name, value)
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
+
+
+SERVER = """
+from jupyter_server.extension.application import ExtensionApp
+from itr_study.cli import lab
+lab.working_copies = lambda fresh: [lab.project_root() / "my" / "00_start_here.ipynb"]
+ExtensionApp.launch_instance = classmethod(lambda cls, argv: print(cls().workspaces_dir))
+lab.open_lab()
+"""
+
+
+def test_open_tabs_are_remembered_for_this_project_alone(store):
+    """JupyterLab reads where they lie while it is imported: in a process of its own, as `lab` is.
+    """
+    environment = {k: v for k, v in os.environ.items() if k != "JUPYTERLAB_WORKSPACES_DIR"}
+    done = subprocess.run([sys.executable, "-c", SERVER], capture_output=True, text=True,
+                          env=environment)
+    assert done.stdout.splitlines()[-1] == str(home() / "jupyter" / "workspaces"), done.stderr
 
 
 def test_it_asks_nobody_about_news_and_keeps_the_state_of_controls(store, monkeypatch):

@@ -61,10 +61,14 @@ def test_the_trainable_transformer_is_the_one_of_the_sentence_vectors():
 
 
 @needs_minilm
-def test_loading_draws_no_bar(capfd):
+def test_loading_draws_no_bar_and_leaves_the_switch_as_it_was(capfd):
+    from transformers.utils import logging
+
+    logging.enable_progress_bar()
     trainable_text_encoder("minilm")
     MiniLM("cpu").encode(["a boat"])
     assert "Loading weights" not in capfd.readouterr().err
+    assert logging.is_progress_bar_enabled()
 
 
 @needs_minilm

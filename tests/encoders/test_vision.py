@@ -55,6 +55,12 @@ def save_transformers(root):
         processor.save_pretrained(root / name)
 
 
+def test_a_folder_is_read_without_a_bar(folders, capfd):
+    IMAGE_ENCODERS["transformers"](f"{folders}/hf-cnn")
+    trainable_image_encoder(f"transformers:{folders}/hf-cnn")
+    assert "Loading weights" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("name, regions, width", [
     pytest.param("timm:{}/timm-cnn", 4, None, marks=needs_timm),
     pytest.param("timm:{}/timm-vit", 16, 64, marks=needs_timm),

@@ -206,6 +206,38 @@ def test_the_slope_is_that_of_the_sigmoid_and_active_where_it_is_steep():
     assert "τ = 0.01" in said and any("activation area" in text for text in said)
 
 
+def test_three_losses_ask_three_things_of_a_list():
+    from matplotlib.patches import FancyArrowPatch
+
+    panels = PICTURES["lists"].axes
+    arrows = [[(round(a._posA_posB[0][1]), round(a._posA_posB[1][1])) for a in axes.patches
+               if isinstance(a, FancyArrowPatch)] for axes in panels]
+    assert arrows == [[(1, 0), (2, 0), (3, 0), (4, 0)], [(2, 1), (3, 1), (4, 1)],
+                      [(1, 0), (2, 1), (3, 2), (4, 3)]]  # (from, to), places from the top
+    order = [[t.get_text() for t in axes.texts if t.get_position()[0] == 0] for axes in panels]
+    assert order[0] == order[2] == ["match 1.00", "0.80", "0.55", "0.30", "0.05"]
+    assert order[1][:2] == ["0.80", "match 1.00"] and "forgiven" in texts(PICTURES["lists"])
+
+
+def test_of_two_curves_that_coincide_both_are_seen():
+    same = plots.tabulate({"triplet_hardest": float, "triplet_soft": float}, range(13))
+    below, above = plots.loss_curves(same, "t").axes[0].lines
+    assert below.get_linestyle() == "-" and above.get_linestyle() != "-"
+    marks = [set(range(*line.get_markevery()[:1], 13, line.get_markevery()[1]))
+             for line in (below, above)]
+    assert marks[0] and marks[1] and not marks[0] & marks[1]
+
+
+def test_an_epoch_without_a_value_is_left_out_and_a_lone_one_is_marked():
+    rows = epochs()
+    first = (rows["method"] == "topk") & (rows["epoch"] < rows["epoch"].max())
+    figure = plots.learning_curves(rows.assign(loss=rows["loss"].mask(first)), ["loss"], "t")
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    assert np.isfinite(lines["top-k"].get_ydata()).sum() == 1
+    assert [name for name, line in lines.items() if line.get_marker() != "None"] == ["top-k"]
+    assert any(text.startswith("n = 3 seeds") for text in texts(figure))
+
+
 def test_of_seconds_the_fewest_are_best():
     rows = pd.DataFrame({"method": ["a", "b"], "seed": 0, "epoch_seconds": [2.0, 3.0],
                          "test_rsum": [2.0, 3.0]})
@@ -258,7 +290,7 @@ def test_table_marks_the_best_of_ours_and_prints_reported_rows():
     assert set(best["method"]) == {4} and len(best) == 6
     html = plots.table_html(rows, "method", reported=printed, title="Table I")
     assert html.count("<b>") == 6 and html.count("<small>±") == 12
-    assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and "<td>–</td>" in html
+    assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and ">–</td>" in html
 
 
 def test_heat_map_is_centred_prints_values_and_outlines_the_best():

@@ -1,12 +1,20 @@
 """What a notebook shows of a picture: words for who cannot see it, type that can be read."""
 
-import pandas as pd
-from matplotlib.text import Text
+import doctest
 
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+from PIL import Image
+
+import itr_study.plots.table_pictures as module
 from itr_study import plots
+from itr_study.files.paths import project_root
+from itr_study.plots.style import COLUMN, DPI, WIDEST
 from tests.plots.frames import CAPTION, RECALLS, picture, sweep_rows
 
-COLUMN = 840  # pixels of a notebook's column in a window of 1,280
+LEAST = 9  # pixels
+COMMITTED = sorted((project_root() / "figures").glob("*/*.png"))
 
 
 def smallest_type(figure) -> float:
@@ -25,10 +33,80 @@ def test_a_picture_says_what_is_seen():
 def test_examples_in_many_columns_keep_their_type_and_their_texts():
     for columns in (1, 3, 5):
         figure = plots.example_grid([(picture(), [CAPTION])] * columns, "Five", columns=columns)
-        assert smallest_type(figure) >= 9
+        assert smallest_type(figure) >= LEAST
         words = figure.axes[columns].texts[0]
         assert words.get_text().replace("\n  ", "") == f"• {CAPTION}"
         assert words.get_window_extent().width <= figure.bbox.width / columns
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_committed_figure_is_no_wider_than_its_type_can_be_read(path):
+    with Image.open(path) as shown:
+        assert shown.width <= round(WIDEST * DPI)
+
+
+def test_the_widest_picture_has_type_of_nine_pixels():
+    figure = plots.sweep_curve(sweep_rows(), "k", RECALLS, "t", "k", apart=["sum"])  # 9.6 inches
+    assert smallest_type(figure) > LEAST
+    figure.set_figwidth(WIDEST)
+    assert LEAST <= smallest_type(figure) < LEAST + 0.1
+
+
+MANY = {f"test_{way}_{name}_{judge}": head for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
+        for name, head in (("ndcg", f"{arrow} NDCG"), ("tau", f"{arrow} τ"))
+        for judge in ("sentence", "cider", "exact")}  # twelve columns
+
+
+def of_many_measures(seeds: int, name: str = "hardest + Semantic margin") -> pd.DataFrame:
+    return pd.DataFrame([{"method": method, "seed": seed, **{
+        column: 10.0 * place + seed for place, column in enumerate(MANY)}}
+        for method in (name, "sum") for seed in range(seeds)])
+
+
+def words(figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])  # without and with intervals
+def test_columns_of_a_wide_table_go_on_below(seeds):
+    figure = plots.table_figure(of_many_measures(seeds), "method", "Ahead", list(MANY))
+    assert smallest_type(figure) >= LEAST
+    said = words(figure)
+    blocks = said.count("n")
+    assert blocks == 2 == said.count("sum") and said.count("i→t NDCG\n(cider)") == 1
+    mean = (seeds - 1) / 2
+    for place in range(len(MANY)):  # every number stands there, once in each row
+        assert said.count(f"{10.0 * place + mean:.1f}") == 2
+    heads, numbers = at(figure, "t→i τ\n(exact)"), at(figure, f"{110 + mean:.1f}")
+    assert abs(heads[0][0] - numbers[0][0]) < 0.5  # below their head, in the second block
+    assert heads[0][1] < numbers[0][1] and numbers[0][1] > at(figure, "sum")[0][1]
+
+
+def at(figure, text: str) -> list[tuple]:
+    """Where a text stands in its panel, from the left and from the top."""
+    return [shown.get_position() for shown in figure.axes[0].texts if shown.get_text() == text]
+
+
+def test_how_columns_are_put_into_blocks():
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def test_long_names_leave_printed_columns_less_room():
+    printed = pd.DataFrame([{"method": 60 * "n", **dict.fromkeys(RECALLS, 9.0)}])
+    rows = sweep_rows().rename(columns={"k": "method"})
+    figure = plots.table_figure(rows.head(0), "method", "Printed", reported=printed)
+    assert smallest_type(figure) >= LEAST and words(figure).count("n") == 1
+
+
+def test_a_board_of_many_measures_keeps_its_type_and_its_heads_apart():
+    measures = {column: plots.title_of(column) for column in list(MANY)[:7]}
+    figure = plots.method_board(of_many_measures(3), measures, "Which?")
+    assert smallest_type(figure) >= LEAST
+    figure.canvas.draw()
+    heads = [axes.title if axes.get_title() else axes._left_title for axes in figure.axes]
+    boxes = [head.get_window_extent() for head in heads]
+    assert all(one.x1 <= other.x0 for one, other in zip(boxes, boxes[1:], strict=False))
 
 
 def test_a_table_drawn_for_slides_is_a_table_in_a_notebook():
@@ -40,6 +118,7 @@ def test_a_table_drawn_for_slides_is_a_table_in_a_notebook():
     page = figure._repr_html_()
     assert page.count("<tr") == 2 + rows["method"].nunique() and "scenes, &lt;n&gt; = 2" in page
     assert "Ahead" in page and "overflow-x:auto" in page
+    assert page.count("<td style='white-space:nowrap'>") == page.count("<small>±") + len(RECALLS)
 
 
 def test_printed_rows_take_a_colour_of_the_theme():

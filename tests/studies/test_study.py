@@ -1,11 +1,13 @@
 """The object a notebook talks to."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from itr_study.files.paths import figures_folder
 from itr_study.plots import histogram
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
@@ -147,11 +149,11 @@ def test_where_a_figure_may_be_kept_is_one_of_two_words(study):
 def test_only_a_batch_publishes(tmp_path, monkeypatch):
     """Where somebody watches, figures go beside the working copies, unless the cell says where."""
     table = pd.DataFrame({"value": [0.1, 0.2], "method": "topk"})
-    monkeypatch.setattr("itr_study.studies.study.in_notebook", lambda: True)
-    monkeypatch.setattr("itr_study.studies.study.my_folder", lambda: tmp_path / "my")
+    monkeypatch.setattr("itr_study.runs.shelves.in_notebook", lambda: True)
+    monkeypatch.setattr("itr_study.runs.shelves.my_folder", lambda: tmp_path / "my")
     live = Study("03_topk", CELL | {"figures": None})
     live.save(histogram(table, "value", "Two", "value"), table, "values", "Two values.")
     assert live.saved["values"] == tmp_path / "my/figures/scenes/03_topk__values.png"
-    assert Study("03_topk", CELL | {"figures": "mine"}).shelf == "mine"
-    monkeypatch.setattr("itr_study.studies.study.in_notebook", lambda: False)
-    assert live.shelf is None
+    assert Study("03_topk", CELL | {"figures": "mine"}).shelf == Path("mine")
+    monkeypatch.setattr("itr_study.runs.shelves.in_notebook", lambda: False)
+    assert live.shelf == figures_folder()
