@@ -43,6 +43,7 @@ class ArmRun(NamedTuple):
 
     label: str
     config: RunConfig
+    edition: int = 1
 
 
 Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameters of a notebook)

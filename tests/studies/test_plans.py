@@ -9,6 +9,7 @@ from itr_study.ledger.reported import load_claims, split_list
 from itr_study.studies import plans
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
+from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms
 from itr_study.studies.plans import PLANS, ledger_arms
 from itr_study.studies.profiles import choose
@@ -22,7 +23,7 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     arms = ledger_arms(dataset, choose("12_claims", profile))
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
-    others = [config for notebook in ("03_topk", "05_listwise", "06_kendall")
+    others = [config for notebook in ("03_topk", "05_listwise", "06_kendall", "08_reranking")
               for config in PLANS[notebook](dataset, profile)]
     assert {arm.config.model_dump_json() for arm in arms} <= {
         config.model_dump_json() for config in others}
@@ -71,11 +72,31 @@ def test_a_gain_is_measured_with_everything_else_equal():
     assert [term.labels for term in both.objective] == ["binary", "sentence"]
 
 
-@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls"])
+def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
+    """On real data 08 trains nothing of its own: labels and configs are those of today's plans."""
+    runs = reranked_arms("flickr8k", choose("08_reranking", "full"))
+    assert len(runs) == 12 * 5 and {run.edition for run in runs} == {2}
+    others = {(arm.label, arm.config.model_dump_json()): arm.edition
+              for notebook in ("03_topk", "05_listwise", "06_kendall")
+              for make in plans.ARMS[notebook]
+              for arm in make("flickr8k", choose(notebook, "full"))}
+    assert {others[run.label, run.config.model_dump_json()] for run in runs} == {1}
+
+
+def test_the_ledger_asks_for_the_latest_edition_that_a_paper_needs():
+    """"hardest" is named by two papers; the row of edition 2 serves both."""
+    for papers in (["listwise", "dvse"], ["dvse", "listwise"]):
+        parameters = SimpleNamespace(**vars(choose("12_claims", "smoke")) | {"papers": papers})
+        editions = {arm.label: arm.edition for arm in ledger_arms("scenes", parameters)}
+        assert editions["hardest"] == 2 and editions["hardest+listwise"] == 1
+
+
+@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])
 def test_every_arm_that_a_claim_names_is_trained(paper):
     trained = {arm.label for dataset, profile in PLACES
                for arm in ledger_arms(dataset, choose("12_claims", profile))}
     for claim in load_claims(paper).to_dict("records"):
-        named = {inner for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
+        named = {inner.partition("@")[0]  # what is re-ranked: "hardest" of "hardest@fast"
+                 for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
                  for inner in arms_in(arm)}
         assert named <= trained or claim["needs"], (claim["id"], sorted(named - trained))
