@@ -18,7 +18,7 @@ the library imports nothing of it. From the ground up; a room imports only rooms
     encoders       frozen networks; word and sentence vectors (MiniLM, Fisher, GloVe, n-grams)
     features       a data set as arrays: encoded once, cached
     relevance      label sources: how relevant is text j to image i?
-    models losses metrics       one file per idea
+    models losses metrics rerank       one file per idea
     evaluation     a model measured: percent, tables (R@K, RSUM), intervals over images, search
     training       loop, objective, settings, batch order, checkpoints
     plots          one function per picture, and the names that readers see
@@ -49,7 +49,7 @@ PUBLIC = {
     "MODELS": "models", "ModelOutput": "models.base", "LOSSES": "losses",
     "Objective": "training.objective", "Term": "training.objective",
     "Settings": "training.settings", "fit": "training.loop",
-    "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
+    "RERANKERS": "rerank", "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
     "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
     "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
 }

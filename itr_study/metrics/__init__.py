@@ -11,7 +11,9 @@ match stands; `per_query` walks scores beside graded relevance, once for any num
 
 from itr_study.metrics.coherent import coherent, coherent_per_query, coherent_rows
 from itr_study.metrics.eccv import eccv_table, read_eccv
+from itr_study.metrics.first import first
 from itr_study.metrics.graded import RowMetric, per_query, query_means
+from itr_study.metrics.hubness import hubness
 from itr_study.metrics.kendall import kendall, kendall_per_query, kendall_rows
 from itr_study.metrics.ndcg import ndcg, ndcg_per_query, ndcg_rows
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
@@ -25,7 +27,7 @@ GRADED_METRICS: dict[str, RowMetric] = {
     "ndcg": ndcg_rows(), "tau": kendall_rows(), "cs100": coherent_rows()}
 
 __all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "coherent",
-           "coherent_per_query", "eccv_table", "five_fold", "folds", "kendall",
+           "coherent_per_query", "eccv_table", "first", "five_fold", "folds", "hubness", "kendall",
            "kendall_per_query", "map_at_r", "ndcg", "ndcg_per_query", "per_query", "query_means",
            "r_precision", "ranks", "ranks_from_embeddings", "read_eccv", "recall",
            "recall_of_ranks"]

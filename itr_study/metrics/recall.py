@@ -6,7 +6,7 @@ stands first and four stand last, R@1 of that image is 1, not 1/5. Median ranks,
 are in evaluation/table.py.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -63,13 +63,14 @@ def folds(image_of_text: np.ndarray, n_images: int,
         yield images, texts, local
 
 
-def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5,
-              ks: Sequence[int] = KS) -> dict[str, float]:
+def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5, ks: Sequence[int] = KS,
+              rerank: Callable[[Scores], Scores] | None = None) -> dict[str, float]:
     """Mean recall of n folds, each ranked within itself: the "1K" protocol of 5,000 test images.
 
     Args:
         scores: (I, T), higher = more alike; image_of_text: (T,); n: number of folds; ks: as in
             `recall`.
+        rerank: how the scores of each fold are re-ranked within it, one of RERANKERS; None: not.
     Shape: the keys of `recall`, fractions.
     Raises: as `ranks` and `folds`.
     Source: the 1K protocol of listwise, bcls and dvse.
@@ -77,6 +78,8 @@ def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5,
         first folds have one more.
     """
     pair = Scores.of(scores)
-    tables = [recall_of_ranks(ranks(pair.cut(images, texts), local), ks)
-              for images, texts, local in folds(image_of_text, pair.shape[0], n)]
+    tables = []
+    for images, texts, local in folds(image_of_text, pair.shape[0], n):
+        fold = pair.cut(images, texts)
+        tables.append(recall_of_ranks(ranks(rerank(fold) if rerank else fold, local), ks))
     return {key: float(np.mean([table[key] for table in tables])) for key in tables[0]}

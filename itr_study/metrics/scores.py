@@ -1,12 +1,18 @@
 """Scores of both directions: one matrix for both, as models give it, or one for each."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from itr_study.checks import check_choice, check_count
+from itr_study.metrics.truth import DIRECTIONS
+
+QUERIES = 256  # at a time, where a lazy matrix is made
 EXACT = 2**53  # whole numbers up to here are what they were in float64
 
 
@@ -59,8 +65,78 @@ class Scores:
         i2t = self.i2t[images][:, texts]
         return Scores(i2t, i2t if self.single else self.t2i[images][:, texts])
 
+    def blocks(self, direction: str, size: int) -> "Iterator[tuple[slice, np.ndarray | Tensor]]":
+        """(queries, their scores (q, n)) of one direction, at most `size` queries at a time: rows
+        are images for "i2t", texts for "t2i"."""
+        check_choice("direction", direction, DIRECTIONS)
+        check_count("size", size)
+        n = self.shape[DIRECTIONS.index(direction)]
+        for start in range(0, n, size):
+            queries = slice(start, min(start + size, n))
+            yield queries, self.of_queries(direction, queries)
+
+    def of_queries(self, direction: str, queries: slice) -> "np.ndarray | Tensor":
+        """(q, n) scores of some queries of one direction, one row each."""
+        return query_rows(self.by_direction(direction), direction, queries)
+
     def __iter__(self) -> "Iterator[np.ndarray | Tensor]":
         return iter((self.i2t, self.t2i))
+
+
+class LazyScores(Scores, ABC):
+    """Scores that are computed when they are read, as re-ranking gives them.
+
+    A subclass says how in `of_queries`, and counts ranks without a matrix in `best_ranks`. `i2t`
+    and `t2i`, each a whole matrix (I, T), are computed on first use and kept.
+    """
+
+    def __init__(self, like: "np.ndarray | Tensor") -> None:
+        self._like = like  # a matrix (I, T) of the same kind, shape and device
+
+    @abstractmethod
+    def of_queries(self, direction: str, queries: slice) -> "np.ndarray | Tensor":
+        """(q, n) scores of some queries of one direction, one row each."""
+
+    @abstractmethod
+    def best_ranks(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        """The 1-based rank of every query's best match: (I,) for "i2t", (T,) for "t2i"."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return tuple(self._like.shape)
+
+    @property
+    def single(self) -> bool:
+        return False
+
+    def by_direction(self, direction: str) -> "np.ndarray | Tensor":
+        return self.i2t if direction == "i2t" else self.t2i
+
+    @cached_property
+    def i2t(self) -> "np.ndarray | Tensor":
+        return self._matrix("i2t")
+
+    @cached_property
+    def t2i(self) -> "np.ndarray | Tensor":
+        return self._matrix("t2i")
+
+    def _matrix(self, direction: str) -> "np.ndarray | Tensor":
+        """(I, T), block by block."""
+        whole = None
+        for queries, values in self.blocks(direction, QUERIES):
+            if whole is None:
+                shape, kind = self.shape, values.dtype
+                whole = (values.new_empty(shape) if isinstance(values, Tensor)
+                         else np.empty(shape, kind))
+            query_rows(whole, direction, queries)[:] = values
+        return whole
+
+
+def query_rows(matrix: "np.ndarray | Tensor", direction: str,
+               queries: slice) -> "np.ndarray | Tensor":
+    """(q, n) a view of the scores of some queries of (I, T): rows of images, or columns of texts
+    laid down as rows."""
+    return matrix[queries] if direction == "i2t" else matrix[:, queries].T
 
 
 def check_numbers(scores: np.ndarray | Tensor) -> None:

@@ -32,3 +32,8 @@ def both_directions(query_metric, ending):
         t2i = [query_metric([scores[i][t] for i in images], {image_of_text[t]}) for t in texts]
         return {f"i2t_{ending}": sum(i2t) / len(i2t), f"t2i_{ending}": sum(t2i) / len(t2i)}
     return oracle
+
+
+def stable_order(scores):
+    """Items from best to worst; among equal scores the lower index first."""
+    return sorted(range(len(scores)), key=lambda j: -scores[j])
