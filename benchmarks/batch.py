@@ -34,7 +34,8 @@ ENCODE = """
 import sys, time
 from itr_study.runs.data import data_part, encoded_data
 from itr_study.studies.plans import PLANS
-configs = {data_part(c): c for n in PLANS for c in PLANS[n]("scenes", sys.argv[1])}
+arms = (arm for name in PLANS for arm in PLANS[name]("scenes", sys.argv[1]))
+configs = {data_part(arm.config): arm.config for arm in arms}
 start = time.monotonic()
 for config in configs.values():
     encoded_data(config)

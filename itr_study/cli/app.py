@@ -82,12 +82,21 @@ def configs(dataset: Annotated[str | None, typer.Argument(
     print(configs_report(dataset))
 
 
-@app.command(short_help="List the runs of this machine with their ids.")
+@app.command(epilog=example("runs", "runs flickr8k --set-aside"),
+             short_help="List the runs of this machine with their ids.")
 def runs(dataset: Annotated[str | None, typer.Argument(
-        metavar="DATASET", help="Name of a data set; default all.")] = None) -> None:
+             metavar="DATASET", help="Name of a data set; default all.")] = None,
+         aside: Annotated[bool, typer.Option(
+             "--set-aside", help="Move committed rows that no notebook asks for to edition1.csv, "
+             "without their curves and ranks.")] = False) -> None:
     """List the runs of this machine with their ids, and count committed rows."""
     if dataset is not None:
         check_name(dataset)
+    if aside:
+        from itr_study.cli import commands
+
+        print(commands.set_rows_aside(dataset))
+        return
     from itr_study.cli.listing import runs_report
 
     print(runs_report(dataset))

@@ -91,7 +91,7 @@ def find_run(digits: str) -> Chosen:
 
     for table in sorted((project_root() / "figures").glob("*/runs.csv")):
         runs |= {run_id: lambda row=row: json.loads(row["config"])
-                 for run_id, row in Rows(table.parent).read().items()
+                 for run_id, row in Rows(table.parent).all().items()
                  if run_id.startswith(digits) and run_id not in runs}
     if len(runs) != 1:
         some = f"the digits of {len(runs)} runs: {', '.join(sorted(runs)[:5])}" if runs else (

@@ -8,7 +8,7 @@ from itr_study.batch.declared import readings
 from itr_study.batch.request import data_root, known_root
 from itr_study.cli.chosen import Chosen, choose
 from itr_study.cli.tables import result_report, row_report
-from itr_study.data import load_dataset
+from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.size_checks import too_small
 from itr_study.features.dataset import encode_dataset
@@ -133,11 +133,27 @@ def evaluation(chosen: Chosen, data: Path | None, changes: list[str]) -> str:
                           figures_folder()).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)
-    row = Rows(figures_folder() / dataset).read().get(run_id)
+    row = Rows(figures_folder() / dataset).all().get(run_id)
     if row is not None:
         return row_report(row)
     raise ValueError(f"run {run_id} is not finished on this machine, and no row of it is "
                      "committed; train it first: the same command with `train`")
+
+
+def set_rows_aside(dataset: str | None) -> str:
+    """Set aside the committed rows of a data set that no notebook asks for; says which.
+
+    Raises:  ValueError without a data set, or for one of which no rows are kept.
+    """
+    from itr_study.studies.unasked import set_aside
+
+    if dataset is None or DATASETS[dataset].generated:
+        raise ValueError(f"--set-aside needs a data set of which rows are committed, got {dataset}:"
+                         " itr-study runs flickr8k --set-aside")
+    ids = set_aside(dataset)
+    where = Rows(figures_folder() / dataset).aside.path
+    return "\n".join([*ids, f"{len(ids)} rows of {dataset} that no notebook asks for moved to "
+                      f"{where}; their curves and ranks are deleted, git has them"])
 
 
 def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:

@@ -1,6 +1,7 @@
 """What there is to name on the command line: base configs, and runs that ended. Loads no torch."""
 
 import csv
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,20 @@ def runs_report(dataset: str | None) -> str:
     lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
     for table in sorted((project_root() / "figures").glob("*/runs.csv")):
         if dataset in (None, table.parent.name):
-            with open(table, newline="", encoding="utf-8") as file:
-                count = sum(1 for _ in csv.DictReader(file))
-            lines.append(f"{count:,} committed rows of {table.parent.name}: {table}")
+            lines += _count(table, "committed rows of") + _count(
+                table.with_name("edition1.csv"), "rows that no notebook asks for of")
     return "\n".join(lines)
+
+
+def _count(table: Path, what: str) -> list[str]:
+    """A line that counts the rows of a table by edition; none where it is not there."""
+    if not table.is_file():
+        return []
+    with open(table, newline="", encoding="utf-8") as file:
+        editions = Counter(row.get("edition") or "1" for row in csv.DictReader(file))
+    parts = ", ".join(f"{count:,} of edition {edition}"
+                      for edition, count in sorted(editions.items()))
+    return [f"{editions.total():,} {what} {table.parent.name} ({parts}): {table}"]
 
 
 def _describe(folder: Path) -> tuple[str, str]:
@@ -47,11 +58,13 @@ def _describe(folder: Path) -> tuple[str, str]:
             return "", f"{state}, not finished here"
         config, result = read_json(folder / "config.json"), read_json(folder / "result.json")
         rsum = result["tables"].get("test", {}).get("rsum")
+        edition = read_json(folder / "manifest.json").get("edition", 1)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return "", f"damaged: {error!r}"
     words = [state, config["dataset"], config["model"],
              "+".join(filter(None, [config["images"], config["tokens"], config["sentences"]])),
-             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}"]
+             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}",
+             f"edition {edition}"]
     return config["dataset"], ", ".join([*words, *([f"test RSUM {rsum:.1f}"] if rsum else [])])
 
 

@@ -19,6 +19,7 @@ class DatasetRecord:
     in_folds: splits that are also measured in five folds, COCO's "1K" protocol.
     searched: the split that a search looks at, "all" for all of them.
     human_columns: the correlations with human judgements that rows carry, by split.
+    kept_judgements: collections of which a run keeps the score of every judged pair of test.
     """
 
     name: str
@@ -29,3 +30,4 @@ class DatasetRecord:
     in_folds: tuple[str, ...] = ()
     searched: str = "test"
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kept_judgements: tuple[str, ...] = ()

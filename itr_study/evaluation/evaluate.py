@@ -6,7 +6,7 @@ block shapes; the block size is a constant, so numbers are the same from run to 
 """
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -14,11 +14,14 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.measures import measure, measure_columns
+from itr_study.evaluation.kept import kept_of
+from itr_study.evaluation.measures import EDITION, costs, measure, measure_columns
+from itr_study.evaluation.scored import Scored
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
 from itr_study.models.base import Code, check_model, device_of, scored
+from itr_study.rerank import Bank
 
 BLOCK = 256  # items encoded, and images scored, at a time
 TEXT_BLOCK = 2048  # texts scored at a time
@@ -26,20 +29,25 @@ TEXT_BLOCK = 2048  # texts scored at a time
 VERSION = 1  # raised when numbers of an evaluation change; part of every run id
 
 
-def columns(dataset: str, split: str) -> tuple[str, ...]:
-    """The names in the table of an evaluation of a split of a data set, in order."""
-    return RETRIEVAL + measure_columns(dataset, split)
+def columns(dataset: str, split: str, edition: int = EDITION) -> tuple[str, ...]:
+    """The names in the table of an evaluation of a split of a data set, in order; of one made in
+    an earlier edition those that there were then (see `measures`)."""
+    return RETRIEVAL + measure_columns(dataset, split, edition)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """What a split gave: `table` in percent (R@K, MedR and MeanR as ranks, RSUM), `ranks` per
-    query, and the codes of images and texts on the CPU in the order of the split."""
+    query, and the codes of images and texts on the CPU in the order of the split; where the
+    measures of a data set were asked for also their `costs` in seconds, and the arrays that are
+    `kept` of the scores (see `kept`)."""
 
     table: dict[str, float]
     ranks: Ranks
     images: Code
     texts: Code
+    costs: dict[str, float] = field(default_factory=dict)
+    kept: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @contextmanager
@@ -105,30 +113,40 @@ def score(model: nn.Module, images: Code, texts: Code,
 
 
 def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str | None = None,
-             measures_of: str | None = None) -> Evaluation:
+             measures_of: str | None = None, bank: Evaluation | None = None) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
     Args:    device: None = the model's own; measures_of: the data set whose measures to take too
-             (see `measures`); None = retrieval alone, which is what a choice of epoch needs.
+             (see `measures`); None = retrieval alone, which is what a choice of epoch needs; bank:
+             what another split gave: its images and texts are the other queries by which
+             `fast_bank` re-ranks; None = it is not measured.
     Raises:  ValueError for a model or a split of another kind, saying what is missing, and where a
              score is not a number.
     """
     check_model(model)
     check_split(split)
     images, texts = encode(model, split, device)
-    table, best = evaluate_scores(score(model, images, texts, device), split, measures_of)
-    return Evaluation(table, best, images, texts)
+    scores = score(model, images, texts, device)
+    if measures_of is None:
+        return Evaluation(*evaluate_scores(scores, split), images, texts)
+    others = bank and Bank(images=score(model, bank.images, texts, device),
+                           texts=score(model, images, bank.texts, device))
+    measured, best = evaluate_scores(scores, split, measures_of, others)
+    spent = {name: measured.pop(name) for name in costs() & set(measured)}
+    return Evaluation(measured, best, images, texts, spent, kept_of(scores, split, measures_of))
 
 
-def evaluate_scores(scores: AnyScores, split: EncodedSplit,
-                    measures_of: str | None = None) -> tuple[dict[str, float], Ranks]:
+def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | None = None,
+                    bank: Bank | None = None) -> tuple[dict[str, float], Ranks]:
     """The table and the ranks of scores (I, T) of a split, or of `Scores` of each direction.
 
-    Args, Raises: as `evaluate`.
+    Args, Raises: as `evaluate`; bank: the scores of other queries.
     """
     best = ranks(scores, split.image_of_text)
     table = retrieval_table(best)
-    return table | (measure(scores, split, measures_of) if measures_of else {}), best
+    if measures_of:
+        table |= measure(Scored(scores, split, bank), measures_of)
+    return table, best
 
 
 def check_split(split: EncodedSplit) -> None:

@@ -3,7 +3,10 @@
 Graded truth: `exact` where the data knows it (scenes), else labels from captions: `sentence`
 (MiniLM's cosine, on the unit scale) and its control `cider`, whose makers saw no captions. Columns
 are named <direction>_<metric>_<truth>. Human judgements where people gave them. COCO's test is also
-ranked in five folds.
+ranked in five folds. The test split is also re-ranked.
+
+An edition is all that an evaluation measured at a time. A row has the columns of the edition it was
+made in and of those before; what was added since would need its scores, which no row keeps.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,28 +15,36 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.percent import percent
+from itr_study.evaluation.reranked import SECONDS, reranked, reranked_columns
+from itr_study.evaluation.scored import Scored
 from itr_study.metrics import GRADED_METRICS, five_fold, query_means
 from itr_study.metrics.human import human_correlation
 from itr_study.metrics.recall import KS
-from itr_study.metrics.scores import AnyScores, Scores
+from itr_study.metrics.scores import Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
 from itr_study.relevance import RELEVANCE
 
 CAPTION_LABELS = ("sentence", "cider")
+EDITION = 2  # what an evaluation measures today
 
 
 class Measure(NamedTuple):
     """Columns that some data sets carry.
 
-    columns: of (data set, split), the names it gives there; metric: of (scores, split), these
-    names as fractions, or those for which the split carries what they need.
+    columns: of (data set, split), the names it gives there; metric: of a scored split, these names
+    and their values (shares in percent), or those for which it has what they need; measures that
+    share a metric share its walk over the scores; edition: the one that they came with; costs:
+    names that metric gives, too, for all splits together: seconds, which no two runs share.
     """
 
     columns: Callable[[str, str], tuple[str, ...]]
-    metric: Callable[[AnyScores, EncodedSplit], dict[str, float]]
+    metric: Callable[[Scored], dict[str, float]]
+    edition: int = 1
+    costs: tuple[str, ...] = ()
 
 
 def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
@@ -68,59 +79,95 @@ def truth_from(source: str, split: EncodedSplit) -> Truth:
     return Truth(split.image_of_text, split.n_images, values.__getitem__)
 
 
-def graded_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """<direction>_<metric>_<truth> of every graded metric and truth; none on train."""
-    return () if split == "train" else tuple(
-        f"{direction}_{metric}_{truth}" for metric in GRADED_METRICS
-        for truth in DATASETS[dataset].graded_by for direction in DIRECTIONS)
+def graded_columns(*metrics: str) -> Callable[[str, str], tuple[str, ...]]:
+    """Columns <direction>_<metric>_<truth> of these graded metrics by every truth; none on train.
+    """
+    def of(dataset: str, split: str) -> tuple[str, ...]:
+        return () if split == "train" else tuple(
+            f"{direction}_{metric}_{truth}" for metric in metrics
+            for truth in DATASETS[dataset].graded_by for direction in DIRECTIONS)
+
+    return of
 
 
-def graded(scores: AnyScores, split: EncodedSplit) -> dict[str, float]:
+def graded(scored: Scored) -> dict[str, float]:
     """All graded metrics by all truths that the split carries; one walk over scores a truth."""
-    means = {name: query_means(scores, truth, GRADED_METRICS)
-             for name, truth in truths(split).items()}
-    return {f"{direction}_{metric}_{truth}": table[f"{direction}_{metric}"]
+    means = {name: query_means(scored.scores, truth, GRADED_METRICS)
+             for name, truth in truths(scored.split).items()}
+    return {f"{direction}_{metric}_{truth}": percent(table[f"{direction}_{metric}"])
             for metric in GRADED_METRICS for truth, table in means.items()
             for direction in DIRECTIONS}
 
 
-def human(scores: AnyScores, split: EncodedSplit) -> dict[str, float]:
+def human_columns(dataset: str, split: str) -> tuple[str, ...]:
+    """human_<collection>_<coefficient>, such as human_expert_tau_c."""
+    return tuple(f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ()))
+
+
+def human(scored: Scored) -> dict[str, float]:
     """Agreement with people: tau-c with the experts, tau-b with the crowd. They saw an image and
     judged texts, so of two matrices i2t is asked."""
-    i2t, table = Scores.of(scores).i2t, {}
-    for pairs in split.judgements.values():
+    i2t, table = Scores.of(scored.scores).i2t, {}
+    for pairs in scored.split.judgements.values():
         judged = np.asarray(i2t[pairs.images, pairs.texts])
         table |= human_correlation(judged, pairs.judgements)
-    return {f"human_{name}": value for name, value in table.items()}
+    return {f"human_{name}": percent(value) for name, value in table.items()}
 
 
-def folded(scores: AnyScores, split: EncodedSplit) -> dict[str, float]:
+def fold_columns(dataset: str, split: str) -> tuple[str, ...]:
+    """1k_i2t_r1, ..., 1k_rsum."""
+    names = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
+    return tuple(f"1k_{name}" for name in names if split in DATASETS[dataset].in_folds)
+
+
+def folded(scored: Scored) -> dict[str, float]:
     """R@K and RSUM of the five folds: "1k_i2t_r1", ..., "1k_rsum"."""
-    table = five_fold(scores, split.image_of_text)
-    return {f"1k_{name}": value for name, value in (table | {"rsum": sum(table.values())}).items()}
+    table = five_fold(scored.scores, scored.split.image_of_text)
+    return {f"1k_{name}": percent(value)
+            for name, value in (table | {"rsum": sum(table.values())}).items()}
 
 
-# Each joins the columns dev_<name> and test_<name> of all rows; rows without them are incomplete.
+# Each joins the columns dev_<name> and test_<name> of rows of its edition and of later ones; a row
+# of such an edition without them is incomplete. What is added needs a new EDITION.
 MEASURES: dict[str, Measure] = {
-    "graded": Measure(graded_columns, graded),
-    "human": Measure(lambda dataset, split: tuple(
-        f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ())), human),
-    "folds": Measure(lambda dataset, split: tuple(
-        f"1k_{name}" for name in (*(f"{d}_r{k}" for d in DIRECTIONS for k in KS), "rsum"))
-        if split in DATASETS[dataset].in_folds else (), folded),
+    "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
+    "human": Measure(human_columns, human),
+    "folds": Measure(fold_columns, folded),
+    "first ten": Measure(graded_columns("rel10"), graded, edition=2),
+    "reranked": Measure(reranked_columns, reranked, edition=2, costs=SECONDS),
 }
 
 
-def measure_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """Names of all measures on a split of a data set, in order."""
-    return tuple(name for measure in MEASURES.values() for name in measure.columns(dataset, split))
+def check_edition(edition: int) -> None:
+    """Raise ValueError for an edition that there is not (yet)."""
+    check_choice("edition", edition, range(1, EDITION + 1))
 
 
-def measure(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, float]:
-    """The measures of a data set, in percent, as far as the split carries the truth for them.
+def measure_columns(dataset: str, split: str, edition: int = EDITION) -> tuple[str, ...]:
+    """Names of all measures of an edition on a split of a data set, in order."""
+    return tuple(name for measure in MEASURES.values() if measure.edition <= edition
+                 for name in measure.columns(dataset, split))
 
-    Args:    scores: (I, T), or `Scores` of each direction; split: of the data set of this name.
+
+def came_with(dataset: str, column: str) -> int | None:
+    """The edition since which rows of a data set have a column, such as "test_fast_rsum" or
+    "seconds_fast"; None for a column of no measure."""
+    split, _, name = column.partition("_")
+    return min((measure.edition for measure in MEASURES.values()
+                if column in measure.costs or name in measure.columns(dataset, split)),
+               default=None)
+
+
+def measure(scored: Scored, dataset: str) -> dict[str, float]:
+    """The measures of a data set, as far as the scored split has what they need, and their costs.
+
+    Args:    scored: a split of the data set of this name. Shares are in percent.
     """
-    return {name: percent(value) for measure in MEASURES.values()
-            if measure.columns(dataset, split.name)
-            for name, value in measure.metric(scores, split).items()}
+    metrics = dict.fromkeys(measure.metric for measure in MEASURES.values()
+                            if measure.columns(dataset, scored.split.name))
+    return {name: value for metric in metrics for name, value in metric(scored).items()}
+
+
+def costs() -> set[str]:
+    """Names of what is measured for all splits together; never compared between runs."""
+    return {name for measure in MEASURES.values() for name in measure.costs}

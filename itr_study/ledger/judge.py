@@ -4,12 +4,13 @@ The rule is written out in `rules.py`; a verdict names our data and model and ne
 paper's own data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from itr_study.evaluation.measures import came_with
 from itr_study.files.atomic import write_atomic
 from itr_study.ledger.paired import MOST, Arms, Part, arms_in
 from itr_study.ledger.reported import reported_differences, split_list
@@ -54,7 +55,17 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
         rows.loc[rows["arm"] == arm, name].isna().all() for arm in wanted))
     reasons = [f"no runs of {', '.join(arms)}"] * bool(arms)
     reasons += [f"no values of {', '.join(columns)}"] * bool(columns and not arms)
+    reasons += _in_later_rows(columns, rows) if not arms else []
     return "; ".join(reasons + [claim["needs"]] * bool(reasons and claim["needs"]))
+
+
+def _in_later_rows(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
+    """What rows of a later edition hold of the columns that these rows lack, in words."""
+    datasets = rows["dataset"].unique() if "dataset" in rows else ()
+    editions = {name: came_with(dataset, name) or 1 for name in columns for dataset in datasets}
+    latest = max(editions.values(), default=1)
+    return [f"rows of edition {latest} hold it: train these runs again with edition={latest}"
+            ] * (latest > 1)
 
 
 def judge(claim: Mapping[str, str], rows: pd.DataFrame) -> Verdict:

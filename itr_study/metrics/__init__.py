@@ -15,6 +15,11 @@ from itr_study.metrics.first import first
 from itr_study.metrics.graded import RowMetric, per_query, query_means
 from itr_study.metrics.hubness import hubness
 from itr_study.metrics.kendall import kendall, kendall_per_query, kendall_rows
+from itr_study.metrics.mean_relevance import (
+    mean_relevance,
+    mean_relevance_per_query,
+    mean_relevance_rows,
+)
 from itr_study.metrics.ndcg import ndcg, ndcg_per_query, ndcg_rows
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
 from itr_study.metrics.recall import five_fold, folds, recall, recall_of_ranks
@@ -24,10 +29,11 @@ from itr_study.metrics.truth import Positives, Truth
 
 # What runs are measured by where there is graded truth, by the name in a run's columns.
 GRADED_METRICS: dict[str, RowMetric] = {
-    "ndcg": ndcg_rows(), "tau": kendall_rows(), "cs100": coherent_rows()}
+    "ndcg": ndcg_rows(), "tau": kendall_rows(), "cs100": coherent_rows(),
+    "rel10": mean_relevance_rows()}
 
 __all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "coherent",
            "coherent_per_query", "eccv_table", "first", "five_fold", "folds", "hubness", "kendall",
-           "kendall_per_query", "map_at_r", "ndcg", "ndcg_per_query", "per_query", "query_means",
-           "r_precision", "ranks", "ranks_from_embeddings", "read_eccv", "recall",
-           "recall_of_ranks"]
+           "kendall_per_query", "map_at_r", "mean_relevance", "mean_relevance_per_query", "ndcg",
+           "ndcg_per_query", "per_query", "query_means", "r_precision", "ranks",
+           "ranks_from_embeddings", "read_eccv", "recall", "recall_of_ranks"]

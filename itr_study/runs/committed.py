@@ -10,11 +10,12 @@ from itr_study.runs.rows import Rows, make_row
 from itr_study.runs.store import RunResult
 
 
-def committed(run: Run, figures: Path | str | None = None) -> dict[str, Any] | None:
-    """The complete committed row of a run, if there is one."""
+def committed(run: Run, figures: Path | str | None = None,
+              edition: int = 1) -> dict[str, Any] | None:
+    """The complete committed row of a run, if there is one of this edition or a later one."""
     if DATASETS[run.config.dataset].generated:
         return None
-    return Rows(figures_folder(figures) / run.config.dataset).complete(run.id)
+    return Rows(figures_folder(figures) / run.config.dataset).complete(run.id, edition)
 
 
 def add_row(run: Run, result: RunResult, figures: Path | str | None = None) -> dict[str, Any]:

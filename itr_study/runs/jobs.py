@@ -16,6 +16,7 @@ class Job(StrictModel):
     root: str | None = None
     device: str = "auto"
     save_seconds: Least0 = 60.0
+    edition: int = 1
 
 
 class Answer(StrictModel):
@@ -40,7 +41,7 @@ def _attempt(text: str) -> Answer:
     try:
         job = Job.model_validate_json(text)
         result = execute(identify(job.config, job.root), job.root, device=job.device,
-                         save_seconds=job.save_seconds)
+                         save_seconds=job.save_seconds, edition=job.edition)
         return Answer(state=result.status, reason=result.reason, id=result.id)
     except OutOfMemory as error:
         return Answer(state="oom", reason=str(error))

@@ -1,14 +1,11 @@
 """Rows that outlive machines: one line per run in `figures/<dataset>/runs.csv`, real data only.
 
-Beside it `curves/<run>.csv` (one line per epoch) and `ranks/<run>.npz` (the rank of every query).
+Beside it `curves/<run>.csv` (one line per epoch) and `ranks/<run>.npz` (the rank of every query;
+since edition 2 the scores of judged pairs and the first results of some queries). Rows of the first
+edition that no notebook asks for any more lie in `edition1.csv`, without curves and ranks.
 """
 
-import csv
-import io
-import json
-import math
-import re
-from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +16,9 @@ from itr_study.files.atomic import canonical_json, folder_lock, write_atomic
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run
 from itr_study.runs.store import ENDED, RunResult
+from itr_study.runs.table import Table, cell
 
 SPLITS = ("train", "dev", "test")  # of train, the first images (`run.TRAIN_IMAGES`)
-# Columns that are text, whatever their letters look like (an id may consist of digits).
-TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "model", "config",
-        "device", "commit", "software", "versions", "seen", "data", "encoded", "instructions",
-        "arithmetic")
-NUMBER = re.compile(r"(train|dev|test)_|(seed|epochs|best_epoch|minutes)$")  # columns of numbers
-MAY_BE_EMPTY = ("reason", "commit", "seen")  # an empty cell is ""; in other columns it is None
 
 
 def make_row(run: Run, result: RunResult) -> dict[str, Any]:
@@ -37,6 +29,8 @@ def make_row(run: Run, result: RunResult) -> dict[str, Any]:
             for name, value in table.items()}
     row |= {"epochs": len(result.history.rows), "best_epoch": result.history.best_epoch,
             "minutes": facts["minutes"]}
+    # both None, or none, for a run of the first edition
+    row |= {"edition": facts.get("edition")} | facts.get("costs", {})
     row |= hyperparameters(run.config)
     return row | {
         "config": canonical_json(run.config.model_dump(mode="json")), "device": facts["device"],
@@ -72,9 +66,6 @@ def flat(values: Any, path: str = "") -> dict[str, Any]:
     return by_path
 
 
-_read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its rows
-
-
 class Rows:
     """The committed rows of one data set.
 
@@ -83,32 +74,32 @@ class Rows:
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
-        self.path = self.folder / "runs.csv"
-        self.restore = f"restore it: git checkout -- {self.path}"
+        self.table = Table(self.folder / "runs.csv")
+        self.aside = Table(self.folder / "edition1.csv")
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """All rows by run id, numbers as numbers, empty cells as None; read anew when the file
-        has changed."""
-        if not self.path.exists():
-            return {}
-        stat = self.path.stat()
-        key, version = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-        if _read.get(key, (None,))[0] != version:
-            _read[key] = version, {line["run"]: self._values(line) for line in self._lines()[1]}
-        return {run_id: dict(row) for run_id, row in _read[key][1].items()}
+        """The rows that notebooks ask for by run id, numbers as numbers, empty cells as None."""
+        return self.table.read()
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """These, and those that were set aside."""
+        return self.aside.read() | self.read()
 
     def frame(self) -> pd.DataFrame:
-        """All rows as a table."""
+        """The rows that notebooks ask for as a table."""
         return pd.DataFrame(self.read().values())
 
-    def complete(self, run_id: str) -> dict[str, Any] | None:
-        """A run's row, if it ended and has every metric that an evaluation has now."""
-        row = self.read().get(run_id)
+    def complete(self, run_id: str, edition: int = 1) -> dict[str, Any] | None:
+        """A run's row, if it ended and was made in this edition or a later one with every metric
+        of the one that it was made in; it may have been set aside."""
+        row = self.all().get(run_id)
         if row is None or row["status"] not in ENDED:
             return None
+        made_in = edition_of(row)
         wanted = [f"{split}_{name}" for split in SPLITS
-                  for name in columns(row["dataset"], split)]
-        lacking = row["status"] == "done" and any(row.get(name) is None for name in wanted)
+                  for name in columns(row["dataset"], split, made_in)]
+        lacking = row["status"] == "done" and (
+            made_in < edition or any(row.get(name) is None for name in wanted))
         return None if lacking else row
 
     def add(self, row: dict[str, Any], result: RunResult) -> None:
@@ -116,64 +107,40 @@ class Rows:
         cells of other rows stay as they are, and columns are only ever added."""
         with folder_lock(self.folder):
             curve = result.history.table().to_csv(index=False, lineterminator="\n")
-            write_atomic(self.folder / "curves" / f"{result.id}.csv", curve.encode())
+            write_atomic(self._curve(result.id), curve.encode())
             if (result.folder / "ranks.npz").exists():
-                write_atomic(self.folder / "ranks" / f"{result.id}.npz",
-                             (result.folder / "ranks.npz").read_bytes())
-            names, lines = self._lines()
-            names += [name for name in row if name not in names]
-            by_id = {line["run"]: line for line in lines}
-            by_id[row["run"]] = {name: cell(value) for name, value in row.items()}
-            text = io.StringIO()
-            writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(by_id[run_id] for run_id in sorted(by_id))
-            write_atomic(self.path, text.getvalue().encode())
+                write_atomic(self._ranks(result.id), (result.folder / "ranks.npz").read_bytes())
+            names, lines = self.table.lines()
+            names += [name for name, value in row.items()
+                      if name not in names and value is not None]
+            lines[row["run"]] = {name: cell(row.get(name)) for name in names}
+            self.table.write(names, lines)
+            names, lines = self.aside.lines()
+            if lines.pop(row["run"], None):  # last: a row may be in both, never in neither
+                self.aside.write(names, lines)
 
-    def _values(self, line: dict[str, str]) -> dict[str, Any]:
-        """A line's values. Raises: ValueError for a measure that is no number."""
-        values = {name: typed(name, text) for name, text in line.items()}
-        for name in filter(NUMBER.match, values):
-            value = values[name]
-            if value is not None and not (type(value) in (int, float) and math.isfinite(value)):
-                raise ValueError(f"{self.path}: {name} of run {line['run']} must be a finite "
-                                 f"number, found {line[name]!r}; {self.restore}")
-        return values
+    def set_aside(self, run_ids: Iterable[str]) -> None:
+        """Move rows to `edition1.csv`, cells as they are, and delete their curves and ranks. A
+        process that is killed in between leaves a row in both; the next call deletes the rest."""
+        with folder_lock(self.folder):
+            names, lines = self.table.lines()
+            names_aside, lines_aside = self.aside.lines()
+            lines_aside |= {run_id: lines.pop(run_id) for run_id in run_ids}
+            if lines_aside:
+                self.aside.write(list(dict.fromkeys(names_aside + names)), lines_aside)
+                self.table.write(names, lines)
+            for run_id in lines_aside.keys() - lines.keys():
+                self._curve(run_id).unlink(missing_ok=True)
+                self._ranks(run_id).unlink(missing_ok=True)
 
-    def _lines(self) -> tuple[list[str], list[dict[str, str]]]:
-        """Names and rows of the file, cells as they are written."""
-        if not self.path.exists():
-            return [], []
-        try:
-            text = self.path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.path} is not UTF-8 ({error}); {self.restore}") from error
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        names, lines = list(reader.fieldnames or ()), list(reader)
-        if "run" not in names or any(None in line or None in line.values() for line in lines):
-            raise ValueError(f"{self.path} is not a whole table of runs (no column 'run', or rows "
-                             f"of differing length); {self.restore}")
-        for what, values in (("columns", names), ("runs", [line["run"] for line in lines])):
-            if twice := [value for value, count in Counter(values).items() if count > 1]:
-                raise ValueError(f"{self.path} has {what} twice: {', '.join(twice[:3])}; which "
-                                 f"one holds cannot be known: {self.restore}")
-        return names, lines
+    def _curve(self, run_id: str) -> Path:
+        return self.folder / "curves" / f"{run_id}.csv"
+
+    def _ranks(self, run_id: str) -> Path:
+        return self.folder / "ranks" / f"{run_id}.npz"
 
 
-def cell(value: Any) -> str:
-    """A value as it is written: text as it is, None as nothing, the rest as JSON."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def typed(name: str, text: str) -> Any:
-    """The value that was written."""
-    if text == "" and name not in MAY_BE_EMPTY:
-        return None
-    if name in TEXT:
-        return text
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+def edition_of(row: dict[str, Any]) -> int:
+    """The edition that a row was made in; rows of the first do not state it."""
+    edition = row.get("edition")
+    return 1 if edition is None or pd.isna(edition) else int(edition)

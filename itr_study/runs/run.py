@@ -14,6 +14,7 @@ from torch import nn
 
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, columns, evaluate
+from itr_study.evaluation.measures import EDITION, check_edition
 from itr_study.features.encoded import EncodedData
 from itr_study.files.paths import figures_folder
 from itr_study.models import MODELS
@@ -35,15 +36,17 @@ TRAIN_IMAGES = 1000
 
 
 def row(config: RunConfig, root: Path | str | None = None, figures: Path | str | None = None,
-        device: str = "auto") -> dict[str, Any]:
+        device: str = "auto", edition: int = 1) -> dict[str, Any]:
     """The row of a run: the committed one where it is complete, else trained now and committed.
 
     Args:    root: folder of the real data sets, None on a machine without them (rows that are
-             there still serve); figures: where rows are kept; generated data keeps none.
+             there still serve); figures: where rows are kept; generated data keeps none; edition:
+             the earliest that will do, see `evaluation.measures`.
     Raises:  as `execute`; a run that diverged gives its row, with status "diverged", no metrics.
     """
     run = identify(config, root, figures_folder(figures))
-    return committed(run, figures) or add_row(run, execute(run, root, device=device), figures)
+    return committed(run, figures, edition) or add_row(
+        run, execute(run, root, device=device, edition=edition), figures)
 
 
 def weights(config: RunConfig, root: Path | str | None = None, *,
@@ -68,20 +71,23 @@ def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:
 
 
 def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
-            store: RunStore | None = None, save_seconds: float = 60.0) -> RunResult:
+            store: RunStore | None = None, save_seconds: float = 60.0,
+            edition: int = 1) -> RunResult:
     """Train and evaluate a run, or read its result from the store; after a stop of any kind the
     next call goes on from the last checkpoint.
 
     Args:    root: folder of the real data sets; store: None = the home's; save_seconds: least time
-             between checkpoints.
+             between checkpoints; edition: of a result of an earlier one the weights are evaluated
+             again (what is evaluated now is of the newest edition).
     Returns: a result "done", or "diverged" with the reason: both are final.
     Raises:  OutOfMemory, DataError, OSError (full disk), KeyboardInterrupt; the reason is kept
              in the run's status.json, and a next call tries again.
     """
+    check_edition(edition)
     store = store or RunStore()
     with store.lock(run.id):
         if (result := store.result(run.id)) is not None:
-            return result if is_complete(result) else _evaluated_again(
+            return result if is_complete(result, edition) else _evaluated_again(
                 run, root, result, store, choose_device(device))
         store.set_status(run.id, "running")
         try:
@@ -116,15 +122,19 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     except Diverged as error:
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},
                             status="diverged", reason=str(error))
-    return store.finish(run.id, written, history, facts | _minutes(history),
-                        _evaluate(model, data), weights=model.state_dict())
+    evaluations = _evaluate(model, data)
+    return store.finish(run.id, written, history, facts | _minutes(history) | _made(evaluations),
+                        evaluations, weights=model.state_dict())
 
 
-def is_complete(result: RunResult) -> bool:
-    """Whether a result has every column that an evaluation has now; a diverged run has none."""
-    return result.status != "done" or all(
+def is_complete(result: RunResult, edition: int = 1) -> bool:
+    """Whether a result is of this edition or a later one, with every column of its own; a diverged
+    run has none."""
+    if result.status != "done":
+        return True
+    return result.edition >= edition and all(
         name in table for split, table in result.tables.items()
-        for name in columns(result.config["dataset"], split))
+        for name in columns(result.config["dataset"], split, result.edition))
 
 
 def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store: RunStore,
@@ -134,15 +144,29 @@ def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store
     model = build_model(run.config, data.inputs)
     model.load_state_dict(result.weights())
     facts = result.facts | merged([result.facts, computed_with(run.config, data, device)])
-    return store.finish(run.id, result.config, result.history, facts,
-                        _evaluate(model.to(device), data), model.state_dict())
+    evaluations = _evaluate(model.to(device), data)
+    return store.finish(run.id, result.config, result.history, facts | _made(evaluations),
+                        evaluations, model.state_dict())
 
 
 def _evaluate(model: nn.Module, data: EncodedData) -> dict[str, Evaluation]:
+    """What each split gives; test is also re-ranked by the queries of dev."""
     splits = dict(data.splits) | {"train": data.splits["train"].head(TRAIN_IMAGES)}
+    evaluations: dict[str, Evaluation] = {}
     with one_thread():
-        return {split: evaluate(model, splits[split], measures_of=data.dataset)
-                for split in SPLITS if split in splits}
+        for split in SPLITS:
+            if split in splits:
+                bank = evaluations.get("dev") if split == "test" else None
+                evaluations[split] = evaluate(model, splits[split], measures_of=data.dataset,
+                                              bank=bank)
+    return evaluations
+
+
+def _made(evaluations: dict[str, Evaluation]) -> dict[str, Any]:
+    """Facts of an evaluation: its edition, and what parts of it cost in seconds."""
+    spent = {name: round(seconds, 4) for evaluation in evaluations.values()
+             for name, seconds in evaluation.costs.items()}
+    return {"edition": EDITION, "costs": spent}
 
 
 def _minutes(history: History) -> dict[str, float]:

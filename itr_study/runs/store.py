@@ -56,8 +56,15 @@ class RunResult:
         """The weights of the best epoch, for `model.load_state_dict`."""
         return load_weights(self.folder / "weights.safetensors")
 
-    def ranks(self) -> dict[str, np.ndarray]:
-        """dev_i2t, dev_t2i, test_i2t, test_t2i: the rank of the best match of every query."""
+    @property
+    def edition(self) -> int:
+        """What it was measured by (see `evaluation.measures`); runs of the first do not say so."""
+        return self.facts.get("edition", 1)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """dev_i2t, dev_t2i, test_i2t, test_t2i: the rank of the best match of every query; since
+        edition 2 also what is kept of the scores of test, such as test_judged_expert (see
+        `evaluation.kept`)."""
         with np.load(self.folder / "ranks.npz", allow_pickle=False) as arrays:
             return dict(arrays)
 
@@ -178,7 +185,7 @@ class RunStore:
             "tables": {split: evaluation.table for split, evaluation in evaluations.items()}})
         if weights is not None:
             save_weights(folder / "weights.safetensors", weights)
-            write_atomic(folder / "ranks.npz", packed_ranks(evaluations))
+            write_atomic(folder / "ranks.npz", packed_arrays(evaluations))
         test = evaluations.get("test")
         if test is not None and isinstance(test.images, Tensor) and isinstance(test.texts, Tensor):
             save_weights(folder / "test.safetensors",
@@ -196,12 +203,15 @@ def clear_temporary(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def packed_ranks(evaluations: dict[str, Evaluation]) -> bytes:
-    """Ranks of every split as a small npz: int32, compressed, the same bytes every time."""
-    arrays = {f"{split}_{direction}": np.asarray(ranks, np.int32)
-              for split, evaluation in evaluations.items() if split != "train"
-              for direction, ranks in (("i2t", evaluation.ranks.i2t),
-                                       ("t2i", evaluation.ranks.t2i))}
+def packed_arrays(evaluations: dict[str, Evaluation]) -> bytes:
+    """Ranks of every split and what is kept of its scores as a small npz: compressed, the same
+    bytes every time."""
+    arrays = {}
+    for split, evaluation in evaluations.items():
+        if split != "train":
+            arrays |= {f"{split}_i2t": np.asarray(evaluation.ranks.i2t, np.int32),
+                       f"{split}_t2i": np.asarray(evaluation.ranks.t2i, np.int32)}
+            arrays |= {f"{split}_{name}": array for name, array in evaluation.kept.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

@@ -6,7 +6,7 @@
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import lru_cache
@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from itr_study.evaluation.measures import check_edition
 from itr_study.files.paths import figures_folder
 from itr_study.progress import counting
 from itr_study.runs.committed import add_row, committed
@@ -34,7 +35,7 @@ LOOK = 0.5  # seconds between looks at how far the runs are
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
           figures: Path | str | None = None, device: str = "auto",
-          executor: Executor | None = None) -> pd.DataFrame:
+          executor: Executor | None = None, edition: int | Sequence[int] = 1) -> pd.DataFrame:
     """One row per config, in their order; runs that have not ended yet are trained.
 
     A run that fails in any way does not stop the others: its row has its status and reason and no
@@ -42,22 +43,35 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
 
     Args:    workers: processes, 0 = in this one; root: folder of the real data; figures: where
              rows are kept; device: as in `fit`; executor: of `concurrent.futures`, instead of
-             `workers` threads here; it is not shut down. See `executors`.
+             `workers` threads here; it is not shut down. See `executors`; edition: the earliest
+             that will do, of all runs or of each (see `evaluation.measures`): a run that ended
+             before is evaluated again where its weights are, else trained again.
     Raises:  KeyboardInterrupt, after the running ones have saved.
     """
     runs = [identify(config, root, figures_folder(figures)) for config in configs]
-    rows = {run.id: _ended_row(run, figures) for run in runs}
+    editions = _latest(runs, edition)
+    rows = {run.id: _ended_row(run, figures, editions[run.id]) for run in runs}
     missing = {run.id: run for run in runs if rows[run.id] is None}
     if missing:
-        rows |= _train(missing, root, figures, device, *_place(workers, executor))
+        rows |= _train(missing, editions, root, figures, device, *_place(workers, executor))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
 
 
-def _ended_row(run: Run, figures: Path | str | None) -> dict[str, Any] | None:
+def _latest(runs: Sequence[Run], edition: int | Sequence[int]) -> dict[str, int]:
+    """The edition to have of every run: the latest where it is asked for twice."""
+    each = [edition] * len(runs) if isinstance(edition, int) else edition
+    editions: dict[str, int] = {}
+    for run, asked in zip(runs, each, strict=True):
+        check_edition(asked)
+        editions[run.id] = max(asked, editions.get(run.id, asked))
+    return editions
+
+
+def _ended_row(run: Run, figures: Path | str | None, edition: int) -> dict[str, Any] | None:
     """The row of a run that ended: committed, or finished in the store; else None."""
-    row = committed(run, figures)
-    if row is None and (result := RunStore().result(run.id)) and is_complete(result):
+    row = committed(run, figures, edition)
+    if row is None and (result := RunStore().result(run.id)) and is_complete(result, edition):
         row = add_row(run, result, figures)
     return row
 
@@ -76,8 +90,8 @@ def _threads(count: int) -> Executor:
     return ThreadPoolExecutor(count)
 
 
-def _train(missing: dict[str, Run], root: Path | str | None, figures: Path | str | None,
-           device: str, executor: Executor, work: Callable[[str], str]
+def _train(missing: dict[str, Run], editions: Mapping[str, int], root: Path | str | None,
+           figures: Path | str | None, device: str, executor: Executor, work: Callable[[str], str]
            ) -> dict[str, dict[str, Any]]:
     """Rows by id of runs that are trained now. Features are encoded here first, not by every
     worker."""
@@ -86,7 +100,8 @@ def _train(missing: dict[str, Run], root: Path | str | None, figures: Path | str
     store, rows, jobs = RunStore(), {}, {}
     folder = None if root is None else str(Path(root).resolve())
     for run_id, run in missing.items():
-        jobs[run_id] = Job(config=run.config, root=folder, device=device).model_dump_json()
+        jobs[run_id] = Job(config=run.config, root=folder, device=device,
+                           edition=editions[run_id]).model_dump_json()
         if (store.status(run_id) or {}).get("state") != "running":
             store.set_status(run_id, "queued")
     watch = Watch(missing, store)

@@ -39,7 +39,8 @@ TABLE_IV = ("sum", "hardest", "top5")
 
 
 class ArmRun(NamedTuple):
-    """One run of the ledger: its label, and what is run."""
+    """One run of the ledger: its label, what is run, and the edition that its row must have at
+    least (see `evaluation.measures`): 2 for what asks for re-ranking or the first ten results."""
 
     label: str
     config: RunConfig
@@ -105,7 +106,8 @@ def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
                figures: Path | str | None = None, workers: int = 2) -> pd.DataFrame:
     """One row per arm and seed, trained where it is missing, with its label in `arm` and its
     model in words in `model`."""
-    rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers)
+    rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers,
+                 edition=[arm.edition for arm in arms])
     words = [f"{MODELS[c.model].label} on {c.images}, {c.sentences or c.tokens}"
              for c in (arm.config for arm in arms)]
     return rows.assign(arm=[arm.label for arm in arms], model=words)

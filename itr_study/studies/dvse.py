@@ -5,11 +5,12 @@ No training is re-ranked: these are runs of other notebooks, asked for in editio
 
 from types import SimpleNamespace
 
+from itr_study.evaluation.measures import MEASURES
 from itr_study.studies.arms import ArmRun, base_config, over_seeds, sum_of, with_loss
 from itr_study.studies.bases import frozen_rates
 from itr_study.studies.bcls import COMPARED
 
-EDITION = 2  # rows that hold re-ranked recalls
+EDITION = MEASURES["reranked"].edition  # of rows that hold recalls after re-ranking
 
 
 def reranked_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

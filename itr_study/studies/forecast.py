@@ -9,11 +9,12 @@ from statistics import median
 from typing import Any
 
 from itr_study.data import DATASETS
+from itr_study.evaluation.measures import EDITION
 from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import Rows
+from itr_study.runs.rows import Rows, edition_of
 from itr_study.runs.run import is_complete
 from itr_study.runs.store import RunStore
 from itr_study.studies.plans import PLANS
@@ -26,8 +27,9 @@ class Planned:
     notebook: str
     present: int = 0
     missing: int = 0
-    stale: int = 0  # kept, but a part has a new version since: trained again
-    hours: float = 0.0  # of missing and stale runs, one after the other
+    stale: int = 0  # kept, but a part has a new version since, or of an earlier edition than asked
+    first_edition: int = 0  # those of the present ones that were made in edition 1
+    hours: float = 0.0  # of missing and stale runs that are trained, one after the other
     unknown: int = 0  # runs of unknown length: no row has the same model
     runs: list[str] = field(default_factory=list, repr=False)  # ids to be trained
 
@@ -55,32 +57,39 @@ class _Kept:
     def read(cls, parameters: Mapping[str, Any]) -> "_Kept":
         dataset, configs = parameters["dataset"], set()
         table = Rows(figures_folder(parameters.get("figures")) / dataset)
-        rows = {} if DATASETS[dataset].generated else table.read()
+        rows = {} if DATASETS[dataset].generated else table.all()
         for row in rows.values():
             with suppress(ValueError):  # of a part that is gone: no config of today equals it
                 configs.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
         return cls(table, rows, configs)
 
-    def has(self, run_id: str) -> bool:
-        """Whether a run needs no training: planned before, kept as a row, or in the store."""
-        if run_id in self.planned or (run_id in self.rows and self.table.complete(run_id)):
-            return True
+    def edition(self, run_id: str, asked: int) -> int | None:
+        """The edition in which a run needs nothing more: planned before, kept as a row, or in the
+        store; None where there is none of the edition that is asked for, or a later one."""
+        if run_id in self.planned:
+            return EDITION
+        if run_id in self.rows and (row := self.table.complete(run_id, asked)):
+            return edition_of(row)
         result = RunStore().result(run_id)
-        return result is not None and is_complete(result)
+        return result.edition if result and is_complete(result, asked) else None
 
 
 def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: _Kept) -> Planned:
     plan, make = Planned(notebook), PLANS.get(notebook)
-    for config in make(parameters["dataset"], parameters["profile"]) if make else ():
-        run = identify(config, parameters.get("data"), kept.table.folder.parent)
-        if kept.has(run.id):
+    for arm in make(parameters["dataset"], parameters["profile"]) if make else ():
+        run = identify(arm.config, parameters.get("data"), kept.table.folder.parent)
+        if edition := kept.edition(run.id, arm.edition):
             plan.present += 1
+            plan.first_edition += edition == 1
             continue
         kept.planned.add(run.id)
         plan.runs.append(run.id)
-        stale = config.model_dump_json() in kept.configs
+        in_store = RunStore().result(run.id) is not None
+        stale = in_store or arm.config.model_dump_json() in kept.configs
         plan.stale, plan.missing = plan.stale + stale, plan.missing + (not stale)
-        minutes = expected_minutes(config, kept.rows)
+        if in_store:
+            continue  # its weights are evaluated again, in seconds
+        minutes = expected_minutes(arm.config, kept.rows)
         plan.hours += (minutes or 0.0) / 60
         plan.unknown += minutes is None
     return plan
@@ -99,12 +108,15 @@ def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
 def plan_table(plans: Sequence[Planned]) -> str:
     """One line a notebook and the sum."""
     total = Planned("all", sum(p.present for p in plans), sum(p.missing for p in plans),
-                    sum(p.stale for p in plans), sum(p.hours for p in plans),
-                    sum(p.unknown for p in plans))
+                    sum(p.stale for p in plans), sum(p.first_edition for p in plans),
+                    sum(p.hours for p in plans), sum(p.unknown for p in plans))
     width = max(len("notebook"), *(len(p.notebook) for p in [*plans, total]))
     lines = [f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
     for p in [*plans, total]:
         note = f" + {p.unknown} runs of unknown length" if p.unknown else ""
         lines.append(f"{p.notebook:<{width}}  {p.present:7}  {p.missing:7}  {p.stale:5}  "
                      f"{p.hours:17.1f}{note}")
+    if total.first_edition:
+        lines.append(f"{total.first_edition} of the {total.present} present are of edition 1: "
+                     "without re-ranking and the relevance of the first ten.")
     return "\n".join(lines)

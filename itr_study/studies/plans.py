@@ -7,12 +7,10 @@ The arms of each paper stand in its file beside this one; numbers come from prof
 configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
 """
 
-from collections.abc import Callable, Iterable
-from operator import attrgetter
+from collections.abc import Callable
 from types import SimpleNamespace
 
 from itr_study.checks import check_choice
-from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, Maker
 from itr_study.studies.bcls import (
     alpha_arms,
@@ -58,10 +56,11 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     for arm in (arm for paper in parameters.papers for make in makers[paper]
                 for arm in make(dataset, parameters)):
         key = (arm.label, arm.config.seed)
-        if arms.setdefault(key, arm).config != arm.config:
+        known = arms.setdefault(key, arm)
+        if known.config != arm.config:
             raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
                              "give one of them another label")
-        arms[key] = max(arms[key], arm, key=attrgetter("edition"))
+        arms[key] = max(known, arm, key=lambda run: run.edition)
     return list(arms.values())
 
 
@@ -78,13 +77,12 @@ ARMS: dict[str, tuple[Maker, ...]] = {
 }
 
 
-def configs_of(notebook: str, dataset: str, profile: str) -> list[RunConfig]:
+def arms_of(notebook: str, dataset: str, profile: str) -> list[ArmRun]:
     """Every run of a notebook in a profile."""
     parameters = choose(notebook, profile)
-    arms: Iterable[ArmRun] = (arm for make in ARMS[notebook] for arm in make(dataset, parameters))
-    return [arm.config for arm in arms]
+    return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
 
 
-PLANS: dict[str, Callable[[str, str], list[RunConfig]]] = {
-    notebook: lambda dataset, profile, notebook=notebook: configs_of(notebook, dataset, profile)
+PLANS: dict[str, Callable[[str, str], list[ArmRun]]] = {
+    notebook: lambda dataset, profile, notebook=notebook: arms_of(notebook, dataset, profile)
     for notebook in ARMS}

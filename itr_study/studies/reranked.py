@@ -60,7 +60,8 @@ def scale_grid(splits: Mapping[str, Searcher], scales: Sequence[float]) -> pd.Da
     columns = {}
     for split, searcher in splits.items():
         by_direction = fast_grid(searcher.scores, searcher.split.image_of_text, scales, scales)
-        columns[f"{split}_r1"] = percent(np.concatenate([np.ravel(part) for part in by_direction]))
+        columns[f"{split}_r1"] = percent(np.concatenate(
+            [np.ravel(by_direction[direction]) for direction in WINNER]))
     pairs = pd.MultiIndex.from_product([WINNER, scales, scales],
                                        names=["direction", "first", "second"])
     return pd.DataFrame(columns, index=pairs).reset_index()
@@ -90,7 +91,8 @@ def scale_rows(grid: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         records += [{"arm": f"{arm}@fast({label})", "of": arm, "seed": seed} | values
                     for label, values in by_label.items()]
     known = rows[["arm", "seed", "dataset", "model", "run", "status"]].rename(columns={"arm": "of"})
-    return pd.DataFrame(records).merge(known, on=["of", "seed"]).drop(columns="of")
+    arms = pd.DataFrame(records, columns=["arm", "of", "seed", *WINNER.values()])
+    return arms.merge(known, on=["of", "seed"]).drop(columns="of")
 
 
 def _of_direction(cells: pd.DataFrame) -> dict[str, float]:

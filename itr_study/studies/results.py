@@ -1,58 +1,135 @@
-"""What runs left behind: learning curves, ranks, intervals over images."""
+"""What runs left behind: learning curves, ranks, intervals over images; since edition 2 scores of
+judged pairs and the first results of some queries."""
 
 import math
+import zlib
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
+from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
 from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
+from itr_study.metrics.truth import DIRECTIONS
+from itr_study.runs.rows import Rows, edition_of
 from itr_study.runs.store import RunStore
 
+Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
 
-def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks:
+
+class FirstResults(NamedTuple):
+    """The first results of some queries of the test split: queries (Q,), results (Q, 10), best
+    first; images and texts by their place in the split."""
+
+    queries: np.ndarray
+    results: np.ndarray
+
+
+def ranks_of(row: Row, figures: Path | str | None = None) -> Ranks:
     """The rank of every test query of a run, from the store or from beside its committed row.
 
     Args:    row: as `train_arms` gives it; figures: where the rows of real data are kept.
     Raises:  ValueError where neither has them, or the file is damaged or of another run.
     """
-    path = figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
-    if not DATASETS[row["dataset"]].generated and path.is_file():
-        return committed_ranks(path, row)
+    arrays = arrays_of(row, figures)
+    return Ranks(arrays["test_i2t"], arrays["test_t2i"])
+
+
+def judged_of(row: Row, figures: Path | str | None = None,
+              collection: str = "expert") -> np.ndarray:
+    """(N,) float64: the scores that a run gives the judged pairs of the test split, rounded to
+    float16, in the order of the judgements (`split.judgements[collection]`).
+
+    Args, Raises: as `ranks_of`, and ValueError for a row of edition 1, which lacks them, and for
+             a data set or a collection of which none are kept.
+    """
+    check_choice(f"collection of judgements kept of {row['dataset']}", collection,
+                 DATASETS[row["dataset"]].kept_judgements)
+    (scores,) = _kept(row, figures, f"test_judged_{collection}")
+    return scores.astype(np.float64)
+
+
+def first_of(row: Row, figures: Path | str | None = None) -> dict[str, FirstResults]:
+    """The first results of the sampled queries of a run: {"i2t": ..., "t2i": ...}.
+
+    Args, Raises: as `ranks_of`, and ValueError for a row of edition 1, which lacks them.
+    """
+    return {direction: FirstResults(*_kept(row, figures, f"test_{direction}_queries",
+                                           f"test_{direction}_first"))
+            for direction in DIRECTIONS}
+
+
+def _kept(row: Row, figures: Path | str | None, *names: str) -> list[np.ndarray]:
+    """Arrays that came with edition 2."""
+    if edition_of(row) < 2:
+        raise ValueError(f"run {row['run']} has no {', '.join(names)}: it was made in edition 1; "
+                         "train it again with edition=2")
+    arrays = arrays_of(row, figures)
+    kept = [arrays[name] for name in names if name in arrays]
+    if len(kept) < len(names) or len({len(array) for array in kept}) > 1 or any(
+            not np.isfinite(array).all() for array in kept):
+        raise ValueError(f"{_file(row, figures)} lacks {', '.join(names)} as runs of edition 2 "
+                         "have them, finite and of one length: it is damaged; "
+                         f"{_restore(row, figures)}")
+    return kept
+
+
+def arrays_of(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarray]:
+    """All arrays of a run, by name (see `RunResult.arrays`), from beside its committed row or from
+    the store. Args, Raises: as `ranks_of`."""
+    if not DATASETS[row["dataset"]].generated and _file(row, figures).is_file():
+        return committed_arrays(row, figures)
     result = RunStore().result(row["run"])
     if result is None:
         raise ValueError(f"no ranks of run {row['run']}: it is neither in the store nor is "
-                         f"{path.name} beside its row; restore it from git or train it again")
-    ranks = result.ranks()
-    return Ranks(ranks["test_i2t"], ranks["test_t2i"])
+                         f"{row['run']}.npz beside its row; {_again(row, figures)}")
+    return result.arrays()
 
 
-def committed_ranks(path: Path, row: Mapping[str, Any]) -> Ranks:
-    """The ranks in the file beside a row; its R@1 must be the row's, where the row has one.
+def committed_arrays(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarray]:
+    """The arrays in the file beside a row; its R@1 must be the row's, where the row has one.
 
     Raises:  ValueError naming the file and the way to get it back.
     """
-    remedy = f"restore it: git checkout -- {path}"
+    path, remedy = _file(row, figures), _restore(row, figures)
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            ranks = Ranks(arrays["test_i2t"], arrays["test_t2i"])
-    except (BadZipFile, EOFError, KeyError, ValueError, TypeError) as error:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        best = {direction: arrays[f"test_{direction}"] for direction in DIRECTIONS}
+    except (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError) as error:
         # numpy's own words are left out: some advise to unpickle the file
         raise ValueError(f"{path} holds no ranks (test_i2t, test_t2i), it is damaged; "
                          f"{remedy}") from error
-    for direction, of_queries in (("i2t", ranks.i2t), ("t2i", ranks.t2i)):
-        stated, found = row.get(f"test_{direction}_r1"), 100 * float((of_queries <= 1).mean())
-        if stated is not None and not math.isclose(stated, found, abs_tol=1e-6):
-            raise ValueError(f"{path} is not of this row: its {direction} R@1 is {found:.2f}, the "
-                             f"row says {stated:.2f}; {remedy}")
-    return ranks
+    for direction, of_queries in best.items():
+        stated, counted = row.get(f"test_{direction}_r1"), 100 * float((of_queries <= 1).mean())
+        if stated is not None and not math.isclose(stated, counted, abs_tol=1e-6):
+            raise ValueError(f"{path} is not of this row: its {direction} R@1 is {counted:.2f}, "
+                             f"the row says {stated:.2f}; {remedy}")
+    return arrays
+
+
+def _file(row: Row, figures: Path | str | None) -> Path:
+    return figures_folder(figures) / row["dataset"] / "ranks" / f"{row['run']}.npz"
+
+
+def _restore(row: Row, figures: Path | str | None) -> str:
+    return f"restore it: git checkout -- {_file(row, figures)}"
+
+
+def _again(row: Row, figures: Path | str | None) -> str:
+    """How to get back what does not lie beside a row."""
+    table = Rows(figures_folder(figures) / row["dataset"])
+    if row["run"] in table.aside.read():
+        return (f"its row was set aside in {table.aside.path.name}, where rows have neither curves "
+                "nor ranks; train it again with edition=2")
+    return "restore it from git or train it again"
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
@@ -96,5 +173,5 @@ def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
     path = figures_folder(figures) / row["dataset"] / "curves" / f"{row['run']}.csv"
     if not path.is_file():
         raise ValueError(f"no curve of run {row['run']}: {path.name} is not beside its row; "
-                         "restore it from git")
+                         f"{_again(row, figures)}")
     return pd.read_csv(StringIO(path.read_text(encoding="utf-8")))

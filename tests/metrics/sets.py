@@ -3,7 +3,8 @@
 import numpy as np
 
 # Every metric of (scores, truth); each has an oracle.
-METRICS = ("recall", "map_at_r", "r_precision", "ndcg", "kendall", "coherent")
+METRICS = ("recall", "map_at_r", "r_precision", "ndcg", "kendall", "coherent",
+           "mean_relevance")
 
 
 def random_set(seed, ties=False, images=None):

@@ -62,7 +62,7 @@ def test_the_metrics_of_runs_are_those_by_name_in_one_walk():
     truth = Truth(owner)
     assert query_means(scores, truth, GRADED_METRICS) == (
         metrics.ndcg(scores, truth) | metrics.kendall(scores, truth)
-        | metrics.coherent(scores, truth))
+        | metrics.coherent(scores, truth) | metrics.mean_relevance(scores, truth))
 
 
 def test_several_metrics_walk_once(monkeypatch):

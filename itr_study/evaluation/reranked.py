@@ -1,0 +1,62 @@
+"""What re-ranking makes of a test split: recall and hubness after it, and what it costs.
+
+`fast`, `reciprocal` and `multi` see all queries of the test split at once, which no query could be
+given alone; `fast_bank` is FR with the queries of the dev split in their place.
+"""
+
+from time import perf_counter
+
+from itr_study.evaluation.scored import Scored
+from itr_study.evaluation.table import retrieval_table
+from itr_study.metrics import Ranks, hubness, ranks
+from itr_study.metrics.recall import KS
+from itr_study.metrics.scores import AnyScores, Scores
+from itr_study.metrics.truth import DIRECTIONS
+from itr_study.rerank import RERANKERS
+
+HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
+RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
+SECONDS = tuple(f"seconds_{method}" for method in RERANKERS)
+
+
+def reranked_columns(dataset: str, split: str) -> tuple[str, ...]:
+    """Of the test split of every data set: i2t_hubness, t2i_hubness as the model scores, then
+    <method>_i2t_r1 ... <method>_rsum, <method>_i2t_hubness, <method>_t2i_hubness."""
+    if split != "test":
+        return ()
+    return HUBNESS + tuple(f"{method}_{name}" for method in (*RERANKERS, "fast_bank")
+                           for name in RECALLS + HUBNESS)
+
+
+def reranked(scored: Scored) -> dict[str, float]:
+    """Hubness, and of each re-ranking method recall in percent, hubness and seconds.
+
+    Hubness is a skewness, no share, and so not in percent. seconds_<method>: the time it takes to
+    re-rank and count the ranks in both directions, beyond that of counting the ranks of the scores
+    as they are; 0 where that is less than the clock's noise. `fast_bank` needs a bank. Scores that
+    differ between directions have been re-ranked before, and are not again.
+    """
+    scores, owner = scored.scores, scored.split.image_of_text
+    table = hubness(scores)
+    if not Scores.of(scores).single:
+        return table
+    start = perf_counter()
+    ranks(scores, owner)
+    plain = perf_counter() - start
+    for method, rerank in RERANKERS.items():
+        start = perf_counter()
+        after = rerank(scores)
+        best = ranks(after, owner)
+        table[f"seconds_{method}"] = max(0.0, perf_counter() - start - plain)
+        table |= _after(method, after, best)
+    if scored.bank is not None:
+        after = RERANKERS["fast"](scores, bank=scored.bank)
+        table |= _after("fast_bank", after, ranks(after, owner))
+    return table
+
+
+def _after(method: str, scores: AnyScores, best: Ranks) -> dict[str, float]:
+    """The columns of one method from its scores and the ranks that they give."""
+    recalls = retrieval_table(best)
+    values = {name: recalls[name] for name in RECALLS} | hubness(scores)
+    return {f"{method}_{name}": value for name, value in values.items()}
