@@ -1,7 +1,5 @@
 """The first results of every query: what a reader sees, hubness counts and re-rankers re-order."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from itr_study.checks import check_count
@@ -31,23 +29,29 @@ def first(scores: AnyScores, k: int) -> dict[str, np.ndarray]:
         >>> first(np.array([[0.1, 0.2, 0.7], [0.1, 0.9, 0.3]]), k=1)["t2i"].ravel()
         array([0, 1, 0])
     """
+    return {direction: first_with_scores(scores, k, direction)[0] for direction in DIRECTIONS}
+
+
+def first_with_scores(scores: AnyScores, k: int, direction: str) -> tuple[np.ndarray, np.ndarray]:
+    """`first` of one direction, and the scores of these results (Q, k).
+
+    Args, Raises: as `first`.
+    """
     check_count("k", k)
     scores = Scores.of(scores)
     if 0 in scores.shape:
         raise ValueError(f"scores must be (n_images, n_texts), at least 1 x 1; got {scores.shape}")
-    return {direction: np.concatenate(list(first_rows(scores, direction, k)))
-            for direction in DIRECTIONS}
-
-
-def first_rows(scores: Scores, direction: str, k: int) -> Iterator[np.ndarray]:
-    """(q, k) the first results of some queries after the other."""
     n = scores.shape[1 - DIRECTIONS.index(direction)]
+    parts = []
     for queries, values in scores.blocks(direction, max(1, PAIRS // n)):
-        values = np.ascontiguousarray(on_host(values))
+        values = on_host(values)
         if np.isnan(values.max()):
-            place = (queries.start, 0) if direction == "i2t" else (0, queries.start)
-            refuse_nan(values if direction == "i2t" else values.T, *place)
-        yield best_of_rows(values, min(k, n))
+            by_image = direction == "i2t"
+            refuse_nan(values if by_image else values.T,
+                       *((queries.start, 0) if by_image else (0, queries.start)))
+        places = best_of_rows(values, min(k, n))
+        parts.append((places, np.take_along_axis(values, places, 1)))
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 def best_of_rows(values: np.ndarray, k: int) -> np.ndarray:

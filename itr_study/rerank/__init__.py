@@ -7,7 +7,8 @@ All of them are transductive: they look at all queries of the test set at once, 
 alone could not give. FR with a `Bank` of other queries is the exception.
 """
 
-from itr_study.rerank.fast import Bank, fast
+from itr_study.rerank.bank import Bank
+from itr_study.rerank.fast import fast
 from itr_study.rerank.grid import fast_grid
 from itr_study.rerank.multi import multi
 from itr_study.rerank.reciprocal import reciprocal

@@ -1,67 +1,54 @@
-"""FR: each score is divided by how much its candidate is liked by all queries.
+"""FR: each score beside what all queries together think of its candidate.
 
-A softmax of the scores of a candidate over the queries: for i2t each text's over all images, for
-t2i each image's over all texts. A candidate that every query likes (a hub) is held back.
+A softmax of a candidate's scores over the queries: for i2t each text's over all images, for t2i
+each image's over all texts. A candidate that every query likes (a hub) is held back.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from itr_study.checks import check_number
-from itr_study.metrics.ranks import wide
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores, query_rows
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.base import PAIRS, Matrix, by_direction, check_matrix, ranks_of_rows
+from itr_study.rerank.bank import Bank, Banked, check_bank
+from itr_study.rerank.base import Matrix, by_direction, doubles, ranks_of_queries
+from itr_study.rerank.counting import count
+from itr_study.rerank.rivals import rivals, softplus
 
-LEAST = -700.0  # exp of less is near the smallest number
-
-
-@dataclass(frozen=True, eq=False)
-class Bank:
-    """Scores of a fixed set of other queries, for queries that come one at a time.
-
-    Args:
-        images: (B, T) scores of B other images and the texts of the gallery.
-        texts: (I, C) scores of the images of the gallery and C other texts.
-    """
-
-    images: Matrix
-    texts: Matrix
+SMALLEST, LARGEST = 1e-6, 1e6  # of a scale: between them no number leaves single precision
 
 
 def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: float = 20,
-         lambda2: float = 20, bank: Bank | None = None) -> Scores:
+         lambda2: float = 20, bank: Bank | None = None) -> LazyScores:
     """Fast re-ranking (FR) of scores (I, T), in both directions.
 
-    i2t: gamma2 A_ij - log sum_l exp(gamma1 A_lj), over all images l; t2i: lambda2 A_ij - log sum_l
-    exp(lambda1 A_il), over all texts l. It sees all queries of the test set at once (it is
-    transductive): a number made with it is not that of one query alone, unless `bank` is given.
+    i2t: gamma2 A_ij - log sum_l exp(gamma1 A_lj), l over all images; t2i: lambda2 A_ij - log sum_l
+    exp(lambda1 A_il), l over all texts. As printed it sees all queries of the test at once (it is
+    transductive): say so beside its numbers. With `bank` a query is normalised with a fixed set of
+    others and itself only, which one query alone could be given.
 
     Args:
         scores: (I, T) array or tensor, higher = more alike; of `Scores` each direction is re-ranked
             from its own matrix.
-        gamma1, lambda1: scale of the scores of all queries (the denominator), > 0.
-        gamma2, lambda2: scale of the pair's own score (the numerator), > 0.
-        bank: queries to normalise with in the place of the test set's; a query is then normalised
-            with these and itself only.
-    Shape: `Scores`, both (I, T) float64, computed on first use.
-    Raises: ValueError for scores that are not finite, scales <= 0, a bank of another gallery.
+        gamma1, lambda1: scale of the scores of all queries (the denominator), in [1e-6, 1e6].
+        gamma2, lambda2: scale of the pair's own score (the numerator), in [1e-6, 1e6].
+        bank: scores of other queries with this gallery.
+    Shape: `Scores`, both (I, T) float64, computed on first use; `ranks` of them makes no matrix.
+    Raises: ValueError for scores that are not finite, other scales, a bank of another gallery.
     Source: dvse, Eqs. 13-15.
-    Differs: the printed sums run over the wrong sets (Eqs. 13-14: l != j should be l != i, and the
-        set a column of A); logarithms in two parts, so that no scale overflows and the winners of
-        columns do not tie: gamma1 (A - m) + (gamma2 - gamma1) A - log1p(sum exp gamma1 (A_l - m)),
-        m the maximum, the sum without the winner.
-    Example: image 0 likes both texts; text 0 is liked by all, so text 1 comes first
+    Differs: the printed sums run over the wrong sets (Eq. 13: l != j should be l != i; Eqs. 13, 14:
+        the set is a column of A, not a row); logarithms, which keep the order, in two parts, so
+        that no scale overflows and the winners of columns do not tie (see `rivals`). Of one query
+        the sum is its own score alone: equal scales make all its scores 0.
+    Example: both images find text 0 first; image 1 likes it better, so image 0 is left text 1
         >>> i2t, t2i = fast(np.array([[0.5, 0.4], [0.9, 0.1]]))
         >>> i2t.argmax(axis=1)
         array([1, 0])
     """
     for name, value in (("gamma1", gamma1), ("gamma2", gamma2), ("lambda1", lambda1),
                         ("lambda2", lambda2)):
-        check_number(name, value, above=0)
+        check_number(name, value, least=SMALLEST, most=LARGEST)
     scales = {"i2t": (gamma1, gamma2), "t2i": (lambda1, lambda2)}
     if bank is not None:
         check_bank(bank, Scores.of(scores).shape)
@@ -69,80 +56,63 @@ def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: flo
     return by_direction(scores, lambda matrix: Normalised(matrix, scales))
 
 
-def check_bank(bank: Bank, shape: tuple[int, int]) -> None:
-    """Raise ValueError unless the bank's scores are those of this gallery."""
-    if not isinstance(bank, Bank):
-        raise ValueError("bank must be a Bank(images, texts) of scores, got "
-                         f"{type(bank).__name__}")
-    check_matrix(bank.images, "bank.images")
-    check_matrix(bank.texts, "bank.texts")
-    if bank.images.shape[1] != shape[1] or bank.texts.shape[0] != shape[0]:
-        raise ValueError(
-            f"bank must score this gallery: images (B, {shape[1]}), texts ({shape[0]}, C); got "
-            f"{tuple(bank.images.shape)} and {tuple(bank.texts.shape)}")
-
-
 class Normalised(LazyScores):
-    """FR over all queries."""
+    """FR over all queries: first (A - m) + (second - first) A - log(1 + rest), see `rivals`.
 
-    def __init__(self, scores: Matrix, scales: dict[str, tuple[float, float]]) -> None:
-        super().__init__(scores)
-        self.scores, self.scales = scores, scales
-        self.rivals = {d: rivals(scores, d, scales[d][0]) for d in DIRECTIONS}
+    Args:    scales: of each direction (first, second).
+    """
 
-    def of_queries(self, direction: str, queries: slice) -> Matrix:
-        first, second = self.scales[direction]
-        top, others = self.rivals[direction]
-        given = query_rows(self.scores, direction, queries)
-        own = torch.as_tensor(wide(given)).double()
-        values = first * (own - top) + (second - first) * own - softplus(others)
+    def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]]) -> None:
+        super().__init__(given)
+        self.scales = scales
+        self.known: dict[str, tuple[Tensor, Tensor]] = {}
+
+    def rivals(self, direction: str) -> tuple[Tensor, Tensor]:
+        """m and log(1 + rest) of each candidate, computed once."""
+        if direction not in self.known:
+            top, others = rivals(self.given, direction, self.scales[direction][0])
+            self.known[direction] = top, softplus(others)
+        return self.known[direction]
+
+    def of_queries(self, direction: str, queries: slice | np.ndarray) -> Matrix:
+        given = query_rows(self.given, direction, queries)
+        values = self.normalised(doubles(given), *self.rivals(direction), direction)
         return values if isinstance(given, Tensor) else values.numpy()
 
-    def best_ranks(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
-        return ranks_of_rows(self, direction, image_of_text)
-
-
-class Banked(LazyScores):
-    """FR of each query alone, over the queries of a bank and itself."""
-
-    def __init__(self, scores: Matrix, scales: dict[str, tuple[float, float]],
-                 bank: Bank) -> None:
-        super().__init__(scores)
-        self.scores, self.scales = scores, scales
-        self.rivals = {d: rivals(matrix, d, scales[d][0])
-                       for d, matrix in (("i2t", bank.images), ("t2i", bank.texts))}
-
-    def of_queries(self, direction: str, queries: slice) -> Matrix:
+    def normalised(self, own: Tensor, top: Tensor, rest: Tensor, direction: str) -> Tensor:
+        """The new scores of pairs, of their own and of what is known of their candidates."""
         first, second = self.scales[direction]
-        top, others = (part.to(getattr(self.scores, "device", "cpu"))
-                       for part in self.rivals[direction])
-        given = query_rows(self.scores, direction, queries)
-        own = torch.as_tensor(wide(given)).double()
-        values = (second - first) * own - softplus(first * (top - own) + torch.log1p(others.exp()))
-        return values if isinstance(given, Tensor) else values.numpy()
+        return first * (own - top) + (second - first) * own - rest
 
-    def best_ranks(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
-        return ranks_of_rows(self, direction, image_of_text)
+    def best_ranks(self, image_of_text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return tuple(self.ranks_of(direction, image_of_text) for direction in DIRECTIONS)
 
+    def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        """(Q,) counted in single precision; in double where other candidates are near the match.
 
-def rivals(scores: Matrix, direction: str, scale: float) -> tuple[Tensor, Tensor]:
-    """Of each candidate (n,) its highest score m, and log sum exp scale (A_l - m) of the others."""
-    candidates = {"i2t": "t2i", "t2i": "i2t"}[direction]  # they stand where the other way queries
-    blocks = Scores.of(scores).blocks(candidates, max(1, PAIRS // len(scores)))
-    parts = [rivals_of_rows(torch.as_tensor(wide(values)).double(), scale) for _, values in blocks]
-    return tuple(torch.cat(part) for part in zip(*parts, strict=True))
+        A new score over `second` is A minus a handicap of the candidate alone.
+        """
+        first, second = self.scales[direction]
+        top, rest = (part.cpu() for part in self.rivals(direction))
+        handicap = ((first * top + rest) / second).numpy()
+        best = self.best_matches(direction, image_of_text) / second
+        size = np.abs(handicap).max() + np.abs(best).max() + float(top.abs().max())
+        slack = size * (2.0**-20 + 2.0**-48 * first / second)  # more than all rounding
+        low, high = count(self.given, direction, handicap.astype(np.float32),
+                          tuple((best + off).astype(np.float32) for off in (-slack, slack)))
+        doubtful = np.flatnonzero(low - high != 1)  # between them lies the best match itself
+        low[doubtful] = ranks_of_queries(self, direction, image_of_text, doubtful)
+        return low
 
-
-def rivals_of_rows(values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    """`rivals` of rows (c, q): the winner is left out of the sum, the second keeps it in range."""
-    top, winner = values.max(dim=1)
-    rest = values.scatter(1, winner[:, None], -torch.inf)
-    second = rest.amax(dim=1).clamp(min=torch.finfo(values.dtype).min)  # of one query: none
-    total = (scale * (rest - second[:, None])).exp().sum(dim=1)
-    return top, scale * (second - top) + total.log()
-
-
-def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)), for which no two numbers give 0: below exp's reach it goes on in order."""
-    low = np.exp(LEAST) * LEAST / x.clamp(max=LEAST)
-    return torch.where(x < LEAST, low, torch.logaddexp(x, torch.zeros_like(x)))
+    def best_matches(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        """(Q,) the new score of each query's best match."""
+        texts = np.arange(len(image_of_text))
+        own = doubles(self.given[image_of_text, texts]).cpu()
+        candidates = torch.from_numpy(texts if direction == "i2t" else image_of_text)
+        top, rest = (part.cpu()[candidates] for part in self.rivals(direction))
+        values = self.normalised(own, top, rest, direction).numpy()
+        if direction == "t2i":
+            return values
+        best = np.full(self.shape[0], -np.inf)
+        np.maximum.at(best, image_of_text, values)
+        return best

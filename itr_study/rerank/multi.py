@@ -3,23 +3,24 @@
 import numpy as np
 
 from itr_study.checks import check_count, check_number
-from itr_study.metrics.first import first
+from itr_study.metrics.first import first_with_scores
 from itr_study.metrics.graded import on_host
-from itr_study.metrics.scores import AnyScores, Scores, query_rows
+from itr_study.metrics.scores import AnyScores, LazyScores
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.base import Listed, Matrix, by_direction
+from itr_study.rerank.base import Listed, Matrix, by_direction, rows_together
 from itr_study.rerank.reciprocal import reverse_ranks
 
 ROUNDING = 1e-3  # by how much a cosine may be off
 
 
 def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, decay: float = 0.05,
-          unit: bool = True) -> Scores:
+          unit: bool = True) -> LazyScores:
     """Multivariate re-ranking (MR) of scores (I, T), in both directions.
 
-    The first k results of a query are put in order of p2 + w1 p1 + w2 p3; p1 = the share of the
-    candidate's scores over all queries that this query has, p2 = exp(-decay rank), p3 = exp(-decay
-    position), the position of the candidate when the k are in order of reverse rank; both from 1.
+    The first k results of a query are put in order of p2 + w1 p1 + w2 p3. p1 is the query's share
+    of the candidate's scores with all queries; p2 = exp(-decay rank); p3 = exp(-decay position),
+    the candidate's position when the k are in order of reverse rank (see `reciprocal`); both from
+    1. It sees all queries of the test at once (it is transductive).
 
     Args:
         scores: (I, T) array or tensor, higher = more alike; of `Scores` each direction is re-ranked
@@ -27,12 +28,14 @@ def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, deca
         k: how many results are re-ordered, at least 1; of a smaller gallery all.
         w1, w2: weights of the share and of the reverse rank, >= 0; decay: > 0.
         unit: whether scores are cosines, mapped to (1 + s) / 2 before the share is taken. False:
-            as they are, where a share of negative numbers means little and one of a sum of 0 is 0.
+            as they are; where they may be negative a share means little, and of a sum of 0 it is 0.
+    Shape: as `reciprocal`.
     Raises: ValueError for scores that are not finite, with `unit` for scores outside [-1, 1], for
         k < 1 and weights below 0.
-    Source: Yuan et al., GaLR, IEEE TGRS 2022, and its code (k = 30, w1 = 1, w2 = 0.7).
-    Differs: the map to [0, 1]; results beyond k keep their order below (published: all become 0);
-        equal reverse ranks keep their order, of equal scores the lower index comes first.
+    Source: Yuan et al., GaLR, IEEE TGRS 2022 (multivariate rerank), and its code (k = 30).
+    Differs: the map to [0, 1]; what is not among the first k keeps its order below (published code
+        sets all of it to 0); equal reverse ranks keep their order, and of equal scores the lower
+        index comes first, so that they differ in rank.
     Example: image 0 finds text 0 first, which prefers image 1, then text 1, which prefers image 0
         >>> i2t, t2i = multi(np.array([[0.5, 0.4], [0.9, 0.1]]), w2=2)
         >>> i2t.argmax(axis=1)
@@ -48,28 +51,49 @@ def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, deca
 def reordered(scores: Matrix, k: int, w1: float, w2: float, decay: float, unit: bool) -> Listed:
     """The first k results by the sum of the three parts."""
     if unit:
-        low, high = float(scores.min()), float(scores.max())
-        if low < -1 - ROUNDING or high > 1 + ROUNDING:
-            raise ValueError("multi(unit=True) takes cosines, in [-1, 1]; found scores from "
-                             f"{low:g} to {high:g}. Divide them, or take unit=False for scores "
-                             "that are positive already")
+        check_cosines(scores)
     candidates, places = {}, {}
-    for direction in DIRECTIONS:
-        found = first(scores, k)[direction]
-        reverse = reverse_ranks(scores, found, direction)
-        position = np.argsort(np.argsort(reverse, axis=1, kind="stable"), axis=1)
+    for direction, total in zip(DIRECTIONS, sums(scores, unit), strict=True):
+        found, own = first_with_scores(scores, k, direction)
+        reverse = reverse_ranks(scores, direction, found, own)
+        total = total[found]
+        share = np.divide(mapped(own, unit), total, out=np.zeros(found.shape), where=total != 0)
         fading = np.exp(-decay * np.arange(1, found.shape[1] + 1))
-        value = fading + w1 * shares(scores, found, direction, unit) + w2 * fading[position]
-        candidates[direction] = found
-        places[direction] = np.argsort(np.argsort(-value, axis=1, kind="stable"), axis=1)
+        value = fading + w1 * share + w2 * fading[ranked(reverse)]
+        candidates[direction], places[direction] = found, ranked(-value)
     return Listed(scores, candidates, places)
 
 
-def shares(scores: Matrix, candidates: np.ndarray, direction: str, unit: bool) -> np.ndarray:
-    """(Q, k) part of each candidate's sum of scores over all queries that is this query's."""
-    values = on_host(query_rows(scores, direction, slice(None))).astype(np.float64)
-    if unit:
-        values = (1 + values) / 2
-    total = values.sum(axis=0)
-    own = np.take_along_axis(values, candidates, 1)
-    return np.divide(own, total[candidates], out=np.zeros_like(own), where=total[candidates] != 0)
+def check_cosines(scores: Matrix) -> None:
+    """Raise ValueError unless all lie in [-1, 1], but for rounding."""
+    low, high = float(scores.min()), float(scores.max())
+    if low < -1 - ROUNDING or high > 1 + ROUNDING:
+        raise ValueError(
+            f"multi takes cosines, in [-1, 1]; found scores from {low:g} to {high:g}. Normalise "
+            "the vectors, divide the scores by their scale, or give unit=False to take shares of "
+            "the scores as they are")
+
+
+def mapped(scores: np.ndarray, unit: bool) -> np.ndarray:
+    """float64, cosines as numbers in [0, 1]."""
+    scores = scores.astype(np.float64)
+    return (1 + scores) / 2 if unit else scores
+
+
+def sums(scores: Matrix, unit: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(T,) the sum of each text's scores over images, and (I,) of each image's over texts."""
+    of_texts, of_images = np.zeros(scores.shape[1]), []
+    step = rows_together(scores, scores.shape[1])
+    for start in range(0, len(scores), step):
+        part = mapped(on_host(scores[start:start + step]), unit)
+        of_texts += part.sum(axis=0)
+        of_images.append(part.sum(axis=1))
+    return of_texts, np.concatenate(of_images)
+
+
+def ranked(values: np.ndarray) -> np.ndarray:
+    """(Q, k) 0-based place of each number of a row, least first; equal ones keep their order."""
+    order = np.argsort(values, axis=1, kind="stable")
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(values.shape[1])[None], 1)
+    return places

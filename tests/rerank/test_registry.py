@@ -13,7 +13,7 @@ from itr_study.metrics import Scores, five_fold, folds, ranks, recall_of_ranks
 from itr_study.rerank import RERANKERS
 from tests.rerank.sets import cosines, orders
 
-PRIMITIVES = {"base", "grid", "bank"}
+PRIMITIVES = {"base", "bank", "counting", "grid", "rivals"}
 
 
 def cases(name):
@@ -36,7 +36,7 @@ def test_every_file_is_a_re_ranker_with_an_oracle():
     assert all(cases(name).HAND for name in RERANKERS)
 
 
-@pytest.mark.parametrize("name", [*RERANKERS, "base", "grid"])
+@pytest.mark.parametrize("name", [*RERANKERS, *sorted(PRIMITIVES)])
 def test_examples_in_docstrings(name):
     result = doctest.testmod(importlib.import_module(f"itr_study.rerank.{name}"))
     assert result.failed == 0 and (result.attempted or name not in RERANKERS)

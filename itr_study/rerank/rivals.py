@@ -1,0 +1,54 @@
+"""The sums under FR's scores: what all queries together think of a candidate.
+
+The logarithm of a softmax over queries is taken in two parts, first (A - m) + (second - first) A
+and log(1 + sum exp first (A_l - m)), m a candidate's highest score, without whose query (the
+winner) the sum is taken. Nothing overflows, and the small second part, which tells the winners of
+many candidates apart, is not lost in the rounding of a large first.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from itr_study.metrics.scores import Scores
+from itr_study.rerank.base import Matrix, detached, doubles, rows_together
+
+LEAST = -700.0  # exp of less is near the smallest number there is
+CANDIDATES = {"i2t": "t2i", "t2i": "i2t"}  # what is found when one asks, asks the other way round
+
+
+def rivals(scores: Matrix, direction: str, scale: float) -> tuple[Tensor, Tensor]:
+    """Of each candidate (n,) its highest score m, and log sum exp scale (A_l - m) of the others.
+
+    Candidates of "i2t" are the texts, and the sum goes over images; of "t2i" the other way round.
+    float64; -inf where there is but one query.
+    """
+    scores = detached(scores)
+    size = rows_together(scores, scores.shape[0 if direction == "i2t" else 1])
+    parts = [rivals_of_rows(doubles(values), scale)
+             for _, values in Scores.of(scores).blocks(CANDIDATES[direction], size)]
+    return tuple(torch.cat(part) for part in zip(*parts, strict=True))
+
+
+def rivals_of_rows(values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """`rivals` of rows (c, q), which are overwritten. The second keeps the sum in range."""
+    winner = places_of_highest(values)[:, None]
+    top = values.gather(1, winner)
+    values.scatter_(1, winner, -torch.inf)
+    second = values.amax(dim=1, keepdim=True).clamp(min=torch.finfo(values.dtype).min)
+    total = values.sub_(second).mul_(scale).exp_().sum(dim=1)
+    return top[:, 0], scale * (second - top)[:, 0] + total.log()
+
+
+def places_of_highest(values: Tensor) -> Tensor:
+    """(c,) of each row; on the CPU by numpy, which is several times faster."""
+    if values.device.type != "cpu":
+        return values.argmax(dim=1)
+    return torch.from_numpy(values.numpy().argmax(axis=1))
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + exp(x)); below the reach of exp it goes on towards 0 in the order of x, so that no
+    two numbers give the same for being small."""
+    tail = np.exp(LEAST) * LEAST / x.clamp(max=LEAST)
+    return torch.where(x < LEAST, tail, torch.logaddexp(x, torch.zeros_like(x)))
