@@ -1,7 +1,15 @@
 """A run of a second on a small part of `scenes`, for tests of runs, rows, sweeps and workers."""
 
+import io
+
+import numpy as np
+
+from itr_study.evaluation.evaluate import columns
+from itr_study.files.atomic import read_json, write_atomic, write_json
+from itr_study.files.sealed import seal
 from itr_study.runs import run
 from itr_study.runs.config import RunConfig
+from itr_study.runs.store import RunResult
 
 SMALL = RunConfig.model_validate({
     "dataset": "scenes", "data_options": {"train": 24, "dev": 10, "test": 10},
@@ -21,3 +29,18 @@ def count_trainings(monkeypatch) -> list:
 
     monkeypatch.setattr(run, "fit", fit)
     return trained
+
+
+def as_of_edition_1(result: RunResult) -> None:
+    """Make the folder of a finished run what it was before there were editions."""
+    values = read_json(result.folder / "result.json")
+    for split, table in values["tables"].items():
+        known = columns(result.config["dataset"], split, edition=1)
+        values["tables"][split] = {name: table[name] for name in known}
+    write_json(result.folder / "result.json", values)
+    buffer = io.BytesIO()
+    ranks = ("dev_i2t", "dev_t2i", "test_i2t", "test_t2i")
+    np.savez_compressed(buffer, **{name: result.arrays()[name] for name in ranks})
+    write_atomic(result.folder / "ranks.npz", buffer.getvalue())
+    facts = {name: fact for name, fact in result.facts.items() if name not in ("edition", "costs")}
+    seal(result.folder, but=("status.json",), **facts)

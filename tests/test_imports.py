@@ -33,8 +33,8 @@ LABORATORY = {"runs", "studies", "label_quality", "ledger", "batch", "cli"}
 LIBRARY = set(FLOOR) - LABORATORY - GROUND
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
-    "runs": ("config", "data", "identity", "facts", "store", "table", "rows", "committed", "run", "jobs",
-             "executors", "worker", "watch", "sweeps", "audit"),
+    "runs": ("config", "data", "identity", "facts", "store", "table", "rows", "committed", "run",
+             "jobs", "executors", "worker", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "listwise", "bcls", "dvse",
                 "plans", "results", "rates", "curve_metrics", "reranked", "forecast",
                 "unasked", "wording", "study"),

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from itr_study.evaluation.evaluate import columns
-from itr_study.runs.rows import SPLITS
+from itr_study.runs.rows import SPLITS, edition_of
 from itr_study.runs.store import RunResult
 
-UNITS = "In percent; medr and meanr are ranks, rsum is a sum of six percentages, at most 600."
+UNITS = ("In percent; medr and meanr are ranks, rsum is a sum of six percentages, at most 600, "
+         "hubness is a skewness.")
 
 
 def result_report(result: RunResult) -> str:
     """Status, cost and metrics of a run of the store."""
     minutes = result.facts.get("minutes", 0.0)
     lines = [f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
-             f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
+             f"{result.history.best_epoch}, {minutes:.1f} min, edition {result.edition}, "
+             f"{result.folder}"]
     lines += [result.reason] * bool(result.reason)
     return "\n".join(lines + metric_lines(result.config["dataset"], result.tables))
 
@@ -24,7 +26,8 @@ def row_report(row: Mapping[str, Any]) -> str:
     tables = {split: {name.removeprefix(f"{split}_"): value for name, value in row.items()
                       if name.startswith(f"{split}_") and value is not None} for split in SPLITS}
     lines = [f"run {row['run']}: {row['status']}, {row['epochs']} epochs, best "
-             f"{row['best_epoch']}, {row['minutes']:.1f} min, on {row['device']}",
+             f"{row['best_epoch']}, {row['minutes']:.1f} min, edition {edition_of(row)}, on "
+             f"{row['device']}",
              "This is its committed row; only its weights are not on this machine (to search with "
              "it, train it)."]
     lines += [row["reason"]] * bool(row["reason"])

@@ -118,8 +118,8 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str |
 
     Args:    device: None = the model's own; measures_of: the data set whose measures to take too
              (see `measures`); None = retrieval alone, which is what a choice of epoch needs; bank:
-             what another split gave: its images and texts are the other queries by which
-             `fast_bank` re-ranks; None = it is not measured.
+             what the dev split gave, to measure the test split re-ranked, too: its images and texts
+             are the other queries of `fast_bank` (see `reranked`).
     Raises:  ValueError for a model or a split of another kind, saying what is missing, and where a
              score is not a number.
     """
@@ -140,7 +140,8 @@ def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | N
                     bank: Bank | None = None) -> tuple[dict[str, float], Ranks]:
     """The table and the ranks of scores (I, T) of a split, or of `Scores` of each direction.
 
-    Args, Raises: as `evaluate`; bank: the scores of other queries.
+    Args, Raises: as `evaluate`; bank: the scores of other queries. With measures_of the table holds
+    their costs, too.
     """
     best = ranks(scores, split.image_of_text)
     table = retrieval_table(best)

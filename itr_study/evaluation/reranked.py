@@ -10,7 +10,7 @@ from itr_study.evaluation.scored import Scored
 from itr_study.evaluation.table import retrieval_table
 from itr_study.metrics import Ranks, hubness, ranks
 from itr_study.metrics.recall import KS
-from itr_study.metrics.scores import AnyScores, Scores
+from itr_study.metrics.scores import AnyScores
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.rerank import RERANKERS
 
@@ -33,12 +33,14 @@ def reranked(scored: Scored) -> dict[str, float]:
 
     Hubness is a skewness, no share, and so not in percent. seconds_<method>: the time it takes to
     re-rank and count the ranks in both directions, beyond that of counting the ranks of the scores
-    as they are; 0 where that is less than the clock's noise. `fast_bank` needs a bank. Scores that
-    differ between directions have been re-ranked before, and are not again.
+    as they are; 0 where that is less than the clock's noise. As it takes seconds, nothing is
+    re-ranked unless a bank is given, as it is of every run.
+
+    Raises:  as the re-rankers, of which `multi` takes cosines.
     """
-    scores, owner = scored.scores, scored.split.image_of_text
+    scores, owner, bank = scored.scores, scored.split.image_of_text, scored.bank
     table = hubness(scores)
-    if not Scores.of(scores).single:
+    if bank is None:
         return table
     start = perf_counter()
     ranks(scores, owner)
@@ -49,10 +51,8 @@ def reranked(scored: Scored) -> dict[str, float]:
         best = ranks(after, owner)
         table[f"seconds_{method}"] = max(0.0, perf_counter() - start - plain)
         table |= _after(method, after, best)
-    if scored.bank is not None:
-        after = RERANKERS["fast"](scores, bank=scored.bank)
-        table |= _after("fast_bank", after, ranks(after, owner))
-    return table
+    after = RERANKERS["fast"](scores, bank=bank)
+    return table | _after("fast_bank", after, ranks(after, owner))
 
 
 def _after(method: str, scores: AnyScores, best: Ranks) -> dict[str, float]:

@@ -8,8 +8,8 @@ from itr_study.rerank import Bank
 
 
 class Scored(NamedTuple):
-    """A split, the scores (I, T) of its images and texts, and, for what re-ranks a query without
-    the other queries of the split, the scores that the same model gives queries of another one."""
+    """A split, the scores (I, T) of its images and texts, and, where it is to be re-ranked, those
+    that the same model gives queries of another split."""
 
     scores: AnyScores
     split: EncodedSplit

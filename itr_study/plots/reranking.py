@@ -79,7 +79,7 @@ def gain_scatter(table: pd.DataFrame, title: str, x_label: str, y_label: str,
 
     Args:    table: direction, model, label, x, x_low, x_high, y, y_low, y_high (NaN: no interval).
     """
-    figure, panels = canvas(table["direction"].nunique(), size=(9.6, 3.9), sharey=True)
+    figure, panels = canvas(table["direction"].nunique(), size=(9.6, 3.9))
     looks = dict(zip(table["model"].unique(), MODEL_LOOKS, strict=False))
     for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False),
                                        strict=True):

@@ -19,10 +19,10 @@ from itr_study.plots.style import (
 )
 
 SYMBOLS = {"i2t": "γ", "t2i": "λ"}
-MARKS = ({"marker": "s", "markersize": 8, "markerfacecolor": "none"},
-         {"marker": "*", "markersize": 11, "markerfacecolor": "white"},
-         {"marker": "o", "markersize": 8, "markerfacecolor": "none"})
-TICKS = 8  # at most
+MARKS = (("□", {"marker": "s", "markersize": 8, "markerfacecolor": "none"}),
+         ("☆", {"marker": "*", "markersize": 11, "markerfacecolor": "white"}),
+         ("○", {"marker": "o", "markersize": 8, "markerfacecolor": "none"}))
+TICKS = 6  # about
 
 
 @styled
@@ -38,23 +38,24 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
              colours for both directions, and a loss beyond the largest gain is drawn as that.
     """
     limit = max(table["gain"].max(), 0.1)
-    figure, panels = canvas(2, size=(9.6, 4.6))
+    figure, panels = canvas(2, size=(9.6, 4.9))
+    figure.get_layout_engine().set(h_pad=0.1)
     for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False),
                                        strict=True):
         grid = part.pivot(index="second", columns="first", values="gain")
         image = scale_panel(axes, grid, limit)
-        for (name, pairs), mark in zip(marks.items(), MARKS, strict=False):
+        for pairs, (_, mark) in zip(marks.values(), MARKS, strict=False):
             first, second = pairs.loc[direction, ["first", "second"]]
             axes.plot(grid.columns.get_loc(first), grid.index.get_loc(second), linestyle="",
-                      color=INK, markeredgewidth=1.2, label=name, **mark)
+                      color=INK, markeredgewidth=1.2, **mark)
         symbol = SYMBOLS[direction]
         axes.set(title=DIRECTIONS[direction], xlabel=f"{symbol}1, of the scores in the sum",
                  ylabel=f"{symbol}2, of the pair's own score")
     bar = figure.colorbar(image, ax=panels, extend="min", shrink=0.9, pad=0.02)
     bar.set_label("R@1 with FR less R@1 without, points")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower right", ncols=3)
     headline(figure, title)
-    caption(figure, note)
+    signs = [f"{sign} {name}" for name, (sign, _) in zip(marks, MARKS, strict=False)]
+    caption(figure, " · ".join(filter(None, [*signs, note])))
     return figure
 
 
@@ -65,7 +66,8 @@ def scale_panel(axes: Axes, grid: pd.DataFrame, limit: float) -> AxesImage:
     axes.plot([-0.5, len(grid) - 0.5], [-0.5, len(grid) - 0.5], color=GREY, linewidth=0.6)
     scales = list(grid.index)
     step = -(-len(scales) // TICKS)
-    shown = sorted({*range(0, len(scales), step), len(scales) - 1})
+    shown = [place for place in range(0, len(scales), step) if place + step / 2 < len(scales)]
+    shown.append(len(scales) - 1)
     axes.set_xticks(shown, [f"{scales[place]:g}" for place in shown])
     axes.set_yticks(shown, [f"{scales[place]:g}" for place in shown])
     axes.grid(False)

@@ -29,8 +29,8 @@ def make_row(run: Run, result: RunResult) -> dict[str, Any]:
             for name, value in table.items()}
     row |= {"epochs": len(result.history.rows), "best_epoch": result.history.best_epoch,
             "minutes": facts["minutes"]}
-    # both None, or none, for a run of the first edition
-    row |= {"edition": facts.get("edition")} | facts.get("costs", {})
+    if result.edition > 1:  # rows of the first have no such columns
+        row |= {"edition": result.edition} | facts["costs"]
     row |= hyperparameters(run.config)
     return row | {
         "config": canonical_json(run.config.model_dump(mode="json")), "device": facts["device"],
@@ -111,9 +111,8 @@ class Rows:
             if (result.folder / "ranks.npz").exists():
                 write_atomic(self._ranks(result.id), (result.folder / "ranks.npz").read_bytes())
             names, lines = self.table.lines()
-            names += [name for name, value in row.items()
-                      if name not in names and value is not None]
-            lines[row["run"]] = {name: cell(row.get(name)) for name in names}
+            names += [name for name in row if name not in names]
+            lines[row["run"]] = {name: cell(value) for name, value in row.items()}
             self.table.write(names, lines)
             names, lines = self.aside.lines()
             if lines.pop(row["run"], None):  # last: a row may be in both, never in neither

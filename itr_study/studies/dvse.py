@@ -25,6 +25,12 @@ def scale_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     return [run for run in reranked_arms(dataset, parameters) if run.label == parameters.swept]
 
 
+def tuned_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Fig. 7 beyond the paper: models whose scores lie apart by more or less."""
+    return [run for run in reranked_arms(dataset, parameters) if run.label in parameters.tuned
+            and run.config.seed < parameters.tuned_seeds]
+
+
 def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The runs of a label, those that other notebooks train under it."""
     setting, _, loss = label.rpartition("/")

@@ -13,13 +13,16 @@ def unasked(dataset: str, figures: Path | str | None = None) -> list[str]:
     """Ids of the committed rows of edition 1 that no notebook asks for in any profile, sorted.
 
     Args:    figures: where rows are kept.
-    Raises:  ValueError where the plan of a notebook cannot be made for this data set; DataError
-             where neither rows nor data say what identifies a planned run.
+    Raises:  ValueError where no rows are kept, or the plan of a notebook cannot be made for this
+             data set; DataError where nothing says what identifies a planned run.
     """
     folder = figures_folder(figures)
+    rows = Rows(folder / dataset).read()
+    if not rows:
+        raise ValueError(f"no rows are kept in {folder / dataset}; there is nothing to set aside")
     asked = {identify(arm.config, None, folder).id for profile in PROFILES
              for plan in PLANS.values() for arm in plan(dataset, profile)}
-    return sorted(run_id for run_id, row in Rows(folder / dataset).read().items()
+    return sorted(run_id for run_id, row in rows.items()
                   if run_id not in asked and edition_of(row) == 1)
 
 

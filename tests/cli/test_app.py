@@ -11,12 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from itr_study.cli import commands, project, search
+from itr_study.cli import commands, listing, project, search
 from itr_study.cli.app import app
 from itr_study.cli.errors import plain
-from itr_study.files.atomic import write_json
+from itr_study.files.atomic import write_atomic, write_json
 from itr_study.files.paths import figures_folder, project_root
 from itr_study.runs.rows import Rows
+from itr_study.studies import unasked
 from itr_study.studies.bases import base_tables, datasets_with_bases
 from tests.data import tiny
 from tests.small_notebooks import write_notebook
@@ -96,7 +97,7 @@ def test_train_evaluate_search(run, config, store, monkeypatch):
     code, listed, _ = run("runs", "scenes")
     assert code == 0 and re.search(
         rf"^{run_id}  done, scenes, two_branch, detector\+glove-mean, topk\(k=1\), seed 0, "
-        "test RSUM", listed, re.M)
+        "edition 2, test RSUM", listed, re.M)
     assert run_id not in run("runs", "flickr8k")[1]
     assert "finished before" in run("train", run_id)[1]
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
@@ -215,6 +216,33 @@ def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, m
     assert run("evaluate", run_id)[1] == run("evaluate", run_id[:9])[1] == told
     code, _, error = run("evaluate", run_id, "--dataset", "scenes")
     assert code == 2 and f"run {run_id} is for flickr8k, --dataset says scenes" in error
+
+
+def test_rows_are_counted_by_edition(run, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(listing, "project_root", lambda: tmp_path)
+    folder = tmp_path / "figures" / "flickr8k"
+    write_atomic(folder / "runs.csv", b"run,edition\na,\nb,2\nc,2\n")
+    assert f"3 committed rows of flickr8k (1 of edition 1, 2 of edition 2): {folder / 'runs.csv'}" \
+        in run("runs")[1].splitlines()
+    write_atomic(folder / "edition1.csv", b"run,status\na,done\n")
+    assert (f"1 rows that no notebook asks for of flickr8k (1 of edition 1): "
+            f"{folder / 'edition1.csv'}") in run("runs", "flickr8k")[1].splitlines()
+
+
+def test_rows_are_set_aside_by_command(run, monkeypatch):
+    monkeypatch.setattr(unasked, "set_aside", lambda dataset: ["ab12", "cd34"])
+    code, told, _ = run("runs", "flickr8k", "--set-aside")
+    assert code == 0 and told.splitlines()[:2] == ["ab12", "cd34"]
+    assert "2 rows of flickr8k that no notebook asks for moved to " in told
+    for wrong in (("runs", "--set-aside"), ("runs", "scenes", "--set-aside")):
+        code, _, error = run(*wrong)
+        assert code == 2 and "--set-aside needs a data set of which rows are committed" in error
+
+
+def test_a_row_that_was_set_aside_is_found_by_its_id(run, store):
+    row = next(iter(Rows(figures_folder() / "flickr8k").aside.read().values()))
+    code, told, _ = run("evaluate", row["run"][:8])
+    assert code == 0 and f"{row['test_rsum']:.2f}" in told and "edition 1" in told
 
 
 def test_digits_of_several_runs_are_refused(run, store):

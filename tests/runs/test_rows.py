@@ -1,40 +1,22 @@
 import csv
-import dataclasses
-import inspect
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
 from itr_study.losses import LOSSES
-from itr_study.runs import data, rows
+from itr_study.runs import rows
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import Rows
 from itr_study.runs.run import execute, row
 from itr_study.runs.store import RunResult
+from itr_study.runs.table import Table
 from itr_study.training.state import History
 from tests.small_runs import SMALL, count_trainings
-
-
-@pytest.fixture
-def real(monkeypatch):
-    """`scenes` under the name of a real data set, so that rows are committed."""
-    scenes = DATASETS["scenes"]
-
-    def load(root=None, **options):
-        if root is None:
-            raise ValueError("no data here")
-        return dataclasses.replace(scenes.load(**options), name="photos")
-
-    load.__signature__ = inspect.signature(scenes.load)
-    monkeypatch.setitem(DATASETS, "photos", dataclasses.replace(
-        scenes, name="photos", load=load, generated=False))
-    monkeypatch.setattr(data, "_datasets", {})
-    return SMALL.with_(dataset="photos")
 
 
 def test_a_committed_row_serves_without_data_and_without_training(store, tmp_path, monkeypatch,
@@ -82,7 +64,7 @@ def test_a_new_version_makes_the_row_stale(store, tmp_path, monkeypatch, real):
 def test_a_row_without_a_measure_is_incomplete(store, tmp_path, monkeypatch, real):
     before = row(real, "anywhere", tmp_path)
     measure = measures.Measure(lambda dataset, split: ("i2t_new",),
-                            lambda scores, split: {"i2t_new": 0.5})
+                               lambda scored: {"i2t_new": 50.0})
     monkeypatch.setitem(measures.MEASURES, "new", measure)
     assert Rows(tmp_path / "photos").complete(before["run"]) is None
     # the store's result has no such metric either: it is evaluated again
@@ -114,30 +96,6 @@ def test_lines_are_sorted_columns_only_added_and_old_cells_kept(store, tmp_path)
     assert table.complete("b" * 16) is None  # its measures are missing
 
 
-def test_a_broken_table_is_refused(store, tmp_path):
-    table = Rows(tmp_path)
-    for text in ("id,x\n1,2\n", "run,x\n1\n", "run,x\n1,2,3\n"):
-        table.path.write_text(text)
-        with pytest.raises(ValueError, match="is not a whole table of runs"):
-            table.read()
-
-
-@pytest.mark.parametrize(("text", "told"), [
-    ("", "is not a whole table of runs"),
-    ("run,test_rsum\na,1.0\na,2.0\n", "has runs twice: a; which one holds"),
-    ("run,test_rsum,test_rsum\na,1.0,2.0\n", "has columns twice: test_rsum"),
-    ("run,test_rsum\na,NaN\n", "test_rsum of run a must be a finite number, found 'NaN'"),
-    ("run,dev_i2t_r1\na,abc\n", "found 'abc'"), ("run,minutes\na,1e999\n", "found '1e999'"),
-    ("run,seed\na,true\n", "found 'true'"), ("run,reason\na,\xe9\n", "is not UTF-8")])
-def test_a_table_that_contradicts_itself_is_refused(store, tmp_path, text, told):
-    """By name, and with the way back; neither is anything added to it."""
-    table = Rows(tmp_path)
-    table.path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match=told) as caught:
-        table.read()
-    assert str(table.path) in str(caught.value) and "git checkout" in str(caught.value)
-
-
 def test_many_that_append_at_once_lose_nothing(store, tmp_path):
     """Every append opens its own lock, so threads compete as processes do."""
     def append(run_id):
@@ -147,6 +105,73 @@ def test_many_that_append_at_once_lose_nothing(store, tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, run_ids))
     assert list(Rows(tmp_path).read()) == run_ids
+
+
+def lines(path):
+    return path.read_text().splitlines()
+
+
+def set_of_three(tmp_path):
+    """A table with curves and ranks of three runs, and the lines of its file."""
+    table = Rows(tmp_path)
+    for run_id in ("a" * 16, "b" * 16, "c" * 16):
+        table.add(*fake(SMALL, run_id, folder=tmp_path))
+        (tmp_path / "ranks").mkdir(exist_ok=True)
+        (tmp_path / "ranks" / f"{run_id}.npz").write_bytes(b"ranks")
+    return table, lines(table.table.path)
+
+
+def test_a_row_that_is_set_aside_keeps_its_cells_and_loses_curve_and_ranks(store, tmp_path):
+    table, (head, a, b, c) = set_of_three(tmp_path)
+    table.set_aside(["b" * 16])
+    assert lines(table.table.path) == [head, a, c] and lines(table.aside.path) == [head, b]
+    assert sorted(table.read()) == ["a" * 16, "c" * 16]
+    assert sorted(table.all()) == ["a" * 16, "b" * 16, "c" * 16]
+    for folder in ("curves", "ranks"):
+        left = {path.stem for path in (tmp_path / folder).iterdir()}
+        assert left == {"a" * 16, "c" * 16}
+    table.set_aside(["a" * 16])  # a second time: those before stay
+    assert lines(table.aside.path) == [head, a, b] and lines(table.table.path) == [head, c]
+
+
+def test_a_row_set_aside_still_serves_its_run(store, tmp_path, monkeypatch, real):
+    trained = count_trainings(monkeypatch)
+    first, table = row(real, "anywhere", tmp_path), Rows(tmp_path / "photos")
+    table.set_aside([first["run"]])
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
+    assert table.read() == {} and row(real, None, tmp_path) == first and len(trained) == 1
+
+
+def test_a_row_that_is_added_again_is_no_longer_aside(store, tmp_path):
+    table, before = set_of_three(tmp_path)
+    table.set_aside(["b" * 16, "c" * 16])
+    table.add(*fake(SMALL, "b" * 16, folder=tmp_path))
+    assert lines(table.table.path) == before[:3] and lines(table.aside.path) == before[::3]
+
+
+@pytest.mark.parametrize("killed_at", [1, 2, 3])
+def test_a_kill_while_rows_are_set_aside_loses_none(store, tmp_path, monkeypatch, killed_at):
+    """After the first file, after both, after the first deletion; the next call ends the work."""
+    table, (head, a, b, c) = set_of_three(tmp_path)
+    steps = []
+
+    def step(real):
+        def call(*arguments, **named):
+            if len(steps) == killed_at:
+                raise KeyboardInterrupt
+            steps.append(real)
+            return real(*arguments, **named)
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "write", step(Table.write))
+        patch.setattr(Path, "unlink", step(Path.unlink))
+        with pytest.raises(KeyboardInterrupt):
+            table.set_aside(["b" * 16])
+    assert sorted(table.all()) == ["a" * 16, "b" * 16, "c" * 16]
+    table.set_aside(["b" * 16] if "b" * 16 in table.read() else [])
+    assert lines(table.table.path) == [head, a, c] and lines(table.aside.path) == [head, b]
+    assert not list(tmp_path.glob(f"*/{'b' * 16}.*"))
 
 
 def test_execute_and_row_agree(store, tmp_path):

@@ -35,7 +35,7 @@ def test_a_run_writes_what_it_promises_and_is_not_trained_twice(store, monkeypat
     lines = (result.folder / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == result.history.rows and len(lines) == 2
     assert RunConfig.model_validate(read_json(result.folder / "config.json")) == SMALL
-    ranks = result.ranks()
+    ranks = result.arrays()
     assert result.tables["test"]["i2t_r5"] == pytest.approx(100 * (ranks["test_i2t"] <= 5).mean())
     assert result.history.rows[result.history.best_epoch - 1]["dev_rsum"] == (
         result.tables["dev"]["rsum"])
@@ -49,8 +49,10 @@ def test_weights_are_those_of_the_best_epoch(store, monkeypatch):
     trained = count_trainings(monkeypatch)
     model = weights(SMALL)
     data = encoded_data(SMALL)
-    evaluation = run.evaluate(model, data.splits["test"], measures_of="scenes")
-    assert evaluation.table == execute(identify(SMALL)).tables["test"]
+    dev = run.evaluate(model, data.splits["dev"], measures_of="scenes")
+    test = run.evaluate(model, data.splits["test"], measures_of="scenes", bank=dev)
+    assert {"dev": dev.table, "test": test.table}.items() <= execute(
+        identify(SMALL)).tables.items()
     assert not model.training and len(trained) == 1
 
 

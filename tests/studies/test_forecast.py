@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from itr_study.data import DATASETS
+from itr_study.evaluation import evaluate
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.studies import forecast
+from itr_study.studies.arms import ArmRun
 from itr_study.studies.forecast import expected_minutes, plan_table, planned
 from tests.small_notebooks import write_notebook
-from tests.small_runs import SMALL
+from tests.small_runs import SMALL, as_of_edition_1
 
 PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
 
@@ -19,7 +21,7 @@ PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
 def paths(tmp_path, store, monkeypatch):
     """Two notebooks that share a run."""
     seeds = {"00_a": (0, 1), "01_b": (1, 2, 2), "02_c": ()}
-    plans = {name: (lambda d, p, chosen=chosen: [SMALL.with_(seed=s) for s in chosen])
+    plans = {name: (lambda d, p, chosen=chosen: [ArmRun("a", SMALL.with_(seed=s)) for s in chosen])
              for name, chosen in seeds.items() if chosen}
     monkeypatch.setattr(forecast, "PLANS", plans)
     return [write_notebook(tmp_path / f"{name}.ipynb") for name in seeds]
@@ -49,6 +51,44 @@ def test_time_is_told_by_the_rows_most_alike():
     assert expected_minutes(SMALL, kept) == 2.0  # the median of three, epochs and model alike
     assert expected_minutes(SMALL.with_(**{"settings.epochs": 5}), kept) == (2.0 + 3.0) / 2
     assert expected_minutes(SMALL, {"e": kept["e"]}) is None
+
+
+def test_runs_of_edition_1_are_present_where_that_is_asked_for(tmp_path, store, monkeypatch):
+    """Where 2 is asked for they are stale; with weights in the store that costs no hours."""
+    asked = {"00_a": 1, "01_b": 2, "02_c": 1}
+    monkeypatch.setattr(forecast, "PLANS", {
+        name: lambda d, p, edition=edition: [ArmRun("a", SMALL, edition)]
+        for name, edition in asked.items()})
+    paths = [write_notebook(tmp_path / f"{name}.ipynb") for name in asked]
+    as_of_edition_1(execute(identify(SMALL)))
+    a, b, c = planned(paths, PARAMETERS)
+    assert (a.present, a.first_edition) == (1, 1)
+    assert (b.present, b.missing, b.stale, b.hours, b.unknown) == (0, 0, 1, 0, 0)
+    assert (c.present, c.first_edition) == (1, 0)  # by then
+    assert plan_table([a, b, c]).endswith(
+        "1 of the 2 present are of edition 1: without re-ranking and the relevance of the first "
+        "ten.")
+    execute(identify(SMALL), edition=2)
+    a, b, c = planned(paths, PARAMETERS)
+    assert (a.present, b.present, c.present, a.first_edition) == (1, 1, 1, 0)
+    assert "edition" not in plan_table([a, b, c])
+
+
+def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
+        tmp_path, store, monkeypatch):
+    real = replace(DATASETS["scenes"], generated=False)
+    monkeypatch.setitem(DATASETS, "scenes", real)
+    run_id = identify(SMALL).id
+    columns = {f"{split}_{name}": 1.0 for split in ("train", "dev", "test")
+               for name in evaluate.columns("scenes", split, edition=1)}
+    kept = {run_id: row(6.0) | columns | {"run": run_id, "status": "done", "dataset": "scenes"}}
+    monkeypatch.setattr(forecast.Rows, "read", lambda self: kept)
+    for edition, expected in ((1, (1, 1, 0, 0.0)), (2, (0, 0, 1, 0.1))):
+        monkeypatch.setattr(forecast, "PLANS", {
+            "00_a": lambda d, p, edition=edition: [ArmRun("a", SMALL, edition)]})
+        (plan,) = planned([write_notebook(tmp_path / "00_a.ipynb")],
+                          PARAMETERS | {"figures": str(tmp_path)})
+        assert (plan.present, plan.first_edition, plan.stale, plan.hours) == expected
 
 
 def test_a_row_of_an_older_part_is_stale(paths, monkeypatch, tmp_path):

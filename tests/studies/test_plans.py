@@ -38,6 +38,17 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
         ledger_arms("scenes", parameters)
 
 
+def test_an_arm_of_two_editions_is_trained_for_the_later(monkeypatch):
+    parameters = choose("12_claims", "smoke")
+    arms = [arm._replace(edition=2) for arm in k_arms("scenes", parameters)[:1]]
+    monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: arms)
+    monkeypatch.setattr(plans, "best_arms", lambda dataset, parameters: [
+        arm._replace(edition=1) for arm in arms])
+    chosen = ledger_arms("scenes", parameters)
+    assert [arm for arm in chosen if arm.edition == 2] == arms
+    assert {arm.edition for arm in chosen} == {1, 2}
+
+
 def test_the_default_temperature_and_label_are_trained_once():
     parameters = SimpleNamespace(**vars(choose("05_listwise", "full")))
     runs = {(arm.label, arm.config.seed): arm.config for make in (term_arms, tau_arms, label_arms)
@@ -81,14 +92,6 @@ def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
               for make in plans.ARMS[notebook]
               for arm in make("flickr8k", choose(notebook, "full"))}
     assert {others[run.label, run.config.model_dump_json()] for run in runs} == {1}
-
-
-def test_the_ledger_asks_for_the_latest_edition_that_a_paper_needs():
-    """"hardest" is named by two papers; the row of edition 2 serves both."""
-    for papers in (["listwise", "dvse"], ["dvse", "listwise"]):
-        parameters = SimpleNamespace(**vars(choose("12_claims", "smoke")) | {"papers": papers})
-        editions = {arm.label: arm.edition for arm in ledger_arms("scenes", parameters)}
-        assert editions["hardest"] == 2 and editions["hardest+listwise"] == 1
 
 
 @pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])

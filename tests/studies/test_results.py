@@ -7,9 +7,10 @@ import pytest
 from itr_study.evaluation.table import retrieval_table
 from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
+from itr_study.runs.data import encoded_data
 from itr_study.runs.rows import Rows
 from itr_study.studies.arms import ArmRun, train_arms
-from itr_study.studies.results import curves, over_images, ranks_of
+from itr_study.studies.results import curves, first_of, judged_of, over_images, ranks_of
 from tests.small_runs import SMALL
 
 
@@ -62,6 +63,78 @@ def test_ranks_that_are_not_of_the_row_are_refused(tmp_path):
         over_images(pd.DataFrame([row]), np.array([0, 1]), figures=tmp_path, n=200)
 
 
+def kept_run(tmp_path, edition=2, **changed):
+    """A committed row with its arrays, of which some may be changed, or left out by None."""
+    arrays = {"test_i2t": np.array([1, 3]), "test_t2i": np.array([1, 2, 8]),
+              "test_judged_expert": np.array([0.25, -0.5], np.float16),
+              "test_i2t_queries": np.array([1]), "test_i2t_first": np.array([[2, 0, 1]]),
+              "test_t2i_queries": np.array([0, 2]), "test_t2i_first": np.array([[0, 1], [1, 0]])}
+    path = tmp_path / "flickr8k" / "ranks" / f"{'a' * 16}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **{name: array for name, array in (arrays | changed).items()
+                      if array is not None})
+    return {"run": "a" * 16, "dataset": "flickr8k", "edition": edition}
+
+
+def test_scores_of_judged_pairs_and_first_results_are_read(tmp_path):
+    row = kept_run(tmp_path)
+    scores = judged_of(row, tmp_path)
+    assert scores.dtype == np.float64 and scores.tolist() == [0.25, -0.5]
+    first = first_of(row, tmp_path)
+    assert first["i2t"].queries.tolist() == [1] and first["i2t"].results.tolist() == [[2, 0, 1]]
+    assert first["t2i"].results.tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(ValueError, match="judgements kept of flickr8k must be one of expert; got"):
+        judged_of(row, tmp_path, "crowdflower")
+    with pytest.raises(ValueError, match="collection of judgements kept of scenes"):
+        judged_of(row | {"dataset": "scenes"}, tmp_path)
+
+
+@pytest.mark.parametrize("edition", [None, 1, np.nan])
+def test_a_row_of_edition_1_says_how_to_get_what_it_lacks(tmp_path, edition):
+    """In a table beside rows of edition 2 its empty cell is NaN."""
+    row = kept_run(tmp_path, edition)
+    for read in (judged_of, first_of):
+        with pytest.raises(ValueError, match="run a{16} has no test_.*: it was made in edition 1; "
+                           "train it again with edition=2"):
+            read(row, tmp_path)
+    assert ranks_of(row, tmp_path).i2t.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("changed", [
+    {"test_judged_expert": None, "test_t2i_first": None},
+    {"test_judged_expert": np.array([np.nan]), "test_i2t_queries": np.array([1, 2])},
+    {"test_judged_expert": np.array([np.inf]), "test_i2t_first": None}])
+def test_arrays_that_are_lost_or_damaged_are_named_with_the_way_back(tmp_path, changed):
+    row = kept_run(tmp_path, **changed)
+    for read in (judged_of, first_of):
+        with pytest.raises(ValueError, match="aaaa.npz lacks test_.*it is damaged; restore it: "
+                           "git checkout -- "):
+            read(row, tmp_path)
+
+
+def test_a_flipped_bit_is_seen(tmp_path):
+    row = kept_run(tmp_path)
+    path = tmp_path / "flickr8k" / "ranks" / f"{'a' * 16}.npz"
+    for compressed in (False, True):
+        arrays = {"test_i2t": np.arange(1000), "test_t2i": np.arange(1000)}
+        (np.savez_compressed if compressed else np.savez)(path, **arrays)
+        data = bytearray(path.read_bytes())
+        data[len(data) // 4] ^= 16
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match="it is damaged; restore it"):
+            first_of(row, tmp_path)
+
+
+def test_a_row_that_was_set_aside_says_why_it_has_no_ranks(tmp_path, store):
+    row = {"run": "a" * 16, "dataset": "flickr8k", "arm": "k=5", "seed": 0, "status": "done"}
+    table = tmp_path / "flickr8k" / "edition1.csv"
+    table.parent.mkdir()
+    table.write_text(f"run\n{'a' * 16}\n")
+    for read in (ranks_of, lambda row, figures: curves(pd.DataFrame([row]), figures)):
+        with pytest.raises(ValueError, match="set aside in edition1.csv, .*with edition=2"):
+            read(row, tmp_path)
+
+
 def test_all_committed_ranks_are_those_of_their_rows():
     table = Rows(figures_folder() / "flickr8k").read()
     for run_id in sorted(table)[::20]:
@@ -72,6 +145,18 @@ def test_all_committed_ranks_are_those_of_their_rows():
 def rows():
     arms = [ArmRun("a", SMALL), ArmRun("a", SMALL.with_(seed=1))]
     return train_arms(arms, workers=0)
+
+
+def test_generated_runs_leave_the_same_in_the_store(rows):
+    row = rows.to_dict("records")[0]
+    texts = len(encoded_data(SMALL).splits["test"].image_of_text)
+    first = first_of(row)
+    assert first["i2t"].results.shape == (10, 10) and first["t2i"].queries.tolist() == list(
+        range(texts))
+    ranks, owner = ranks_of(row), encoded_data(SMALL).splits["test"].image_of_text
+    for query, results in zip(*first["t2i"], strict=True):  # ten images: every list holds its own
+        place = results.tolist().index(owner[query]) + 1
+        assert place <= ranks.t2i[query]
 
 
 def test_curves_have_a_line_per_epoch_and_know_their_arm(rows):
