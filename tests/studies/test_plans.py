@@ -39,7 +39,7 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
 
 
 def test_an_arm_of_two_editions_is_trained_for_the_later(monkeypatch):
-    parameters = choose("12_claims", "smoke")
+    parameters = choose("12_claims", "smoke", papers=["topk"])  # all else is of edition 1
     arms = [arm._replace(edition=2) for arm in k_arms("scenes", parameters)[:1]]
     monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: arms)
     monkeypatch.setattr(plans, "best_arms", lambda dataset, parameters: [
