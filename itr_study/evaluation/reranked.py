@@ -4,7 +4,7 @@
 given alone; `fast_bank` is FR with the queries of the dev split in their place.
 """
 
-from time import perf_counter
+from time import process_time
 
 from itr_study.evaluation.scored import Scored
 from itr_study.evaluation.table import retrieval_table
@@ -31,10 +31,10 @@ def reranked_columns(dataset: str, split: str) -> tuple[str, ...]:
 def reranked(scored: Scored) -> dict[str, float]:
     """Hubness, and of each re-ranking method recall in percent, hubness and seconds.
 
-    Hubness is a skewness, no share, and so not in percent. seconds_<method>: the time it takes to
-    re-rank and count the ranks in both directions, beyond that of counting the ranks of the scores
-    as they are; 0 where that is less than the clock's noise. As it takes seconds, nothing is
-    re-ranked unless a bank is given, as it is of every run.
+    Hubness is a skewness, no share, and so not in percent. seconds_<method>: what it takes to
+    re-rank and count the ranks in both directions, beyond counting the ranks of the scores as they
+    are: seconds of a core, whatever else the machine does; 0 where they are less than the clock's
+    noise. As it takes seconds, nothing is re-ranked unless a bank is given, as it is of every run.
 
     Raises:  as the re-rankers, of which `multi` takes cosines.
     """
@@ -42,14 +42,14 @@ def reranked(scored: Scored) -> dict[str, float]:
     table = hubness(scores)
     if bank is None:
         return table
-    start = perf_counter()
+    start = process_time()
     ranks(scores, owner)
-    plain = perf_counter() - start
+    plain = process_time() - start
     for method, rerank in RERANKERS.items():
-        start = perf_counter()
+        start = process_time()
         after = rerank(scores)
         best = ranks(after, owner)
-        table[f"seconds_{method}"] = max(0.0, perf_counter() - start - plain)
+        table[f"seconds_{method}"] = max(0.0, process_time() - start - plain)
         table |= _after(method, after, best)
     after = RERANKERS["fast"](scores, bank=bank)
     return table | _after("fast_bank", after, ranks(after, owner))

@@ -96,7 +96,7 @@ def test_seconds_are_those_beyond_counting_ranks(scored, monkeypatch):
             return function(*arguments, **named)
         return call
 
-    monkeypatch.setattr(reranked, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(reranked, "process_time", lambda: now[0])
     monkeypatch.setattr(reranked, "ranks", taking(1.0, ranks))
     monkeypatch.setitem(reranked.RERANKERS, "fast", taking(5.0, RERANKERS["fast"]))
     table = reranked.reranked(scored)
