@@ -19,10 +19,11 @@ from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score
 from itr_study.evaluation.search import Searcher
 from itr_study.losses import LOSSES, OUTPUT_LOSSES, _hinge
-from itr_study.metrics import Truth, five_fold, ranks, ranks_from_embeddings
+from itr_study.metrics import Truth, five_fold, hubness, ranks, ranks_from_embeddings
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, device_of
 from itr_study.relevance import RELEVANCE
+from itr_study.rerank import RERANKERS, Bank
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.training import loop
@@ -33,6 +34,7 @@ from tests.golden.cases import labelled_split
 from tests.losses.batches import graded_batch, random_batch
 from tests.metrics.sets import METRICS, random_set
 from tests.relevance.test_registry import rectangle
+from tests.rerank.sets import cosines
 from tests.sim_device import NAME, Sim, syncs
 from tests.small_runs import SMALL
 
@@ -381,3 +383,16 @@ def test_ranks():
 def test_folds():
     scores, owner = random_set(5, images=20)
     assert five_fold(torch.from_numpy(scores).to(NAME), owner) == five_fold(scores, owner)
+
+
+@pytest.mark.parametrize(("name", "banked"), [*((name, False) for name in RERANKERS),
+                                              ("fast", True)])
+def test_re_ranking(name, banked):
+    scores, owner = cosines(6, images=20)
+    here, there = (RERANKERS[name](given, **({"bank": Bank(given, given)} if banked else {}))
+                   for given in (scores, torch.from_numpy(scores).to(NAME)))
+    ours, expected = ranks(there, owner), ranks(here, owner)
+    assert (ours.i2t == expected.i2t).all() and (ours.t2i == expected.t2i).all()
+    for matrix, other in zip(there, here, strict=True):
+        assert_same(matrix, torch.from_numpy(other))
+    assert hubness(there) == hubness(here)

@@ -58,7 +58,8 @@ def best_of_rows(values: np.ndarray, k: int) -> np.ndarray:
     """(q, k) places of the k highest of each row of (q, n), best first, ties by lower index."""
     q, n = values.shape
     least = np.partition(values, n - k, axis=1)[:, n - k]
-    row, place = np.nonzero(values >= least[:, None])  # k of each row, and what ties with the last
+    hits = np.flatnonzero(values >= least[:, None])  # k of each row, and what ties with the last
+    row, place = np.divmod(hits, n)
     order = np.lexsort((place, -values[row, place], row))
     starts = np.searchsorted(row, np.arange(q))
     return place[order][starts[:, None] + np.arange(k)]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from itr_study.checks import check_count
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores, check_numbers
-from itr_study.metrics.truth import check_image_of_text
+from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
 
 ROWS = 16  # 16 x 25,000 float32 fit a core's cache; at most 255, because hits are summed in uint8
 DEVICE_ROWS = 1024
@@ -55,7 +55,7 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
     """
     if isinstance(scores, LazyScores):
         owner = check_image_of_text(image_of_text, *scores.shape)
-        return Ranks(*scores.best_ranks(owner))
+        return Ranks(*(scores.ranks_of(direction, owner) for direction in DIRECTIONS))
     if isinstance(scores, Scores):
         if not scores.single:  # a pass over each: i2t of the one, t2i of the other
             i2t, t2i = (ranks(matrix, image_of_text, block) for matrix in scores)

@@ -87,7 +87,7 @@ class Scores:
 class LazyScores(Scores, ABC):
     """Scores that are computed when they are read, as re-ranking gives them.
 
-    A subclass says how in `of_queries`, and counts ranks without a matrix in `best_ranks`. `i2t`
+    A subclass says how in `of_queries`, and counts ranks without a matrix in `ranks_of`. `i2t`
     and `t2i`, each a whole matrix (I, T), are computed on first use and kept.
 
     Args:    given: (I, T) the matrix they are computed of; they are of its kind and on its device.
@@ -101,8 +101,8 @@ class LazyScores(Scores, ABC):
         """(q, n) scores of some queries of one direction, one row each."""
 
     @abstractmethod
-    def best_ranks(self, image_of_text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The 1-based rank of the best match of every image (I,) and of every text (T,)."""
+    def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        """The 1-based rank of the best match of every query: (I,) for "i2t", (T,) for "t2i"."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -114,6 +114,11 @@ class LazyScores(Scores, ABC):
 
     def by_direction(self, direction: str) -> np.ndarray | Tensor:
         return self.i2t if direction == "i2t" else self.t2i
+
+    def cut(self, images: slice | np.ndarray, texts: slice | np.ndarray) -> Scores:
+        """The scores of some images and texts, computed for these alone."""
+        return Scores(self.of_queries("i2t", images)[:, texts],
+                      self.of_queries("t2i", texts).T[images])
 
     @cached_property
     def i2t(self) -> np.ndarray | Tensor:

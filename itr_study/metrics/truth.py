@@ -28,6 +28,13 @@ class Positives:
             raise IndexError(f"query must be in [0, {len(self)}), got {query}")
         return self.items[self.starts[query]:self.starts[query + 1]]
 
+    def take(self, queries: np.ndarray) -> "Positives":
+        """The lists of some queries (q,), in their order; one may stand more than once."""
+        lengths = np.diff(self.starts)[queries]
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        shift = np.repeat(self.starts[queries] - starts[:-1], lengths)
+        return Positives(starts, self.items[shift + np.arange(starts[-1])])
+
 
 @dataclass(frozen=True, eq=False)
 class Truth:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from itr_study.metrics.scores import LazyScores, query_rows
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.base import Matrix, check_matrix, doubles, ranks_of_queries
+from itr_study.rerank.base import Matrix, checked, doubles, ranks_of_queries
 from itr_study.rerank.rivals import rivals, softplus
 
 
@@ -27,8 +27,8 @@ class Bank:
     texts: Matrix
 
     def __post_init__(self) -> None:
-        check_matrix(self.images, "Bank.images")
-        check_matrix(self.texts, "Bank.texts")
+        for name in ("images", "texts"):
+            object.__setattr__(self, name, checked(vars(self)[name], f"Bank.{name}"))
 
 
 def check_bank(bank: Bank, shape: tuple[int, int]) -> None:
@@ -66,5 +66,5 @@ class Banked(LazyScores):
         values = (second - first) * own - softplus(first * (top - own) + others.exp().log1p())
         return values if isinstance(given, Tensor) else values.numpy()
 
-    def best_ranks(self, image_of_text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return tuple(ranks_of_queries(self, direction, image_of_text) for direction in DIRECTIONS)
+    def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        return ranks_of_queries(self, direction, image_of_text)

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores, query_rows
-from itr_study.metrics.truth import DIRECTIONS
 from itr_study.rerank.bank import Bank, Banked, check_bank
 from itr_study.rerank.base import Matrix, by_direction, doubles, ranks_of_queries
 from itr_study.rerank.counting import count
@@ -48,7 +47,7 @@ def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: flo
     """
     for name, value in (("gamma1", gamma1), ("gamma2", gamma2), ("lambda1", lambda1),
                         ("lambda2", lambda2)):
-        check_number(name, value, least=SMALLEST, most=LARGEST)
+        check_scale(name, value)
     scales = {"i2t": (gamma1, gamma2), "t2i": (lambda1, lambda2)}
     if bank is not None:
         check_bank(bank, Scores.of(scores).shape)
@@ -56,16 +55,23 @@ def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: flo
     return by_direction(scores, lambda matrix: Normalised(matrix, scales))
 
 
+def check_scale(name: str, value: float) -> None:
+    """Raise ValueError unless it is a number in [1e-6, 1e6]."""
+    check_number(name, value, least=SMALLEST, most=LARGEST)
+
+
 class Normalised(LazyScores):
     """FR over all queries: first (A - m) + (second - first) A - log(1 + rest), see `rivals`.
 
-    Args:    scales: of each direction (first, second).
+    Args:    scales: of each direction (first, second); known: m and log(1 + rest) of directions of
+             which they are known, for scales that have `first` in common.
     """
 
-    def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]]) -> None:
+    def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]],
+                 known: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
         super().__init__(given)
         self.scales = scales
-        self.known: dict[str, tuple[Tensor, Tensor]] = {}
+        self.known = {} if known is None else known
 
     def rivals(self, direction: str) -> tuple[Tensor, Tensor]:
         """m and log(1 + rest) of each candidate, computed once."""
@@ -83,9 +89,6 @@ class Normalised(LazyScores):
         """The new scores of pairs, of their own and of what is known of their candidates."""
         first, second = self.scales[direction]
         return first * (own - top) + (second - first) * own - rest
-
-    def best_ranks(self, image_of_text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return tuple(self.ranks_of(direction, image_of_text) for direction in DIRECTIONS)
 
     def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
         """(Q,) counted in single precision; in double where other candidates are near the match.

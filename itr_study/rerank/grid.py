@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itr_study.metrics.ranks import ranks
-from itr_study.metrics.scores import AnyScores
-from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.fast import fast
+from itr_study.metrics.scores import AnyScores, Scores
+from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
+from itr_study.rerank.base import checked
+from itr_study.rerank.fast import Normalised, check_scale
 
 
 def fast_grid(scores: AnyScores, image_of_text: np.ndarray, gammas1: Sequence[float],
@@ -20,11 +20,17 @@ def fast_grid(scores: AnyScores, image_of_text: np.ndarray, gammas1: Sequence[fl
     Raises: as `fast` and `ranks`.
     Source: dvse, Fig. 7.
     """
-    shape = len(gammas1), len(gammas2)
-    found = {direction: np.empty(shape) for direction in DIRECTIONS}
-    for place in np.ndindex(shape):
-        first, second = gammas1[place[0]], gammas2[place[1]]
-        best = ranks(fast(scores, first, second, first, second), image_of_text)
-        for direction in DIRECTIONS:
-            found[direction][place] = (best.by_direction(direction) == 1).mean()
+    scores = Scores.of(scores)
+    for name, values in (("gammas1", gammas1), ("gammas2", gammas2)):
+        for value in values:
+            check_scale(name, value)
+    owner = check_image_of_text(image_of_text, *scores.shape)
+    found = {direction: np.empty((len(gammas1), len(gammas2))) for direction in DIRECTIONS}
+    for direction, table in found.items():
+        matrix = checked(scores.by_direction(direction))
+        for row, first in zip(table, gammas1, strict=True):
+            known = {}  # what the sums over queries are does not depend on the second scale
+            for place, second in enumerate(gammas2):
+                one = Normalised(matrix, {direction: (first, second)}, known)
+                row[place] = (one.ranks_of(direction, owner) == 1).mean()
     return found

@@ -7,8 +7,8 @@ from itr_study.metrics.first import first_with_scores
 from itr_study.metrics.graded import on_host
 from itr_study.metrics.scores import AnyScores, LazyScores
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.base import Listed, Matrix, by_direction, rows_together
-from itr_study.rerank.reciprocal import reverse_ranks
+from itr_study.rerank.base import Matrix, by_direction, rows_together
+from itr_study.rerank.lists import Listed, reverse_ranks
 
 ROUNDING = 1e-3  # by how much a cosine may be off
 
@@ -45,23 +45,29 @@ def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, deca
     check_number("w1", w1, least=0)
     check_number("w2", w2, least=0)
     check_number("decay", decay, above=0)
-    return by_direction(scores, lambda matrix: reordered(matrix, k, w1, w2, decay, unit))
+    return by_direction(scores, lambda matrix: Multivariate(matrix, k, (w1, w2), decay, unit))
 
 
-def reordered(scores: Matrix, k: int, w1: float, w2: float, decay: float, unit: bool) -> Listed:
-    """The first k results by the sum of the three parts."""
-    if unit:
-        check_cosines(scores)
-    candidates, places = {}, {}
-    for direction, total in zip(DIRECTIONS, sums(scores, unit), strict=True):
-        found, own = first_with_scores(scores, k, direction)
-        reverse = reverse_ranks(scores, direction, found, own)
-        total = total[found]
-        share = np.divide(mapped(own, unit), total, out=np.zeros(found.shape), where=total != 0)
-        fading = np.exp(-decay * np.arange(1, found.shape[1] + 1))
-        value = fading + w1 * share + w2 * fading[ranked(reverse)]
-        candidates[direction], places[direction] = found, ranked(-value)
-    return Listed(scores, candidates, places)
+class Multivariate(Listed):
+    """MR: the first k results by the sum of the three parts."""
+
+    def __init__(self, given: Matrix, k: int, weights: tuple[float, float], decay: float,
+                 unit: bool) -> None:
+        super().__init__(given)
+        if unit:
+            check_cosines(given)
+        self.k, self.weights, self.decay, self.unit = k, weights, decay, unit
+
+    def reordered(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
+        found, own = first_with_scores(self.given, self.k, direction)
+        position = ranked(reverse_ranks(self.given, direction, found))
+        part, total = own.astype(np.float64), sums(self.given, direction)[found]
+        if self.unit:  # (1 + s) / 2 of each, and of all that were summed
+            part, total = (1 + part) / 2, (self.shape[DIRECTIONS.index(direction)] + total) / 2
+        share = np.divide(part, total, out=np.zeros(found.shape), where=total != 0)
+        fading = np.exp(-self.decay * np.arange(1, found.shape[1] + 1))
+        w1, w2 = self.weights
+        return found, ranked(-(fading + w1 * share + w2 * fading[position]))
 
 
 def check_cosines(scores: Matrix) -> None:
@@ -74,21 +80,13 @@ def check_cosines(scores: Matrix) -> None:
             "the scores as they are")
 
 
-def mapped(scores: np.ndarray, unit: bool) -> np.ndarray:
-    """float64, cosines as numbers in [0, 1]."""
-    scores = scores.astype(np.float64)
-    return (1 + scores) / 2 if unit else scores
-
-
-def sums(scores: Matrix, unit: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(T,) the sum of each text's scores over images, and (I,) of each image's over texts."""
-    of_texts, of_images = np.zeros(scores.shape[1]), []
+def sums(scores: Matrix, direction: str) -> np.ndarray:
+    """(n,) the sum of each candidate's scores over all queries: over images for "i2t"."""
     step = rows_together(scores, scores.shape[1])
-    for start in range(0, len(scores), step):
-        part = mapped(on_host(scores[start:start + step]), unit)
-        of_texts += part.sum(axis=0)
-        of_images.append(part.sum(axis=1))
-    return of_texts, np.concatenate(of_images)
+    axis = 0 if direction == "i2t" else 1
+    parts = [on_host(scores[start:start + step]).sum(axis=axis, dtype=np.float64)
+             for start in range(0, len(scores), step)]
+    return np.sum(parts, axis=0) if direction == "i2t" else np.concatenate(parts)
 
 
 def ranked(values: np.ndarray) -> np.ndarray:

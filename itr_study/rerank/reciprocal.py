@@ -4,13 +4,10 @@ import numpy as np
 
 from itr_study.checks import check_count
 from itr_study.metrics.first import first_with_scores
-from itr_study.metrics.graded import on_host
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores
-from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
-from itr_study.rerank.base import Listed, Matrix, by_direction, rows_together
-from itr_study.rerank.rivals import CANDIDATES
-
-MANY = 40  # queries that ask for one candidate from which a sort is faster than a count for each
+from itr_study.metrics.truth import Positives, Truth, check_image_of_text
+from itr_study.rerank.base import Matrix, by_direction
+from itr_study.rerank.lists import Listed, reverse_ranks
 
 
 def reciprocal(scores: AnyScores, k_i2t: int = 15, k_t2i: int = 20,
@@ -42,20 +39,29 @@ def reciprocal(scores: AnyScores, k_i2t: int = 15, k_t2i: int = 20,
     """
     check_count("k_i2t", k_i2t)
     check_count("k_t2i", k_t2i)
-    owner = None if siblings is None else check_image_of_text(siblings, *Scores.of(scores).shape)
-    ks = {"i2t": (k_i2t, None), "t2i": (k_t2i, owner)}
-    return by_direction(scores, lambda matrix: reordered(matrix, ks))
+    stand_in = None
+    if siblings is not None:
+        truth = Truth(check_image_of_text(siblings, *Scores.of(scores).shape))
+        stand_in = truth.positives("i2t").take(truth.image_of_text)
+    ks = {"i2t": k_i2t, "t2i": k_t2i}
+    return by_direction(scores, lambda matrix: Reciprocal(matrix, ks, {"t2i": stand_in}))
 
 
-def reordered(scores: Matrix, ks: dict[str, tuple[int, np.ndarray | None]]) -> Listed:
-    """The first results by reverse rank, then by score."""
-    candidates, places = {}, {}
-    for direction in DIRECTIONS:
-        k, owner = ks[direction]
-        found, own = first_with_scores(scores, k, direction)
-        reverse = reverse_ranks(scores, direction, found, own, owner)
-        candidates[direction], places[direction] = found, joint_places(reverse, own)
-    return Listed(scores, candidates, places)
+class Reciprocal(Listed):
+    """RR: the first results by reverse rank, then by score.
+
+    Args:    ks: how many of each direction; siblings: of a direction, as in `reverse_ranks`.
+    """
+
+    def __init__(self, given: Matrix, ks: dict[str, int],
+                 siblings: dict[str, Positives | None]) -> None:
+        super().__init__(given)
+        self.ks, self.siblings = ks, siblings
+
+    def reordered(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
+        found, own = first_with_scores(self.given, self.ks[direction], direction)
+        reverse = reverse_ranks(self.given, direction, found, self.siblings.get(direction))
+        return found, joint_places(reverse, own)
 
 
 def joint_places(reverse: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -68,57 +74,3 @@ def joint_places(reverse: np.ndarray, own: np.ndarray) -> np.ndarray:
     places = np.empty_like(order)
     np.put_along_axis(places, order, ordered, 1)
     return places
-
-
-def reverse_ranks(scores: Matrix, direction: str, found: np.ndarray, own: np.ndarray,
-                  owner: np.ndarray | None = None) -> np.ndarray:
-    """(Q, k) 0-based position of the query among all queries ranked for each result found.
-
-    Of equal scores the query of lower index stands first.
-
-    Args:
-        found: (Q, k) the first results of every query; own: (Q, k) their scores.
-        owner: (Q,) the image of each text query: the best position of any of its texts is taken.
-    """
-    k = found.shape[1]
-    asked = np.argsort(found, axis=None, kind="stable")  # pairs of query and result, by result
-    size = scores.shape[1 if direction == "i2t" else 0]
-    starts = np.searchsorted(found.ravel()[asked], np.arange(size + 1))
-    reverse, flat = np.empty(found.size, np.int64), own.ravel()
-    step = rows_together(scores, len(found))
-    for results, values in Scores.of(scores).blocks(CANDIDATES[direction], step):
-        for result, row in enumerate(on_host(values), results.start):
-            pairs = asked[starts[result]:starts[result + 1]]
-            if len(pairs) == 0:
-                continue
-            if owner is None:
-                reverse[pairs] = positions(row, flat[pairs], pairs // k)
-            else:
-                best, place = best_of_owners(row, owner)
-                of = owner[pairs // k]
-                reverse[pairs] = positions(row, best[of], place[of])
-    return reverse.reshape(found.shape)
-
-
-def positions(row: np.ndarray, scores: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """(p,) how many of a row stand before each of some of its items, given by score and place."""
-    if len(scores) < MANY:
-        above = np.array([np.count_nonzero(row > score) for score in scores])
-        least = np.array([np.count_nonzero(row >= score) for score in scores])
-    else:
-        ascending = np.sort(row)
-        above = len(row) - np.searchsorted(ascending, scores, "right")
-        least = len(row) - np.searchsorted(ascending, scores, "left")
-    for tied in np.flatnonzero(least - above > 1):
-        above[tied] += np.count_nonzero(row[:places[tied]] == scores[tied])
-    return above
-
-
-def best_of_owners(row: np.ndarray, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(I,) the highest score of each image's texts, and the first place that has it."""
-    best = np.full(owner.max() + 1, -np.inf, row.dtype)
-    np.maximum.at(best, owner, row)
-    has = np.flatnonzero(row == best[owner])[::-1]
-    place = np.zeros(len(best), np.int64)
-    place[owner[has]] = has  # of several the last written, the first, stays
-    return best, place

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from itr_study.metrics.scores import Scores
-from itr_study.rerank.base import Matrix, detached, doubles, rows_together
+from itr_study.rerank.base import CANDIDATES, Matrix, doubles, rows_together
 
 LEAST = -700.0  # exp of less is near the smallest number there is
-CANDIDATES = {"i2t": "t2i", "t2i": "i2t"}  # what is found when one asks, asks the other way round
 
 
 def rivals(scores: Matrix, direction: str, scale: float) -> tuple[Tensor, Tensor]:
@@ -23,32 +22,32 @@ def rivals(scores: Matrix, direction: str, scale: float) -> tuple[Tensor, Tensor
     Candidates of "i2t" are the texts, and the sum goes over images; of "t2i" the other way round.
     float64; -inf where there is but one query.
     """
-    scores = detached(scores)
-    size = rows_together(scores, scores.shape[0 if direction == "i2t" else 1])
-    parts = [rivals_of_rows(doubles(values), scale)
-             for _, values in Scores.of(scores).blocks(CANDIDATES[direction], size)]
+    step = rows_together(scores, scores.shape[0 if direction == "i2t" else 1])
+    parts = [rivals_of_rows(doubles(block[start:start + step]), scale)
+             for _, block in Scores.of(scores).blocks(CANDIDATES[direction], 8 * step)
+             for start in range(0, len(block), step)]
     return tuple(torch.cat(part) for part in zip(*parts, strict=True))
 
 
 def rivals_of_rows(values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
     """`rivals` of rows (c, q), which are overwritten. The second keeps the sum in range."""
-    winner = places_of_highest(values)[:, None]
-    top = values.gather(1, winner)
+    top, winner = highest(values)
     values.scatter_(1, winner, -torch.inf)
-    second = values.amax(dim=1, keepdim=True).clamp(min=torch.finfo(values.dtype).min)
+    second = highest(values)[0].clamp(min=torch.finfo(values.dtype).min)  # of one query: nothing
     total = values.sub_(second).mul_(scale).exp_().sum(dim=1)
     return top[:, 0], scale * (second - top)[:, 0] + total.log()
 
 
-def places_of_highest(values: Tensor) -> Tensor:
-    """(c,) of each row; on the CPU by numpy, which is several times faster."""
+def highest(values: Tensor) -> tuple[Tensor, Tensor]:
+    """(c, 1) the highest of each row, and its place; on the CPU numpy finds it faster."""
     if values.device.type != "cpu":
-        return values.argmax(dim=1)
-    return torch.from_numpy(values.numpy().argmax(axis=1))
+        return values.max(dim=1, keepdim=True)
+    place = torch.from_numpy(values.numpy().argmax(axis=1))[:, None]
+    return values.gather(1, place), place
 
 
 def softplus(x: Tensor) -> Tensor:
     """log(1 + exp(x)); below the reach of exp it goes on towards 0 in the order of x, so that no
     two numbers give the same for being small."""
     tail = np.exp(LEAST) * LEAST / x.clamp(max=LEAST)
-    return torch.where(x < LEAST, tail, torch.logaddexp(x, torch.zeros_like(x)))
+    return torch.where(x < LEAST, tail, x.clamp(min=0) + x.abs().neg().exp().log1p())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import itr_study.metrics.truth as module
-from itr_study.metrics import Truth
+from itr_study.metrics import Positives, Truth
 from tests.metrics.sets import random_set
 
 
@@ -63,3 +63,10 @@ def test_any_type_of_integer_will_do(dtype):
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Truth(**arguments)
+
+
+def test_some_lists_are_taken_in_their_order():
+    lists = Positives(np.array([0, 2, 2, 5]), np.array([4, 1, 7, 0, 3]))
+    taken = lists.take(np.array([2, 0, 1, 2]))
+    assert [taken[q].tolist() for q in range(len(taken))] == [[7, 0, 3], [4, 1], [], [7, 0, 3]]
+    assert len(lists.take(np.zeros(0, int))) == 0

@@ -18,3 +18,8 @@ def cosines(seed, images=12, captions=3, matched=0.3):
 def orders(scores):
     """All results of every query, best first, ties by lower index: lists of images, of texts."""
     return [found.tolist() for found in first(scores, max(scores.shape)).values()]
+
+
+def as_lists(found):
+    """Ranks as two lists."""
+    return found.i2t.tolist(), found.t2i.tolist()

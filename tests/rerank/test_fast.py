@@ -1,14 +1,17 @@
-"""FR: by hand, the right axis, the winner left out, scales in their places, the bank."""
+"""FR: by hand, the right axis, the winner left out, scales in their places, near ties, the bank."""
+
+import sys
 
 import numpy as np
 import pytest
 
-from itr_study.metrics import ranks
+from itr_study.metrics import Scores, ranks
 from itr_study.rerank import RERANKERS, Bank, fast_grid
 from tests.oracles import fast as cases
-from tests.rerank.sets import cosines, orders
+from tests.rerank.sets import as_lists, cosines, orders
 
 fast = RERANKERS["fast"]
+module = sys.modules["itr_study.rerank.fast"]  # the package shows the function of the same name
 
 
 def test_hand_worked():
@@ -40,14 +43,72 @@ def test_i2t_is_normalised_over_images_and_t2i_over_texts():
     assert orders(hub)[0][2][0] == 0 and orders(fast(hub))[0][2][0] == 1
 
 
-def test_winners_of_columns_do_not_tie():
-    rng = np.random.default_rng(0)
-    scores = rng.uniform(-1, 1, (12, 30)).astype(np.float32)
+@pytest.mark.parametrize("spread", [0.1, 1, 30])
+def test_winners_do_not_tie(spread):
+    """At 1,500 even where the second is so far behind that exp of it is no number."""
+    scores = np.random.default_rng(0).uniform(-spread, spread, (12, 30)).astype(np.float32)
     found = fast(scores, 1500, 1500, 1500, 1500)
-    for values, winners in ((found.i2t, scores.argmax(axis=0)),
-                            (found.t2i.T, scores.argmax(axis=1))):
-        won = values[winners, np.arange(len(winners))]
+    for values, queries in ((found.i2t, scores), (found.t2i.T, scores.T)):
+        won = values[queries.argmax(axis=0), np.arange(queries.shape[1])]
         assert np.isfinite(values).all() and len(np.unique(won)) == len(won) and (won < 0).all()
+        ascending = np.sort(queries.astype(np.float64), axis=0)
+        lead = ascending[-1] - ascending[-2]
+        clear = lead > 0.03  # the sum is that of the second, and the order that of the leads
+        assert clear.sum() > 2 or spread == 0.1
+        np.testing.assert_array_equal(np.argsort(won[clear]), np.argsort(lead[clear]))
+
+
+def test_the_winner_is_left_out_of_its_sum():
+    """With it log(1 + sum) would be log(2 + rest), for every winner the same but for rounding."""
+    found = fast(np.array([[1.0, 0.9, 0.5], [0.0, 0.0, 0.0]]), 30, 30)
+    np.testing.assert_allclose(found.i2t[0], [-np.exp(-30), -np.exp(-27), -np.log1p(np.exp(-15))],
+                               rtol=1e-9)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [((0, 1), (1, 0)), ((2, 3), (3, 2))])
+def test_each_scale_has_its_place(ours, theirs):
+    """The first of a pair scales all queries, the second the pair; one direction at a time."""
+    scores, _ = cosines(9)
+    scales, swapped = [9.0, 8.0, 7.0, 17.0], [9.0, 8.0, 7.0, 17.0]
+    swapped[ours[0]], swapped[ours[1]] = scales[theirs[0]], scales[theirs[1]]
+    found, other = fast(scores, *scales), fast(scores, *swapped)
+    moved, same = ("i2t", "t2i") if ours == (0, 1) else ("t2i", "i2t")
+    assert (vars(found).get(same, found.by_direction(same)) == other.by_direction(same)).all()
+    assert orders(found)[moved == "t2i"] != orders(other)[moved == "t2i"]
+
+
+def test_few_queries_are_counted_again_where_scores_differ(monkeypatch):
+    counted = []
+    again = module.ranks_of_queries
+    monkeypatch.setattr(module, "ranks_of_queries", lambda scores, direction, owner, queries: (
+        counted.extend(queries), again(scores, direction, owner, queries))[1])
+    scores, owner = cosines(10, images=60)
+    ranks(fast(scores), owner)
+    assert len(counted) < 10
+    same = np.repeat(scores[:, :60], 2, axis=1)  # each text and a copy, of two images
+    ranks(fast(same), np.arange(120) % 60)
+    assert len(counted) >= 60
+
+
+@pytest.mark.parametrize("scales", [
+    (25, 25, 20, 20), (9, 8, 8, 17), (1500, 1500, 1500, 1500), (1, 1500, 1500, 1),
+    (1500, 1, 1, 1500), (1e-3, 1e3, 1e3, 1e-3)])
+@pytest.mark.parametrize("change", [
+    lambda s: np.round(s, 1), lambda s: np.round(s, 2) + 1000, lambda s: s + np.float32(1e4),
+    lambda s: s.astype(np.float64) + 1e-12 * np.arange(s.size).reshape(s.shape) % 5,
+    lambda s: 1e-30 * s, lambda s: (100 * s).astype(np.int16)])
+def test_counted_ranks_are_those_of_the_matrices_where_scores_are_near(scales, change):
+    for seed in range(6):
+        scores, owner = cosines(seed, matched=0.1)
+        found = fast(change(scores), *scales)
+        assert as_lists(ranks(found, owner)) == as_lists(ranks(Scores(*found), owner)), seed
+
+
+def test_more_rows_than_a_byte_counts():
+    scores, owner = cosines(11, images=700, captions=1, matched=0.0)
+    found = fast(scores)
+    assert as_lists(ranks(found, owner)) == as_lists(ranks(Scores(*found), owner))
+    assert ranks(found, owner).t2i.max() > 255
 
 
 def test_a_bank_normalises_each_query_alone():
