@@ -135,15 +135,15 @@ def value_ticks(axes: Axes, places: Mapping[object, float], rows: pd.DataFrame, 
 
 
 def spaced(numbers: Sequence[float]) -> list[float]:
-    """Rising numbers, each at least 1.8 times the one before.
+    """Rising numbers, each at least 2.2 times the one before.
 
     Example:
-        >>> spaced([1, 5, 10, 15, 20, 25])
-        [1, 5, 10, 20]
+        >>> spaced([1, 5, 10, 15, 20, 25, 30, 35])
+        [1, 5, 15, 35]
     """
     shown = [numbers[0]]
     for number in numbers[1:]:
-        if number >= 1.8 * shown[-1]:
+        if number >= 2.2 * shown[-1]:
             shown.append(number)
     return shown
 
