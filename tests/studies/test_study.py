@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 from itr_study.plots import histogram
+from itr_study.runs.identity import identify
+from itr_study.runs.run import execute
 from itr_study.studies import study as study_module
 from itr_study.studies import topk
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.profiles import choose
 from itr_study.studies.study import Study
-from tests.small_runs import SMALL
+from tests.small_runs import SMALL, as_of_edition_1
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
         "scenes": None, "seeds": 2, "ks": None, "dims": None, "dim_seeds": None, "settings": None,
@@ -62,6 +64,15 @@ def test_it_trains_compares_and_searches(study, rows):
     assert len(searcher.search_text("a red circle", top=3)) == 3
     assert searcher.name == "test" and study.searcher(RUNS[0], "dev").name == "dev"
     assert study.encoded(RUNS[0]).n_images == 10
+
+
+def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
+    """Of two runs that ended in edition 1 only that is measured again which asks for 2."""
+    for run in RUNS[:2]:
+        as_of_edition_1(execute(identify(run.config)))
+    rows = study.train([RUNS[0], RUNS[1]._replace(edition=2)])
+    assert rows["test_fast_rsum"].notna().tolist() == [False, True]
+    assert rows["edition"].iloc[1] == 2
 
 
 def test_the_first_run_of_an_arm_has_seed_0_and_an_unknown_arm_is_refused(study):
