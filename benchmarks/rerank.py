@@ -2,10 +2,10 @@
 
     python benchmarks/rerank.py [--images 5000 --texts 25000 --repeats 2]
 
-FR against Eqs. 14-15 as they are printed, in numpy, then plain ranks, both ways; RR and MR of image
-queries against loops over published code's sorts (a third as large: the loops take minutes), of
-text queries on a fifth of the images. Prints ratios of CPU seconds, one thread, and peak memory
-beyond the scores, each in a fresh process; last the seconds of Fig. 7's grid, two threads.
+FR against Eqs. 14-15 as they are printed, in numpy, then plain ranks of both matrices; RR and MR,
+one direction at a time, against loops as published code has them, on so much of the matrix as these
+go through in a minute. Prints the ratio of CPU seconds, one thread, and the peak memory beyond the
+scores, each in a fresh process; last the seconds of the grid of Fig. 7, two threads.
 """
 
 import argparse

@@ -69,9 +69,12 @@ class Arms:
         self.rows = rows
 
     def values(self, arm: str, metric: str) -> pd.Series:
-        """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)" and contrasts "m-n" too."""
+        """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)", "times(2|a)" and contrasts
+        "m-n" too."""
         if arm == "zero":
             return pd.Series(0.0, index=sorted(self.rows["seed"].unique()))
+        if arm.startswith("times("):
+            return float(arm[6:].partition("|")[0]) * self.values(*arms_in(arm), metric)
         if arm.startswith(("mean(", "step(")):
             inner = pd.concat([self.values(name, metric) for name in arms_in(arm)],
                               axis=1, join="inner")
@@ -111,6 +114,8 @@ def arms_in(arm: str) -> list[str]:
     """The plain arms inside an arm expression: "mean(d=1|d=2)" names two, "zero" none."""
     if arm.startswith(("mean(", "step(")):
         return arm[5:-1].split("|")
+    if arm.startswith("times("):
+        return [arm[:-1].partition("|")[2]]
     return [] if arm == "zero" else [arm]
 
 

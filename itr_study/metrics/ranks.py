@@ -53,6 +53,8 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
         >>> result.i2t, result.t2i
         (array([2, 1]), array([1, 1, 2]))
     """
+    if block is not None:
+        check_count("block", block)
     if isinstance(scores, LazyScores):
         owner = check_image_of_text(image_of_text, *scores.shape)
         return Ranks(*(scores.ranks_of(direction, owner) for direction in DIRECTIONS))
@@ -62,8 +64,6 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
             return Ranks(i2t.i2t, t2i.t2i)
         scores = scores.i2t
     check_numbers(scores)
-    if block is not None:
-        check_count("block", block)
     if scores.ndim != 2 or 0 in scores.shape:
         raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
                          f"got {tuple(scores.shape)}")

@@ -102,19 +102,11 @@ def query_rows(scores: np.ndarray | Tensor, direction: str,
         rows = (on_host(scores[q]) for q in queries.tolist())
     else:
         rows = (row for part in steps(len(queries), len(scores), len(queries), WANTED)
-                for row in turned_columns(scores, queries[part]))
+                for row in on_host(Scores.of(scores).of_queries("t2i", queries[part])))
     for row in rows:
         if np.isnan(row.max()):
             refuse_nan(on_host(scores), 0)
         yield row
-
-
-def turned_columns(scores: np.ndarray | Tensor, columns: np.ndarray) -> np.ndarray:
-    """(c, I) the columns as rows; the matrix is read along its rows, far columns cost no more."""
-    turned = np.empty((len(columns), len(scores)), on_host(scores[:1]).dtype)
-    for a in range(0, len(scores), ROWS):
-        turned[:, a:a + ROWS] = on_host(scores[a:a + ROWS][:, columns]).T
-    return turned
 
 
 def list_ranks(row: np.ndarray, items: np.ndarray) -> np.ndarray:

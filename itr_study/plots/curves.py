@@ -124,14 +124,28 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
 
 def value_ticks(axes: Axes, places: Mapping[object, float], rows: pd.DataFrame, x: str,
                log: bool) -> None:
-    """A tick for every value (every other one when there are many), and for those apart."""
+    """A tick for every value (fewer when there are many), and for those apart."""
     numbers = [value for value in places if not isinstance(value, str)]
     extra = [value for value in places if isinstance(value, str)]
-    shown = numbers if len(numbers) <= 9 else numbers[::2]
+    shown = numbers if len(numbers) <= 9 else spaced(numbers) if log else numbers[::2]
     axes.set_xticks([places[value] for value in shown + extra],
                     [value if isinstance(value, str) else f"{value:g}"
                      for value in shown + extra])
     axes.minorticks_off()
+
+
+def spaced(numbers: Sequence[float]) -> list[float]:
+    """Rising numbers, each at least 2.2 times the one before.
+
+    Example:
+        >>> spaced([1, 5, 10, 15, 20, 25, 30, 35])
+        [1, 5, 15, 35]
+    """
+    shown = [numbers[0]]
+    for number in numbers[1:]:
+        if number >= 2.2 * shown[-1]:
+            shown.append(number)
+    return shown
 
 
 def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str | None,

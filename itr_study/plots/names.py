@@ -15,6 +15,7 @@ SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_so
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
 MARK = " †"  # behind what has seen captions of the data before
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ"}
+RERANKED = {"fast": "FR", "fast_bank": "FR with a bank", "reciprocal": "RR", "multi": "MR"}
 OTHER = {"bcls": "soft + windows", "top5": "top-5", "k=1": "hardest (k = 1)",
          "sw": "windows, all pairs"}
 
@@ -27,11 +28,18 @@ def name_of(arm: str) -> str:
         ('top-k', 'hardest + Smooth-NDCG', 'soft + windows', 'τ = 0.01')
         >>> name_of("two_branch+fisher/top5"), name_of("k=5 − sum"), name_of("other images")
         ('Two-branch, Fisher: top-5', 'top-5 − sum', 'other images')
+        >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
+        ('hardest, FR', 'hardest, FR (best first < second)')
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
     if arm.endswith(MARK):
         return name_of(arm.removesuffix(MARK)) + MARK
+    before, _, reranker = arm.partition("@")
+    method, bracket, scales = reranker.partition("(")
+    if method in RERANKED:
+        scales = re.sub("1([<=>])2", r"first \1 second", scales)
+        return f"{name_of(before)}, {RERANKED[method]}{bracket and ' (' + scales}"
     setting, slash, terms = arm.partition("/")
     model, plus, inputs = setting.partition("+")
     if model in MODELS:

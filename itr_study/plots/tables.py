@@ -13,6 +13,9 @@ from itr_study.plots.style import GREY
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
+                                 "rerank_gain": "gain of RSUM",
+                                 "rerank_seconds": "seconds to re-rank",
+                                 "rerank_milliseconds": "ms to\nre-rank",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
@@ -20,7 +23,8 @@ FAINT = f"color:var(--jp-ui-font-color2, {GREY})"
 MANY = 12  # printed rows alone that fill half a screen
 LESS = "minutes|seconds|medr|meanr|loss|error"  # columns of which less is better
 ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100",
-                                                "map": "mAP@R", "rp": "R-P", "r1": "R@1"}
+                                                "map": "mAP@R", "rp": "R-P", "r1": "R@1",
+                                                "hubness": "hubness", "rel10": "relevance of 10"}
 
 
 def head(column: str) -> str:

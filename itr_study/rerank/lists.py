@@ -1,6 +1,7 @@
 """Re-ranking that puts the first results of each query in another order and leaves the rest below.
 
 `reciprocal` and `multi` do; both ask where a query stands when all queries are ranked for a result.
+Lists are made on the host, of blocks of scores, whatever device these are on.
 """
 
 from abc import ABC, abstractmethod

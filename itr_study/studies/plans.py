@@ -24,6 +24,7 @@ from itr_study.studies.bcls import (
     gamma_arms,
     sampling_arms,
 )
+from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
@@ -44,12 +45,13 @@ from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting
 
 
 def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """Notebook 12: every arm that the claims of the papers chosen name, each once.
+    """Notebook 12: every arm that the claims of the papers chosen name, each once, in the latest
+    edition that one of them asks for.
 
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
     makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"],
-              "bcls": BCLS}
+              "bcls": BCLS, "dvse": (reranked_arms,)}
     for paper in parameters.papers:
         check_choice("paper of the ledger", paper, makers)
     arms = {}
@@ -72,6 +74,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
     "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms),
     "06_kendall": (*BCLS, compared_rate_arms),
+    "08_reranking": (reranked_arms,),
     "12_claims": (ledger_arms,),
 }
 

@@ -127,10 +127,10 @@ class Study:
         """The trained model of a run; trained now if this machine has none."""
         return weights(run.config, self.root)
 
-    def searcher(self, run: ArmRun) -> Searcher:
-        """The trained model of a run, ready to search the test split."""
+    def searcher(self, run: ArmRun, split: str = "test") -> Searcher:
+        """The trained model of a run, ready to search a split."""
         return Searcher(self.model(run), dataset_of(run.config, self.root),
-                        encoded_data(run.config, self.root))
+                        encoded_data(run.config, self.root), split)
 
     def save(self, picture: Figure, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None,

@@ -113,6 +113,18 @@ def test_zero_mean_step_and_contrasts():
     assert part.mean == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("factor, expected", [("1.5", "reproduced"), ("2", "undecided"),
+                                              ("3", "contradicted")])
+def test_an_arm_may_have_to_be_so_many_times_another(factor, expected):
+    """a is twice c, up to noise; b is the seeds' own values."""
+    rows = runs(b=0)
+    rows = pd.concat([rows.assign(arm="c"), rows.assign(
+        arm="a", test_rsum=2 * rows["test_rsum"] + NOISE)])
+    answer = judge(claim(arm_b=f"times({factor}|c)"), rows)
+    assert answer.outcome == expected and answer.model == "two_branch"
+    assert judge(claim(arm_b="times(2|gone)"), rows).missing == "no runs of gone"
+
+
 def test_undecided_says_how_many_pairs_would_decide():
     verdict = judge(claim(), runs(a=0.1, b=0))
     assert verdict.needed == 13  # 2.179 * 0.1581 / sqrt(13) = 0.0955 < 0.1; 12 give 0.1005

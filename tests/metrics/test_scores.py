@@ -101,6 +101,29 @@ def test_a_part_of_a_plain_matrix_stays_one_matrix():
     assert part.single and part.shape == (2, 3)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_blocks_hold_some_queries_of_a_direction_in_rows(kind):
+    i2t, t2i = two((10, 600))
+    scores = Scores(kind(i2t), kind(t2i))
+    for direction, rows in (("i2t", i2t), ("t2i", t2i.T)):
+        blocks = list(scores.blocks(direction, 7))
+        assert [queries.start for queries, _ in blocks] == list(range(0, len(rows), 7))
+        for queries, values in blocks:
+            np.testing.assert_array_equal(values, rows[queries])
+        np.testing.assert_array_equal(
+            scores.of_queries(direction, np.array([9, 0, 9])), rows[[9, 0, 9]])
+    with pytest.raises(ValueError, match="direction must be one of i2t, t2i"):
+        next(scores.blocks("texts", 7))
+    with pytest.raises(ValueError, match="size must be an integer >= 1"):
+        next(scores.blocks("i2t", 0))
+
+
+def test_columns_of_many_rows_are_turned_whole():
+    matrix = two((600, 9))[0]
+    turned = Scores.of(matrix).of_queries("t2i", slice(2, 5))
+    np.testing.assert_array_equal(turned, matrix[:, 2:5].T)
+
+
 def test_examples():
     result = doctest.testmod(module)
     assert result.attempted and not result.failed

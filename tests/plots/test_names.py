@@ -16,6 +16,8 @@ from itr_study.studies.bcls import COMPARED
     ("two_branch+fisher", "Two-branch, Fisher"), ("vsepp+gru/bcls", "VSE++, GRU: soft + windows"),
     ("two_branch+sentence/top5 †", "Two-branch, MiniLM: top-5 †"),
     ("tau=0.01 − hardest", "τ = 0.01 − hardest"),
+    ("vsepp+gru/hardest@reciprocal", "VSE++, GRU: hardest, RR"), ("sum@2", "sum@2"),
+    ("hardest@fast_bank − hardest", "hardest, FR with a bank − hardest"),
     ("VSE++†, + Listwise", "VSE++†, + Listwise"), ("i→t/t→i", "i→t/t→i"), ("best", "best")])
 def test_a_name_says_what_a_reader_knows(arm, name):
     assert name_of(arm) == name

@@ -12,6 +12,7 @@ from itr_study.plots.marks import spread, summarise
 from itr_study.plots.style import METHODS, METRICS, SETTINGS, png_bytes
 from itr_study.plots.tables import table_cells
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
+from tests.plots.reranked import reranking_pictures
 
 PRINTED = pd.DataFrame({"x": [4.0, 6.0], "metric": "test_i2t_r1", "value": [33.3, 32.1],
                         "label": "topk Table I"})
@@ -54,7 +55,8 @@ def all_pictures() -> dict:
         "dots": plots.dot_intervals(dots, "One holds"), "topk": plots.schematic_topk(),
         "branches": plots.schematic_branches(), "lists": plots.schematic_pairs_and_lists(),
         "steps": plots.smooth_steps([0.01, 0.1]),
-        "examples": plots.example_grid([(picture(), [CAPTION, "A dog."])], "Parts")}
+        "examples": plots.example_grid([(picture(), [CAPTION, "A dog."])], "Parts"),
+        **reranking_pictures()}
 
 
 PICTURES = all_pictures()

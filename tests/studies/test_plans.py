@@ -9,6 +9,7 @@ from itr_study.ledger.reported import load_claims, split_list
 from itr_study.studies import plans
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
+from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms
 from itr_study.studies.plans import PLANS, ledger_arms
 from itr_study.studies.profiles import choose
@@ -22,10 +23,10 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     arms = ledger_arms(dataset, choose("12_claims", profile))
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
-    others = [arm for notebook in ("03_topk", "05_listwise", "06_kendall")
-              for arm in PLANS[notebook](dataset, profile)]
-    assert {arm.config.model_dump_json() for arm in arms} <= {
-        arm.config.model_dump_json() for arm in others}
+    others = {(arm.config.model_dump_json(), arm.edition)
+              for notebook in ("03_topk", "05_listwise", "06_kendall", "08_reranking")
+              for arm in PLANS[notebook](dataset, profile)}
+    assert {(arm.config.model_dump_json(), arm.edition) for arm in arms} <= others
 
 
 def test_a_label_that_names_two_runs_is_refused(monkeypatch):
@@ -38,7 +39,7 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
 
 
 def test_an_arm_of_two_editions_is_trained_for_the_later(monkeypatch):
-    parameters = choose("12_claims", "smoke")
+    parameters = choose("12_claims", "smoke", papers=["topk"])  # all else is of edition 1
     arms = [arm._replace(edition=2) for arm in k_arms("scenes", parameters)[:1]]
     monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: arms)
     monkeypatch.setattr(plans, "best_arms", lambda dataset, parameters: [
@@ -82,12 +83,24 @@ def test_a_gain_is_measured_with_everything_else_equal():
     assert [term.labels for term in both.objective] == ["binary", "sentence"]
 
 
-@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls"])
+def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
+    """On real data 08 trains nothing of its own: labels and configs are those of today's plans."""
+    runs = reranked_arms("flickr8k", choose("08_reranking", "full"))
+    assert len(runs) == 12 * 5 and {run.edition for run in runs} == {2}
+    others = {(arm.label, arm.config.model_dump_json()): arm.edition
+              for notebook in ("03_topk", "05_listwise", "06_kendall")
+              for make in plans.ARMS[notebook]
+              for arm in make("flickr8k", choose(notebook, "full"))}
+    assert {others[run.label, run.config.model_dump_json()] for run in runs} == {1}
+
+
+@pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])
 def test_every_arm_that_a_claim_names_is_trained(paper):
     trained = {arm.label for dataset, profile in PLACES
                for arm in ledger_arms(dataset, choose("12_claims", profile))}
     for claim in load_claims(paper).to_dict("records"):
-        named = {inner for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
+        named = {inner.partition("@")[0]  # what is re-ranked: "hardest" of "hardest@fast"
+                 for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
                  for inner in arms_in(arm)}
         assert named <= trained or claim["needs"], (claim["id"], sorted(named - trained))
 

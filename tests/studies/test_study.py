@@ -78,6 +78,7 @@ def test_it_trains_compares_and_searches(study, rows):
     assert len(study.ranks(rows.iloc[0]).i2t) == 10
     searcher = study.searcher(RUNS[0])
     assert len(searcher.search_text("a red circle", top=3)) == 3
+    assert searcher.name == "test" and study.searcher(RUNS[0], "dev").name == "dev"
     assert study.encoded(RUNS[0]).n_images == 10
 
 

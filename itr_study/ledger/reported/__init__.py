@@ -20,6 +20,8 @@ COMPETITORS = ("clipscore",)  # not studied here, only compared with
 RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P",
            "tau": "kendall_tau"}
+OF_BOTH = {"test_rsum": "RSUM", "epoch_seconds": "train_seconds_per_epoch",
+           "rerank_seconds": "seconds"}  # of no single direction
 FRACTIONS = ("kendall_tau",)  # as papers print it; ours are in percent
 
 
@@ -94,15 +96,16 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
 
     Args:    rows: rows of one method in one table.
              metric: "test_i2t_r1" …, "eccv_t2i_map", "eccv_t2i_rp", "test_i2t_tau_sentence",
-             "test_rsum" (the sum of six), "epoch_seconds" (of training), or "a-b" for a contrast.
+             "test_rsum" (the sum of six where they are printed), "epoch_seconds" (of training),
+             "rerank_seconds" (of the test, whatever else is in it), or "a-b" for a contrast.
     Raises:  ValueError where the table does not print it, or more than one row fits.
     """
     if "-" in metric:
         first, second = metric.split("-")
         return reported_value(rows, first) - reported_value(rows, second)
-    if metric == "test_rsum":
+    if metric == "test_rsum" and "R@10" in set(rows["metric"]):
         return sum(reported_value(rows, name) for name in RECALLS)
-    direction, name = ("both", "train_seconds_per_epoch") if metric == "epoch_seconds" else (
+    direction, name = ("both", OF_BOTH[metric]) if metric in OF_BOTH else (
         metric.split("_")[1], PRINTED[metric.split("_")[2]])
     printed = rows.loc[(rows["direction"] == direction) & (rows["metric"] == name), "value"]
     if len(printed) != 1:
@@ -115,11 +118,14 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
 @cache
 def select(paper: str, table: str, selector: str) -> pd.DataFrame:
     """Rows of one method: a selector reads `tables|method|variant`, a table that prints several
-    data sets `VI@coco1k`; a semicolon of a printed variant is written as a comma."""
+    data sets `VI@coco1k`, one that prints several settings too `I@coco1k@ResNet-152`, by how the
+    setting begins; a semicolon of a printed variant is written as a comma."""
     _, method, variant = selector.split("|")
-    number, _, dataset = table.partition("@")
+    number, _, place = table.partition("@")
+    dataset, _, setting = place.partition("@")
     rows = reported(paper, number)
     rows = rows[rows["dataset"] == dataset] if dataset else rows
+    rows = rows[rows["setting"].str.startswith(setting)]
     return rows[(rows["method"] == method) & (rows["variant"].str.replace(";", ",") == variant)]
 
 

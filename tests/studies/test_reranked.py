@@ -1,0 +1,128 @@
+"""Re-ranked rows and the grid of scales as arms, against numbers worked by hand."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.evaluation.reranked import reranked_columns
+from itr_study.files.atomic import write_json
+from itr_study.ledger.judge import judge
+from itr_study.metrics import ranks
+from itr_study.rerank import RERANKERS
+from itr_study.studies.reranked import (
+    KEPT,
+    MEASURED,
+    METHODS,
+    best_scales,
+    kept_grid,
+    scale_grid,
+    scale_rows,
+    with_rerankers,
+)
+
+SCALES = [5.0, 10.0, 25.0]
+
+
+def runs() -> pd.DataFrame:
+    """Two runs of edition 2 and one of edition 1, which lacks what came later."""
+    known = {"dataset": "scenes", "model": "m", "status": "done", "seen": "", "data": "d"}
+    rows = [{"arm": arm, "seed": seed, "run": f"{arm}{seed}", "test_rsum": 200.0 + seed,
+             "test_i2t_r1": 20.0, "dev_rsum": 190.0} | known
+            for arm, seed in (("hardest", 0), ("hardest", 1), ("old", 0))]
+    for row in rows[:2]:
+        row |= {"test_fast_rsum": 220.0 + 3 * row["seed"], "test_fast_i2t_r1": 25.0,
+                "test_i2t_hubness": 1.5, "test_fast_i2t_hubness": 0.5, "seconds_fast": 0.4,
+                "test_fast_bank_rsum": 210.0, "test_reciprocal_rsum": 208.0,
+                "seconds_reciprocal": 3.0, "test_multi_rsum": 207.0, "seconds_multi": 12.0}
+    return pd.DataFrame(rows)
+
+
+def test_each_re_ranker_is_an_arm_beside_the_run():
+    rows = with_rerankers(runs()).set_index(["arm", "seed"])
+    assert rows.index.is_unique and len(rows) == 3 + 4 * 2
+    fast = rows.loc[("hardest@fast", 1)]
+    assert fast[["test_rsum", "test_i2t_r1", "test_i2t_hubness"]].tolist() == [223, 25, 0.5]
+    assert (fast["rerank_gain"], fast["rerank_seconds"]) == (22, 0.4) and np.isnan(fast["dev_rsum"])
+    assert rows.loc[("hardest", 1), ["rerank_gain", "rerank_seconds"]].tolist() == [0, 0]
+    assert np.isnan(rows.loc[("hardest@fast_bank", 0), "rerank_seconds"])  # its time is not taken
+    assert fast["run"] == "hardest1" and fast["model"] == "m"
+
+
+def test_a_claim_about_a_gain_is_judged_by_them():
+    claim = {"id": "x", "kind": "difference", "metric": "rerank_gain", "margin": "", "needs": ""}
+    rows = with_rerankers(runs())
+    twice = judge(claim | {"arm_a": "hardest@fast", "arm_b": "times(2|hardest@reciprocal)"}, rows)
+    assert twice.parts[0].differences.tolist() == [20 - 2 * 8, 22 - 2 * 7]
+    old = judge(claim | {"arm_a": "old@fast", "arm_b": "old"}, rows)
+    assert old.outcome == "not tested" and "no runs of old@fast" in old.missing
+
+
+def test_rows_of_edition_1_alone_stay_as_they_are():
+    rows = with_rerankers(runs().drop(columns=[name for name in runs() if "fast" in name]))
+    assert list(rows["arm"]) == ["hardest", "hardest", "old"]
+
+
+def test_its_columns_are_those_that_an_evaluation_writes():
+    written = {f"test_{name}" for name in reranked_columns("scenes", "test")}
+    wanted = {name.replace("test_", f"test_{method}_") for method in METHODS for name in MEASURED}
+    assert wanted <= written and not set(KEPT) & set(MEASURED)
+
+
+def searcher(seed: int) -> SimpleNamespace:
+    """What a Searcher has of a split of eight images with two texts each."""
+    owner = np.repeat(np.arange(8), 2)
+    scores = np.random.default_rng(seed).normal(size=(8, 16)).astype(np.float32) / 5
+    scores[owner, np.arange(16)] += 0.3
+    return SimpleNamespace(scores=scores, split=SimpleNamespace(image_of_text=owner))
+
+
+def test_the_grid_is_r1_after_fr_at_every_pair_first_scale_before_second():
+    splits = {"dev": searcher(1), "test": searcher(2)}
+    grid = scale_grid(splits, SCALES).set_index(["direction", "first", "second"])
+    assert len(grid) == 2 * 9
+    for (first, second), (split, part) in product(product(SCALES, SCALES), splits.items()):
+        after = RERANKERS["fast"](part.scores, first, second, first, second)
+        best = ranks(after, part.split.image_of_text)
+        for way in ("i2t", "t2i"):
+            assert grid.loc[(way, first, second), f"{split}_r1"] == pytest.approx(
+                100 * (best.by_direction(way) == 1).mean())
+    assert grid["test_r1"].nunique() > 4  # pairs differ, so a swap of first and second is seen
+
+
+def table() -> pd.DataFrame:
+    """A grid by hand: on test first * 10 + second, on dev the negative of it."""
+    cells = [(way, first, second, 0.0 - 10 * first - second, 10.0 * first + second)
+             for way, first, second in product(("i2t", "t2i"), (1.0, 2.0, 3.0), (1.0, 2.0, 3.0))]
+    grid = pd.DataFrame(cells, columns=["direction", "first", "second", "dev_r1", "test_r1"])
+    grid.loc[grid["direction"] == "t2i", "test_r1"] += 100
+    return grid.assign(arm="hardest", seed=0)
+
+
+def test_regions_of_the_grid_are_arms():
+    arms = scale_rows(table(), runs()).set_index("arm")
+    i2t = arms["test_i2t_r1"].rename(lambda arm: arm.removeprefix("hardest@fast")).to_dict()
+    assert i2t == pytest.approx({
+        "(1)": 11, "(2)": 22, "(3)": 33, "(1=2)": 22, "(1>2)": (21 + 31 + 32) / 3,
+        "(1<2)": (12 + 13 + 23) / 3, "(best 1=2)": 11, "(best 1>2)": 21, "(best 1<2)": 12,
+        "(best)": 11})  # the best on dev, its value on test
+    assert (arms["test_t2i_r1"] - arms["test_i2t_r1"] == 100).all()
+    assert set(arms["run"]) == {"hardest0"} and set(arms["model"]) == {"m"}
+
+
+def test_the_best_pair_is_that_of_the_mean_over_seeds_on_dev():
+    grid = pd.concat([table(), table().assign(seed=1, dev_r1=table()["test_r1"] / 10)])
+    best = best_scales(grid)
+    assert best.loc["i2t", ["first", "second"]].tolist() == [1, 1]
+    assert best.loc["i2t", "test_r1"] == 11
+
+
+def test_a_kept_grid_serves_only_beside_the_rows_it_was_made_of(tmp_path):
+    path = tmp_path / "08_reranking__scales.csv"
+    assert kept_grid(path, runs()).empty and scale_rows(kept_grid(path, runs()), runs()).empty
+    table().to_csv(path, index=False)
+    write_json(path.with_suffix(".json"), {"run_ids": ["hardest0"]})
+    assert len(kept_grid(path, runs())) == 18
+    assert kept_grid(path, runs().query("seed == 1")).empty
