@@ -105,7 +105,7 @@ def test_counted_ranks_are_those_of_the_matrices_where_scores_are_near(scales, c
 
 
 def test_more_rows_than_a_byte_counts():
-    scores, owner = cosines(11, images=700, captions=1, matched=0.0)
+    scores, owner = cosines(11, images=400, captions=1, matched=0.0)
     found = fast(scores)
     assert as_lists(ranks(found, owner)) == as_lists(ranks(Scores(*found), owner))
     assert ranks(found, owner).t2i.max() > 255
