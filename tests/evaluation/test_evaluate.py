@@ -4,10 +4,11 @@ import torch
 from torch import nn
 from torch.nn.functional import normalize
 
+from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation import evaluate as evaluation
 from itr_study.evaluation import measures
 from itr_study.evaluation.evaluate import encode, evaluate, join, score
-from itr_study.metrics import ranks
+from itr_study.metrics import Scores, ranks
 from itr_study.models.base import ModelOutput
 from tests.small import SIZE, WORDS, SmallData, small_model
 
@@ -122,3 +123,14 @@ def test_scores_that_are_not_finite_are_refused():
         model.words.weight.fill_(torch.nan)
     with pytest.raises(ValueError):
         evaluate(model, SmallData().splits["dev"])
+
+
+def test_of_two_matrices_each_direction_is_ranked_by_its_own():
+    """Four images with a text each: images find theirs first, texts find theirs last."""
+    split = EncodedSplit("test", np.arange(4), np.zeros((4, 1, 1, 2), np.float32))
+    right, wrong = np.eye(4, dtype=np.float32), -np.eye(4, dtype=np.float32)
+    for i2t, t2i, of_images, of_texts in ((right, wrong, 1, 4), (wrong, right, 4, 1)):
+        table, best = evaluation.evaluate_scores(Scores(i2t, t2i), split)
+        assert best.i2t.tolist() == [of_images] * 4 and best.t2i.tolist() == [of_texts] * 4
+        assert (table["i2t_medr"], table["t2i_medr"]) == (of_images, of_texts)
+        assert table["rsum"] == 100 * (3 + 1 + 1)  # R@5 and R@10 of four are full

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
 from itr_study.data.batches import EncodedSplit, JudgedPairs
 from itr_study.data.judgements import Judgements
 from itr_study.evaluation import measures
@@ -101,3 +103,10 @@ def test_only_the_test_of_coco_is_ranked_in_five_folds_too():
     assert set(measures.measure_columns("coco", "test")) >= {*table, *graded}
     assert not set(measures.measure_columns("coco", "dev")) & set(table)
     assert measure(scores, dev, "coco") == measure(scores, test, "scenes") == {}
+
+
+def test_five_folds_are_the_protocol_of_coco_alone():
+    """Flickr30k's test has 1,000 images, as one fold of COCO's."""
+    in_folds = {(dataset, split) for dataset in DATASETS for split in SPLITS
+                if any(name.startswith("1k_") for name in measures.measure_columns(dataset, split))}
+    assert in_folds == {("coco", "test")}

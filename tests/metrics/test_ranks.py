@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.metrics import ranks, ranks_from_embeddings
+from itr_study.metrics import Scores, ranks, ranks_from_embeddings
 from tests.metrics.sets import random_set
 from tests.oracles.recall import oracle_ranks
 
@@ -208,3 +208,18 @@ def test_bad_embeddings_are_refused():
     bad[1, 1] = np.nan
     with pytest.raises(ValueError, match="NaN.*image 1"):
         ranks_from_embeddings(bad, np.ones((2, 3)), np.array([0, 1]))
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_a_block_is_as_large_as_asked_for(monkeypatch, pair):
+    """It bounds the memory; results are the same in any."""
+    scores, owner = random_set(3, images=50)
+    sizes, count = [], module.count_array
+
+    def counting(piece, *arguments):
+        sizes.append(len(piece))
+        return count(piece, *arguments)
+
+    monkeypatch.setattr(module, "count_array", counting)
+    ranks(Scores(scores, scores.copy()) if pair else scores, owner, block=20)
+    assert sizes == [20, 20, 10] * (2 if pair else 1)

@@ -1,8 +1,10 @@
 """Ids of runs: what they depend on."""
 
+from itr_study.features.label_vectors import LABEL_ENCODERS
 from itr_study.losses import LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
+from itr_study.runs.config import training_vectors
 from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import hash_run, identify, part_versions
 from tests.small_runs import SMALL
@@ -56,3 +58,27 @@ def test_versions_of_the_parts_are_read_without_building_them(monkeypatch):
     assert sorted(versions) == parts
     assert versions["loss:topk"] == LOSSES["topk"].version
     assert versions["labels:sentence"] == RELEVANCE["sentence"].version
+
+
+WARMED = SMALL.with_(**{"settings.warmup_epochs": 1, "warmup_objective": [
+    {"loss": "smooth_ndcg", "labels": "sentence", "label_arguments": {"vectors": "fisher"}}]})
+
+
+def test_terms_of_warm_up_epochs_and_what_describes_labels_have_versions_too(monkeypatch):
+    parts = {"loss:smooth_ndcg": LOSSES["smooth_ndcg"], "labels:sentence": RELEVANCE["sentence"],
+             "described:fisher": LABEL_ENCODERS["fisher"]}
+    assert {name: version for name, version in part_versions(WARMED).items()
+            if name in parts} == {name: part.version for name, part in parts.items()}
+    before = id_of(WARMED)
+    for part in parts.values():
+        with monkeypatch.context() as patch:
+            patch.setattr(part, "version", 99)
+            assert id_of(WARMED) != before
+    assert id_of(WARMED) == before
+
+
+def test_label_vectors_are_those_that_the_sources_are_asked_for():
+    assert training_vectors(SMALL) == set()
+    assert training_vectors(WARMED) == {"fisher"}
+    plain = WARMED.with_(**{"warmup_objective.0.label_arguments": {}})
+    assert training_vectors(plain) == {"minilm"}

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -89,6 +90,45 @@ def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
     rows = study.train([RUNS[0], RUNS[1]._replace(edition=2)])
     assert rows["test_fast_rsum"].notna().tolist() == [False, True]
     assert rows["edition"].iloc[1] == 2
+
+
+def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
+    asked = {}
+
+    def noting(name, answer):
+        def call(*arguments, **named):
+            asked[name] = (arguments, named)
+            return answer
+        return call
+
+    splits = SimpleNamespace(splits={"test": "the test split"})
+    for name, answer in (("train_arms", pd.DataFrame({"status": ["done"]})),
+                         ("dataset_of", splits), ("encoded_data", splits), ("weights", None),
+                         ("Searcher", None), ("curves", None), ("ranks_of", None)):
+        monkeypatch.setattr(study_module, name, noting(name, answer))
+    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": "drawn/"})
+    study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
+    study.ranks("row")
+    assert study.dataset is splits
+    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "figures": "drawn/", "workers": 3})
+    for name in ("dataset_of", "encoded_data", "weights"):
+        assert asked[name][0][1:] == ("photos/",)
+    assert asked["curves"][0] == ("rows", "drawn/") and asked["ranks_of"][0] == ("row", "drawn/")
+    asked.clear()
+    study.searcher(RUNS[0])
+    for name in ("dataset_of", "encoded_data", "weights"):
+        assert asked[name][0] == (RUNS[0].config, "photos/")
+
+
+def test_intervals_are_over_the_images_of_test(monkeypatch):
+    asked = []
+    monkeypatch.setattr(study_module, "over_images", lambda *given: asked.append(given))
+    study = Study("03_topk", CELL | {"figures": "drawn/", "scenes": {
+        "train": 6, "dev": 2, "test": 3}})
+    study.over_images("rows", "t2i_r1")
+    (rows, owner, metric, figures), = asked
+    assert (rows, metric, figures) == ("rows", "t2i_r1", "drawn/")
+    assert owner.tolist() == [0] * 5 + [1] * 5 + [2] * 5
 
 
 def test_the_first_run_of_an_arm_has_seed_0_and_an_unknown_arm_is_refused(study):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from itr_study.studies.wording import readable, settled
+from itr_study.studies.wording import ordered, readable, settled
 
 GAPS = pd.DataFrame({
     "comparison": ["bcls − hardest", "k=5 − sum", "sum − k=1"],
@@ -22,3 +22,10 @@ def test_a_reader_sees_names_and_two_digits():
 
 def test_settled_counts_both_ways():
     assert settled(GAPS) == "settled: 1 higher, 1 lower"
+    more = pd.concat([GAPS, GAPS[GAPS.verdict == "higher"]])
+    assert settled(more) == "settled: 2 higher, 1 lower"
+
+
+def test_arms_are_told_from_the_highest_down():
+    means = pd.Series({"sum": 249.7, "hardest": 291.2, "k=5": 270.4})
+    assert ordered(means) == "hardest (291) > top-5 (270) > sum (250)"

@@ -149,3 +149,38 @@ def test_a_searcher_takes_a_model_that_returns_tensors(scenes, store):
     model = TensorBranches(data.inputs, size=8, hidden=16).eval()
     hits = Searcher(model, scenes, data).search_text("a red boat", top=3)
     assert [hit.rank for hit in hits] == [1, 2, 3]
+
+
+class NamedLoss(nn.Module):
+    """A loss of somebody who knows nothing of `RankingLoss`, but for its attributes."""
+
+    name, labels, takes = "mine", "unit", "scores"
+
+    def forward(self, scores, relevance):
+        return SmallLoss()(scores, relevance)
+
+    def diagnose(self, scores, relevance):
+        return self(scores, relevance), {"largest": scores.detach().amax()}
+
+
+def test_what_an_own_loss_declares_counts():
+    history = fit(small_model(), NamedLoss(), SmallData(), TWO)
+    assert {"mine", "mine.largest"} <= set(history.rows[0])
+    with pytest.raises(ValueError, match="mine takes labels on a scale of binary or unit"):
+        Objective([Term(NamedLoss(), labels="sentence", label_arguments={"scale": "cosine"})])
+
+
+def test_hooks_of_an_own_loss_are_called():
+    """As of any module: a hook may log, or change what the loss gives."""
+    class Plain(nn.Module):
+        def forward(self, scores, relevance):
+            return SmallLoss()(scores, relevance)
+
+    seen, doubled = [], Plain()
+    doubled.register_forward_hook(lambda module, given, value: seen.append(value) or 2 * value)
+    once, twice = (Objective([Term(loss)]) for loss in (Plain(), doubled))
+    batch = SmallData().splits["train"].pair_batch(np.arange(4))
+    output = ModelOutput(torch.rand(4, 4, generator=torch.Generator().manual_seed(0)))
+    value = once(output, batch, None)[0].item()
+    assert twice(output, batch, None)[0].item() == pytest.approx(2 * value) and value > 0
+    assert len(seen) == 1
