@@ -10,7 +10,7 @@ from itr_study.evaluation.scored import Scored
 from itr_study.evaluation.table import retrieval_table
 from itr_study.metrics import Ranks, hubness, ranks
 from itr_study.metrics.recall import KS
-from itr_study.metrics.scores import AnyScores
+from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.rerank import RERANKERS
 
@@ -36,7 +36,9 @@ def reranked(scored: Scored) -> dict[str, float]:
     are: seconds of a core, whatever else the machine does; 0 where they are less than the clock's
     noise. As it takes seconds, nothing is re-ranked unless a bank is given, as it is of every run.
 
-    Raises:  as the re-rankers, of which `multi` takes cosines.
+    `multi` takes cosines: scores of another scale are divided by the largest for it.
+
+    Raises:  as the re-rankers.
     """
     scores, owner, bank = scored.scores, scored.split.image_of_text, scored.bank
     table = hubness(scores)
@@ -45,14 +47,25 @@ def reranked(scored: Scored) -> dict[str, float]:
     start = process_time()
     ranks(scores, owner)
     plain = process_time() - start
+    taken = {"multi": as_cosines(scores)}
     for method, rerank in RERANKERS.items():
         start = process_time()
-        after = rerank(scores)
+        after = rerank(taken.get(method, scores))
         best = ranks(after, owner)
         table[f"seconds_{method}"] = max(0.0, process_time() - start - plain)
         table |= _after(method, after, best)
     after = RERANKERS["fast"](scores, bank=bank)
     return table | _after("fast_bank", after, ranks(after, owner))
+
+
+def as_cosines(scores: AnyScores) -> AnyScores:
+    """The scores, where they lie beyond [-1, 1] divided by the largest: no list is ordered anew."""
+    pair = Scores.of(scores)
+    largest = max(max(float(matrix.max()), -float(matrix.min())) for matrix in pair)
+    if largest <= 1:
+        return scores
+    i2t = pair.i2t / largest
+    return Scores(i2t, i2t if pair.single else pair.t2i / largest)
 
 
 def _after(method: str, scores: AnyScores, best: Ranks) -> dict[str, float]:

@@ -52,6 +52,16 @@ def test_each_method_is_measured_as_its_oracle_would_be(scored, method):
     assert {name: table[f"{method}_{name}"] for name in after} == pytest.approx(after)
 
 
+def test_scores_that_are_no_cosines_are_re_ranked_too(scored):
+    """A run of a model with another score failed after its training, since MR takes cosines."""
+    wide = scored._replace(scores=30 * scored.scores / abs(scored.scores).max())
+    unit = scored._replace(scores=wide.scores / 30)
+    after, expected = reranked.reranked(wide), reranked.reranked(unit)
+    assert {name: value for name, value in after.items() if name.startswith("multi_")} == {
+        name: value for name, value in expected.items() if name.startswith("multi_")}
+    assert after["fast_rsum"] != expected["fast_rsum"]  # whose scales are per unit of score
+
+
 def test_the_bank_stands_in_for_the_other_queries(scored):
     """Each score beside itself and the bank's of the same candidate, one by one."""
     scores, bank, table = scored.scores.tolist(), scored.bank, reranked.reranked(scored)
