@@ -212,7 +212,7 @@ if __name__ == "__main__":
         os.killpg(0, signal.SIGINT)
 
     threading.Thread(target=disturb, daemon=True).start()
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as executor:
         print(*sweep([SLOW, SMALL], executor=executor)["status"], flush=True)
         try:
             sweep([SLOW], executor=executor)
