@@ -14,7 +14,9 @@ from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
 from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
+from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.store import RunStore
+from itr_study.training.collapse import collapse, equal_scores
 
 
 def ranks_of(row: Mapping[str, Any], figures: Path | str | None = None) -> Ranks:
@@ -85,6 +87,26 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
     histories = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
                  for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
     return pd.concat(histories, ignore_index=True)
+
+
+def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Series:
+    """Why each run has collapsed, empty where it has not, from its curve: also of runs that ended
+    before their row said so (`training.collapse`).
+
+    Args:    as in `curves`.
+    """
+    by_objective: dict[tuple, Any] = {}
+    reasons = []
+    for row in rows.to_dict("records"):
+        if row["status"] != "done":
+            reasons.append("")
+            continue
+        config = RunConfig.model_validate_json(row["config"])
+        key = (str(config.objective), config.settings.batch_size)
+        if key not in by_objective:
+            by_objective[key] = equal_scores(build_objective(config.objective), key[1])
+        reasons.append(collapse(_curve(row, figures), by_objective[key]))
+    return pd.Series(reasons, index=rows.index, dtype=object)
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:

@@ -21,6 +21,8 @@ ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum"
 @pytest.fixture
 def found(monkeypatch):
     monkeypatch.setattr(module, "curves", lambda rows, figures: STORY)
+    monkeypatch.setattr(module, "collapses", lambda rows, figures: pd.Series(
+        ["", "collapsed: worked by hand", ""], index=rows.index))
     return milestones(ROWS)
 
 
@@ -43,4 +45,6 @@ def test_how_far_apart_two_curves_run(found):
 
 
 def test_a_run_without_a_curve_has_none(found):
-    assert found.set_index("arm").loc["failed"].drop(["seed", "test_rsum"]).isna().all()
+    said = ["seed", "test_rsum", "collapsed"]
+    assert found.set_index("arm").loc["failed"].drop(said).isna().all()
+    assert found["collapsed"].tolist() == ["", "collapsed: worked by hand", ""]
