@@ -89,6 +89,18 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
     return pd.concat(histories, ignore_index=True)
 
 
+def generalisation(rows: pd.DataFrame) -> pd.Series:
+    """100 log(RSUM on test / RSUM on training images): how much of what a run has learnt by heart
+    it keeps, 0 for all of it. The difference of the two would call a run that learns little good.
+
+    Example: 434 on training images, 227 on test
+        >>> kept = generalisation(pd.DataFrame({"train_rsum": [434.0], "test_rsum": [227.0]}))
+        >>> kept.round(1).tolist()
+        [-64.8]
+    """
+    return 100 * np.log(rows["test_rsum"].astype(float) / rows["train_rsum"].astype(float))
+
+
 def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Series:
     """Why each run has collapsed, empty where it has not, from its curve: also of runs that ended
     before their row said so (`training.collapse`).

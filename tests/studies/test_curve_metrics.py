@@ -14,7 +14,8 @@ STORY = pd.DataFrame({
     "smooth_ndcg.ndcg": [0.90, 0.92, 0.94, 0.96, np.nan, np.nan],
     "smooth_ndcg.smooth_ndcg": [0.80, 0.88, 0.92, 0.95, np.nan, np.nan],
     "smooth_ndcg.error": [0.1, 0.04, 0.02, 0.01, np.nan, np.nan]})
-ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0]},
+ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0],
+                     "train_rsum": [2.0, 2.0, 9.0]},
                     index=[7, 8, 9])
 
 
@@ -45,6 +46,10 @@ def test_how_far_apart_two_curves_run(found):
 
 
 def test_a_run_without_a_curve_has_none(found):
-    said = ["seed", "test_rsum", "collapsed"]
+    said = ["seed", "test_rsum", "train_rsum", "generalisation", "collapsed"]
     assert found.set_index("arm").loc["failed"].drop(said).isna().all()
     assert found["collapsed"].tolist() == ["", "collapsed: worked by hand", ""]
+
+
+def test_generalisation_is_the_share_kept_in_logarithms(found):
+    assert found["generalisation"].tolist() == pytest.approx([-69.31, 0.0, -109.86], abs=0.01)

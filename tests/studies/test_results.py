@@ -1,5 +1,7 @@
 """Curves and ranks that runs left, and intervals over images."""
 
+import doctest
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
+from itr_study.studies import results
 from itr_study.studies.arms import ArmRun, train_arms
 from itr_study.studies.plans import ARMS
 from itr_study.studies.profiles import choose
@@ -131,3 +134,8 @@ def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
             "vsepp+bigru-glove/hardest/0.0005": 1, "vsepp+bigru-glove/hardest/0.001": 1,
             "vsepp+bigru-glove/hardest/0.002": 1, "vsepp+bigru-glove/hardest/0.004": 1,
             "vsepp+gru/hardest/0.0005": 1, "vsepp+gru/hardest/0.001": 1}.items()}
+
+
+def test_examples():
+    failed, tried = doctest.testmod(results)
+    assert tried and not failed
