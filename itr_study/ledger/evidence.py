@@ -54,6 +54,10 @@ class LabelPart(NamedTuple):
         return Estimate(shift + sign * self.mean, self.error, level)
 
 
+class NoEvidence(ValueError):
+    """Nobody has computed a difference that a claim names."""
+
+
 class LabelArms:
     """The differences of a table of evidence, looked up by their arms and metric."""
 
@@ -63,9 +67,9 @@ class LabelArms:
             line.data) for line in evidence.itertuples()}
 
     def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> LabelPart:
-        """The difference of two label sources. Raises: ValueError where nobody computed it."""
+        """The difference of two label sources. Raises: NoEvidence."""
         if relative or (arm_a, arm_b, metric) not in self.parts:
-            raise ValueError(f"no evidence of {arm_a} - {arm_b} by {metric}; notebook 04 makes it")
+            raise NoEvidence(f"no evidence of {arm_a} - {arm_b} by {metric}")
         return self.parts[arm_a, arm_b, metric]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from itr_study.ledger.evidence import LABELS, LabelArms, LabelPart
+from itr_study.ledger.evidence import COLUMNS, LABELS, LabelArms, LabelPart, NoEvidence
 from itr_study.ledger.paired import MOST, Arms, Part, arms_in
 from itr_study.ledger.reported import split_list
 from itr_study.ledger.rules import CASES, FIT, HELD, Case, decide
@@ -118,11 +118,12 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
 
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
     """A claim about label sources: their differences over images, where notebook 04 left them."""
-    if evidence is None or evidence.empty:
-        reasons = ["notebook 04 on real data has not been executed", claim["needs"]]
-        return Verdict(claim["id"], "not tested", "", "", 0,
-                       missing="; ".join(filter(None, reasons)))
-    case = CASES[claim["kind"]](claim, LabelArms(evidence))
+    arms = LabelArms(pd.DataFrame(columns=list(COLUMNS)) if evidence is None else evidence)
+    try:
+        case = CASES[claim["kind"]](claim, arms)
+    except NoEvidence as error:
+        missing = "; ".join(filter(None, [str(error), claim["needs"]]))
+        return Verdict(claim["id"], "not tested", "", "", 0, missing=missing)
     outcome, _ = decide(case)
     data = "; ".join(dict.fromkeys(part.data for part in case.shown))
     return Verdict(claim["id"], outcome, data, "label sources alone",

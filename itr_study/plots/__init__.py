@@ -29,6 +29,6 @@ __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width"
            "dot_intervals", "example_grid", "heat_map", "histogram", "learning_curves", "look",
            "loss_curves", "marked", "marks_note", "method_board", "name_of", "rank_curve",
            "retrieval_grid", "save_figure", "schematic_branches", "schematic_pairs_and_lists",
-           "schematic_topk", "score_histogram", "sliding_windows", "smooth_steps", "step_table", "style",
-           "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen", "tabulate",
-           "title_of", "verdict_bars", "window_table"]
+           "schematic_topk", "score_histogram", "sliding_windows", "smooth_steps", "step_table",
+           "style", "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen",
+           "tabulate", "title_of", "verdict_bars", "window_table"]
