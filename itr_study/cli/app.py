@@ -13,9 +13,14 @@ from itr_study.cli.options import (
     DataChanges,
     Dataset,
     Device,
+    MaybeDataset,
     Names,
     OfRun,
+    Pictures,
+    Profile,
+    SetAside,
     SetOfData,
+    Split,
     check_device,
     check_name,
     check_question,
@@ -78,8 +83,7 @@ def features(
 
 
 @app.command()
-def configs(dataset: Annotated[str | None, typer.Argument(
-        metavar="DATASET", help="Name of a data set; default all.")] = None) -> None:
+def configs(dataset: MaybeDataset = None) -> None:
     """List the base configs, with what each is."""
     from itr_study.cli.listing import configs_report
 
@@ -88,11 +92,7 @@ def configs(dataset: Annotated[str | None, typer.Argument(
 
 @app.command(epilog=example("runs", "runs flickr8k --set-aside"),
              short_help="List the runs of this machine with their ids.")
-def runs(dataset: Annotated[str | None, typer.Argument(
-             metavar="DATASET", help="Name of a data set; default all.")] = None,
-         aside: Annotated[bool, typer.Option(
-             "--set-aside", help="Move committed rows that no notebook asks for to edition1.csv, "
-             "without their curves and ranks.")] = False) -> None:
+def runs(dataset: MaybeDataset = None, aside: SetAside = False) -> None:
     """List the runs of this machine with their ids, and count committed rows."""
     if dataset is not None:
         check_name(dataset)
@@ -142,12 +142,8 @@ def search(
         metavar="ID-OR-FILE",
         help="An image id of the split, or a picture file: finds texts.")] = None,
     top: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many to print.")] = 10,
-    split: Annotated[str | None, typer.Option(
-        metavar="NAME",
-        help="train, dev, test or all; default test, of your own pictures (folder) all.")] = None,
-    pictures: Annotated[Path | None, typer.Option(
-        metavar="FOLDER",
-        help="Other pictures, without texts, to search in the data's place.")] = None,
+    split: Split = None,
+    pictures: Pictures = None,
     save: Annotated[Path | None, typer.Option(
         metavar="FILE", help="A .png file: what was found.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
@@ -168,9 +164,7 @@ def reproduce(
     notebooks: Names = None,
     dataset: Dataset = "scenes",
     data: Data = None,
-    profile: Annotated[str | None, typer.Option(
-        metavar="NAME",
-        help="smoke, quick or full; default quick on scenes, full on real data.")] = None,
+    profile: Profile = None,
     figures: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Folder of figures.")] = None,
     parameter: Annotated[list[str] | None, typer.Option(
