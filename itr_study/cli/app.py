@@ -13,6 +13,8 @@ from itr_study.cli.options import (
     DataChanges,
     Dataset,
     Device,
+    Figures,
+    Image,
     MaybeDataset,
     Names,
     OfRun,
@@ -21,6 +23,7 @@ from itr_study.cli.options import (
     SetAside,
     SetOfData,
     Split,
+    Timeout,
     check_device,
     check_name,
     check_question,
@@ -31,7 +34,6 @@ from itr_study.cli.options import (
 
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
           "python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
-
 
 app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
           pretty_exceptions_enable=False, epilog=EPILOG,
@@ -78,8 +80,8 @@ def features(
     check_device(device)
     from itr_study.cli import commands
 
-    print(commands.make_features(dataset, data, changes or [], images, tokens, sentences,
-                                 device))
+    print(commands.make_features(
+        dataset, data, changes or [], images, tokens, sentences, device))
 
 
 @app.command()
@@ -138,9 +140,7 @@ def search(
     config: Config,
     text: Annotated[str | None, typer.Option(
         metavar="WORDS", help="A query in words: finds images.")] = None,
-    image: Annotated[str | None, typer.Option(
-        metavar="ID-OR-FILE",
-        help="An image id of the split, or a picture file: finds texts.")] = None,
+    image: Image = None,
     top: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many to print.")] = 10,
     split: Split = None,
     pictures: Pictures = None,
@@ -165,8 +165,7 @@ def reproduce(
     dataset: Dataset = "scenes",
     data: Data = None,
     profile: Profile = None,
-    figures: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Folder of figures.")] = None,
+    figures: Figures = None,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE",
         help="A parameter of every chosen notebook.")] = None,
@@ -174,8 +173,7 @@ def reproduce(
     workers: Annotated[int | None, typer.Option(
         min=1, metavar="COUNT",
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
-    timeout: Annotated[float | None, typer.Option(
-        metavar="MINUTES", help="Minutes a notebook may take.")] = None,
+    timeout: Timeout = None,
     plan: Annotated[bool, typer.Option(
         "--plan", help="Only say which runs are there and what the others take.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
@@ -213,8 +211,7 @@ def audit(
     rows: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="How many to retrain.")] = 2,
     dataset: Dataset = "flickr8k", data: Data = None,
-    seed: Annotated[int, typer.Option(
-        metavar="NUMBER", help="Of the choice of rows.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
     """Retrain randomly chosen committed rows and compare the numbers."""
     check_name(dataset)

@@ -40,6 +40,11 @@ Pictures = Annotated[Path | None, typer.Option(
 Split = Annotated[str | None, typer.Option(
     metavar="NAME",
     help="train, dev, test or all; default test, of your own pictures (folder) all.")]
+Image = Annotated[str | None, typer.Option(
+    metavar="ID-OR-FILE", help="An image id of the split, or a picture file: finds texts.")]
+Figures = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of figures.")]
+Timeout = Annotated[float | None, typer.Option(
+    metavar="MINUTES", help="Minutes a notebook may take.")]
 Profile = Annotated[str | None, typer.Option(
     metavar="NAME", help="smoke, quick or full; default quick on scenes, full on real data.")]
 
