@@ -13,9 +13,17 @@ from itr_study.cli.options import (
     DataChanges,
     Dataset,
     Device,
+    Figures,
+    Image,
+    MaybeDataset,
     Names,
     OfRun,
+    Pictures,
+    Profile,
+    SetAside,
     SetOfData,
+    Split,
+    Timeout,
     check_device,
     check_name,
     check_question,
@@ -26,7 +34,6 @@ from itr_study.cli.options import (
 
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
           "python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
-
 
 app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
           pretty_exceptions_enable=False, epilog=EPILOG,
@@ -73,13 +80,12 @@ def features(
     check_device(device)
     from itr_study.cli import commands
 
-    print(commands.make_features(dataset, data, changes or [], images, tokens, sentences,
-                                 device))
+    print(commands.make_features(
+        dataset, data, changes or [], images, tokens, sentences, device))
 
 
 @app.command()
-def configs(dataset: Annotated[str | None, typer.Argument(
-        metavar="DATASET", help="Name of a data set; default all.")] = None) -> None:
+def configs(dataset: MaybeDataset = None) -> None:
     """List the base configs, with what each is."""
     from itr_study.cli.listing import configs_report
 
@@ -88,11 +94,7 @@ def configs(dataset: Annotated[str | None, typer.Argument(
 
 @app.command(epilog=example("runs", "runs flickr8k --set-aside"),
              short_help="List the runs of this machine with their ids.")
-def runs(dataset: Annotated[str | None, typer.Argument(
-             metavar="DATASET", help="Name of a data set; default all.")] = None,
-         aside: Annotated[bool, typer.Option(
-             "--set-aside", help="Move committed rows that no notebook asks for to edition1.csv, "
-             "without their curves and ranks.")] = False) -> None:
+def runs(dataset: MaybeDataset = None, aside: SetAside = False) -> None:
     """List the runs of this machine with their ids, and count committed rows."""
     if dataset is not None:
         check_name(dataset)
@@ -138,16 +140,10 @@ def search(
     config: Config,
     text: Annotated[str | None, typer.Option(
         metavar="WORDS", help="A query in words: finds images.")] = None,
-    image: Annotated[str | None, typer.Option(
-        metavar="ID-OR-FILE",
-        help="An image id of the split, or a picture file: finds texts.")] = None,
+    image: Image = None,
     top: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many to print.")] = 10,
-    split: Annotated[str | None, typer.Option(
-        metavar="NAME",
-        help="train, dev, test or all; default test, of your own pictures (folder) all.")] = None,
-    pictures: Annotated[Path | None, typer.Option(
-        metavar="FOLDER",
-        help="Other pictures, without texts, to search in the data's place.")] = None,
+    split: Split = None,
+    pictures: Pictures = None,
     save: Annotated[Path | None, typer.Option(
         metavar="FILE", help="A .png file: what was found.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
@@ -168,11 +164,8 @@ def reproduce(
     notebooks: Names = None,
     dataset: Dataset = "scenes",
     data: Data = None,
-    profile: Annotated[str | None, typer.Option(
-        metavar="NAME",
-        help="smoke, quick or full; default quick on scenes, full on real data.")] = None,
-    figures: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Folder of figures.")] = None,
+    profile: Profile = None,
+    figures: Figures = None,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE",
         help="A parameter of every chosen notebook.")] = None,
@@ -180,8 +173,7 @@ def reproduce(
     workers: Annotated[int | None, typer.Option(
         min=1, metavar="COUNT",
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
-    timeout: Annotated[float | None, typer.Option(
-        metavar="MINUTES", help="Minutes a notebook may take.")] = None,
+    timeout: Timeout = None,
     plan: Annotated[bool, typer.Option(
         "--plan", help="Only say which runs are there and what the others take.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
@@ -219,8 +211,7 @@ def audit(
     rows: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="How many to retrain.")] = 2,
     dataset: Dataset = "flickr8k", data: Data = None,
-    seed: Annotated[int, typer.Option(
-        metavar="NUMBER", help="Of the choice of rows.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
     """Retrain randomly chosen committed rows and compare the numbers."""
     check_name(dataset)

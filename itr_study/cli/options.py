@@ -30,6 +30,23 @@ Config = Annotated[str, typer.Argument(
     "of a run (see: itr-study runs).")]
 Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
 SetOfData = Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")]
+MaybeDataset = Annotated[str | None, typer.Argument(
+    metavar="DATASET", help="Name of a data set; default all.")]
+SetAside = Annotated[bool, typer.Option(
+    "--set-aside", help="Move committed rows that no notebook asks for to edition1.csv, without "
+    "their curves and ranks.")]
+Pictures = Annotated[Path | None, typer.Option(
+    metavar="FOLDER", help="Other pictures, without texts, to search in the data's place.")]
+Split = Annotated[str | None, typer.Option(
+    metavar="NAME",
+    help="train, dev, test or all; default test, of your own pictures (folder) all.")]
+Image = Annotated[str | None, typer.Option(
+    metavar="ID-OR-FILE", help="An image id of the split, or a picture file: finds texts.")]
+Figures = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of figures.")]
+Timeout = Annotated[float | None, typer.Option(
+    metavar="MINUTES", help="Minutes a notebook may take.")]
+Profile = Annotated[str | None, typer.Option(
+    metavar="NAME", help="smoke, quick or full; default quick on scenes, full on real data.")]
 
 
 DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too

@@ -1,6 +1,6 @@
 """How far label sources agree with judges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -60,12 +60,17 @@ def interval(judge: Judge, scores: np.ndarray, pairs: np.ndarray, resamples: int
     """95 % percentile interval, in percent: pairs drawn anew image by image, with replacement."""
     if not resamples:
         return np.nan, np.nan
-    order = pairs[np.argsort(judge.groups[pairs], kind="stable")]
-    members = np.split(order, np.flatnonzero(np.diff(judge.groups[order])) + 1)
-    random, values = np.random.default_rng(seed), []
-    for _ in range(resamples):
-        drawn = np.concatenate([members[n] for n in random.integers(len(members),
-                                                                    size=len(members))])
-        values.append(percent(judge.correlate(scores, drawn)))
+    values = [percent(judge.correlate(scores, drawn))
+              for drawn in draws(judge, pairs, resamples, seed)]
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
+
+
+def draws(judge: Judge, pairs: np.ndarray, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """Pairs of as many images as there are, drawn with replacement, each with all its pairs."""
+    order = pairs[np.argsort(judge.groups[pairs], kind="stable")]
+    members = np.split(order, np.flatnonzero(np.diff(judge.groups[order])) + 1)
+    random = np.random.default_rng(seed)
+    for _ in range(resamples):
+        yield np.concatenate([members[n] for n in random.integers(len(members),
+                                                                  size=len(members))])

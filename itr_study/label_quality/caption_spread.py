@@ -30,18 +30,25 @@ def spread_table(dataset: RetrievalDataset, root: Path | str | None,
     Args:    absent: takes what cannot be had, with the reason.
     Returns: data, mean, pooled, per_image, images, pairs: see `caption_spread`.
     """
+    return pd.DataFrame([{"data": name} | caption_spread(*pairs) for name, pairs
+                         in alike_within(dataset, root, absent).items()])
+
+
+def alike_within(dataset: RetrievalDataset, root: Path | str | None, absent: dict[str, str]
+                 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The similarity (N,) of every pair of captions of the same image, and that image (N,): of the
+    test captions of a data set and, for real data, of all others at hand, by name."""
     sets = {dataset.name: lambda: own_vectors(dataset, absent)}
     if root is not None:
         sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS}
-    records = []
+    alike = {}
     for name, read in sets.items():
         captions = attempt(f"captions of {name}", absent, read)
         if captions is not None:
             vectors, owner = captions
             one, two = pairs_within(owner)
-            alike = (vectors[one] * vectors[two]).sum(axis=1)
-            records.append({"data": name} | caption_spread(alike, owner[one]))
-    return pd.DataFrame(records)
+            alike[name] = (vectors[one] * vectors[two]).sum(axis=1), owner[one]
+    return alike
 
 
 def own_vectors(dataset: RetrievalDataset, absent: dict[str, str]) -> tuple[np.ndarray, np.ndarray]:

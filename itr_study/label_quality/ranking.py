@@ -76,8 +76,9 @@ def random_ties(grade: Grade, seed: int, width: float = 1e-3) -> Grade:
         (len(images), len(texts)))
 
 
-def ranking_metrics(grade: Grade, truth: ExtendedTruth) -> dict[str, float]:
-    """mAP@R, R-Precision and R@1 in percent, both ways, of a ranking by relevance alone.
+def ranking_values(grade: Grade, truth: ExtendedTruth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """mAP@R, R-Precision and R@1 of every judged query, both ways: name -> (queries (Q,): which
+    images or texts, values (Q,) in percent).
 
     Differs: as `find`: ties count against; nothing is truncated.
     """
@@ -90,10 +91,16 @@ def ranking_metrics(grade: Grade, truth: ExtendedTruth) -> dict[str, float]:
         scores = np.concatenate([grade(images[a:a + step], texts)
                                  for a in range(0, len(images), step)])
         matched = find(scores, part(matches, queries), way, size[queries])
-        values |= {f"{way}_map_at_r": percent(float(matched.map_at_r().mean())),
-                   f"{way}_r_precision": percent(float(matched.r_precision().mean())),
-                   f"{way}_r1": percent(float(matched.recall_at(1).mean()))}
+        values |= {f"{way}_map_at_r": (queries, percent(matched.map_at_r())),
+                   f"{way}_r_precision": (queries, percent(matched.r_precision())),
+                   f"{way}_r1": (queries, percent(matched.recall_at(1)))}
     return values
+
+
+def ranking_metrics(grade: Grade, truth: ExtendedTruth) -> dict[str, float]:
+    """The means of `ranking_values`, by name."""
+    return {name: float(values.mean())
+            for name, (_, values) in ranking_values(grade, truth).items()}
 
 
 def part(positives: Positives, queries: np.ndarray) -> Positives:

@@ -1,4 +1,4 @@
-"""The ledger: every claim of a paper held against paired runs of ours.
+"""One claim of a paper held against what we have: paired runs, label sources, or a test.
 
 The rule is written out in `rules.py`; a verdict names our data and model and never speaks of the
 paper's own data.
@@ -6,41 +6,62 @@ paper's own data.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
 from itr_study.evaluation.measures import came_with
-from itr_study.files.atomic import write_atomic
+from itr_study.ledger.evidence import COLUMNS, LABELS, LabelArms, LabelPart, NoEvidence
 from itr_study.ledger.paired import MOST, Arms, Part, arms_in
-from itr_study.ledger.reported import reported_differences, split_list
-from itr_study.ledger.rules import CASES, decide
+from itr_study.ledger.reported import split_list
+from itr_study.ledger.rules import CASES, FIT, HELD, Case, decide
 
-OUTCOMES = ("reproduced", "contradicted", "undecided", "not tested")
+# "collapsed": arms hold runs whose scores have drawn together; nothing rests on them.
+OUTCOMES = ("reproduced", "contradicted", "undecided", "collapsed", *HELD.values(), "not tested")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What our runs say about one claim, on our data and model, never on the paper's."""
+    """What we have says about one claim, on our data and model, never on the paper's."""
 
     id: str
     outcome: str  # one of OUTCOMES
     dataset: str
     model: str  # of several: separated by semicolons
-    pairs: int  # shared seeds, the fewest over the parts
-    parts: tuple[Part, ...] = ()
+    pairs: int  # shared seeds, the fewest over the parts; images where label sources are judged
+    parts: tuple[Part | LabelPart, ...] = ()
     needed: int | None = None  # pairs that would decide; None: unknown or more than MOST
-    missing: str = ""  # what a claim not tested waits for
+    missing: str = ""  # what a claim not tested waits for; which arms collapsed, in how many runs
+    collapsed: tuple[str, ...] = ()  # the arms that hold collapsed runs
+    test: str = ""  # the tests that hold a definition
+    levels: str = ""  # of confidence, for and against
+    margin: float | None = None  # of an equivalence
 
     @property
     def sentence(self) -> str:
         """The verdict in words, naming data and model."""
+        if self.outcome in HELD.values():
+            return f"{self.outcome}: {self.test}"
         if self.outcome == "not tested":
             return f"not tested: {self.missing}"
-        conditions = f"on {self.dataset} with {self.model}, n = {self.pairs} pairs"
+        unit = "images" if isinstance(self.parts[0], LabelPart) else "pairs"
+        conditions = f"on {self.dataset} with {self.model}, n = {self.pairs:,} {unit}"
+        if self.outcome == "collapsed":
+            return f"{self.missing}, {conditions}"
         remedy = (f"about {self.needed} pairs would decide" if self.needed else
                   f"how many would decide is unknown, or more than {MOST}")
         return f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}"
+
+
+    def standing(self, part: Part | LabelPart) -> str:
+        """What one part says by itself, by its 95 % interval: "for" the claim, "against" it,
+        "open", or "collapsed" where an arm of it has."""
+        if {*arms_in(part.arm_a), *arms_in(part.arm_b)} & set(self.collapsed):
+            return "collapsed"
+        (low, high), width = part.interval(), self.margin
+        if width is None:
+            return "for" if low > 0 else "against" if high < 0 else "open"
+        outside = low > width or high < -width
+        return "for" if -width < low and high < width else "against" if outside else "open"
 
 
 def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
@@ -68,11 +89,14 @@ def _in_later_rows(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
             ] * (latest > 1)
 
 
-def judge(claim: Mapping[str, str], rows: pd.DataFrame) -> Verdict:
-    """Hold one claim against our runs on one data set, by the rule of `rules.py`.
+def judge(claim: Mapping[str, str], rows: pd.DataFrame,
+          evidence: pd.DataFrame | None = None) -> Verdict:
+    """Hold one claim against what we have on one data set, by the rule of `rules.py`.
 
     Args:    claim: a row of claims.csv.
-             rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent.
+             rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent;
+             `collapsed`, where it is known, says why a run has, and is empty where it has not.
+             evidence: of label sources, as `read_evidence` gives it.
     A claim may span several models, such as the settings of a table: each pair of arms is of one
     model, and the verdict names all of them.
 
@@ -84,88 +108,83 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame) -> Verdict:
         raise ValueError(f"rows must be of one data set, got {', '.join(datasets)}; "
                          "use ledger() for several")
     dataset = datasets[0] if datasets else ""
+    if claim["kind"] in HELD:
+        return Verdict(claim["id"], HELD[claim["kind"]], "", "", 0, test=claim["test"])
+    if claim["arm_a"].startswith(LABELS):
+        return judge_labels(claim, evidence)
     missing = lacking(claim, rows)
     if missing:
         return Verdict(claim["id"], "not tested", dataset, "", 0, missing=missing)
     arms = Arms(rows)
     case = CASES[claim["kind"]](claim, arms)
     outcome, needed = decide(case)
-    used = {inner for part in case.shown for arm in part[:2] for inner in arms_in(arm)}
-    pairs = min(len(part.seeds) for part in case.shown)
+    pairs, used = min(part.n for part in case.shown), named_arms(claim["arm_a"], claim["arm_b"])
+    fallen, unfit = collapsed_runs(rows, used), unlike_fit(claim, arms, used)
+    if unfit or fallen:
+        outcome, needed = "not tested" if unfit else "collapsed", None
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
-                   needed)
+                   needed, unfit or collapse_in_words(claim, fallen), tuple(fallen),
+                   levels=levels(case), margin=margin_of(claim))
 
 
-def verdicts(claims: pd.DataFrame, rows: pd.DataFrame) -> list[tuple[dict, Verdict]]:
-    """Every claim with its verdict, on each data set of the rows (once where there are none)."""
-    frames = [frame for _, frame in rows.groupby("dataset")] if len(rows) else [rows]
-    return [(claim, judge(claim, frame)) for frame in frames
-            for claim in claims.to_dict("records")]
+def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
+    """A claim about label sources: their differences over images, where notebook 04 left them."""
+    arms = LabelArms(pd.DataFrame(columns=list(COLUMNS)) if evidence is None else evidence)
+    try:
+        case = CASES[claim["kind"]](claim, arms)
+    except NoEvidence as error:
+        missing = "; ".join(filter(None, [str(error), claim["needs"]]))
+        return Verdict(claim["id"], "not tested", "", "", 0, missing=missing)
+    outcome, _ = decide(case)
+    data = "; ".join(dict.fromkeys(part.data for part in case.shown))
+    return Verdict(claim["id"], outcome, data, "label sources alone",
+                   min(part.n for part in case.shown), tuple(case.shown), levels=levels(case),
+                   margin=margin_of(claim))
 
 
-def reported_span(values: list[float]) -> str:
-    """A printed difference, or the smallest and the largest of several."""
-    if len(values) < 2:
-        return "".join(f"{value:+.1f}" for value in values)
-    return f"{min(values):+.1f} to {max(values):+.1f} ({len(values)} differences)"
+def named_arms(*cells: str) -> set[str]:
+    """The plain arms that cells of a claim name."""
+    return {inner for cell in cells for arm in split_list(cell) for inner in arms_in(arm)}
 
 
-def measured_span(parts: tuple[Part, ...]) -> str:
-    """Our difference with its interval, or the smallest and the largest of several."""
-    ends = sorted(parts, key=lambda part: part.mean)
-    shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
-    ends_in_words = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval())
-                     if len(part.seeds) > 1 else f"{part.mean:+.1f} (one pair)" for part in shown]
-    return " to ".join(ends_in_words) + (f" ({len(parts)} differences)" if len(parts) > 1 else "")
+def collapsed_runs(rows: pd.DataFrame, arms: set[str]) -> dict[str, str]:
+    """The arms that hold collapsed runs, and how many: {"hardest": "5 of 5 runs"}."""
+    if "collapsed" not in rows:
+        return {}
+    counts = rows["collapsed"].map(bool, na_action="ignore").eq(True).groupby(rows["arm"]).agg(
+        ["sum", "size"])
+    return {arm: f"{counts.loc[arm, 'sum']} of {counts.loc[arm, 'size']} runs"
+            for arm in sorted(arms) if counts.loc[arm, "sum"]}
 
 
-def ledger(claims: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per claim and data set: what was reported, what we measured, the verdict.
-
-    Args:    claims: rows of claims.csv.  rows: as in `judge`, of any number of data sets.
-    Returns: id, paper, place, statement, kind, metric, reported_on, reported_difference, ours,
-             dataset, model, pairs, outcome, needed, missing, verdict (a sentence), note.
-    """
-    records = []
-    for claim, verdict in verdicts(claims, rows):
-        printed = list(reported_differences(claim)["difference"])
-        records.append({
-            **{name: claim[name] for name in ("id", "paper", "place", "statement", "kind",
-                                              "metric")},
-            "reported_on": claim["dataset_of_paper"], "reported_difference": reported_span(printed),
-            "ours": measured_span(verdict.parts),
-            "dataset": verdict.dataset, "model": verdict.model, "pairs": verdict.pairs,
-            "outcome": verdict.outcome, "needed": verdict.needed, "missing": verdict.missing,
-            "verdict": verdict.sentence, "note": claim["note"]})
-    return pd.DataFrame(records).astype({"needed": "Int64"})
+def collapse_in_words(claim: Mapping[str, str], fallen: Mapping[str, str]) -> str:
+    """Which arms of a claim collapsed, and whether these are only those it compares with."""
+    named = ", ".join(f"{arm} in {runs}" for arm, runs in fallen.items())
+    who = "collapsed" if named_arms(claim["arm_a"]) & set(fallen) else "baseline collapsed"
+    return f"{who}: {named}" if fallen else ""
 
 
-def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per paired comparison behind the ledger: the table of its figure."""
-    records = [
-        {"id": verdict.id, "outcome": verdict.outcome, "dataset": verdict.dataset,
-         "model": verdict.model, "arm_a": part.arm_a, "arm_b": part.arm_b,
-         "metric": part.metric, "pairs": len(part.seeds), "difference": part.mean,
-         "low": part.interval()[0], "high": part.interval()[1]}
-        for _, verdict in verdicts(claims, rows) for part in verdict.parts]
-    return pd.DataFrame(records, columns=["id", "outcome", "dataset", "model", "arm_a", "arm_b",
-                                          "metric", "pairs", "difference", "low", "high"])
+def margin_of(claim: Mapping[str, str]) -> float | None:
+    """The margin of an equivalence, in the unit of its differences."""
+    return float(claim["margin"].rstrip("%")) if claim["margin"] else None
 
 
-def ledger_markdown(table: pd.DataFrame) -> str:
-    """The ledger as a Markdown table, with a first line that counts the outcomes."""
-    counts = ", ".join(f"{(table['outcome'] == outcome).sum()} {outcome}" for outcome in OUTCOMES)
-    head = ["claim", "place", "statement", "reported", "ours (95 % interval)", "verdict"]
-    columns = ["id", "place", "statement", "reported_difference", "ours", "verdict"]
-    cells = [[str(value).replace("|", "\\|").replace("\n", " ") or "–" for value in row]
-             for row in table[columns].itertuples(index=False)]
-    lines = [" | ".join(row) for row in [head, ["---"] * len(head), *cells]]
-    return "\n".join([f"{len(table)} claims: {counts}.", "",
-                      *(f"| {line} |" for line in lines), ""])
+def unlike_fit(claim: Mapping[str, str], arms: Arms, used: set[str]) -> str:
+    """Why generalisation cannot be compared, where an arm of the claim fits its training images
+    much less than another; empty elsewhere."""
+    if "generalisation" not in claim["metric"]:
+        return ""
+    fit = {arm: arms.values(arm, "train_rsum").mean() for arm in sorted(used)}
+    best = max(fit.values())
+    below = [f"{arm} has {value:.0f}" for arm, value in fit.items() if value < best - FIT]
+    return (f"RSUM on training images must be within {FIT} of the best arm's {best:.0f}, or what "
+            f"is kept of it on test cannot be compared; {', '.join(below)}") if below else ""
 
 
-def write_ledger(table: pd.DataFrame, folder: Path | str) -> Path:
-    """Write `claims.md` into a folder, such as that of its figure: whole, or not at all."""
-    path = Path(folder) / "claims.md"
-    write_atomic(path, ledger_markdown(table).encode())
-    return path
+def levels(case: Case) -> str:
+    """The confidence levels of a case: for the claim, and against it."""
+    of_for = {sample.level for sample in case.support}
+    against = {sample.level for group in case.against for sample in group}
+    for_claim, against_it = (", ".join(f"{100 * level:.4g} %" for level in sorted(found))
+                             for found in (of_for, against))
+    return for_claim if for_claim == against_it else f"{for_claim}; against {against_it}"

@@ -18,6 +18,11 @@ class Sample(NamedTuple):
     values: np.ndarray
     level: float
 
+    @property
+    def mean(self) -> float:
+        """Mean of the differences."""
+        return float(self.values.mean())
+
     def above(self) -> bool:
         """Whether the interval of the mean lies wholly above zero, with enough pairs."""
         return len(self.values) >= FEWEST and student_interval(*self)[0] > 0
@@ -26,11 +31,11 @@ class Sample(NamedTuple):
         """Smallest n whose interval would clear zero, at this mean and spread."""
         from scipy import stats
 
-        mean, spread = self.values.mean(), self.values.std(ddof=1) if len(self.values) > 1 else None
-        if spread is None or mean <= 0:
+        spread = self.values.std(ddof=1) if len(self.values) > 1 else None
+        if spread is None or self.mean <= 0:
             return None
         n = np.arange(FEWEST, MOST + 1)
-        clears = stats.t.ppf((1 + self.level) / 2, n - 1) * spread / np.sqrt(n) < mean
+        clears = stats.t.ppf((1 + self.level) / 2, n - 1) * spread / np.sqrt(n) < self.mean
         return int(n[clears.argmax()]) if clears.any() else None
 
 
@@ -48,9 +53,18 @@ class Part(NamedTuple):
         """Mean of the differences."""
         return float(self.differences.mean())
 
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return len(self.seeds)
+
     def interval(self) -> tuple[float, float]:
         """The 95 % Student-t interval of the mean difference."""
         return student_interval(self.differences)
+
+    def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Sample:
+        """shift + sign x the differences, which a rule wants above zero at a level."""
+        return Sample(shift + sign * self.differences, level)
 
 
 class Arms:

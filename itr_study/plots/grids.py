@@ -19,8 +19,9 @@ from itr_study.plots.style import (
     styled,
 )
 
-OUTCOME_LOOKS = {"reproduced": (RIGHT, "o", "full"), "contradicted": (WRONG, "X", "full"),
-                 "undecided": (GREY, "o", "none")}
+# What one difference says by itself: for the claim, against it, neither, or nothing at all.
+OUTCOME_LOOKS = {"for": (RIGHT, "o", "full"), "against": (WRONG, "X", "full"),
+                 "open": (GREY, "o", "none"), "collapsed": (GREY, "D", "none")}
 
 
 @styled
@@ -68,9 +69,9 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
                   note: str = "") -> Picture:
     """Paired differences with their 95 % intervals around a zero line, grouped by claim.
 
-    Args:    table: label, difference, low, high, and where known: outcome (colour, mark),
-             group (a heading over neighbouring rows), margin (a grey zone around zero),
-             reported (a hollow grey square).
+    Args:    table: label, difference, low, high, and where known: outcome (colour, mark; one of
+             OUTCOME_LOOKS), group (a heading over neighbouring rows), margin (a grey zone around
+             zero), reported (a hollow grey square).
     """
     heads = table["group"].ne(table["group"].shift()) if "group" in table \
         else pd.Series(False, index=table.index)

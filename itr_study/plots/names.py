@@ -5,6 +5,7 @@ An arm of the ledger says what was run ("two_branch+fisher/hardest+listwise"); a
 """
 
 import re
+from collections.abc import Iterable
 
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
@@ -14,10 +15,16 @@ SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_so
          "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
 MARK = " †"  # behind what has seen captions of the data before
+EDGE, FALLEN = " §", " ¶"  # behind arms at the edge of the rates tried; with collapsed scores
+MARKS = {MARK: "the text encoder or the maker of the labels has seen captions",
+         EDGE: "learning rate at the edge of those tried", FALLEN: "scores have collapsed"}
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ"}
 RERANKED = {"fast": "FR", "fast_bank": "FR with a bank", "reciprocal": "RR", "multi": "MR"}
 OTHER = {"bcls": "soft + windows", "top5": "top-5", "k=1": "hardest (k = 1)",
          "sw": "windows, all pairs"}
+# One arm under two names: ApproxNDCG is Smooth-NDCG at this temperature, but for a constant.
+TWICE = "τ = 0.1 (= ApproxNDCG)"
+SAME = {"tau=0.1": TWICE, "hardest+approx_ndcg": TWICE}
 
 
 def name_of(arm: str) -> str:
@@ -33,8 +40,8 @@ def name_of(arm: str) -> str:
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
-    if arm.endswith(MARK):
-        return name_of(arm.removesuffix(MARK)) + MARK
+    if arm[-2:] in MARKS:
+        return name_of(arm[:-2]) + arm[-2:]
     before, _, reranker = arm.partition("@")
     method, bracket, scales = reranker.partition("(")
     if method in RERANKED:
@@ -45,11 +52,25 @@ def name_of(arm: str) -> str:
     if model in MODELS:
         named = MODELS[model].label + (f", {INPUTS.get(inputs, inputs)}" if plus else "")
         return f"{named}: {name_of(terms)}" if slash else named
+    if arm in SAME:
+        return SAME[arm]
     hyperparameter, equals, value = arm.partition("=")
     if equals and arm not in OTHER and re.fullmatch(r"[\d.e-]+", value):
         return _with_value(hyperparameter, value)
     names = [_term(term) for term in arm.split("+")]
     return arm if None in names else " + ".join(names)
+
+
+def marks_note(names: Iterable[str]) -> str:
+    """What the marks behind some names mean, for a note: those that are there.
+
+    Example:
+        >>> marks_note(["sum §", "hardest"])
+        '§ learning rate at the edge of those tried'
+    """
+    text = "\n".join(names)
+    return "; ".join(f"{mark.strip()} {meaning}" for mark, meaning in MARKS.items()
+                     if mark in text)
 
 
 def _with_value(hyperparameter: str, value: str) -> str:

@@ -5,6 +5,7 @@
     weights(config, root)               the trained model
 """
 
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from itr_study.runs.store import RunResult, RunStore
 from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.interrupts import OutOfMemory, memory_advice, one_thread
 from itr_study.training.loop import Diverged, choose_device, fit
-from itr_study.training.state import History
+from itr_study.training.state import History, TaughtNothing
 
 # Train is measured on its first images, as many as a usual test split has: R@K depends on the size
 # of the gallery, and only at the same size does its gap to test say how much was learnt by heart.
@@ -115,10 +116,11 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
         "encoded": run.encoded, "seen": list(data.seen)}
     written = config.model_dump(mode="json")
     try:
-        history = fit(model, build_objective(config.objective), data, config.settings,
-                      seed=config.seed, folder=checkpoints.folder,
-                      on_epoch=partial(store.write_history, run.id), device=str(device),
-                      warmup_objective=warmup, save_seconds=save_seconds)
+        with warnings.catch_warnings(action="ignore", category=TaughtNothing):  # the row says it
+            history = fit(model, build_objective(config.objective), data, config.settings,
+                          seed=config.seed, folder=checkpoints.folder,
+                          on_epoch=partial(store.write_history, run.id), device=str(device),
+                          warmup_objective=warmup, save_seconds=save_seconds)
     except Diverged as error:
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},
                             status="diverged", reason=str(error))

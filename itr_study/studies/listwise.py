@@ -5,11 +5,15 @@ Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a 
 
 from types import SimpleNamespace
 
+import pandas as pd
+
 from itr_study.losses import LOSSES
 from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
 
 TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
 BOTH = ("hardest", "listwise")
+# ApproxNDCG with its usual alpha = 10 is Smooth-NDCG at tau = 0.1 but for a constant: one arm.
+SAME_ARM = {"hardest+approx_ndcg": "tau=0.1"}
 
 
 def plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -54,3 +58,16 @@ def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     return in_one_model(dataset, parameters, parameters.seeds, {
         "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
         "hardest+approx_ndcg": ("hardest", "approx_ndcg")})
+
+
+def one_arm(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with an arm that was trained under two names once, under the name of SAME_ARM.
+
+    Raises:  ValueError where the two are not the same to the last bit: they are two arms then.
+    """
+    named = rows.assign(arm=rows["arm"].replace(SAME_ARM))
+    for (arm, seed), runs in named[named["arm"].isin(SAME_ARM.values())].groupby(["arm", "seed"]):
+        if runs["test_rsum"].nunique() > 1:
+            raise ValueError(f"{arm}, seed {seed}, has RSUM {runs['test_rsum'].tolist()} under its "
+                             "two names, and should be one arm; see losses/approx_ndcg.py")
+    return named.drop_duplicates(["arm", "seed"], ignore_index=True)

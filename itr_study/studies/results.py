@@ -17,9 +17,11 @@ from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
 from itr_study.metrics import Ranks
 from itr_study.metrics.truth import DIRECTIONS
+from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.rows import Rows, edition_of
 from itr_study.runs.shelves import shelves
 from itr_study.runs.store import RunStore
+from itr_study.training.collapse import collapse, equal_scores
 
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
 
@@ -169,6 +171,38 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
     histories = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
                  for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
     return pd.concat(histories, ignore_index=True)
+
+
+def generalisation(rows: pd.DataFrame) -> pd.Series:
+    """100 log(RSUM on test / RSUM on training images): how much of what a run has learnt by heart
+    it keeps, 0 for all of it. The difference of the two would call a run that learns little good.
+
+    Example: 434 on training images, 227 on test
+        >>> kept = generalisation(pd.DataFrame({"train_rsum": [434.0], "test_rsum": [227.0]}))
+        >>> kept.round(1).tolist()
+        [-64.8]
+    """
+    return 100 * np.log(rows["test_rsum"].astype(float) / rows["train_rsum"].astype(float))
+
+
+def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Series:
+    """Why each run has collapsed, empty where it has not, from its curve: also of runs that ended
+    before their row said so (`training.collapse`).
+
+    Args:    as in `curves`.
+    """
+    by_objective: dict[tuple, Any] = {}
+    reasons = []
+    for row in rows.to_dict("records"):
+        if row["status"] != "done":
+            reasons.append("")
+            continue
+        config = RunConfig.model_validate_json(row["config"])
+        key = (str(config.objective), config.settings.batch_size)
+        if key not in by_objective:
+            by_objective[key] = equal_scores(build_objective(config.objective), key[1])
+        reasons.append(collapse(_curve(row, figures), by_objective[key]))
+    return pd.Series(reasons, index=rows.index, dtype=object)
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:

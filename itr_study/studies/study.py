@@ -24,13 +24,15 @@ from itr_study.evaluation.search import Searcher
 from itr_study.ledger.paired import differences, sign
 from itr_study.metrics import Ranks
 from itr_study.plots.figures import save_figure
+from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
+from itr_study.studies.bases import at_edge
 from itr_study.studies.profiles import chosen_from
-from itr_study.studies.results import curves, over_images, ranks_of
+from itr_study.studies.results import collapses, curves, over_images, ranks_of
 
 
 class Study:
@@ -47,6 +49,7 @@ class Study:
         self.root, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
         self.parameters = chosen_from(notebook, self.profile, cell)
         self.saved: dict[str, Path] = {}  # pictures by name
+        self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
 
     @property
     def generated(self) -> bool:
@@ -95,16 +98,45 @@ class Study:
                 f"run {first['run']} ({first['arm']}, seed {first['seed']}) {first['status']}: "
                 f"{first['reason']}. {len(accidents)} of {len(rows)} runs did not end; the others "
                 "are kept: execute this again to train what is missing")
+        self._note_collapses(rows)
         return rows if failed else rows[rows["status"] == "done"]
+
+    def _note_collapses(self, rows: pd.DataFrame) -> None:
+        """Remember which runs have collapsed, and say of which arms they are."""
+        new = rows[~rows["run"].isin(self.collapsed)]
+        reasons = collapses(new, self.figures)
+        self.collapsed |= dict(zip(new["run"], reasons, strict=True))
+        for arm, of_arm in reasons[reasons != ""].groupby(new["arm"], sort=False):
+            print(f"{len(of_arm)} of {(new['arm'] == arm).sum()} runs of {name_of(arm)} have "
+                  f"{of_arm.iloc[0]}")
+
+    def caveats(self, rows: pd.DataFrame) -> dict[str, str]:
+        """The marks behind the name of each arm: § where its learning rate lies at the edge of
+        those tried, ¶ where scores of its runs have collapsed (`plots.marks_note`)."""
+        runs = rows["run"] if "run" in rows else [""] * len(rows)
+        fallen = {arm for arm, run in zip(rows["arm"], runs, strict=True)
+                  if self.collapsed.get(run)}
+        return {arm: EDGE * at_edge(self.dataset_name, arm) + FALLEN * (arm in fallen)
+                for arm in rows["arm"].unique()}
+
+    def with_caveats(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows, their arms with the marks that belong behind their names, for tables."""
+        return rows.assign(arm=rows["arm"] + rows["arm"].map(self.caveats(rows)))
 
     def compare(self, rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
                 metrics: Sequence[str] = ("test_rsum",)) -> pd.DataFrame:
-        """Differences of two arms seed by seed, with 95 % interval and verdict; pairs of which an
-        arm has no runs here are left out. See `ledger.paired.differences`."""
-        known = set(rows["arm"])
-        table = differences(rows, [pair for pair in pairs if set(pair) <= known], metrics)
-        ends = zip(table["low"], table["high"], strict=True)
-        return table.assign(verdict=[sign(low, high) for low, high in ends])
+        """Differences of two arms seed by seed, with 95 % interval and verdict, "collapsed" where
+        runs of either have; pairs of which an arm has no runs here are left out. `marks`: of both
+        arms, as in `caveats`. See `ledger.paired.differences`."""
+        marks = self.caveats(rows)
+        table = differences(rows, [pair for pair in pairs if set(pair) <= set(marks)], metrics)
+        both = [marks[a] + marks[b] for a, b in zip(table["arm_a"], table["arm_b"], strict=True)]
+        ends = zip(table["low"], table["high"], both, strict=True)
+        return table.assign(
+            verdict=["collapsed" if FALLEN in of_both else sign(low, high)
+                     for low, high, of_both in ends],
+            marks=["".join(mark for mark in (EDGE, FALLEN) if mark in of_both)
+                   for of_both in both])
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""

@@ -15,9 +15,11 @@ def readable(differences: pd.DataFrame) -> pd.DataFrame:
 
 
 def settled(differences: pd.DataFrame) -> str:
-    """How many differences an interval settles, and which way: "settled: 3 higher, 2 lower"."""
-    higher, lower = ((differences["verdict"] == sign).sum() for sign in ("higher", "lower"))
-    return f"settled: {higher} higher, {lower} lower"
+    """How many differences an interval settles, and which way: "settled: 3 higher, 2 lower"; and
+    how many rest on collapsed runs, which settle nothing."""
+    higher, lower, fallen = ((differences["verdict"] == verdict).sum()
+                             for verdict in ("higher", "lower", "collapsed"))
+    return f"settled: {higher} higher, {lower} lower" + f", {fallen} collapsed" * bool(fallen)
 
 
 def ordered(means: pd.Series) -> str:

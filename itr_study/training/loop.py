@@ -4,6 +4,7 @@
 """
 
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -16,11 +17,12 @@ from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import all_encoded, evaluate
 from itr_study.models.base import Code, ModelOutput, check_model, scored
 from itr_study.progress import counting
+from itr_study.training.collapse import equal_scores
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
 from itr_study.training.objective import Loss, Objective, Term
 from itr_study.training.sampling import epoch_samples
 from itr_study.training.settings import Settings, build_optimizer, learning_rate, set_learning_rate
-from itr_study.training.state import History, TrainingState
+from itr_study.training.state import History, TaughtNothing, TrainingState
 
 VERSION = 1  # of the loop, batch order and optimisers; raised when numbers change
 
@@ -62,6 +64,7 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
              where a stopped training resumes, bit-equal on a CPU; on_epoch: called with the history
              after every epoch; warmup_objective: for the first `settings.warmup_epochs`;
              save_seconds: least time between checkpoints.
+    Warns:   TaughtNothing, with remedies, where the scores have collapsed (see `collapse`).
     Raises:  ValueError for a model or data of another kind, saying what is missing; Diverged;
              OutOfMemory; KeyboardInterrupt after a save, when asked to stop.
     """
@@ -97,6 +100,10 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
                 on_epoch(state.history)
             state.save_if_due(stop)
         state.finish()
+    pairs = min(settings.batch_size, train.n_texts)
+    state.history.equal_scores = equal_scores(objectives[0], pairs)
+    if doubt := state.history.doubt():
+        warnings.warn(doubt, TaughtNothing, stacklevel=2)
     return state.history
 
 

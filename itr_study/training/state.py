@@ -14,20 +14,24 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.models.base import device_of
 from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.collapse import EqualScores, collapse, flattened
 from itr_study.training.interrupts import Interrupted, StopFlag
 from itr_study.training.settings import Settings, learning_rate
 
-# Cosines of a model that learns spread by 0.06 and more, of a collapsed one by less than this.
-COLLAPSED = 0.02
+
+class TaughtNothing(UserWarning):
+    """A training ended well, and there is a reason to doubt what it taught: `History.doubt`."""
 
 
 @dataclass
 class History:
-    """One dict per finished epoch: epoch (from 1), mean loss and diagnostics, score_std (near 0
-    with a loss stuck at the margin: collapse), learning_rate, seconds, and dev_<metric>."""
+    """One dict per finished epoch: epoch (from 1), mean loss and diagnostics, score_std (the spread
+    of the scores of a batch; first_score_std: of the first batch), learning_rate, seconds, and
+    dev_<metric>. equal_scores: of the objective, what `collapse` compares the loss with."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     best_epoch: int = 0  # from 1; 0 = no epoch yet
+    equal_scores: EqualScores | None = None
 
     def table(self) -> pd.DataFrame:
         return pd.DataFrame(self.rows)
@@ -42,17 +46,12 @@ class History:
         return epoch_note(self.rows[-1]) if self.rows else ""
 
     def doubt(self) -> str:
-        """Why the training taught nothing, where it did not; for models that score by cosine."""
-        last = self.rows[-1] if self.rows else {}
+        """Why the training taught nothing, or less than it seems, where that is so; else empty."""
         if self.rows and all(row.get("loss") == 0 for row in self.rows):
             return ("the loss was 0 in every step, so nothing was learnt: the batches hold no "
                     "negatives, or the margin is met from the start")
-        spread = last.get("score_std")
-        if spread is not None and spread < COLLAPSED:
-            return (f"collapsed: in the last epoch all scores are alike (their standard deviation "
-                    f"is {spread:.2g}); try a warm-up objective such as triplet_sum, or a lower "
-                    "learning rate")
-        return ""
+        epochs = self.table()
+        return collapse(epochs, self.equal_scores) or flattened(epochs, self.equal_scores)
 
     def add(self, row: dict[str, Any], select: str) -> bool:
         """Append an epoch; True where it is the best so far (the first of equals stays)."""
@@ -88,11 +87,14 @@ class TrainingState:
         self.save_seconds, self.saved_at = save_seconds, time.monotonic()
         self.epoch, self.step = 0, 0  # the position: first epoch and step still to do
         self.sums: dict[str, float] = {}  # over the steps of this epoch
+        self.first_std = math.nan  # score_std of its first step
         self.seconds, self.since = 0.0, time.monotonic()  # of this epoch, over all sittings
         self.history, self.best = History(), dict[str, Tensor]()
 
     def end_step(self, numbers: dict[str, float]) -> None:
         """Count a step and add up what it says."""
+        if self.step == 0:
+            self.first_std = numbers["score_std"]
         for name, value in numbers.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.step += 1
@@ -102,7 +104,8 @@ class TrainingState:
         seconds = self._clock()
         rate = learning_rate(self.settings, self.epoch, self.step - 1, self.step)
         means = {name: total / self.step for name, total in self.sums.items()}
-        row = {"epoch": self.epoch + 1, **means, "learning_rate": rate,
+        row = {"epoch": self.epoch + 1, **means, "first_score_std": self.first_std,
+               "learning_rate": rate,
                "seconds": round(seconds, 3), **{f"dev_{k}": v for k, v in table.items()}}
         check_choice("select", self.settings.select, (*table, "last"))
         if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select):
@@ -134,6 +137,7 @@ class TrainingState:
             tensors["random.cuda"] = torch.cuda.get_rng_state(device)
         # float64 tensors, not JSON: a diagnostic may be NaN, and sums must come back bit-equal
         tensors["sums"] = torch.tensor(list(self.sums.values()), dtype=torch.float64)
+        tensors["first_std"] = torch.tensor(self.first_std, dtype=torch.float64)
         slots, numbers = {}, []
         for index, slot, value in optimizer_slots(self.optimizer):
             if isinstance(value, Tensor):
@@ -158,6 +162,8 @@ class TrainingState:
         self.epoch, self.step, self.seconds = (values[k] for k in ("epoch", "step", "seconds"))
         self.history = History(values["rows"], values["best_epoch"])
         self.sums = dict(zip(values["sums"], tensors["sums"].tolist(), strict=True))
+        if "first_std" in tensors:  # not in checkpoints of an older version
+            self.first_std = tensors["first_std"].item()
         self.best = under(tensors, "best.")
         self.model.load_state_dict(under(tensors, "model."))
         restore_optimizer(self.optimizer, under(tensors, "optimizer."), values["optimizer"])

@@ -14,7 +14,7 @@ from itr_study.ledger.reported import (
     split_list,
     wide,
 )
-from itr_study.ledger.rules import CASES
+from itr_study.ledger.rules import CASES, HELD
 
 CLAIMS = load_claims().to_dict("records")
 # Where a paper makes its claims: all of these must be named.
@@ -87,8 +87,10 @@ def test_claims_are_well_formed():
     assert all(len(load_claims(paper)) >= 45 for paper in PLACES)
     for row in CLAIMS:
         assert row["id"].startswith(row["paper"] + "-"), row["id"]
-        assert row["kind"] in CASES and row["statement"] and row["place"], row["id"]
-        assert row["arm_a"] or row["needs"], f"{row['id']} has neither arms nor a reason"
+        assert row["kind"] in CASES | HELD and row["statement"] and row["place"], row["id"]
+        assert row["arm_a"] or row["needs"] or row["test"], f"{row['id']} has no arms, no reason"
+        assert row["kind"] not in HELD or not row["arm_a"], row["id"]
+        assert set(split_list(row["parts"])) <= set(ids) - {row["id"]}, row["id"]
         assert not row["arm_a"] or row["metric"], row["id"]
         assert (row["kind"] == "equivalence") == bool(row["margin"]), row["id"]
         if row["arm_a"] and row["kind"] in ("difference", "equivalence"):

@@ -40,7 +40,7 @@ def all_pictures() -> dict:
     table = sweep_rows().rename(columns={"k": "method"})
     cells = pd.DataFrame([[1.0, 2.0], [5.0, -4.0]], index=[5, 10], columns=[1, 2])
     dots = pd.DataFrame({"label": ["R@1", "R@5"], "difference": [1.0, -1.0], "low": [0.5, -3.0],
-                         "high": [1.5, 1.0], "outcome": ["reproduced", "undecided"],
+                         "high": [1.5, 1.0], "outcome": ["for", "open"],
                          "group": "top-5 against sum", "margin": [np.nan, 1.0],
                          "reported": [2.1, np.nan]})
     losses = plots.tabulate({"topk": lambda s: max(0, s), "kth": lambda s: 0.1}, [-1, 0, 1])
@@ -308,7 +308,7 @@ def test_intervals_show_zero_the_margin_and_the_outcome():
     axes = figure.axes[0]
     assert any(list(line.get_xdata()) == [0, 0] for line in axes.lines)
     assert [(patch.get_x(), patch.get_width()) for patch in axes.patches] == [(-1.0, 2.0)]
-    assert {"reproduced", "undecided", "reported", "top-5 against sum"} <= set(texts(figure))
+    assert {"for", "open", "reported", "top-5 against sum"} <= set(texts(figure))
 
 
 def test_schematic_pays_what_the_loss_pays():

@@ -141,7 +141,7 @@ def test_a_training_that_taught_nothing_says_so(store, capsys):
     """All its scores are the same: done, but its reason and stderr say what that is worth."""
     result = execute(identify(WILD))
     assert result.status == "done" and result.history.rows[-1]["score_std"] < 0.02
-    assert result.reason.startswith("collapsed: in the last epoch all scores are alike")
+    assert result.reason.startswith("collapsed: in the last epoch the scores spread by 0, at")
     frame = sweep([WILD.with_(seed=1), SMALL], workers=0)
     assert frame["reason"].str.startswith("collapsed").tolist() == [True, False]
     said = capsys.readouterr().err

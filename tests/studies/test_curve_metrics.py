@@ -14,13 +14,16 @@ STORY = pd.DataFrame({
     "smooth_ndcg.ndcg": [0.90, 0.92, 0.94, 0.96, np.nan, np.nan],
     "smooth_ndcg.smooth_ndcg": [0.80, 0.88, 0.92, 0.95, np.nan, np.nan],
     "smooth_ndcg.error": [0.1, 0.04, 0.02, 0.01, np.nan, np.nan]})
-ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0]},
+ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0],
+                     "train_rsum": [2.0, 2.0, 9.0]},
                     index=[7, 8, 9])
 
 
 @pytest.fixture
 def found(monkeypatch):
     monkeypatch.setattr(module, "curves", lambda rows, figures: STORY)
+    monkeypatch.setattr(module, "collapses", lambda rows, figures: pd.Series(
+        ["", "collapsed: worked by hand", ""], index=rows.index))
     return milestones(ROWS)
 
 
@@ -43,4 +46,10 @@ def test_how_far_apart_two_curves_run(found):
 
 
 def test_a_run_without_a_curve_has_none(found):
-    assert found.set_index("arm").loc["failed"].drop(["seed", "test_rsum"]).isna().all()
+    said = ["seed", "test_rsum", "train_rsum", "generalisation", "collapsed"]
+    assert found.set_index("arm").loc["failed"].drop(said).isna().all()
+    assert found["collapsed"].tolist() == ["", "collapsed: worked by hand", ""]
+
+
+def test_generalisation_is_the_share_kept_in_logarithms(found):
+    assert found["generalisation"].tolist() == pytest.approx([-69.31, 0.0, -109.86], abs=0.01)

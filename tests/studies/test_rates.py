@@ -1,9 +1,15 @@
 """Learning rates chosen on dev."""
 
+import re
+
 import numpy as np
 import pandas as pd
+import pytest
 
-from itr_study.studies.rates import rate_table, rates_verdict
+from itr_study.studies.bases import at_edge, frozen_rates
+from itr_study.studies.profiles import choose
+from itr_study.studies.rates import chosen_rates, rate_table, rates_verdict
+from itr_study.studies.topk import rate_arms
 
 SEARCH = pd.DataFrame([("gru/sum/0.001", 0, 200.0), ("gru/sum/0.002", 0, 210.0),
                        ("gru/top5/0.001", 0, 230.0), ("gru/top5/0.002", 0, 230.0)],
@@ -21,7 +27,8 @@ def test_a_frozen_rate_that_is_not_the_best_is_named():
     table = rate_table(SEARCH, {"gru": {"sum": 1e-3, "top5": 1e-3}})
     assert rates_verdict(table).splitlines() == [
         "1 of 2 frozen learning rates are the best of this search on dev; these are not:",
-        "  gru/sum: 0.002 is best here"]
+        "  gru/sum: 0.002 is best here",
+        "2 of 2 best rates lie at the edge of what was tried (§): a better one may lie beyond."]
 
 
 def test_a_run_that_diverged_is_never_the_best():
@@ -29,3 +36,52 @@ def test_a_run_that_diverged_is_never_the_best():
     table = rate_table(rows, {"gru": {"sum": 2e-3, "top5": 1e-3}})
     assert table["best"].tolist() == [False, True, False, False]
     assert rates_verdict(table).startswith("1 of 2 frozen")
+
+
+def search(**dev: tuple) -> pd.DataFrame:
+    """One loss per keyword, with its RSUM on dev at 1, 2, 3 and 4."""
+    return rate_table(pd.DataFrame(
+        [(f"gru/{loss}/{rate}", 0, value) for loss, values in dev.items()
+         for rate, value in enumerate(values, 1)], columns=["arm", "seed", "dev_rsum"]),
+        {"gru": dict.fromkeys(dev, 2)})
+
+
+def test_a_best_rate_inside_its_grid_is_chosen():
+    table = search(sum=(10.0, 30.0, 20.0, 0.0), top5=(0.0, 1.0, 2.0, 1.5))
+    assert chosen_rates(table) == {"gru": {"sum": 2.0, "top5": 3.0}}
+    assert table["edge"].tolist() == ["smallest", "", "", "largest"] * 2
+    assert "edge" not in rates_verdict(table)
+
+
+@pytest.mark.parametrize("dev, named", [
+    ((10.0, 20.0, 30.0, 40.0), "gru/sum at 4, the largest of 1, 2, 3, 4"),
+    ((40.0, 30.0, 20.0, 10.0), "gru/sum at 1, the smallest of 1, 2, 3, 4"),
+    ((40.0, 40.0, 40.0, 40.0), "gru/sum at 1, the smallest"),  # of equals the smaller
+    ((5.0,), "gru/sum at 1, the smallest of 1")])
+def test_a_best_rate_at_the_edge_of_its_grid_is_refused(dev, named):
+    message = re.escape(f"a learning rate at the edge of its grid is not chosen: {named}") + \
+        ".*; widen the grid .* until every best lies inside"
+    with pytest.raises(ValueError, match=message):
+        chosen_rates(search(sum=dev, top5=(0.0, 1.0, 2.0, 1.5)))
+
+
+@pytest.mark.parametrize("dataset, profile", [("flickr8k", "full"), ("scenes", "quick")])
+def test_the_grid_of_the_frozen_rates_is_that_of_their_search(dataset, profile):
+    """Base configs and rows that are frozen at an edge say so until the grid is widened."""
+    grids: dict[str, set] = {}
+    for run in rate_arms(dataset, choose("03_topk", profile)):
+        arm, _, rate = run.label.rpartition("/")
+        grids.setdefault(arm, set()).add(float(rate))
+    for arm, grid in grids.items():
+        setting, _, loss = arm.rpartition("/")
+        inside = min(grid) < frozen_rates(dataset)[setting][loss] < max(grid)
+        assert at_edge(dataset, arm) == (not inside), arm
+    edges = sum(at_edge(dataset, arm) for arm in grids)
+    assert edges == {"flickr8k": 10, "scenes": 9}[dataset]
+
+
+def test_terms_that_have_no_rate_of_their_own_train_at_that_of_the_hardest():
+    assert at_edge("flickr8k", "vsepp+gru/hardest+listwise")
+    assert not at_edge("flickr8k", "two_branch+fisher/bcls")
+    assert at_edge("flickr8k", "two_branch+fisher/sum")
+    assert not at_edge("flickr8k", "hardest") and not at_edge("folder", "k=5")

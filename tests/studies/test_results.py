@@ -1,5 +1,7 @@
 """Curves and ranks that runs left, and intervals over images."""
 
+import doctest
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +10,20 @@ from itr_study.evaluation.table import retrieval_table
 from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
 from itr_study.runs.data import encoded_data
+from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
+from itr_study.studies import results
 from itr_study.studies.arms import ArmRun, train_arms
-from itr_study.studies.results import curves, first_of, judged_of, over_images, ranks_of
+from itr_study.studies.plans import ARMS
+from itr_study.studies.profiles import choose
+from itr_study.studies.results import (
+    collapses,
+    curves,
+    first_of,
+    judged_of,
+    over_images,
+    ranks_of,
+)
 from tests.small_runs import SMALL
 
 
@@ -154,8 +167,8 @@ def test_generated_runs_leave_the_same_in_the_store(rows):
     assert first["i2t"].results.shape == (10, 10) and first["t2i"].queries.tolist() == list(
         range(texts))
     ranks, owner = ranks_of(row), encoded_data(SMALL).splits["test"].image_of_text
-    for query, results in zip(*first["t2i"], strict=True):  # ten images: every list holds its own
-        place = results.tolist().index(owner[query]) + 1
+    for query, listed in zip(*first["t2i"], strict=True):  # ten images: every list holds its own
+        place = listed.tolist().index(owner[query]) + 1
         assert place <= ranks.t2i[query]
 
 
@@ -180,3 +193,41 @@ def test_curves_of_real_data_are_read_beside_the_rows(rows, tmp_path):
 
 def test_a_run_that_failed_has_no_curve(rows):
     assert set(curves(rows.assign(status=["done", "failed"])).seed) == {0}
+
+
+def test_a_collapse_is_read_off_the_curve_of_a_run(rows, tmp_path):
+    """SMALL has the hinge of two directions at margin 0.2: 0.4 for equal scores."""
+    real = rows.iloc[[0, 0, 0]].assign(dataset="flickr8k", run=list("abc"),
+                                       status=["done", "done", "failed"]).reset_index(drop=True)
+    folder = tmp_path / "flickr8k" / "curves"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("epoch,score_std,topk\n1,0.2,0.5\n2,0.08,0.41\n")
+    (folder / "b.csv").write_text("epoch,score_std,topk\n1,0.2,0.5\n2,0.08,0.37\n")
+    found = collapses(real, tmp_path)
+    assert found[0].startswith("collapsed: in the last epoch the loss stands at 0.41, 0.4 being")
+    assert found[1:].tolist() == ["", ""]
+    assert collapses(rows).tolist() == ["", ""]  # generated data: from the store
+
+
+def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
+    """Every arm of every notebook; the ledger's arms among them are whole or not at all."""
+    arms = {(run.label, identify(run.config, figures=figures_folder()).id)
+            for notebook, makers in ARMS.items() for make in makers
+            for run in make("flickr8k", choose(notebook, "full"))}
+    table = Rows(figures_folder() / "flickr8k").read()
+    rows = pd.DataFrame([table[run] | {"arm": arm} for arm, run in sorted(arms) if run in table])
+    rows["accused"] = collapses(rows) != ""
+    accused = rows.groupby("arm")["accused"].agg(["sum", "size"])
+    assert len(accused) > 140
+    both_ways = {"hardest": (3, 8), "top5": (3, 8)}  # notebook 02 shows them collapsing, and sound
+    assert {arm: (line["sum"], line["size"]) for arm, line in accused.iterrows() if line["sum"]} \
+        == both_ways | {arm: (n, n) for arm, n in {
+            "a tenth of the rate": 3, "vsepp+bigru-glove/hardest": 5,
+            "vsepp+bigru-glove/hardest/0.0005": 1, "vsepp+bigru-glove/hardest/0.001": 1,
+            "vsepp+bigru-glove/hardest/0.002": 1, "vsepp+bigru-glove/hardest/0.004": 1,
+            "vsepp+gru/hardest/0.0005": 1, "vsepp+gru/hardest/0.001": 1}.items()}
+
+
+def test_examples():
+    failed, tried = doctest.testmod(results)
+    assert tried and not failed

@@ -102,7 +102,8 @@ def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monke
         return call
 
     splits = SimpleNamespace(splits={"test": "the test split"})
-    for name, answer in (("train_arms", pd.DataFrame({"status": ["done"]})),
+    trained = pd.DataFrame({"status": ["done"], "run": ["ab12"], "arm": ["k=1"]})
+    for name, answer in (("train_arms", trained), ("collapses", pd.Series([""])),
                          ("dataset_of", splits), ("encoded_data", splits), ("weights", None),
                          ("Searcher", None), ("curves", None), ("ranks_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))

@@ -29,7 +29,7 @@ FRACTIONS = ("kendall_tau",)  # as papers print it; ours are in percent
 def read_table(name: str) -> pd.DataFrame:
     """One CSV of this folder, empty cells as empty strings except in `value`; never changed."""
     text = files(__name__).joinpath(name).read_text(encoding="utf-8")
-    frame = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    frame = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False).fillna("")
     return frame.assign(value=pd.to_numeric(frame["value"])) if "value" in frame else frame
 
 

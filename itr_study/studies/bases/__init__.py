@@ -1,7 +1,8 @@
 """Base configs of each data set, frozen in the files beside this one, and their learning rates.
 
 A table of <dataset>.toml is a config and, under `about`, one sentence for people; `rates` holds the
-learning rates. Reading the tables does not load torch, so that the command answers a typo at once.
+learning rates and, under `tried`, the grid that they are the best of. Reading the tables does not
+load torch, so that the command answers a typo at once.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ def base_tables(dataset: str) -> dict[str, dict[str, Any]]:
     Raises:  ValueError for a data set without any.
     """
     check_choice("dataset with a base config", dataset, datasets_with_bases())
-    tables = tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))
-    return {name: table for name, table in tables.items() if name != "rates"}
+    return {name: table for name, table in _tables(dataset).items() if name != "rates"}
 
 
 def base_values(dataset: str, name: str) -> dict[str, Any]:
@@ -51,12 +51,30 @@ def base(dataset: str, name: str, **changes: Any) -> RunConfig:
 
 
 def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
-    """Learning rate by setting and loss, chosen on dev from the three of `rate_arms`.
+    """Learning rate by setting and loss, chosen on dev from the grid of `rate_arms`.
 
     Raises:  ValueError where nobody has chosen any.
     """
-    tables = tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))
+    tables = _tables(dataset)
     if "rates" not in tables:
         raise ValueError(f"nobody has searched the learning rates of {dataset}: {dataset}.toml in "
                          f"{BASES.name}/ has no table [rates]; run this on scenes or flickr8k")
-    return tables["rates"]
+    return {name: rates for name, rates in tables["rates"].items() if name != "tried"}
+
+
+def at_edge(dataset: str, arm: str) -> bool:
+    """Whether an arm such as "vsepp+gru/sum" trains at a rate that is the smallest or the largest
+    of those tried: a better one may lie beyond. An arm of other terms has the rate of "hardest".
+    """
+    setting, slash, loss = arm.rpartition("/")
+    if not slash:
+        return False
+    table = _tables(dataset).get("rates", {})
+    rates = table.get(setting, {})
+    rate = rates.get(loss, rates.get("hardest"))
+    return rate is not None and not min(table["tried"]) < rate < max(table["tried"])
+
+
+def _tables(dataset: str) -> dict[str, Any]:
+    """All tables of a data set, as written."""
+    return tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,135 @@
+"""The ledger: every claim of the papers with its verdict, as a table, a page, and counts."""
+
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from itr_study.files.atomic import write_atomic
+from itr_study.ledger.judge import OUTCOMES, Verdict, judge
+from itr_study.ledger.reported import reported_differences
+
+# What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
+ORIGINS = ("claim", "counter-check", "composite")
+TITLES = {"claim": "Claims of the papers", "counter-check": "Counter-checks of ours",
+          "composite": "Composites, not counted: their parts are rows of their own"}
+
+
+def origin(claim: dict[str, str]) -> str:
+    """Which of ORIGINS a claim is. Counter-checks are marked by their place or statement."""
+    if claim["parts"]:
+        return "composite"
+    ours = claim["place"].startswith("ours") or claim["statement"].startswith("Counter-check")
+    return "counter-check" if ours else "claim"
+
+
+def verdicts(claims: pd.DataFrame, rows: pd.DataFrame,
+             evidence: pd.DataFrame | None = None) -> list[tuple[dict, Verdict]]:
+    """Every claim with its verdict, on each data set of the rows (once where there are none)."""
+    frames = [frame for _, frame in rows.groupby("dataset")] if len(rows) else [rows]
+    return [(claim, judge(claim, frame, evidence)) for frame in frames
+            for claim in claims.to_dict("records")]
+
+
+def reported_span(values: list[float]) -> str:
+    """A printed difference, or the smallest and the largest of several."""
+    if len(values) < 2:
+        return "".join(f"{value:+.1f}" for value in values)
+    return f"{min(values):+.1f} to {max(values):+.1f} ({len(values)} differences)"
+
+
+def measured_span(verdict: Verdict) -> str:
+    """Our difference with its interval; of several the smallest, the largest, and how many of them
+    are settled by their own 95 % intervals."""
+    ends = sorted(verdict.parts, key=lambda part: part.mean)
+    shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
+    ends_in_words = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval())
+                     if part.n > 1 else f"{part.mean:+.1f} (one pair)" for part in shown]
+    counts = Counter(map(verdict.standing, ends))
+    fallen = f", collapsed in {counts['collapsed']}" * bool(counts["collapsed"])
+    settled = f"; settled for in {counts['for']}, against in {counts['against']}{fallen} of " \
+              f"{len(ends)}"
+    return " to ".join(ends_in_words) + settled * (len(ends) > 1)
+
+
+def ledger(claims: pd.DataFrame, rows: pd.DataFrame,
+           evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+    """One row per claim and data set: what was reported, what we measured, the verdict.
+
+    Args:    claims: rows of claims.csv.  rows: as in `judge`, of any number of data sets.
+             evidence: as in `judge`.
+    Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
+             reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
+             missing, verdict (a sentence), parts (ids of those of a composite), note.
+    """
+    records = []
+    for claim, verdict in verdicts(claims, rows, evidence):
+        printed = list(reported_differences(claim)["difference"])
+        records.append({
+            **{name: claim[name] for name in ("id", "paper", "place")}, "origin": origin(claim),
+            **{name: claim[name] for name in ("statement", "kind", "metric", "margin")},
+            "reported_on": claim["dataset_of_paper"], "reported_difference": reported_span(printed),
+            "ours": measured_span(verdict), "levels": verdict.levels,
+            "dataset": verdict.dataset, "model": verdict.model, "pairs": verdict.pairs,
+            "outcome": verdict.outcome, "needed": verdict.needed, "missing": verdict.missing,
+            "verdict": verdict.sentence, "parts": claim["parts"], "note": claim["note"]})
+    return pd.DataFrame(records).astype({"needed": "Int64"})
+
+
+def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame,
+                 evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+    """One row per comparison behind the ledger: the table of its figure. standing is what the
+    comparison says by itself, outcome the verdict on its whole claim."""
+    records = [
+        {"id": verdict.id, "outcome": verdict.outcome,
+         "standing": verdict.standing(part), "dataset": verdict.dataset,
+         "model": verdict.model, "arm_a": part.arm_a, "arm_b": part.arm_b,
+         "metric": part.metric, "pairs": part.n, "difference": part.mean,
+         "low": part.interval()[0], "high": part.interval()[1]}
+        for _, verdict in verdicts(claims, rows, evidence) for part in verdict.parts]
+    return pd.DataFrame(records, columns=["id", "outcome", "standing", "dataset", "model", "arm_a",
+                                          "arm_b", "metric", "pairs", "difference", "low", "high"])
+
+
+def outcome_counts(table: pd.DataFrame) -> pd.DataFrame:
+    """How many claims have which outcome, one line per origin: (origin, outcome) -> count."""
+    return pd.crosstab(table["origin"], table["outcome"]).reindex(
+        index=list(ORIGINS), columns=list(OUTCOMES), fill_value=0)
+
+
+def counted(table: pd.DataFrame, kind: str) -> str:
+    """The counts of one origin in words: "172 claims of the papers: 32 reproduced, …"."""
+    counts = outcome_counts(table).loc[kind]
+    parts = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    title = TITLES[kind].partition(",")[0]
+    return f"{counts.sum()} {title[0].lower()}{title[1:]}: {parts}" if counts.sum() else ""
+
+
+def ledger_markdown(table: pd.DataFrame) -> str:
+    """The ledger as Markdown: counts first, then a table for each origin."""
+    lines = [f"- {line}." for line in (counted(table, kind) for kind in ORIGINS) if line]
+    for kind in ORIGINS:
+        part = table[table["origin"] == kind]
+        if len(part):
+            lines += ["", f"## {TITLES[kind]}", "", *markdown_rows(part)]
+    return "\n".join([*lines, ""])
+
+
+def markdown_rows(table: pd.DataFrame) -> list[str]:
+    """The lines of one table."""
+    head = ["claim", "place", "statement", "reported", "ours (95 % interval)", "margin, levels",
+            "verdict"]
+    rule = [", ".join(filter(None, [f"± {margin}" if margin else "", levels]))
+            for margin, levels in zip(table["margin"], table["levels"], strict=True)]
+    columns = table[["id", "place", "statement", "reported_difference", "ours"]].assign(
+        rule=rule, verdict=table["verdict"])
+    cells = [[str(value).replace("|", "\\|").replace("\n", " ") or "–" for value in row]
+             for row in columns.itertuples(index=False)]
+    return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *cells]]
+
+
+def write_ledger(table: pd.DataFrame, folder: Path | str) -> Path:
+    """Write `claims.md` into a folder, such as that of its figure: whole, or not at all."""
+    path = Path(folder) / "claims.md"
+    write_atomic(path, ledger_markdown(table).encode())
+    return path

@@ -1,0 +1,164 @@
+"""Definitions and theorems of the papers that no test of a part holds as they are worded.
+
+claims.csv names the test of each claim of kind "definition" or "misprint"; the last test here
+checks that every name is one.
+"""
+
+import ast
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from itr_study.ledger.reported import load_claims, split_list
+from itr_study.ledger.rules import HELD
+from itr_study.losses import LOSSES
+from itr_study.losses._ranks import smooth_rank
+from itr_study.models import MODELS
+from itr_study.plots import active_width
+from itr_study.relevance import RELEVANCE
+from itr_study.training.objective import Objective, Term
+from tests.losses.batches import graded_batch, random_batch
+from tests.relevance.test_sentence import small_split
+from tests.small import SmallData
+
+ROOT = Path(__file__).parents[2]
+
+
+def true_rank(scores: torch.Tensor) -> torch.Tensor:
+    """1 + how many of the row score higher (listwise Eq. 10)."""
+    return 1 + (scores[:, None, :] > scores[:, :, None]).sum(dim=2)
+
+
+def shares_and_bounds(first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
+    """dvse Eq. 14 on cosines above 0: the share of every pair in its column, and its bound."""
+    scores = np.random.default_rng(0).uniform(0, 1, (6, 8))
+    share = np.exp(second * scores) / np.exp(first * scores).sum(axis=0)
+    largest = np.array([np.delete(scores, image, axis=0).max(axis=0) for image in range(6)])
+    return share, 1 / (1 + np.exp(first * largest - second * scores))
+
+
+def test_a_share_is_at_most_what_the_largest_other_score_allows():
+    """dvse Eq. 13; the pair's own column, without the pair."""
+    share, bound = shares_and_bounds(1, 1)
+    assert (share <= bound).all() and (share < bound).any()
+
+
+def test_the_bound_of_two_scales_holds_where_the_first_is_at_least_the_second():
+    """dvse Eq. 14 states it for any two."""
+    share, bound = shares_and_bounds(9, 8)
+    assert (share <= bound).all()
+    share, bound = shares_and_bounds(8, 17)
+    assert (share > bound).any() and share.max() > 1
+
+
+def test_with_k_2_the_match_must_exceed_the_third_score_of_the_list():
+    """topk Fig. 2, of the original loss: the match is one of the list, second or better."""
+    pays = LOSSES["kth"](k=2, margin=0.2)
+    relevance = torch.tensor([[1.0, 0, 0, 0]])
+    for match, others in itertools.product((0.61, 0.59), ([0.7, 0.4, 0.1], [0.2, 0.4, 0.7])):
+        scores = torch.tensor([[match, *others]])
+        third = scores.sort(descending=True).values[0, 2]  # 0.4: the match is second
+        assert bool(pays(scores, relevance) > 0) == bool(match < third + 0.2)
+
+
+def test_the_smaller_tau_the_closer_is_the_sigmoid_to_the_step():
+    """listwise Eq. 15: the error of a pair, and with it of a rank, falls to 0."""
+    scores = random_batch(0)[0].double()
+    errors = [(smooth_rank(scores, tau) - true_rank(scores)).abs().max().item()
+              for tau in (1.0, 0.1, 0.01, 1e-3, 1e-6)]
+    assert errors == sorted(errors, reverse=True) and errors[0] > 0.5 and errors[-1] < 1e-6
+    apart = torch.tensor([[0.0, 0.3]]).double()  # one pair: 1 / (1 + exp(0.3 / tau))
+    for tau in (1.0, 0.1):
+        assert smooth_rank(apart, tau)[0, 1].item() == pytest.approx(
+            1 + 1 / (1 + np.exp(0.3 / tau)))
+
+
+def test_the_sign_of_eq_16_puts_the_list_upside_down():
+    """listwise Eq. 16 as printed, at tau = 1: every place is N + 1 - the right one."""
+    scores = random_batch(1)[0].double()
+    n = scores.shape[1]
+    apart = scores[:, None, :] - scores[:, :, None]  # (I, j, k): s_k - s_j
+    off_diagonal = 1 - torch.eye(n)
+    right, printed = (1 + (torch.sigmoid(sign * apart) * off_diagonal).sum(dim=2)
+                      for sign in (1, -1))
+    torch.testing.assert_close(smooth_rank(scores, 1.0), right)
+    torch.testing.assert_close(printed, n + 1 - right)
+
+
+def test_a_larger_tau_activates_more_and_errs_more():
+    """listwise Fig. 4."""
+    taus = (0.003, 0.01, 0.03, 0.1, 0.3)
+    scores = random_batch(2)[0].double()
+    widths = [active_width(tau) for tau in taus]
+    errors = [(smooth_rank(scores, tau) - true_rank(scores)).abs().mean().item() for tau in taus]
+    assert widths == sorted(widths) and errors == sorted(errors)
+    assert widths[-1] > 10 * widths[0] and errors[-1] > 10 * errors[0]
+
+
+@pytest.mark.parametrize("loss", ["smooth_ndcg", "kendall_window"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_branch_on_lists_goes_with_every_model(name, loss):
+    """listwise Fig. 2, bcls Fig. 2: it reads scores and labels, and its gradient reaches all."""
+    data, sentences = SmallData(), torch.randn(16, 12)
+    torch.manual_seed(0)
+    model = MODELS[name](replace(data.inputs, sentence_size=12), size=8)
+    batch = replace(data.splits["train"].pair_batch(range(16)), sentences=sentences)
+    graded = torch.rand(16, 16) * 0.9
+    relevance = torch.where(batch.match, 1.0, graded)
+    LOSSES[loss]()(model(batch).scores, relevance).backward()
+    gradients = [p.grad for p in model.parameters() if p.requires_grad]
+    assert gradients and all(grad is not None and grad.isfinite().all() for grad in gradients)
+    assert all(grad.abs().sum() > 0 for grad in (gradients[0], gradients[-1]))
+    assert Objective([Term("triplet_hardest"), Term(LOSSES[loss](), labels="sentence",
+                                                    label_arguments={"scale": LOSSES[loss].labels})
+                      ]).names == ["triplet_hardest", loss]
+
+
+@pytest.mark.parametrize("name", ["kendall", "kendall_window"])
+def test_equal_scores_are_a_flat_minimum_of_the_kendall_loss(name):
+    """bcls Eqs. 4 and 17-19 have no margin: value and gradient 0, though no order is learnt."""
+    _, relevance = graded_batch(3)
+    scores = torch.full_like(relevance, 0.3, requires_grad=True)
+    value = LOSSES[name]()(scores, relevance)
+    value.backward()
+    assert value.item() == 0 and (scores.grad == 0).all()
+    wrong = LOSSES[name]()(-relevance, relevance)
+    assert wrong.item() > 0.1  # it is no loss that is always 0
+
+
+def test_kendall_on_binary_labels_is_the_triplet_loss_of_margin_0():
+    """bcls Eqs. 10-11, for alpha = 0: the only pairs left hold the match."""
+    for seed in range(5):
+        scores, _ = random_batch(seed)
+        relevance = torch.eye(*scores.shape, dtype=scores.dtype)
+        kendall = LOSSES["kendall"](relaxation=0.0, reduction="sum")(scores, relevance)
+        triplet = LOSSES["triplet_sum"](margin=0.0, reduction="sum")(scores, relevance)
+        assert kendall.item() == pytest.approx(triplet.item()) and triplet.item() > 0
+
+
+@pytest.mark.parametrize("scale", ["unit", "cosine"])
+def test_negatives_are_the_pairs_whose_label_is_below_1(scale):
+    """bcls Eqs. 10 and 13: captions of the same image have label 1, and only they."""
+    split = small_split()
+    relevance = RELEVANCE["sentence"](scale=scale).block(split, slice(None))
+    own = split.image_of_text == np.arange(split.n_images)[:, None]
+    assert ((relevance < 1) == ~own).all() and own.sum() > split.n_images
+
+
+def test_every_test_that_claims_name_exists():
+    """A definition names the tests that hold it as file::function, each of them there."""
+    named = 0
+    for claim in load_claims().to_dict("records"):
+        assert bool(claim["test"]) == (claim["kind"] in HELD), claim["id"]
+        for name in split_list(claim["test"]):
+            file, _, function = name.partition("::")
+            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+            assert function in {node.name for node in tree.body
+                                if isinstance(node, ast.FunctionDef)}, f"{claim['id']}: {name}"
+            assert function.startswith("test_") and file.startswith("tests/"), claim["id"]
+            named += 1
+    assert named > 20

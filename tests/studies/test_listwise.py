@@ -1,0 +1,39 @@
+"""The arms of notebook 05: one that goes by two names."""
+
+import pandas as pd
+import pytest
+
+from itr_study.files.paths import figures_folder
+from itr_study.runs.identity import identify
+from itr_study.runs.rows import Rows
+from itr_study.studies.listwise import SAME_ARM, alternative_arms, one_arm, tau_arms
+from itr_study.studies.profiles import choose
+
+ROWS = pd.DataFrame({"arm": ["tau=0.1", "hardest+approx_ndcg", "hardest+approx_ndcg", "hardest"],
+                     "seed": [0, 0, 1, 0], "test_rsum": [274.0, 274.0, 275.0, 291.0]})
+
+
+def test_an_arm_under_two_names_is_one():
+    table = one_arm(ROWS)
+    assert list(zip(table.arm, table.seed, table.test_rsum, strict=True)) == [
+        ("tau=0.1", 0, 274.0), ("tau=0.1", 1, 275.0), ("hardest", 0, 291.0)]
+
+
+def test_two_names_with_two_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"tau=0.1, seed 0, has RSUM \[274.0, 273.9\] under its"):
+        one_arm(ROWS.assign(test_rsum=[274.0, 273.9, 275.0, 291.0]))
+
+
+def test_the_committed_runs_of_both_names_are_equal_in_every_number():
+    """To the last bit, over five seeds: the loss differs by a constant, its gradient does not."""
+    parameters, table = choose("05_listwise", "full"), Rows(figures_folder() / "flickr8k").read()
+    (second, first), = SAME_ARM.items()
+    by_name = {name: {run.config.seed: table[identify(run.config, figures=figures_folder()).id]
+                      for run in make("flickr8k", parameters) if run.label == name}
+               for name, make in ((first, tau_arms), (second, alternative_arms))}
+    assert by_name[first].keys() == by_name[second].keys() == set(range(5))
+    for seed, row in by_name[first].items():
+        other = by_name[second][seed]
+        measured = [name for name in row if name.startswith(("dev_", "test_", "train_"))]
+        assert len(measured) > 40 and row["run"] != other["run"]
+        assert all(row[name] == other[name] for name in measured)
