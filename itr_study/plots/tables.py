@@ -13,6 +13,7 @@ from itr_study.plots.style import GREY, Picture, canvas, caption, headline, styl
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
+                                 "generalisation": "100 ln\n(test / train)",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}

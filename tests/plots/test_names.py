@@ -17,6 +17,7 @@ from itr_study.studies.bcls import COMPARED
     ("two_branch+sentence/top5 †", "Two-branch, MiniLM: top-5 †"),
     ("tau=0.01 − hardest", "τ = 0.01 − hardest"), ("tau=0.1", "τ = 0.1 (= ApproxNDCG)"),
     ("hardest+approx_ndcg − hardest", "τ = 0.1 (= ApproxNDCG) − hardest"),
+    ("labels(sentence, max) − labels(binary)", "sentence, max − binary"),
     ("vsepp+gru/sum ‡ ¶", "VSE++, GRU: sum ‡ ¶"), ("vsepp+gru ‡", "VSE++, GRU ‡"),
     ("VSE++†, + Listwise", "VSE++†, + Listwise"), ("i→t/t→i", "i→t/t→i"), ("best", "best")])
 def test_a_name_says_what_a_reader_knows(arm, name):
