@@ -48,13 +48,17 @@ class Verdict:
         if self.outcome == "collapsed":
             return f"{self.missing}, {conditions}"
         remedy = (f"about {self.needed} pairs would decide" if self.needed else
+                  "only more judged images would decide" if unit == "images" else
                   f"how many would decide is unknown, or more than {MOST}")
         return f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}"
 
 
     def standing(self, part: Part | LabelPart) -> str:
-        """What one part says by itself, by its 95 % interval: "for" the claim, "against" it,
-        "open", or "collapsed" where an arm of it has."""
+        """What one part says by itself, by its 95 % interval: "for" the claim, "against" it, or
+        "open"; "collapsed" where an arm of it has, "unlike fit" where the arms cannot be compared.
+        """
+        if self.outcome == "not tested":
+            return "unlike fit"
         if {*arms_in(part.arm_a), *arms_in(part.arm_b)} & set(self.collapsed):
             return "collapsed"
         (low, high), width = part.interval(), self.margin

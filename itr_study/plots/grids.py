@@ -19,9 +19,11 @@ from itr_study.plots.style import (
     styled,
 )
 
-# What one difference says by itself: for the claim, against it, neither, or nothing at all.
+# What one difference says by itself: for the claim, against it, neither, or nothing at all, since
+# runs have collapsed or fit their training images too differently.
 OUTCOME_LOOKS = {"for": (RIGHT, "o", "full"), "against": (WRONG, "X", "full"),
-                 "open": (GREY, "o", "none"), "collapsed": (GREY, "D", "none")}
+                 "open": (GREY, "o", "none"), "collapsed": (GREY, "D", "none"),
+                 "unlike fit": (GREY, "v", "none")}
 
 
 @styled

@@ -54,6 +54,8 @@ def name_of(arm: str) -> str:
         return f"{named}: {name_of(terms)}" if slash else named
     if arm in SAME:
         return SAME[arm]
+    if arm.startswith("labels("):  # a label source, of which nothing is trained
+        return arm.removeprefix("labels(").removesuffix(")")
     hyperparameter, equals, value = arm.partition("=")
     if equals and arm not in OTHER and re.fullmatch(r"[\d.e-]+", value):
         return _with_value(hyperparameter, value)

@@ -43,6 +43,8 @@ def test_a_verdict_names_the_judges_and_the_images():
                                 "n = 800 images")
     assert verdict.parts[0].interval() == pytest.approx((5 - 1.95996, 5 + 1.95996), abs=1e-4)
     assert verdict.levels == "95 %; against 97.5 %"
+    open_one = judge(claim("equivalence", margin="6"), pd.DataFrame(), LINES)
+    assert open_one.sentence.endswith("n = 900 images; only more judged images would decide")
 
 
 def test_without_evidence_a_claim_is_not_tested():

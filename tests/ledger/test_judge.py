@@ -302,6 +302,7 @@ def test_generalisation_is_compared_only_among_arms_that_fit_their_images_alike(
     assert far.outcome == "not tested" and far.parts[0].mean == pytest.approx(1)
     assert far.missing.startswith("RSUM on training images must be within 30 of the best arm's 531")
     assert far.missing.endswith("b has 500")
+    assert far.standing(far.parts[0]) == "unlike fit"
 
 
 def test_definitions_are_held_by_the_test_they_name():
