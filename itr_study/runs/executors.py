@@ -153,5 +153,5 @@ def _end(process: subprocess.Popen, asked: threading.Event, mark: str) -> None:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
+        process.wait()  # before others wait for it: its exit code is told once
         kill_marked(mark)
-        process.wait()
