@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+# A shell that starts this in the background ignores Ctrl-C for it, and Python then raises nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One store a session: made by the first process, inherited by the workers of pytest-xdist.
 OWNER = "PYTEST_XDIST_WORKER" not in os.environ

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from itr_study import processes
+from itr_study.files.paths import project_root
 from itr_study.runs import executors, sweeps
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
 from itr_study.runs.identity import identify
@@ -187,6 +188,49 @@ def test_a_worker_asked_to_end_while_it_starts_does(store, seconds):
     assert Answer.model_validate_json(answers[0]).state == "interrupted"
     late = Answer.model_validate_json(worker.ask(job(SLOW)))  # its pipe is closed
     assert late.state == "interrupted" and not worker.serves()
+
+
+POOL = """
+import os, signal, threading, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from itr_study.runs.identity import identify
+from itr_study.runs.store import RunStore
+from itr_study.runs.sweeps import sweep
+from tests.runs.test_sweeps import SLOW, SMALL, living_workers, saved, wait_for
+
+if __name__ == "__main__":
+    store, run_id = RunStore(), identify(SLOW).id
+
+    def disturb():
+        running = store.path(run_id) / "metrics.jsonl"
+        wait_for(running.exists)
+        living_workers()[0].kill()  # its run fails, the other is done
+        wait_for(lambda: (store.status(run_id) or {}).get("state") == "failed")
+        running.unlink()
+        wait_for(running.exists)  # the second sweep
+        os.killpg(0, signal.SIGINT)
+
+    threading.Thread(target=disturb, daemon=True).start()
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as executor:
+        print(*sweep([SLOW, SMALL], executor=executor)["status"], flush=True)
+        try:
+            sweep([SLOW], executor=executor)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    print(store.status(run_id)["state"], saved(store.folder.parent), living_workers(), flush=True)
+"""
+
+
+@posix_only
+def test_a_pool_of_processes_serves_too(store, tmp_path):
+    """A worker of it is killed; then all are interrupted, as by Ctrl-C."""
+    (tmp_path / "pool.py").write_text(POOL)
+    done = subprocess.run([sys.executable, tmp_path / "pool.py"], capture_output=True, text=True,
+                          timeout=300, start_new_session=True, cwd=project_root(),
+                          env=os.environ | {"PYTHONPATH": str(project_root())})
+    assert done.stdout.splitlines() == ["failed done", "interrupted", "interrupted True []"], (
+        done.stdout + done.stderr)
 
 
 @posix_only
