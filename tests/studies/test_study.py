@@ -10,6 +10,7 @@ import pytest
 
 from itr_study.files.paths import figures_folder
 from itr_study.plots import histogram
+from itr_study.plots.names import EDGE, FALLEN
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.studies import study as study_module
@@ -17,6 +18,7 @@ from itr_study.studies import topk
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.profiles import choose
 from itr_study.studies.study import Study
+from itr_study.studies.wording import settled
 from tests.small_runs import SMALL, as_of_edition_1
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
@@ -199,3 +201,26 @@ def test_only_a_batch_publishes(tmp_path, monkeypatch):
     assert Study("03_topk", CELL | {"figures": "mine"}).shelf == Path("mine")
     monkeypatch.setattr("itr_study.runs.shelves.in_notebook", lambda: False)
     assert live.shelf == figures_folder()
+
+
+def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypatch, capsys):
+    reasons = pd.Series(["", "", "", "collapsed: by hand"], index=rows.index)
+    monkeypatch.setattr(study_module, "collapses", lambda given, figures: reasons[given.index])
+    again = study.train(RUNS)
+    assert capsys.readouterr().out == "1 of 2 runs of top-2 have collapsed: by hand\n"
+    study.train(RUNS)
+    assert capsys.readouterr().out == ""  # said once
+    (line,) = study.compare(again, [("k=2", "k=1")]).to_dict("records")
+    assert (line["verdict"], line["marks"]) == ("collapsed", FALLEN)
+    assert settled(pd.DataFrame([line])) == "settled: 0 higher, 0 lower, 1 collapsed"
+    assert study.caveats(again) == {"k=1": "", "k=2": FALLEN}
+    assert list(study.with_caveats(again).arm) == ["k=1", "k=1", *["k=2" + FALLEN] * 2]
+    kept = again[["arm", "seed", "dataset", "model", "test_rsum"]]  # rows without their run
+    assert study.compare(kept, [("k=2", "k=1")]).marks[0] == ""
+
+
+def test_a_learning_rate_at_the_edge_is_marked(study, rows):
+    named = rows.assign(arm=["vsepp+gru/sum", "vsepp+gru/sum", "k=2", "k=2"])
+    assert study.caveats(named) == {"vsepp+gru/sum": EDGE, "k=2": ""}
+    (line,) = study.compare(named, [("vsepp+gru/sum", "k=2")]).to_dict("records")
+    assert line["marks"] == EDGE and line["verdict"] != "collapsed"
