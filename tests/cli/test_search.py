@@ -3,6 +3,7 @@ nobody can know is said."""
 
 import csv
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -64,10 +65,12 @@ def test_new_pictures_without_captions_are_searched(trained, folder, tmp_path):
     for name, colour in (("red.png", "red"), ("deep/blue.jpg", "blue")):
         Image.new("RGB", (32, 32), colour).save(others / name)
     (others / "broken.png").write_bytes(b"")
-    code, found, _ = trained("search", "--text", "a red boat", "--pictures", others)
+    Image.fromarray(np.full((32, 32), 4095, np.uint16)).save(others / "dim.png")
+    code, found, told = trained("search", "--text", "a red boat", "--pictures", others)
     lines = found.splitlines()
-    assert code == 0 and lines[-1] == "(2 images, pictures; 1 left out, which cannot be read)"
-    assert {line.split()[2] for line in lines[1:3]} == {"red.png", "deep/blue.jpg"}
+    assert code == 0 and lines[-1] == "(3 images, pictures; 1 left out, which cannot be read)"
+    assert {line.split()[2] for line in lines[1:4]} == {"red.png", "deep/blue.jpg", "dim.png"}
+    assert f"note: {others / 'dim.png'}: no value of its 16-bit channels reaches a quarter" in told
     code, found, _ = trained("search", "--image", others / "red.png", "--top", 3)
     assert code == 0 and found.count("scene-") == 3
     for arguments, message in (
