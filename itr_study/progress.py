@@ -59,7 +59,7 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
         from tqdm import tqdm
 
         size = get_terminal_size()  # 80 x 24 where a terminal says 0 x 0: tqdm would draw nothing
-        place = ({"file": OutputLine(), "ncols": 100} if in_notebook() else
+        place = ({"file": OutputLine(), "ncols": 100, "ascii": False} if in_notebook() else
                  {"ncols": size.columns - 1, "nrows": size.lines})
         with tqdm(desc=label, total=total, leave=False, bar_format=BAR if total else None,
                   **place) as bar:

@@ -105,7 +105,7 @@ def test_a_live_notebook_shows_a_line_that_is_empty_at_the_end(monkeypatch, tmp_
 
     client.process_message = record
     client.execute(cwd=tmp_path)
-    assert any("75 %" in line["text/plain"] and "3 of 4 epochs, dev RSUM 285.1" in
+    assert any("75 %|█" in line["text/plain"] and "3 of 4 epochs, dev RSUM 285.1" in
                line["text/plain"] for line in lines), lines
     assert lines[-1]["text/plain"] == "" and all(set(line) == {"text/plain"} for line in lines)
 
