@@ -22,7 +22,7 @@ from itr_study.plots.style import (
 
 Item = str | Image.Image  # a text or a picture
 CELL, LINE = 1.62, 0.135  # inches: width of a cell, height of a line of text
-LETTERS = 22  # of 8 pt in a cell's width
+LETTERS = 21  # of 8 pt inside a frame
 
 
 @dataclass(frozen=True)

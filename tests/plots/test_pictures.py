@@ -168,6 +168,16 @@ def test_labels_at_line_ends_keep_their_distance():
     assert np.diff(moved).min() >= 0.4 - 1e-9
 
 
+def test_a_text_stays_inside_its_frame():
+    text = "A big black fish above an orange pyramid, and a pink fish; orange pyramids as well"
+    results = [plots.Result(text, 0.5, True, 1.0)] * 5
+    figure = plots.retrieval_grid([plots.Query(picture((9, 9, 9), (60, 60)), results, 1)], "Fish")
+    figure.canvas.draw()
+    for axes in figure.axes[1:]:
+        (written,) = [t for t in axes.texts if "pyramid" in t.get_text()]
+        assert written.get_window_extent().x1 < axes.bbox.x1 - 2
+
+
 def test_grid_never_cuts_a_text_and_gives_the_rank_of_a_match_not_shown():
     said = texts(grid(note="scenes"))
     assert CAPTION in [" ".join(text.split()) for text in said]
