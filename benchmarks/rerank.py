@@ -1,6 +1,6 @@
 """Time and memory of re-ranking and counting ranks, against straightforward versions.
 
-    python benchmarks/rerank.py [--images 5000 --texts 25000 --repeats 2]
+    python benchmarks/rerank.py [--images 5000 --texts 25000 --repeats 3]
 
 FR against Eqs. 14-15 as they are printed, in numpy, then plain ranks of both matrices; RR and MR,
 one direction at a time, against loops as published code has them, on so much of the matrix as these
@@ -26,6 +26,7 @@ from itr_study.rerank import RERANKERS, fast_grid  # noqa: E402
 
 SCALES = (25, 25, 20, 20)
 GRID = [1, *range(5, 50, 5), *range(50, 500, 50), *range(500, 1501, 100)]  # of Fig. 7: 30 values
+ENOUGH = 4  # seconds of CPU after which nothing is repeated
 Version = Callable[[np.ndarray, np.ndarray], list[np.ndarray]]
 
 
@@ -121,7 +122,7 @@ def measure(name: str, which: int, images: int, texts: int, repeats: int) -> Non
     version(*test_set(40, 200))  # warm up
     scores, image_of_text = test_set(int(images * share), int(texts * share))
     before, seconds = peak_mb(), []
-    for _ in range(repeats):
+    while len(seconds) < repeats and sum(cpu for cpu, _ in seconds) < ENOUGH:
         cpu, wall = time.process_time(), time.perf_counter()
         version(scores, image_of_text)
         seconds.append((time.process_time() - cpu, time.perf_counter() - wall))
@@ -158,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--images", type=int, default=5000)
     parser.add_argument("--texts", type=int, default=25000)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", choices=[*PAIRS, "grid"], help=argparse.SUPPRESS)
     parser.add_argument("--which", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -171,8 +172,8 @@ def main() -> None:
     check_equal()
     for name, (_, _, share) in PAIRS.items():
         size = ["--images", given.images, "--texts", given.texts]
-        slow, fast = (child("--only", name, "--which", which, *size, "--repeats",
-                            given.repeats if which else 1) for which in (0, 1))
+        slow, fast = (child("--only", name, "--which", which, *size, "--repeats", given.repeats)
+                      for which in (0, 1))
         print(f"{name}, {int(given.images * share)} x {int(given.texts * share)}: "
               f"{slow[1] / fast[1]:.1f}x CPU, {slow[2] / fast[2]:.1f}x wall; "
               f"{slow[1]:.2f} against {fast[1]:.2f} s CPU, "

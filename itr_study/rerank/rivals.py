@@ -33,8 +33,8 @@ def rivals_of_rows(values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
     """`rivals` of rows (c, q), which are overwritten. The second keeps the sum in range."""
     top, winner = highest(values)
     values.scatter_(1, winner, -torch.inf)
-    second = highest(values)[0].clamp(min=torch.finfo(values.dtype).min)  # of one query: nothing
-    total = values.sub_(second).mul_(scale).exp_().sum(dim=1)
+    second = highest(values)[0].clamp(min=-1e200)  # of one query there is none
+    total = torch.add(-scale * second, values, alpha=scale, out=values).exp_().sum(dim=1)
     return top[:, 0], scale * (second - top)[:, 0] + total.log()
 
 
