@@ -14,7 +14,7 @@ RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1,
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
                                  "rerank_gain": "gain of RSUM",
-                                 "rerank_seconds": "seconds to re-rank",
+                                 "rerank_seconds": "seconds to\nre-rank",
                                  "rerank_milliseconds": "ms to\nre-rank",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
