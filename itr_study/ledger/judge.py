@@ -146,6 +146,11 @@ def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Ver
                    margin=margin_of(claim))
 
 
+def asks_exact(claim: Mapping[str, str]) -> bool:
+    """Whether a claim is judged by exact relevance, which only generated data has."""
+    return "_exact" in claim["metric"]
+
+
 def named_arms(*cells: str) -> set[str]:
     """The plain arms that cells of a claim name."""
     return {inner for cell in cells for arm in split_list(cell) for inner in arms_in(arm)}

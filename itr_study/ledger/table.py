@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.files.atomic import write_atomic
-from itr_study.ledger.judge import OUTCOMES, Verdict, judge
+from itr_study.ledger.judge import OUTCOMES, Verdict, asks_exact, judge
 from itr_study.ledger.reported import reported_differences
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
@@ -23,12 +23,17 @@ def origin(claim: dict[str, str]) -> str:
     return "counter-check" if ours else "claim"
 
 
-def verdicts(claims: pd.DataFrame, rows: pd.DataFrame,
-             evidence: pd.DataFrame | None = None) -> list[tuple[dict, Verdict]]:
-    """Every claim with its verdict, on each data set of the rows (once where there are none)."""
+def verdicts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+             exact: pd.DataFrame | None = None) -> list[tuple[dict, Verdict]]:
+    """Every claim with its verdict, on each data set of the rows (once where there are none).
+
+    Args:    exact: rows of generated data, for the claims that are judged by exact relevance;
+             None or empty: these are judged on the rows themselves.
+    """
     frames = [frame for _, frame in rows.groupby("dataset")] if len(rows) else [rows]
-    return [(claim, judge(claim, frame, evidence)) for frame in frames
-            for claim in claims.to_dict("records")]
+    generated = exact is not None and len(exact) > 0
+    return [(claim, judge(claim, exact if generated and asks_exact(claim) else frame, evidence))
+            for frame in frames for claim in claims.to_dict("records")]
 
 
 def reported_span(values: list[float]) -> str:
@@ -52,18 +57,18 @@ def measured_span(verdict: Verdict) -> str:
     return " to ".join(ends_in_words) + settled * (len(ends) > 1)
 
 
-def ledger(claims: pd.DataFrame, rows: pd.DataFrame,
-           evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+           exact: pd.DataFrame | None = None) -> pd.DataFrame:
     """One row per claim and data set: what was reported, what we measured, the verdict.
 
     Args:    claims: rows of claims.csv.  rows: as in `judge`, of any number of data sets.
-             evidence: as in `judge`.
+             evidence: as in `judge`.  exact: as in `verdicts`.
     Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
              reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
              missing, verdict (a sentence), parts (ids of those of a composite), note.
     """
     records = []
-    for claim, verdict in verdicts(claims, rows, evidence):
+    for claim, verdict in verdicts(claims, rows, evidence, exact):
         printed = list(reported_differences(claim)["difference"])
         records.append({
             **{name: claim[name] for name in ("id", "paper", "place")}, "origin": origin(claim),
@@ -76,8 +81,8 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame,
     return pd.DataFrame(records).astype({"needed": "Int64"})
 
 
-def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame,
-                 evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+                 exact: pd.DataFrame | None = None) -> pd.DataFrame:
     """One row per comparison behind the ledger: the table of its figure. standing is what the
     comparison says by itself, outcome the verdict on its whole claim."""
     records = [
@@ -86,7 +91,7 @@ def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame,
          "model": verdict.model, "arm_a": part.arm_a, "arm_b": part.arm_b,
          "metric": part.metric, "pairs": part.n, "difference": part.mean,
          "low": part.interval()[0], "high": part.interval()[1]}
-        for _, verdict in verdicts(claims, rows, evidence) for part in verdict.parts]
+        for _, verdict in verdicts(claims, rows, evidence, exact) for part in verdict.parts]
     return pd.DataFrame(records, columns=["id", "outcome", "standing", "dataset", "model", "arm_a",
                                           "arm_b", "metric", "pairs", "difference", "low", "high"])
 

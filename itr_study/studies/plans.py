@@ -25,6 +25,7 @@ from itr_study.studies.bcls import (
     sampling_arms,
 )
 from itr_study.studies.dvse import reranked_arms
+from itr_study.studies.exact import exact_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
@@ -75,7 +76,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms),
     "06_kendall": (*BCLS, compared_rate_arms),
     "08_reranking": (reranked_arms,),
-    "12_claims": (ledger_arms,),
+    "12_claims": (ledger_arms, exact_arms),
 }
 
 
