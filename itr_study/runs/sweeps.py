@@ -108,7 +108,7 @@ def _train(missing: dict[str, Run], editions: Mapping[str, int], root: Path | st
         if (store.status(run_id) or {}).get("state") != "running":
             store.set_status(run_id, "queued")
     watch = Watch(missing, store)
-    with counting("training", watch.total, "epochs") as show, \
+    with counting(*watch.counted) as show, \
             closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
         for run_id, answer in answers:
             rows[run_id] = _answered_row(missing[run_id], answer, figures)
