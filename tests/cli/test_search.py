@@ -2,6 +2,7 @@
 nobody can know is said."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 
 from itr_study.cli import search
 from itr_study.data import load_dataset
+from itr_study.data.base import DataReport
 from itr_study.encoders import IMAGE_ENCODERS
 from itr_study.studies.bases import base
 from tests.cli.test_app import run  # noqa: F401
@@ -113,6 +115,12 @@ def test_what_was_found_is_a_picture(trained, folder, store, tmp_path, monkeypat
     found = trained("search", "--text", "a red boat", "--open")[1]
     assert opened == [store / "search.png"] and (store / "search.png").is_file()
     assert "no program to open it was found here" in found
+
+
+def test_one_image_is_not_said_to_be_several():
+    alone = SimpleNamespace(split=SimpleNamespace(image_ids=["a"], name="test"),
+                            dataset=SimpleNamespace(report=DataReport()))
+    assert search.searched(alone) == "1 image, test"
 
 
 @posix_only
