@@ -23,7 +23,7 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
 from itr_study.ledger.paired import differences, sign
 from itr_study.metrics import Ranks
-from itr_study.plots.figures import save_figure
+from itr_study.plots.figures import COMMON, save_figure
 from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
@@ -164,25 +164,30 @@ class Study:
         return Searcher(self.model(run), dataset_of(run.config, self.root),
                         encoded_data(run.config, self.root), split)
 
-    def save(self, picture: Figure, table: pd.DataFrame, name: str, summary: str,
-             runs: pd.DataFrame | None = None, *, only: str | None = None,
-             **more: Any) -> Figure:
+    def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
+             runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
+             **more: Any) -> Figure | None:
         """Keep a figure with the data it shows and what made it; the picture, to be shown.
 
-        Args:    table: the data drawn; name: of the figure in this notebook, "k_sweep"; summary:
+        Args:    picture: None keeps a table alone, such as one that a paper prints.
+                 table: the data drawn; name: of the figure in this notebook, "k_sweep"; summary:
                  one sentence, what a reader sees; runs: rows of the runs behind it, None for
                  none; only: "generated" for pictures of images (photographs are not ours to
                  publish), "real" for what generated data lacks: elsewhere nothing is kept;
+                 common: no data set, profile or run changes it: filed once, for all of them;
                  more: what else belongs to its provenance.
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))
-        picture.alt = summary = summary if summary.endswith((".", "!")) else summary + "."
+        summary = summary if summary.endswith((".", "!")) else summary + "."
+        if picture is not None:
+            picture.alt = summary
         if only is not None and self.generated != (only == "generated"):
             return picture
+        origin = {"seeds": []} | more if common else self.provenance(runs, **more)
         self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}",
-                                       self.dataset_name, summary,
-                                       self.provenance(runs, **more), self.shelf)
+                                       COMMON if common else self.dataset_name, summary, origin,
+                                       self.shelf)
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:

@@ -173,6 +173,14 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     assert study.saved["lengths"] == tmp_path / "figures/scenes/03_topk__lengths.png"
 
 
+def test_a_table_that_no_data_set_changes_is_kept_without_a_picture(study, tmp_path):
+    table = pd.DataFrame({"printed": [32.7]})
+    assert study.save(None, table, "table_2", "As printed", common=True) is None
+    record = json.loads((tmp_path / "figures/common/03_topk__table_2.json").read_text())
+    assert record["summary"] == "As printed." and not {"profile", "parameters"} & set(record)
+    assert study.saved["table_2"] == tmp_path / "figures/common/03_topk__table_2.csv"
+
+
 def test_pictures_of_photographs_are_never_kept(study, tmp_path):
     table = pd.DataFrame({"words": np.arange(5)})
     picture = histogram(table, "words", "Words", "words")
