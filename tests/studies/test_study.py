@@ -85,6 +85,20 @@ def test_it_trains_compares_and_searches(study, rows):
     assert study.encoded(RUNS[0]).n_images == 10
 
 
+def test_all_arms_are_held_beside_one(study):
+    """Of arms that were picked by their mean, at a level that pays for the choice."""
+    rows = pd.DataFrame([(arm, seed, mean + wiggle * spread)
+                         for arm, mean, spread in (("k=1", 20, 0), ("k=2", 18.6, 1), ("k=5", 9, 2))
+                         for seed, wiggle in enumerate((-1.2, -0.6, 0, 0.6, 1.2))],
+                        columns=["arm", "seed", "test_rsum"]).assign(dataset="scenes", model="m")
+    held = study.beside(rows)
+    assert list(held.comparison) == ["k=2 − k=1", "k=5 − k=1"]
+    assert list(held.verdict) == ["undecided", "lower"] and set(held.reference_mean) == {20}
+    at_95 = study.beside(rows, reference="k=1")
+    assert list(at_95.verdict) == ["lower", "lower"] and at_95.high[0] < held.high[0]
+    assert study.beside(rows, reference="k=5").difference[0] == pytest.approx(11)
+
+
 def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
     """Of two runs that ended in edition 1 only that is measured again which asks for 2."""
     for run in RUNS[:2]:
