@@ -38,7 +38,7 @@ ORDER = {
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "listwise", "bcls", "dvse",
                 "plans", "results", "ambiguity", "rates", "curve_metrics", "reranked",
                 "forecast",
-                "unasked", "wording", "study"),
+                "unasked", "wording", "claims", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",
