@@ -9,6 +9,7 @@ from itr_study.ledger.reported import load_claims, split_list
 from itr_study.plots.names import name_of
 
 FIRST, SECOND = "two_branch+sentence", "vsepp+gru"  # of the sweeps; nearest to the papers' own
+SENTENCES = ", minilm"  # how the words of a model with FIRST's input end
 DECIDED = ("reproduced", "contradicted")
 SAME = ["paper", "kind", "metric", "margin", "arm_a", "arm_b"]  # of one claim on two models
 FILE = "12_claims__ledger.csv"
@@ -26,7 +27,7 @@ def resting(table: pd.DataFrame) -> str:
     model = decided["model"].value_counts().idxmax()
     counts = [f"{(part['model'] == model).sum()} of {len(part)} decided {origin}s"
               for origin, part in decided.groupby("origin")]
-    seen = "; MiniLM made the labels, too, and has seen the captions" * model.endswith("minilm")
+    seen = "; MiniLM made the labels, too, and has seen the captions" * model.endswith(SENTENCES)
     return f"{' and '.join(counts)} rest on one model alone, {plain(model)}{seen}."
 
 
@@ -56,9 +57,10 @@ def twice_judged(table: pd.DataFrame) -> pd.DataFrame:
     Returns: claim (the id on FIRST), statement, and for each of the two models (its name) our
              difference and, under "verdict of …", its outcome.
     """
-    claims = load_claims().merge(table[["id", "ours", "outcome"]], on="id")
+    claims = load_claims().merge(table[["id", "ours", "outcome", "model"]], on="id")
     claims = claims[(claims["arm_a"] != "") & (claims["outcome"] != "not tested")]
-    model = claims["arm_a"].map(model_of)
+    model = claims["arm_a"].map(model_of).mask(  # arms that name no setting are of the data's base
+        ~claims["arm_a"].str.contains("/") & ~claims["model"].str.endswith(SENTENCES), "")
     bare = claims.assign(arm_a=claims["arm_a"].map(without), arm_b=claims["arm_b"].map(without))
     first, second = (bare.loc[model == name, [*SAME, "id", "statement", "ours", "outcome"]]
                      for name in (FIRST, SECOND))

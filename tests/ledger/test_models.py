@@ -33,7 +33,7 @@ def test_decided_verdicts_of_one_model_alone_are_counted():
 
 def test_the_same_arms_on_two_models_stand_side_by_side():
     claims = load_claims()
-    table = claims[["id", "statement"]].assign(ours="+1.0", outcome="undecided")
+    table = claims[["id", "statement"]].assign(ours="+1.0", outcome="undecided", model=MINILM)
     both = twice_judged(table).set_index("claim")
     names = ["statement", "Two-branch, MiniLM", "verdict of Two-branch, MiniLM", "VSE++, GRU",
              "verdict of VSE++, GRU"]
@@ -47,6 +47,9 @@ def test_the_same_arms_on_two_models_stand_side_by_side():
     assert (line[names[2]], line[names[4]]) == ("undecided", "contradicted")
     assert twice_judged(table[table["id"].isin(second.index)]).empty
     assert twice_judged(table.assign(outcome="not tested")).empty
+    other = twice_judged(table.assign(model="Two-branch on detector, fisher"))  # on scenes
+    assert "dvse-fr-sum" in both.index and "dvse-fr-sum" not in set(other["claim"])
+    assert "bcls-tab3-two_branch-sentence" in set(other["claim"])
     assert not twice_judged(table)["statement"].str.contains("two_branch").any()
 
 
