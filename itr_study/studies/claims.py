@@ -58,15 +58,16 @@ def topic_of(part: pd.Series) -> str:
 
 
 def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
-                evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+                evidence: pd.DataFrame | None = None,
+                elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
     """Every difference behind the ledger, as `ledger_parts` gives it, with what its picture shows:
     topic (of TOPICS), unit, claim and label (in words), origin, verdict, and whether it is shown,
     which of each claim the smallest and the largest are. Composites are left out: their parts are
     claims of their own. What a paper claims comes before what we ask beside it.
 
-    Args:    claims, rows, evidence: as in `ledger`, which gives the table.
+    Args:    claims, rows, evidence, elsewhere: as in `ledger`, which gives the table.
     """
-    parts = ledger_parts(claims, rows, evidence)
+    parts = ledger_parts(claims, rows, evidence, elsewhere)
     known = table[table["origin"] != "composite"].set_index("id")
     parts = parts[parts["id"].isin(known.index)].assign(
         origin=lambda all_: all_["id"].map(known["origin"]))
