@@ -32,6 +32,10 @@ def test_examples():
     assert tried and not failed
 
 
+def test_no_type_is_smaller_than_eight_points():
+    assert min(text.get_fontsize() for text in claim_dots(ROWS, "Claims").findobj(Text)) >= 8
+
+
 def test_each_unit_has_its_own_axis():
     figure = claim_dots(ROWS, "Claims")
     first, second = figure.axes
