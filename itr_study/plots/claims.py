@@ -92,11 +92,10 @@ def reach(part: pd.DataFrame) -> float | None:
 
 def words_above(axes: Axes, height: float, row) -> None:
     """The verdict of a claim and its words, from the left edge of the picture."""
-    across = axes.get_yaxis_transform(), axes.figure.transFigure
     lines = wrap(row.claim, LETTERS)
     colour = LOOKS[row.verdict][0] if row.verdict in ("reproduced", "contradicted") else GREY
-    at = {"xycoords": (across[1], axes.transData), "fontsize": 8.5, "annotation_clip": False,
-          "va": "center", "in_layout": False, "bbox": PAPER, "zorder": 3}
+    at = {"xycoords": (axes.figure.transFigure, axes.transData), "annotation_clip": False,
+          "in_layout": False, "fontsize": 8.5, "va": "center", "bbox": PAPER, "zorder": 3}
     for place, line in enumerate(lines):
         where = height - len(lines) + place
         if not place:
