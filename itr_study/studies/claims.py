@@ -11,7 +11,8 @@ from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
 # The first unit that fits a metric is its unit; one that none fits is a unit of its own.
-UNITS = {"seconds": "seconds", "spread": "standard deviation of cosines, × 100",
+UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
+         "spread": "standard deviation of cosines, × 100",
          "agreement": "correlation with people, × 100", "eccv": "mAP@R or R-P, points",
          "generalisation": "100 ln(RSUM on test / RSUM on training images)",
          "error": "error of Smooth-NDCG, × 100", "apart": "1 − correlation, × 100",
