@@ -28,7 +28,8 @@ def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     for each unit. An interval that would flatten the others stands at the edge, with its numbers.
 
     Args:    table: unit, claim (its words), verdict (an outcome of the ledger), label, standing
-             (one of OUTCOME_LOOKS), difference, low, high; rows of a claim next to each other.
+             (one of OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, drawn as a
+             grey zone; else NaN); rows of a claim next to each other.
     """
     units = list(table.groupby("unit", sort=False))
     heights = [rows_of(part)[-1] for _, part in units]
@@ -109,6 +110,8 @@ def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
     face = {"fillstyle": fill, "color": colour,
             "markerfacecolor": "white" if fill == "none" else colour}
     known = np.isfinite([row.low, row.high]).all()
+    if not np.isnan(row.margin):
+        axes.barh(height, 2 * row.margin, left=-row.margin, height=0.9, color="#e4e4e4", zorder=0)
     if limit is not None and max(abs(row.difference), abs(row.low), abs(row.high)) > limit:
         side = np.sign(row.difference)
         numbers = f" [{row.low:+.1f}, {row.high:+.1f}]" if known else ""

@@ -62,9 +62,10 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
                 evidence: pd.DataFrame | None = None,
                 elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
     """Every difference behind the ledger, as `ledger_parts` gives it, with what its picture shows:
-    topic (of TOPICS), unit, claim and label (in words), origin, verdict, and whether it is shown,
-    which of each claim the smallest and the largest are. Composites are left out: their parts are
-    claims of their own. What a paper claims comes before what we ask beside it.
+    topic (of TOPICS), unit, margin (of an equivalence), claim and label (in words), origin,
+    verdict, and whether it is shown, which of each claim and unit the smallest and the largest are.
+    Composites are left out: their parts are claims of their own. What a paper claims comes before
+    what we ask beside it.
 
     Args:    claims, rows, evidence, elsewhere: as in `ledger`, which gives the table.
     """
@@ -74,7 +75,9 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
         origin=lambda all_: all_["id"].map(known["origin"]))
     about = known["statement"].map(named) + " (" + known["paper"] + ", " + known["place"] + ")"
     parts["claim"], parts["verdict"] = parts["id"].map(about), parts["outcome"]
-    relative = parts["id"].map(known["margin"]).str.endswith("%")
+    margins = parts["id"].map(known["margin"])
+    relative = margins.str.endswith("%")
+    parts["margin"] = pd.to_numeric(margins.str.rstrip("%"))
     parts["unit"] = ["% of the second" if share else unit_of(metric)
                      for share, metric in zip(relative, parts["metric"], strict=True)]
     parts["label"] = [contrast(*row) for row in zip(parts["metric"], parts["arm_a"],
