@@ -12,6 +12,7 @@ import pytest
 
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.execute import run_notebook
+from itr_study.plots.gallery import figure_records
 from itr_study.studies import profiles
 from itr_study.studies.profiles import read_profiles
 from tests.small_notebooks import write_notebook
@@ -164,9 +165,9 @@ def test_it_runs_and_draws_what_it_promises(path, tmp_path):
     result = run_notebook(path, given, tmp_path / path.name, timeout=SECONDS, threads=1)
     log = (tmp_path / path.name).with_suffix(".log").read_text()
     assert result.status == "done", f"{result.message}\n{log[-3000:]}"
-    drawn = {p.name for p in (tmp_path / "figures" / "scenes").rglob("*")}
-    for name in read_notebook(path).figures:
-        assert {f"{name}.png", f"{name}.csv"} <= drawn, sorted(drawn)
+    kept = {p.stem for p in (tmp_path / "figures").glob("*/*__*.json")}
+    assert set(read_notebook(path).figures) <= kept, sorted(kept)
+    figure_records(tmp_path / "figures")  # raises where one lacks its picture or its table
     assert status() == before
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.ledger.reported import difference
-from itr_study.metrics.intervals import student_interval
+from itr_study.metrics.intervals import LEVEL, student_interval
 
 FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
 
@@ -58,9 +58,9 @@ class Part(NamedTuple):
         """How many pairs."""
         return len(self.seeds)
 
-    def interval(self) -> tuple[float, float]:
-        """The 95 % Student-t interval of the mean difference."""
-        return student_interval(self.differences)
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """The Student-t interval of the mean difference, 95 % unless another level is given."""
+        return student_interval(self.differences, level)
 
     def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Sample:
         """shift + sign x the differences, which a rule wants above zero at a level."""
@@ -133,11 +133,12 @@ def arms_in(arm: str) -> list[str]:
     return [] if arm == "zero" else [arm]
 
 
-def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
-                metrics: Sequence[str]) -> pd.DataFrame:
-    """Paired differences of arms over the seeds they share, with their 95 % interval.
+def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str],
+                level: float = LEVEL) -> pd.DataFrame:
+    """Paired differences of arms over the seeds they share, with their interval.
 
-    Args:    rows: arm, seed, dataset, model and metrics; pairs: (arm, the one taken from it).
+    Args:    rows: arm, seed, dataset, model and metrics; pairs: (arm, the one taken from it);
+             level: of the intervals.
     Returns: comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a single
              pair is NaN.
     """
@@ -145,20 +146,23 @@ def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
     for arm_a, arm_b in pairs:
         for metric in metrics:
             part = arms.part(arm_a, arm_b, metric)
-            low, high = part.interval() if len(part.seeds) > 1 else (np.nan, np.nan)
+            low, high = part.interval(level) if part.n > 1 else (np.nan, np.nan)
             records.append({"comparison": f"{arm_a} − {arm_b}", "arm_a": arm_a, "arm_b": arm_b,
-                            "metric": metric, "n": len(part.seeds), "difference": part.mean,
+                            "metric": metric, "n": part.n, "difference": part.mean,
                             "low": low, "high": high})
     return pd.DataFrame(records)
 
 
-def sign(low: float, high: float) -> str:
-    """What an interval of a difference says about its sign.
+def sign(low: float, high: float, pairs: int = FEWEST) -> str:
+    """What the interval of a difference over some pairs says about its sign; as in the ledger,
+    fewer than five pairs decide nothing.
 
     Example:
-        >>> sign(0.5, 2.0), sign(-2.0, -0.5), sign(-1.0, 2.0), sign(np.nan, np.nan)
-        ('higher', 'lower', 'undecided', 'undecided (one seed)')
+        >>> sign(0.5, 2.0), sign(-2.0, -0.5), sign(-1.0, 2.0)
+        ('higher', 'lower', 'undecided')
+        >>> sign(0.5, 2.0, pairs=3), sign(np.nan, np.nan, pairs=1)
+        ('undecided (3 seeds)', 'undecided (one seed)')
     """
-    if np.isnan(low):
-        return "undecided (one seed)"
+    if pairs < FEWEST:
+        return f"undecided ({pairs} seeds)" if pairs > 1 else "undecided (one seed)"
     return "higher" if low > 0 else "lower" if high < 0 else "undecided"

@@ -16,14 +16,16 @@ from itr_study.plots import png
 from itr_study.plots.style import png_bytes
 
 PROFILES = ("smoke", "quick", "full")  # from least to fullest
+COMMON = "common"  # in the place of a data set: figures that no data set, profile or run changes
 NAME = re.compile(r"(\d\d_[a-z0-9_]+?)__([a-z0-9_]+)")
 MACHINE_KEYS = {"time", "timestamp", "date", "host", "hostname", "user", "cwd", "path"}
 MACHINE_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/])")
 
 
-def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, summary: str,
+def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: str, summary: str,
                 provenance: Mapping[str, Any], folder: Path | str | None = None) -> Path:
-    """Write a figure with its table and provenance, each atomically; returns the PNG's path.
+    """Write a figure with its table and provenance, each atomically; returns the PNG's path, of
+    a table alone (figure None: what a paper prints) the CSV's.
 
     A figure made with more seeds or a fuller profile is never replaced: the new one then goes to
     `figures-local/` beside the folder, and a line says so. Same data, same bytes. Table and
@@ -32,13 +34,16 @@ def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, su
 
     Args:    table: the tidy data the figure shows.
              name: "<notebook>__<figure>", such as "03_topk__k_sweep".
+             dataset: its name, or COMMON for what is the same on all of them: filed once.
              summary: one sentence with what the reader sees; the alt text of the gallery.
-             provenance: profile and seeds (a list), and run_ids, data, versions, parameters.
+             provenance: profile and seeds (a list), and run_ids, data, versions, parameters;
+             of COMMON no profile and no seed.
              folder: of all figures; None takes `figures/` of the project.
     Raises:  ValueError for a bad name, empty table, unfinished sentence, unknown profile, or
              provenance that holds a time or a path of this machine.
     """
     record = full_record(name, dataset, summary, provenance)
+    record |= {} if figure is not None else {"picture": False}
     if table.empty:
         raise ValueError(f"{name}: the table is empty; pass the tidy rows the figure shows")
     folder = figures_folder(folder)
@@ -50,11 +55,15 @@ def save_figure(figure: Figure, table: pd.DataFrame, name: str, dataset: str, su
               f"this one is in {target.parent.name}/{dataset}")
     text = table.to_csv(index=False, lineterminator="\n", float_format="%.10g")
     write_atomic(target / f"{name}.csv", text.encode())
-    path, picture = target / f"{name}.png", png_bytes(figure)
-    if not (path.is_file() and png.looks_like(path.read_bytes(), picture)):
-        write_atomic(path, picture)
+    path = target / f"{name}.png"
+    if figure is None:
+        path.unlink(missing_ok=True)
+    else:
+        picture = png_bytes(figure)
+        if not (path.is_file() and png.looks_like(path.read_bytes(), picture)):
+            write_atomic(path, picture)
     write_json(target / f"{name}.json", record)
-    return path
+    return path.with_suffix(".csv") if figure is None else path
 
 
 def full_record(name: str, dataset: str, summary: str,
@@ -68,7 +77,10 @@ def full_record(name: str, dataset: str, summary: str,
     summary = " ".join(summary.split())
     if not summary.endswith((".", "!")):
         raise ValueError(f"summary must be a full sentence ending with a period, got {summary!r}")
-    if provenance.get("profile") not in PROFILES:
+    if dataset == COMMON:
+        if "profile" in provenance or provenance.get("seeds"):
+            raise ValueError(f"{name}: what has a profile or seeds belongs to its data set")
+    elif provenance.get("profile") not in PROFILES:
         raise ValueError(f"provenance needs profile, one of {', '.join(PROFILES)}; got "
                          f"{provenance.get('profile')!r}")
     if not isinstance(provenance.get("seeds"), list | tuple):
@@ -102,7 +114,9 @@ def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
     if not existing.is_file():
         return ""
     kept = read_json(existing)
-    reasons = []
+    reasons: list[str] = []
+    if "profile" not in record:
+        return ""
     if PROFILES.index(kept["profile"]) > PROFILES.index(record["profile"]):
         reasons.append(f"profile {kept['profile']}, this one {record['profile']}")
     if kept["seeds_count"] > record["seeds_count"]:

@@ -4,29 +4,40 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.files.atomic import read_json, write_atomic
+from itr_study.plots.figures import COMMON
 
 HEAD = """# Figures
 
 Generated from the provenance beside each figure; edit nothing here by hand. Every picture has
-the table it was drawn from (CSV) and its provenance (JSON) under the same name.
+the table it was drawn from (CSV) and its provenance (JSON) under the same name. What no data set
+changes, such as a schematic or a table that a paper prints, stands once, under *common*.
 """
 
 
 def figure_records(folder: Path | str) -> list[tuple[str, dict[str, Any]]]:
     """(path without ending, provenance) of every figure, by data set, notebook and name.
 
-    Raises:  ValueError listing every figure that lacks its picture or its table.
+    Raises:  ValueError listing every figure that lacks its picture or its table, and those filed
+             under a data set though they are common to all.
     """
     folder = Path(folder)
     records, broken = [], []
     for path in sorted(folder.glob("*/*__*.json")):
-        lost = [ending for ending in (".png", ".csv") if not path.with_suffix(ending).is_file()]
+        record = read_json(path)
+        endings = (".png", ".csv") if record.get("picture", True) else (".csv",)
+        lost = [ending for ending in endings if not path.with_suffix(ending).is_file()]
         broken += [f"{path.relative_to(folder).with_suffix(ending).as_posix()}"
                    for ending in lost]
-        records.append((path.relative_to(folder).with_suffix("").as_posix(), read_json(path)))
+        records.append((path.relative_to(folder).with_suffix("").as_posix(), record))
     if broken:
         raise ValueError(f"figures without their files: {', '.join(broken)}; run their "
                          "notebooks again, or delete the JSON beside them")
+    common = {path.stem for path in (folder / COMMON).glob("*.json")}
+    twice = [stem for stem, _ in records if Path(stem).parent.name != COMMON
+             and Path(stem).name in common]
+    if twice:
+        raise ValueError(f"filed twice: {', '.join(twice)}; they stand in {COMMON}/, which is "
+                         "enough: delete them (.png, .csv, .json) here")
     return records
 
 
@@ -47,12 +58,13 @@ def gallery_text(records: list[tuple[str, dict[str, Any]]]) -> str:
 
 
 def entry(stem: str, record: dict[str, Any]) -> str:
-    """One figure: the picture with its summary as alt text, and where it comes from."""
+    """One figure: the picture, if it has one, with its summary as alt text, and its origin."""
     alt = record["summary"].replace("[", "(").replace("]", ")")
     count = record["seeds_count"]
     seeds = f"{count} seed{'s' * (count != 1)}" if count else "nothing random"
-    return (f"![{alt}]({stem}.png)\n\n{record['summary']}\n"
-            f"*{record['notebook']}, profile {record['profile']}, {seeds}*: "
+    origin = f"profile {record['profile']}, {seeds}" if "profile" in record else "no data"
+    picture = f"![{alt}]({stem}.png)\n\n" if record.get("picture", True) else ""
+    return (f"{picture}{record['summary']}\n*{record['notebook']}, {origin}*: "
             f"[table]({stem}.csv), [provenance]({stem}.json)\n")
 
 

@@ -22,8 +22,10 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
 from itr_study.ledger.paired import differences, sign
+from itr_study.ledger.rules import adjusted
 from itr_study.metrics import Ranks
-from itr_study.plots.figures import save_figure
+from itr_study.metrics.intervals import LEVEL
+from itr_study.plots.figures import COMMON, save_figure
 from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.progress import in_lines
 from itr_study.runs.data import dataset_of, encoded_data
@@ -125,19 +127,35 @@ class Study:
         return rows.assign(arm=rows["arm"] + rows["arm"].map(self.caveats(rows)))
 
     def compare(self, rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
-                metrics: Sequence[str] = ("test_rsum",)) -> pd.DataFrame:
-        """Differences of two arms seed by seed, with 95 % interval and verdict, "collapsed" where
-        runs of either have; pairs of which an arm has no runs here are left out. `marks`: of both
-        arms, as in `caveats`. See `ledger.paired.differences`."""
+                metrics: Sequence[str] = ("test_rsum",), level: float = LEVEL) -> pd.DataFrame:
+        """Differences of two arms seed by seed, with interval (95 %) and verdict: "undecided" with
+        fewer than five seeds, "collapsed" where runs of either have; pairs of which an arm has no
+        runs here are left out. `marks`: as in `caveats`. See `ledger.paired.differences`."""
         marks = self.caveats(rows)
-        table = differences(rows, [pair for pair in pairs if set(pair) <= set(marks)], metrics)
+        known = [pair for pair in pairs if set(pair) <= set(marks)]
+        table = differences(rows, known, metrics, level)
         both = [marks[a] + marks[b] for a, b in zip(table["arm_a"], table["arm_b"], strict=True)]
-        ends = zip(table["low"], table["high"], both, strict=True)
+        ends = zip(table["low"], table["high"], table["n"], both, strict=True)
         return table.assign(
-            verdict=["collapsed" if FALLEN in of_both else sign(low, high)
-                     for low, high, of_both in ends],
+            verdict=["collapsed" if FALLEN in of_both else sign(low, high, pairs)
+                     for low, high, pairs, of_both in ends],
             marks=["".join(mark for mark in (EDGE, FALLEN) if mark in of_both)
                    for of_both in both])
+
+    def beside(self, rows: pd.DataFrame, metric: str = "test_rsum",
+               reference: str | None = None) -> pd.DataFrame:
+        """Every other arm less one of them by a metric, as `compare` has it; for
+        `wording.standing`.
+
+        Args:    reference: the arm that all are held against, None for the highest mean. That is
+                 picked by what it is judged by, so that of m arms its level is 1 - 0.05 / m, as in
+                 the ledger (`rules.adjusted`).
+        """
+        means = rows.groupby("arm", sort=False)[metric].mean()
+        arm, level = (means.idxmax(), adjusted(len(means))) if reference is None \
+            else (reference, LEVEL)
+        pairs = [(other, arm) for other in means.index if other != arm]
+        return self.compare(rows, pairs, [metric], level).assign(reference_mean=means[arm])
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""
@@ -165,25 +183,30 @@ class Study:
         return Searcher(self.model(run), dataset_of(run.config, self.root),
                         encoded_data(run.config, self.root), split)
 
-    def save(self, picture: Figure, table: pd.DataFrame, name: str, summary: str,
-             runs: pd.DataFrame | None = None, *, only: str | None = None,
-             **more: Any) -> Figure:
+    def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
+             runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
+             **more: Any) -> Figure | None:
         """Keep a figure with the data it shows and what made it; the picture, to be shown.
 
-        Args:    table: the data drawn; name: of the figure in this notebook, "k_sweep"; summary:
+        Args:    picture: None keeps a table alone, such as one that a paper prints.
+                 table: the data drawn; name: of the figure in this notebook, "k_sweep"; summary:
                  one sentence, what a reader sees; runs: rows of the runs behind it, None for
                  none; only: "generated" for pictures of images (photographs are not ours to
                  publish), "real" for what generated data lacks: elsewhere nothing is kept;
+                 common: no data set, profile or run changes it: filed once, for all of them;
                  more: what else belongs to its provenance.
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))
-        picture.alt = summary = summary if summary.endswith((".", "!")) else summary + "."
+        summary = summary if summary.endswith((".", "!")) else summary + "."
+        if picture is not None:
+            picture.alt = summary
         if only is not None and self.generated != (only == "generated"):
             return picture
+        origin = {"seeds": []} | more if common else self.provenance(runs, **more)
         self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}",
-                                       self.dataset_name, summary,
-                                       self.provenance(runs, **more), self.shelf)
+                                       COMMON if common else self.dataset_name, summary, origin,
+                                       self.shelf)
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:

@@ -1,7 +1,15 @@
-"""Differences and means in words: for titles, and for tables that a person reads."""
+"""Differences and means in words: for titles, and for tables that a person reads.
+
+A title says what is settled, and against whom; it never calls the highest mean the best. Settled
+is a difference whose interval over at least five paired seeds lies on one side of zero, as in the
+ledger.
+"""
+
+from collections.abc import Sequence
 
 import pandas as pd
 
+from itr_study.ledger.paired import FEWEST
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
@@ -31,3 +39,76 @@ def ordered(means: pd.Series) -> str:
     """
     falling = means.sort_values(ascending=False)
     return " > ".join(f"{name_of(arm)} ({value:.0f})" for arm, value in falling.items())
+
+
+def standing(beside: pd.DataFrame) -> str:
+    """How arms stand beside one of them, of `Study.beside`: who is above it, who is below, who
+    cannot be told apart from it.
+
+    Example:
+        >>> table = pd.DataFrame({
+        ...     "arm_a": ["hardest", "sum"], "arm_b": "soft", "metric": "test_rsum", "n": 5,
+        ...     "verdict": ["undecided", "lower"], "reference_mean": 294.2})
+        >>> standing(table)
+        'RSUM: sum is below soft (294); hardest cannot be told apart from it'
+    """
+    first = beside.iloc[0]
+    mean = f"{first['reference_mean']:.{0 if first['reference_mean'] >= 100 else 1}f}"
+    reference = f"{name_of(first['arm_b'])} ({mean})"
+    said = finding(beside, f"{{}} {{be}} above {reference}", f"{{}} {{be}} below {reference}",
+                   f"{{}} cannot be told apart from {reference}")
+    before, named, after = said.partition(reference)
+    return f"{title_of(first['metric'])}: {before}{named}{after.replace(reference, 'it')}"
+
+
+def finding(differences: pd.DataFrame, higher: str, lower: str,
+            undecided: str = "{} cannot be told", of: str = "arm_a") -> str:
+    """What some differences settle, as one sentence for a title.
+
+    Args:    differences: as `Study.compare` gives them; higher, lower, undecided: what is said of
+             those with this verdict, {} for their names and {be} for is or are; of: the column
+             of the names. Collapsed arms are named last: nothing rests on them.
+
+    Example:
+        >>> table = pd.DataFrame({"arm_a": ["k=2", "k=5", "k=8"], "n": 5,
+        ...                       "verdict": ["undecided", "lower", "lower"]})
+        >>> finding(table, "RSUM rises at {}", "RSUM falls at {}")
+        'RSUM falls at top-5 and top-8; top-2 cannot be told'
+        >>> finding(table.assign(n=3, verdict="undecided (3 seeds)"), "{} is above", "{} is below")
+        '3 seeds settle nothing (5 are needed)'
+    """
+    pairs = differences["n"].max()
+    if pairs < FEWEST:
+        return f"{pairs} seeds settle nothing ({FEWEST} are needed)" if pairs > 1 \
+            else f"one seed settles nothing ({FEWEST} are needed)"
+    verdicts = differences["verdict"].str.split().str[0]
+    sayings = {"higher": higher, "lower": lower, "undecided": undecided,
+               "collapsed": "{} collapsed"}
+    parts = []
+    for verdict, saying in sayings.items():
+        names = [name_of(arm) for arm in differences.loc[verdicts == verdict, of]]
+        if names:
+            parts.append(saying.format(listed(names, len(differences)),
+                                       be="is" if len(names) == 1 else "are"))
+    return "; ".join(parts)
+
+
+MOST_NAMES = 6  # in a title
+
+
+def listed(names: Sequence[str], of: int) -> str:
+    """Names in a sentence, or their number where they are many; `of`: how many there could be.
+
+    Example:
+        >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["a, b", "c"], 2)
+        ('k = 3, 4 and 10', 'a, b and c')
+        >>> listed(list("abcdefgh"), 8), listed(list("abcdefgh"), 9)
+        ('all 8', '8 of 9')
+    """
+    if len(names) > MOST_NAMES:
+        return f"all {of}" if len(names) == of else f"{len(names)} of {of}"
+    symbol, equals, _ = names[0].partition(" = ")
+    if equals and all(name.startswith(symbol + equals) for name in names):
+        names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]
+    comma = "; " if any(", " in name for name in names) else ", "
+    return " and ".join(filter(None, [comma.join(names[:-1]), names[-1]]))

@@ -14,4 +14,12 @@ def test_differences_are_paired_by_seed():
     assert row["difference"] == pytest.approx(np.mean([29, 18, 7])) and row["n"] == 3
     assert row["low"] < row["difference"] < row["high"]
     (one,) = differences(values[values.seed == 0], [("b", "a")], ["x"]).to_dict("records")
-    assert one["difference"] == 29 and sign(one["low"], one["high"]) == "undecided (one seed)"
+    assert one["difference"] == 29 and sign(one["low"], one["high"], one["n"]) == \
+        "undecided (one seed)"
+    (narrow,) = differences(values, [("b", "a")], ["x"], level=0.5).to_dict("records")
+    assert row["low"] < narrow["low"] < 18 < narrow["high"] < row["high"]
+
+
+def test_fewer_than_five_pairs_settle_nothing():
+    assert sign(1.0, 2.0, pairs=4) == "undecided (4 seeds)"
+    assert sign(1.0, 2.0, pairs=5) == sign(1.0, 2.0) == "higher"

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from itr_study.plots import save_figure, tabulate
+from itr_study.plots.figures import COMMON
 from itr_study.plots.style import canvas
 
 TABLE = tabulate({"topk": lambda score: max(0.0, score)}, [0.0, 1 / 3, 1.0])
@@ -90,6 +91,31 @@ def test_an_equal_or_better_figure_replaces(tmp_path, capsys, profile, seeds):
     record = json.loads((tmp_path / "figures/scenes/03_topk__k_sweep.json").read_text())
     assert record["summary"] == "New." and not (tmp_path / "figures-local").exists()
     assert capsys.readouterr().out == ""
+
+
+def test_a_table_alone_has_no_picture_and_takes_an_older_one_away(tmp_path):
+    old = save(tmp_path)
+    path = save_figure(None, TABLE, "03_topk__k_sweep", "scenes", "As printed.",
+                       {"profile": "quick", "seeds": [0, 1, 2]}, tmp_path)
+    assert path == old.with_suffix(".csv") and path.is_file() and not old.exists()
+    assert json.loads(old.with_suffix(".json").read_text())["picture"] is False
+
+
+def common(folder, **more):
+    return save_figure(canvas(size=(1, 1))[0], TABLE, "03_topk__drawn", COMMON, "Drawn.",
+                       {"seeds": []} | more, folder)
+
+
+def test_what_no_data_set_changes_is_filed_once_whatever_the_profile(tmp_path):
+    path = common(tmp_path)
+    assert path == tmp_path / "common/03_topk__drawn.png"
+    first = read(tmp_path)
+    common(tmp_path)
+    assert read(tmp_path) == first and "profile" not in json.loads(
+        path.with_suffix(".json").read_text())
+    for more in ({"profile": "full"}, {"seeds": [0]}):
+        with pytest.raises(ValueError, match="belongs to its data set"):
+            common(tmp_path, **more)
 
 
 @pytest.mark.parametrize("options, message", [

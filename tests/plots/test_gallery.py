@@ -2,8 +2,9 @@
 
 import pytest
 
+from itr_study.plots.figures import save_figure
 from itr_study.plots.gallery import build_gallery
-from tests.plots.test_figures import save
+from tests.plots.test_figures import TABLE, common, save
 
 
 def test_gallery_shows_every_figure_in_order(tmp_path):
@@ -32,3 +33,19 @@ def test_a_figure_without_its_files_is_named(tmp_path):
     save(tmp_path).unlink()
     with pytest.raises(ValueError, match="scenes/03_topk__k_sweep.png"):
         build_gallery(tmp_path)
+
+
+def test_what_is_common_stands_once_under_its_own_heading(tmp_path):
+    common(tmp_path)
+    text = build_gallery(tmp_path).read_text()
+    assert "## common" in text and "*03_topk, no data*" in text
+    save(tmp_path, name="03_topk__drawn", dataset="flickr8k")
+    with pytest.raises(ValueError, match="filed twice: flickr8k/03_topk__drawn"):
+        build_gallery(tmp_path)
+
+
+def test_a_table_alone_is_linked_and_not_shown(tmp_path):
+    save_figure(None, TABLE, "03_topk__table_2", "scenes", "As printed.",
+                {"profile": "quick", "seeds": []}, tmp_path)
+    text = build_gallery(tmp_path).read_text()
+    assert "As printed." in text and "(scenes/03_topk__table_2.csv)" in text and "![" not in text

@@ -85,6 +85,20 @@ def test_it_trains_compares_and_searches(study, rows):
     assert study.encoded(RUNS[0]).n_images == 10
 
 
+def test_all_arms_are_held_beside_one(study):
+    """Of arms that were picked by their mean, at a level that pays for the choice."""
+    rows = pd.DataFrame([(arm, seed, mean + wiggle * spread)
+                         for arm, mean, spread in (("k=1", 20, 0), ("k=2", 18.6, 1), ("k=5", 9, 2))
+                         for seed, wiggle in enumerate((-1.2, -0.6, 0, 0.6, 1.2))],
+                        columns=["arm", "seed", "test_rsum"]).assign(dataset="scenes", model="m")
+    held = study.beside(rows)
+    assert list(held.comparison) == ["k=2 − k=1", "k=5 − k=1"]
+    assert list(held.verdict) == ["undecided", "lower"] and set(held.reference_mean) == {20}
+    at_95 = study.beside(rows, reference="k=1")
+    assert list(at_95.verdict) == ["lower", "lower"] and at_95.high[0] < held.high[0]
+    assert study.beside(rows, reference="k=5").difference[0] == pytest.approx(11)
+
+
 def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
     """Of two runs that ended in edition 1 only that is measured again which asks for 2."""
     for run in RUNS[:2]:
@@ -171,6 +185,14 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     assert record["profile"] == "smoke" and record["parameters"] == {"seeds": 2}
     assert record["data"] == rows.data.iloc[0]
     assert study.saved["lengths"] == tmp_path / "figures/scenes/03_topk__lengths.png"
+
+
+def test_a_table_that_no_data_set_changes_is_kept_without_a_picture(study, tmp_path):
+    table = pd.DataFrame({"printed": [32.7]})
+    assert study.save(None, table, "table_2", "As printed", common=True) is None
+    record = json.loads((tmp_path / "figures/common/03_topk__table_2.json").read_text())
+    assert record["summary"] == "As printed." and not {"profile", "parameters"} & set(record)
+    assert study.saved["table_2"] == tmp_path / "figures/common/03_topk__table_2.csv"
 
 
 def test_pictures_of_photographs_are_never_kept(study, tmp_path):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from itr_study.studies.wording import ordered, readable, settled
+from itr_study.studies.wording import finding, listed, ordered, readable, settled, standing
 
 GAPS = pd.DataFrame({
     "comparison": ["bcls − hardest", "k=5 − sum", "sum − k=1"],
@@ -29,3 +29,29 @@ def test_settled_counts_both_ways():
 def test_arms_are_told_from_the_highest_down():
     means = pd.Series({"sum": 249.7, "hardest": 291.2, "k=5": 270.4})
     assert ordered(means) == "hardest (291) > top-5 (270) > sum (250)"
+
+
+def test_a_finding_names_what_is_settled_and_what_is_not():
+    said = finding(GAPS, "{} {be} above", "{} {be} below", "{} {be} open")
+    assert said == "top-5 is above; soft + windows is below; sum is open"
+    assert finding(GAPS.assign(verdict="collapsed"), "", "") == \
+        "soft + windows, top-5 and sum collapsed"
+
+
+def test_fewer_than_five_seeds_settle_nothing():
+    assert finding(GAPS.assign(n=4), "+", "-") == "4 seeds settle nothing (5 are needed)"
+    assert finding(GAPS.assign(n=1), "+", "-") == "one seed settles nothing (5 are needed)"
+
+
+def test_many_names_are_counted():
+    assert listed([f"d = {d}" for d in range(7)], 7) == "all 7"
+    assert listed(["τ = 0.1", "hardest"], 3) == "τ = 0.1 and hardest"
+    assert listed(["VSE++, GRU", "sum", "soft"], 3) == "VSE++, GRU; sum and soft"
+
+
+def test_a_standing_names_its_reference_once_in_full():
+    beside = GAPS.assign(arm_b="hardest", metric="test_rsum", reference_mean=291.2)
+    assert standing(beside) == ("RSUM: top-5 is above hardest (291); soft + windows is below it; "
+                                "sum cannot be told apart from it")
+    assert standing(beside.assign(n=3, verdict="undecided (3 seeds)")) == \
+        "RSUM: 3 seeds settle nothing (5 are needed)"
