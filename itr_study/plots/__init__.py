@@ -4,7 +4,7 @@ Nothing here changes matplotlib's settings: every function draws inside the proj
 """
 
 from itr_study.plots.boards import method_board
-from itr_study.plots.curves import learning_curves, sweep_curve
+from itr_study.plots.curves import learning_curves
 from itr_study.plots.examples import example_grid
 from itr_study.plots.figures import save_figure
 from itr_study.plots.grids import dot_intervals, heat_map
@@ -16,6 +16,7 @@ from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_l
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
 from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
+from itr_study.plots.sweep import sweep_curve
 from itr_study.plots.table_pictures import table_figure
 from itr_study.plots.tables import marked, table_cells, table_html, tables_by_seen, title_of
 from itr_study.plots.verdicts import verdict_bars
