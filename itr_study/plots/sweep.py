@@ -59,7 +59,8 @@ def positions(values: pd.Series, apart: Sequence[str], log: bool) -> dict[object
 def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: str,
                 x_label: str, y_label: str = "recall, %", *, by: str | None = None,
                 apart: Sequence[str] = (), log: bool = False, default: float | None = None,
-                reported: pd.DataFrame | None = None, reported_label: str = "as printed, %",
+                default_name: str = "paper", reported: pd.DataFrame | None = None,
+                reported_label: str = "as printed, %",
                 marked: pd.DataFrame | None = None, note: str = "", sharey: bool = False,
                 baseline: pd.DataFrame | None = None, baseline_name: str = "baseline") -> Picture:
     """A metric against a hyperparameter: its mean, every seed a faint dot, a band for the interval;
@@ -69,7 +70,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
              x: column of the hyperparameter; text values must be listed in `apart` ("sum").
              y: metric columns; a panel per direction, or {panel title: columns}.
              by: column of method names, a line for each (takes one metric per panel).
-             default: the paper's choice, a thin vertical line.
+             default: the paper's choice, a thin vertical line; default_name: whose.
              reported: printed numbers, columns panel, x, metric, value: in panels of their own,
              which are named in y without columns; reported_label: of their axis.
              marked: points with a ring, columns metric, `by`, x, sign (written above it).
@@ -84,7 +85,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
     figure, axes_list = panel_canvas(len(panels), sharey=sharey)
     ends, counts = [], []
     for axes, (panel, columns) in zip(axes_list, panels.items(), strict=True):
-        prepare(axes, panel, places, rows, x, log, default)
+        prepare(axes, panel, places, log, default, default_name)
         axes.set(xlabel=x_label, ylabel=y_label if columns else reported_label)
         if not columns:
             ends.append(draw_reported(axes, reported[reported["panel"] == panel]))
@@ -109,16 +110,16 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
     return figure
 
 
-def prepare(axes: Axes, panel: str, places: Mapping[object, float], rows: pd.DataFrame, x: str,
-            log: bool, default: float | None) -> None:
+def prepare(axes: Axes, panel: str, places: Mapping[object, float], log: bool,
+            default: float | None, default_name: str) -> None:
     """Title, scale, ticks and the paper's choice of one panel."""
-    axes.set_title(panel, pad=None if default is None else 14)  # room for the word "paper"
+    axes.set_title(panel, pad=None if default is None else 14)  # room for the name of the choice
     if log:
         axes.set_xscale("log")
     value_ticks(axes, places, log)
     if default is not None:
         axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
-        axes.annotate("paper", (default, 1), xycoords=("data", "axes fraction"), xytext=(0, 1),
+        axes.annotate(default_name, (default, 1), xycoords=("data", "axes fraction"), xytext=(0, 1),
                       textcoords="offset points", fontsize=8, ha="center", va="bottom",
                       color=GREY)
 
@@ -142,14 +143,14 @@ def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
 
 
 def spaced(numbers: Sequence[float]) -> list[float]:
-    """Rising numbers of a log axis whose ticks can be read side by side: the width of all over
-    eight apart at least, and never less than a factor of 1.6.
+    """Rising numbers of a log axis whose ticks can be read side by side: a seventh of
+    the axis apart at least, and never less than a factor of 1.6.
 
     Example:
-        >>> spaced([1, 5, 10, 15, 20, 25, 30, 35]), spaced([0.001, 0.01, 0.03, 0.1, 1])
+        >>> spaced([1, 5, 10, 15, 20, 25, 30, 35]), spaced([0.001, 0.01, 0.02, 0.1, 1])
         ([1, 5, 10, 20, 35], [0.001, 0.01, 0.1, 1])
     """
-    least = max(APART, (numbers[-1] / numbers[0]) ** (1 / 6))
+    least = max(APART, (numbers[-1] / numbers[0]) ** (1 / 7))
     shown = [numbers[0]]
     for number in numbers[1:]:
         if number >= least * shown[-1]:

@@ -93,6 +93,24 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
     return "; ".join(parts)
 
 
+def measured(difference: pd.Series) -> str:
+    """One line of `Study.compare` with its interval, and whether that settles it.
+
+    Example:
+        >>> line = {"difference": 4.04, "low": 1.2, "high": 6.9, "n": 5, "verdict": "higher"}
+        >>> measured(pd.Series(line)), measured(pd.Series(line | {"verdict": "collapsed"}))
+        ('+4.0 [+1.2, +6.9]', '+4.0 [+1.2, +6.9] (collapsed)')
+        >>> measured(pd.Series(line | {"n": 1, "verdict": "undecided (one seed)"}))
+        '+4.0 (one seed)'
+    """
+    low, high, verdict = difference["low"], difference["high"], difference["verdict"]
+    text = f"{difference['difference']:+.1f}"
+    text += f" [{low:+.1f}, {high:+.1f}]" if difference["n"] > 1 else ""
+    few = verdict.partition("(")[2].rstrip(")")
+    text = text.replace("-", "−")
+    return text if verdict in ("higher", "lower") else f"{text} ({few or verdict})"
+
+
 MOST_NAMES = 6  # in a title
 
 
