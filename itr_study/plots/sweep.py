@@ -73,7 +73,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
              default: the paper's choice, a thin vertical line; default_name: whose.
              reported: printed numbers, columns panel, x, metric, value: in panels of their own,
              which are named in y without columns; reported_label: of their axis.
-             marked: points with a ring, columns metric, `by`, x, sign (written above it).
+             marked: points with a ring, columns metric, `by`, x, at_edge (bool: a square one).
              note: text under the figure, before the number of seeds; sharey: one scale for all.
              baseline: runs without it: their mean is a dashed line across each panel.
     Raises:  ValueError for text values that are not in `apart`, or a log scale with values <= 0.
@@ -181,14 +181,12 @@ def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str 
 
 
 def ring(axes: Axes, rows: pd.DataFrame, marked: pd.DataFrame, by: str, x: str) -> None:
-    """A ring around points of some lines, with a sign above it."""
+    """A circle around points of some lines, a square around those at the edge of what was tried."""
     for point in marked.to_dict("records"):
         of_line = rows[(rows[by] == point[by]) & (rows[x] == point[x])]
-        at, value = of_line["at"].iloc[0], of_line[point["metric"]].mean()
-        axes.plot(at, value, "o", markersize=11, markerfacecolor="none", color=INK,
-                  markeredgewidth=0.9)
-        axes.annotate(point["sign"], (at, value), xytext=(0, 7), textcoords="offset points",
-                      ha="center", va="bottom", fontsize=8)
+        axes.plot(of_line["at"].iloc[0], of_line[point["metric"]].mean(),
+                  "s" if point["at_edge"] else "o", markersize=11, markerfacecolor="none",
+                  color=INK, markeredgewidth=0.9)
 
 
 def draw_reported(axes: Axes, printed: pd.DataFrame) -> Ends:

@@ -257,12 +257,12 @@ def test_a_ring_stands_at_the_point_that_it_marks():
     rows = pd.DataFrame([(loss, rate, 0, 100 * rate + len(loss)) for loss in ("sum", "hardest")
                          for rate in (1e-3, 2e-3)], columns=["loss", "rate", "seed", "vsepp"])
     marked = pd.DataFrame({"metric": ["vsepp", "other"], "loss": "hardest", "rate": 2e-3,
-                           "sign": ["§", "!"]})
+                           "at_edge": True})
     figure = plots.sweep_curve(rows, "rate", {"VSE++": ["vsepp"]}, "t", "rate", by="loss", log=True,
                                marked=marked)
     (ring,) = [line for line in figure.axes[0].lines if line.get_markersize() > 10]
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (2e-3, pytest.approx(7.2))
-    assert "§" in texts(figure) and "!" not in texts(figure)
+    assert ring.get_marker() == "s"
 
 
 def test_panels_that_are_compared_have_one_scale_and_ordered_lines_ordered_colours():
@@ -300,9 +300,17 @@ def test_an_epoch_without_a_value_is_left_out_and_a_lone_one_is_marked():
     assert any(text.startswith("n = 3 seeds") for text in texts(figure))
 
 
+def test_the_highest_mean_is_bold_among_its_like_and_never_a_single_run():
+    rows = pd.DataFrame([(method, seed, value) for method, seeds, value in (
+        ("sum †", 2, 9.0), ("soft †", 2, 8.0), ("hardest", 2, 5.0), ("largest", 1, 30.0))
+        for seed in range(seeds)], columns=["method", "seed", "test_rsum"])
+    cells = table_cells(rows, "method", ["test_rsum"])
+    assert list(cells.loc[cells["best"], "method"]) == ["sum †", "hardest"]
+
+
 def test_of_seconds_the_fewest_are_best():
-    rows = pd.DataFrame({"method": ["a", "b"], "seed": 0, "epoch_seconds": [2.0, 3.0],
-                         "test_rsum": [2.0, 3.0]})
+    rows = pd.DataFrame({"method": list("aabb"), "seed": [0, 1] * 2,
+                         "epoch_seconds": [2.0, 2.0, 3.0, 3.0], "test_rsum": [2.0, 2.0, 3.0, 3.0]})
     cells = table_cells(rows, "method", ["epoch_seconds", "test_rsum"])
     assert cells[cells["best"]][["method", "column"]].values.tolist() == [
         ["a", "epoch_seconds"], ["b", "test_rsum"]]
