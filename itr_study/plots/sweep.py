@@ -166,7 +166,7 @@ def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str 
     ends, counts = [], []
     for position, (name, column, part) in enumerate(
             (name, column, part) for column in columns for name, part in groups):
-        how = look(name or column, position)
+        part, how = part.dropna(subset=column), look(name or column, position)
         away = part[x].isin(list(apart))
         summary = band_line(axes, part[~away], "at", column, how, far=far)
         lone = summarise(part[away], "at", column)
