@@ -1,15 +1,16 @@
 """What losses cost in a training step, model and optimizer included; one on the whole list too.
 
-    python benchmarks/steps.py [--steps 14 --batch 128 --size 1024]
+    python benchmarks/steps.py [--rounds 12 --steps 5 --batch 128 --size 1024 --save]
 
-`vsepp` with a GRU, and `two_branch`, on generated scenes; CPU seconds of one thread. The objectives
-take turns, step by step, so that a change of the machine's speed meets all of them; the share is of
-medians. Goal: at most 5 % for vsepp with a GRU of 1024.
+`vsepp` with a GRU, and `two_branch`, on generated scenes; CPU time of one thread. The objectives
+take turns, step by step, so that a change of the machine's speed meets all of them. A round is the
+median of a few steps of each; the ledger pairs rounds as it pairs seeds, so --save keeps those of
+the first model, the papers' kind, in figures/common/steps.csv. Goal: a loss on the list adds at
+most 5 % to the step of vsepp with a GRU of 1024.
 """
 
 import argparse
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,26 +18,38 @@ from collections.abc import Iterator
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before torch is imported
 
+import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from itr_study.data.batches import EncodedSplit  # noqa: E402
+from itr_study.files.atomic import write_atomic  # noqa: E402
+from itr_study.models import MODELS  # noqa: E402
 from itr_study.runs.config import build_objective  # noqa: E402
 from itr_study.runs.data import encoded_data  # noqa: E402
 from itr_study.runs.run import build_model  # noqa: E402
 from itr_study.studies.arms import TERMS, base_config, sum_of  # noqa: E402
+from itr_study.studies.bcls import BRANCHES, changed  # noqa: E402
 from itr_study.studies.profiles import choose  # noqa: E402
+from itr_study.studies.timing import STEPS, steps_file  # noqa: E402
 from itr_study.training.objective import Objective  # noqa: E402
 
+BINARY = TERMS["listwise"] | {"labels": "binary"}
+# Terms by arm, and the arm that each is held against.
 OBJECTIVES = {"sum": ("sum",), "top5": ("top5",),
               "hardest": ("hardest",), "hardest+listwise": ("hardest", "listwise"),
-              "soft": ("soft",), "soft+windows": ("soft", "windows"),
+              "hardest+listwise(binary)": ("hardest", BINARY),
+              "soft": ("soft",), "bcls": BRANCHES["bcls"],
+              "beta=0.05": ("soft", changed("windows", stride=0.05)),
+              "beta=0.6": ("soft", changed("windows", stride=0.6)),
               "soft+kendall": ("soft", "kendall")}
+AGAINST = {"top5": "sum", "hardest+listwise": "hardest", "hardest+listwise(binary)": "hardest",
+           "bcls": "soft", "beta=0.05": "soft", "beta=0.6": "soft", "soft+kendall": "soft"}
 
 
 def steps(model: nn.Module, optimizer: torch.optim.Optimizer, objective: Objective,
           train: EncodedSplit, batch: int) -> Iterator[float]:
-    """CPU seconds of one training step after another, always of the same batches."""
+    """CPU milliseconds of one training step after another, always of the same batches."""
     generator = torch.Generator().manual_seed(0)
     while True:
         texts = torch.randperm(train.n_texts, generator=generator)[:batch].numpy()
@@ -48,46 +61,58 @@ def steps(model: nn.Module, optimizer: torch.optim.Optimizer, objective: Objecti
         optimizer.zero_grad()
         value.backward()
         optimizer.step()
-        yield time.process_time() - start
+        yield 1000 * (time.process_time() - start)
 
 
-def compare(name: str, arguments: dict[str, int], count: int, batch: int) -> None:
-    """Print the step of every objective, and how much longer it is than its pairwise loss."""
+def measure(name: str, arguments: dict[str, int], rounds: int, count: int,
+            batch: int) -> pd.DataFrame:
+    """The median step of every objective in every round: arm, seed (the round), dataset, model,
+    step_milliseconds."""
     start = base_config("scenes", name, choose("05_listwise", "quick"))
     start = start.with_(**{f"model_arguments.{key}": value for key, value in arguments.items()})
     start = start.with_(data_options={"train": 600, "dev": 50, "test": 50})
     data = encoded_data(sum_of(start, *TERMS), None)
-    train, lines = data.splits["train"], {}
     model = build_model(start, data.inputs).train()  # one for all: memory lies alike for each
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
-    for label, terms in OBJECTIVES.items():
-        objective = build_objective(sum_of(start, *terms).objective)
-        lines[label] = steps(model, optimizer, objective, train, batch)
-    seconds = {label: [] for label in lines}
-    for number in range(count + 2):
-        turn = number % len(lines)  # whoever comes first finds the batch in no cache
-        for label in [*lines][turn:] + [*lines][:turn]:
-            taken = next(lines[label])
-            if number >= 2:  # the first steps warm up
-                seconds[label].append(taken)
-    middle = {label: statistics.median(taken) for label, taken in seconds.items()}
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+    turns = {label: steps(model, optimizer, build_objective(sum_of(start, *terms).objective),
+                          data.splits["train"], batch) for label, terms in OBJECTIVES.items()}
+    taken = []
+    for number in range(-2, rounds * count):  # the first steps warm up
+        first = number % len(turns)  # whoever comes first finds the batch in no cache
+        for label in [*turns][first:] + [*turns][:first]:
+            taken.append((label, number // count, next(turns[label])))
+    table = pd.DataFrame(taken, columns=["arm", "seed", STEPS])
+    table = table[table["seed"] >= 0].groupby(["arm", "seed"], sort=False, as_index=False).median()
+    label = " of ".join([MODELS[start.model].label, *map(str, arguments.values())])
+    return table.assign(dataset="scenes", model=f"{label} on {start.images}, "
+                                                f"{start.tokens or start.sentences}")
+
+
+def show(name: str, table: pd.DataFrame) -> None:
+    """The step of every objective, and how much longer it is than the one it is held against."""
+    middle = table.groupby("arm", sort=False)[STEPS].median()
     for label, value in middle.items():
-        alone = middle[label.split("+")[0]]
-        more = "" if label == label.split("+")[0] else f"  {100 * (value / alone - 1):+.0f} %"
-        print(f"{name:12} {label:18} {1000 * value:7.1f} ms a step{more}", flush=True)
+        against = AGAINST.get(label)
+        more = f"  {100 * (value / middle[against] - 1):+.1f} % of {against}" if against else ""
+        print(f"{name:12} {label:26} {value:7.1f} ms a step{more}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=14)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=5, help="of each objective in a round")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--save", action="store_true", help="keep the rounds of vsepp+gru")
     given = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as home:
         os.environ["ITR_STUDY_HOME"] = home
-        compare("vsepp+gru", {"size": given.size}, given.steps, given.batch)
-        compare("two_branch", {}, given.steps, given.batch)
+        for name, arguments in (("vsepp+gru", {"size": given.size}), ("two_branch", {})):
+            table = measure(name, arguments, given.rounds, given.steps, given.batch)
+            show(name, table)
+            if given.save and arguments:
+                write_atomic(steps_file(), table.round(3).to_csv(index=False).encode())
 
 
 if __name__ == "__main__":

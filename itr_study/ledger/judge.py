@@ -74,7 +74,7 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     if not listed:
         return claim["needs"]
     wanted = {inner for arm in listed for inner in arms_in(arm)}
-    names = {name for metric in split_list(claim["metric"]) for name in metric.split("-")}
+    names = metrics_of(claim)
     arms = sorted(wanted - set(rows["arm"] if "arm" in rows else ()))
     columns = sorted(name for name in names if name not in rows or any(
         rows.loc[rows["arm"] == arm, name].isna().all() for arm in wanted))
@@ -144,6 +144,16 @@ def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Ver
     return Verdict(claim["id"], outcome, data, "label sources alone",
                    min(part.n for part in case.shown), tuple(case.shown), levels=levels(case),
                    margin=margin_of(claim))
+
+
+def metrics_of(claim: Mapping[str, str]) -> set[str]:
+    """The columns that a claim is judged by: of "a-b" both."""
+    return {name for metric in split_list(claim["metric"]) for name in metric.split("-")}
+
+
+def asks_exact(claim: Mapping[str, str]) -> bool:
+    """Whether a claim is judged by exact relevance, which only generated data has."""
+    return "_exact" in claim["metric"]
 
 
 def named_arms(*cells: str) -> set[str]:

@@ -1,12 +1,13 @@
 """The ledger: every claim of the papers with its verdict, as a table, a page, and counts."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from itr_study.files.atomic import write_atomic
-from itr_study.ledger.judge import OUTCOMES, Verdict, judge
+from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
 from itr_study.ledger.reported import reported_differences
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
@@ -23,12 +24,24 @@ def origin(claim: dict[str, str]) -> str:
     return "counter-check" if ours else "claim"
 
 
-def verdicts(claims: pd.DataFrame, rows: pd.DataFrame,
-             evidence: pd.DataFrame | None = None) -> list[tuple[dict, Verdict]]:
-    """Every claim with its verdict, on each data set of the rows (once where there are none)."""
+def verdicts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+             elsewhere: Sequence[pd.DataFrame] = ()) -> list[tuple[dict, Verdict]]:
+    """Every claim with its verdict, on each data set of the rows (once where there are none).
+
+    Args:    elsewhere: other rows, such as those of generated data, where relevance is known
+             exactly, or of a benchmark: a claim about what the rows do not hold is judged on the
+             first of these that hold it.
+    """
     frames = [frame for _, frame in rows.groupby("dataset")] if len(rows) else [rows]
-    return [(claim, judge(claim, frame, evidence)) for frame in frames
-            for claim in claims.to_dict("records")]
+    return [(claim, judge(claim, with_metrics(claim, frame, elsewhere), evidence))
+            for frame in frames for claim in claims.to_dict("records")]
+
+
+def with_metrics(claim: dict[str, str], rows: pd.DataFrame,
+                 elsewhere: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows, or the first of the others that hold every metric of a claim where they do not."""
+    wanted = metrics_of(claim)
+    return next((frame for frame in (rows, *elsewhere) if wanted <= set(frame)), rows)
 
 
 def reported_span(values: list[float]) -> str:
@@ -52,18 +65,18 @@ def measured_span(verdict: Verdict) -> str:
     return " to ".join(ends_in_words) + settled * (len(ends) > 1)
 
 
-def ledger(claims: pd.DataFrame, rows: pd.DataFrame,
-           evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+           elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
     """One row per claim and data set: what was reported, what we measured, the verdict.
 
     Args:    claims: rows of claims.csv.  rows: as in `judge`, of any number of data sets.
-             evidence: as in `judge`.
+             evidence: as in `judge`.  elsewhere: as in `verdicts`.
     Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
              reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
              missing, verdict (a sentence), parts (ids of those of a composite), note.
     """
     records = []
-    for claim, verdict in verdicts(claims, rows, evidence):
+    for claim, verdict in verdicts(claims, rows, evidence, elsewhere):
         printed = list(reported_differences(claim)["difference"])
         records.append({
             **{name: claim[name] for name in ("id", "paper", "place")}, "origin": origin(claim),
@@ -76,8 +89,8 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame,
     return pd.DataFrame(records).astype({"needed": "Int64"})
 
 
-def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame,
-                 evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+                 elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
     """One row per comparison behind the ledger: the table of its figure. standing is what the
     comparison says by itself, outcome the verdict on its whole claim."""
     records = [
@@ -86,7 +99,7 @@ def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame,
          "model": verdict.model, "arm_a": part.arm_a, "arm_b": part.arm_b,
          "metric": part.metric, "pairs": part.n, "difference": part.mean,
          "low": part.interval()[0], "high": part.interval()[1]}
-        for _, verdict in verdicts(claims, rows, evidence) for part in verdict.parts]
+        for _, verdict in verdicts(claims, rows, evidence, elsewhere) for part in verdict.parts]
     return pd.DataFrame(records, columns=["id", "outcome", "standing", "dataset", "model", "arm_a",
                                           "arm_b", "metric", "pairs", "difference", "low", "high"])
 

@@ -41,7 +41,7 @@ def row(config: RunConfig, root: Path | str | None = None, figures: Path | str |
     """The row of a run: the committed one where it is complete, else trained now and committed.
 
     Args:    root: folder of the real data sets, None on a machine without them (rows that are
-             there still serve); figures: where rows are kept; generated data keeps none; edition:
+             there still serve); figures: where rows are kept (see `committed.keeps_rows`); edition:
              the earliest that will do, see `evaluation.measures`.
     Raises:  as `execute`; a run that diverged gives its row, with status "diverged", no metrics.
     """

@@ -3,6 +3,7 @@
 "windows" is SW-HS alone, "bcls" is soft negatives with it, the paper's whole objective.
 """
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,6 +60,14 @@ def gamma_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Beyond the paper: gamma, how near soft negatives come to the hardest; without windows."""
     return in_one_model(dataset, parameters, parameters.sweep_seeds, {
         f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in parameters.gammas})
+
+
+def margin_check_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Are soft negatives a larger margin? The smooth maximum of n equal negatives lies log(n) /
+    gamma above them: the hardest negative at a margin larger by that, n = 127 as in a batch."""
+    margin = round(0.2 + math.log(127) / DEFAULTS["scale"], 3)
+    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+        f"hardest(margin={margin:g})": (TERMS["hardest"] | {"arguments": {"margin": margin}},)})
 
 
 def bcls_plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

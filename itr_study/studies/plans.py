@@ -22,9 +22,11 @@ from itr_study.studies.bcls import (
     compared_arms,
     compared_rate_arms,
     gamma_arms,
+    margin_check_arms,
     sampling_arms,
 )
 from itr_study.studies.dvse import reranked_arms
+from itr_study.studies.exact import exact_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
@@ -67,7 +69,7 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
-                           gamma_arms, compared_arms)
+                           gamma_arms, margin_check_arms, compared_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
@@ -75,7 +77,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms),
     "06_kendall": (*BCLS, compared_rate_arms),
     "08_reranking": (reranked_arms,),
-    "12_claims": (ledger_arms,),
+    "12_claims": (ledger_arms, exact_arms),
 }
 
 

@@ -41,8 +41,8 @@ def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     """
     if beyond := at_the_edge(table):
         raise ValueError(f"a learning rate at the edge of its grid is not chosen: {beyond}; widen "
-                         "the grid (the parameter `rates` of notebook 03) until every best lies "
-                         "inside")
+                         "the grid (`tried` in studies/bases, or the parameter `rates` of "
+                         "notebook 03) until every best lies inside")
     rates: dict[str, dict[str, float]] = {}
     for line in table[table["best"]].itertuples():
         rates.setdefault(line.setting, {})[line.loss] = line.rate

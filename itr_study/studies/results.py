@@ -86,7 +86,7 @@ def _kept(row: Row, figures: Path | str | None, *names: str) -> list[np.ndarray]
 def arrays_of(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarray]:
     """All arrays of a run, by name (see `RunResult.arrays`), from beside its committed row or from
     the store. Args, Raises: as `ranks_of`."""
-    if not DATASETS[row["dataset"]].generated and _file(row, figures).is_file():
+    if _file(row, figures).is_file():
         return committed_arrays(row, figures)
     result = RunStore().result(row["run"])
     if result is None:
@@ -96,7 +96,7 @@ def arrays_of(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarr
 
 
 def folder_of(row: Row, figures: Path | str | None = None) -> Path:
-    """The folder that keeps a row of real data, and beside it curves and ranks."""
+    """The folder that keeps a row, and beside it curves and ranks."""
     folders = [folder / row["dataset"] for folder in shelves(figures)]
     return next((folder for folder in folders
                  if Rows(folder).complete(row["run"], edition_of(row))), folders[0])
@@ -206,12 +206,12 @@ def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Serie
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
-    if DATASETS[row["dataset"]].generated:
+    path = folder_of(row, figures) / "curves" / f"{row['run']}.csv"
+    if not path.is_file() and DATASETS[row["dataset"]].generated:
         result = RunStore().result(row["run"])
         if result is None:
             raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")
         return result.history.table()
-    path = folder_of(row, figures) / "curves" / f"{row['run']}.csv"
     if not path.is_file():
         raise ValueError(f"no curve of run {row['run']}: {path.name} is not beside its row; "
                          f"{_again(row, figures)}")

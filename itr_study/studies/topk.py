@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from itr_study.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
-from itr_study.studies.bases import frozen_rates
+from itr_study.studies.bases import frozen_rates, tried_rates
 
 
 def k_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -31,9 +31,12 @@ def setting_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The search behind `frozen_rates`: three learning rates of each setting and loss, one seed."""
+    """The search behind `frozen_rates`: a grid of learning rates for each setting and loss, one
+    seed. Without `parameters.rates` the grid of each setting is the one of its base file."""
+    grids = tried_rates(dataset)
     return [ArmRun(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate))
-            for name in parameters.settings for loss in TABLE_IV for rate in parameters.rates]
+            for name in parameters.settings for loss in TABLE_IV
+            for rate in parameters.rates or grids[name]]
 
 
 def best_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

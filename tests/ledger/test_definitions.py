@@ -55,6 +55,35 @@ def test_the_bound_of_two_scales_holds_where_the_first_is_at_least_the_second():
     assert (share > bound).any() and share.max() > 1
 
 
+def test_a_match_inside_the_top_k_pays_the_loss_that_is_trained():
+    """topk Eqs. 7-10 promise that it does not; by Eq. 8 it does not, even by the surrogate it does,
+    without any margin."""
+    scores, relevance = torch.tensor([[0.5, 0.9, 0.4]]), torch.tensor([[1.0, 0, 0]])
+    assert true_rank(scores)[0, 0] == 2  # the second of the list, k = 2
+    initial, trained = (LOSSES[name](k=2, margin=0.0) for name in ("kth", "topk"))
+    assert initial(scores, relevance).item() == 0
+    assert trained(scores, relevance).item() == pytest.approx((0.9 + 0.4) / 2 - 0.5)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_loss_leaves_nothing_in_the_model_that_a_test_would_compute(name):
+    """listwise Table VIII: a model trained beside Smooth-NDCG scores by the same weights and steps
+    as one trained without."""
+    inputs = replace(SmallData().inputs, sentence_size=12)
+    batch = replace(SmallData().splits["train"].pair_batch(range(16)),
+                    sentences=torch.ones(16, 12))
+    modules = []
+    for terms in (["triplet_hardest"], ["triplet_hardest", "smooth_ndcg"]):
+        torch.manual_seed(0)
+        model = MODELS[name](inputs, size=8)
+        relevance = torch.where(batch.match, 1.0, 0.5)
+        sum(LOSSES[term]()(model(batch).scores, relevance) for term in terms).backward()
+        modules.append({path: type(module) for path, module in model.named_modules()})
+        assert not any(module._forward_hooks for module in model.modules())
+        modules.append({path: value.shape for path, value in model.state_dict().items()})
+    assert modules[:2] == modules[2:]
+
+
 def test_with_k_2_the_match_must_exceed_the_third_score_of_the_list():
     """topk Fig. 2, of the original loss: the match is one of the list, second or better."""
     pays = LOSSES["kth"](k=2, margin=0.2)

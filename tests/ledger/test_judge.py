@@ -229,6 +229,23 @@ def test_ledger_lists_every_claim_with_and_without_runs():
     assert parts["id"].tolist() == ["topk-eq8-overstrict"] and parts["pairs"].tolist() == [5]
 
 
+def test_claims_about_what_rows_do_not_hold_are_judged_on_the_other_rows_that_do():
+    claims = load_claims().set_index("id", drop=False)
+    chosen = claims.loc[["listwise-tab7-both-exact", "listwise-tab5-both"]]
+    arms = runs(**{"hardest+listwise": 1}).assign(arm="hardest+listwise"), runs(
+        hardest=0).assign(arm="hardest")
+    ours = pd.concat(arms).assign(dataset="flickr8k")
+    metrics = ["test_i2t_ndcg_exact", "test_t2i_ndcg_exact"]
+    exact = ours.assign(dataset="scenes", **dict.fromkeys(metrics, -ours["test_rsum"]))
+    table = ledger(chosen, ours, elsewhere=[exact]).set_index("id")
+    judged = table[["outcome", "dataset"]].to_records(index=False).tolist()
+    assert judged == [("contradicted", "scenes"), ("reproduced", "flickr8k")]
+    parts = ledger_parts(chosen, ours, elsewhere=[exact])
+    assert parts["dataset"].tolist() == ["scenes", "scenes", "flickr8k"]
+    alone = ledger(chosen, ours).set_index("id")["outcome"]
+    assert alone.tolist() == ["not tested", "reproduced"]
+
+
 def test_ledger_as_markdown_counts_each_origin_apart_and_keeps_its_columns():
     text = ledger_markdown(ledger(load_claims("topk"), pd.DataFrame()))
     lines = text.splitlines()

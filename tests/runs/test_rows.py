@@ -1,11 +1,13 @@
 import csv
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
 from itr_study.losses import LOSSES
 from itr_study.runs import rows
@@ -47,9 +49,25 @@ def test_a_row_holds_config_metrics_cost_and_versions(store, tmp_path, real):
     assert Rows(folder).frame()["run"].tolist() == [values["run"]]
 
 
-def test_generated_data_commits_nothing(store, tmp_path):
-    assert row(SMALL, figures=tmp_path)["status"] == "done"
+def test_a_part_of_generated_data_commits_nothing(store, tmp_path):
+    assert SMALL.data_options and row(SMALL, figures=tmp_path)["status"] == "done"
     assert list(tmp_path.iterdir()) == [store]
+
+
+def test_generated_data_at_its_own_size_commits_its_row(store, tmp_path, monkeypatch):
+    def load(root=None, *, train=24, dev=10, test=10):
+        return replace(DATASETS["scenes"].load(train=train, dev=dev, test=test), name="drawn")
+
+    monkeypatch.setitem(DATASETS, "drawn", replace(DATASETS["scenes"], name="drawn", load=load))
+    own_size = SMALL.with_(dataset="drawn", data_options={})
+    trained = count_trainings(monkeypatch)
+    first = row(own_size, figures=tmp_path)
+    assert Rows(tmp_path / "drawn").frame()["run"].tolist() == [first["run"]]
+    assert not (tmp_path / "drawn" / "data.json").exists()  # this data is there on any machine
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
+    assert row(own_size, figures=tmp_path) == first and len(trained) == 1
+    row(own_size.with_(data_options={"train": 20}), figures=tmp_path)
+    assert len(Rows(tmp_path / "drawn").frame()) == 1
 
 
 def test_a_new_version_makes_the_row_stale(store, tmp_path, monkeypatch, real):

@@ -1,8 +1,8 @@
 """Base configs of each data set, frozen in the files beside this one, and their learning rates.
 
 A table of <dataset>.toml is a config and, under `about`, one sentence for people; `rates` holds the
-learning rates and, under `tried`, the grid that they are the best of. Reading the tables does not
-load torch, so that the command answers a typo at once.
+learning rates of each setting and, under `tried`, the grid that they are the best of. Reading the
+tables does not load torch, so that the command answers a typo at once.
 """
 
 from __future__ import annotations
@@ -55,11 +55,22 @@ def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
 
     Raises:  ValueError where nobody has chosen any.
     """
+    return {setting: {loss: rate for loss, rate in rates.items() if loss != "tried"}
+            for setting, rates in _searched(dataset).items()}
+
+
+def tried_rates(dataset: str) -> dict[str, list[float]]:
+    """The grid of each setting that its frozen rates were chosen from. Raises: as there."""
+    return {setting: rates["tried"] for setting, rates in _searched(dataset).items()}
+
+
+def _searched(dataset: str) -> dict[str, dict[str, Any]]:
+    """The table `rates` of a data set: setting -> rate by loss, and the grid `tried`."""
     tables = _tables(dataset)
     if "rates" not in tables:
         raise ValueError(f"nobody has searched the learning rates of {dataset}: {dataset}.toml in "
                          f"{BASES.name}/ has no table [rates]; run this on scenes or flickr8k")
-    return {name: rates for name, rates in tables["rates"].items() if name != "tried"}
+    return tables["rates"]
 
 
 def at_edge(dataset: str, arm: str) -> bool:
@@ -69,10 +80,10 @@ def at_edge(dataset: str, arm: str) -> bool:
     setting, slash, loss = arm.rpartition("/")
     if not slash:
         return False
-    table = _tables(dataset).get("rates", {})
-    rates = table.get(setting, {})
-    rate = rates.get(loss, rates.get("hardest"))
-    return rate is not None and not min(table["tried"]) < rate < max(table["tried"])
+    rates = _tables(dataset).get("rates", {}).get(setting)
+    if rates is None:
+        return False
+    return not min(rates["tried"]) < rates.get(loss, rates["hardest"]) < max(rates["tried"])
 
 
 def _tables(dataset: str) -> dict[str, Any]:
