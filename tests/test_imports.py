@@ -36,8 +36,8 @@ ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
              "committed", "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "listwise", "bcls", "dvse",
-                "exact", "plans", "results", "ambiguity", "rates", "curve_metrics", "reranked",
-                "forecast", "unasked", "wording", "study"),
+                "exact", "timing", "plans", "results", "ambiguity", "rates", "curve_metrics",
+                "reranked", "forecast", "unasked", "wording", "claims", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.paired import differences
 from itr_study.ledger.table import ORIGINS, counted
 from itr_study.studies.bases import at_edge, frozen_rates
@@ -32,6 +33,12 @@ def test_the_learning_rates_at_an_edge_are_counted():
     assert (edges, len(arms)) == (10, 12) and "Ten of twelve learning rates" in README
 
 
+def interval(line: pd.Series) -> str:
+    """A difference as the README writes it: "−9.2 [−12.4, −6.0]"."""
+    numbers = f"{line['difference']:+.1f} [{line['low']:+.1f}, {line['high']:+.1f}]"
+    return numbers.replace("-", "−")
+
+
 def test_the_answer_to_which_loss_is_that_of_the_comparison():
     runs = pd.read_csv(FLICKR8K / "06_kendall__compare.csv").rename(columns={"method": "arm"})
     runs = runs.assign(dataset="flickr8k", model="one")
@@ -42,13 +49,36 @@ def test_the_answer_to_which_loss_is_that_of_the_comparison():
     rsum, experts = (table.xs(metric, level="metric") for metric in (
         "test_rsum", "test_human_expert_tau_c"))
     hardest = runs.loc[runs["arm"] == "hardest", "test_rsum"].mean()
-    assert rsum.loc["bcls", "high"] < 0 and experts.loc["bcls", "low"] > 0
-    assert (f"soft negatives with windows lose {-rsum.loc['bcls', 'difference']:.0f} of "
-            f"{hardest:.0f} points of RSUM and gain {experts.loc['bcls', 'difference']:.1f} points "
-            "of agreement with experts") in README
-    assert experts.loc["ladder", "low"] > 0
-    assert (f"the ladder loss gains {experts.loc['ladder', 'difference']:.1f} and loses none that "
-            "five seeds can see") in README
+    assert f"the hardest negative ({hardest:.0f} points of RSUM)" in README
+    assert (f"soft negatives with windows change RSUM by {interval(rsum.loc['bcls'])} points and "
+            f"agreement with experts by {interval(experts.loc['bcls'])}; the ladder loss changes "
+            f"RSUM by {interval(rsum.loc['ladder'])} and agreement by "
+            f"{interval(experts.loc['ladder'])}") in README
     apart = ((rsum["low"] > 0) | (rsum["high"] < 0)).to_dict()
     assert apart == {"bcls": True, "soft": False, "ladder": False}
-    assert "the hardest negative, soft negatives and the ladder loss cannot be told apart" in README
+    assert "soft negatives and the ladder loss cannot be told apart from the hardest" in README
+
+
+def test_what_re_ranking_adds_is_that_of_every_model():
+    table = pd.read_csv(FLICKR8K / "08_reranking__models.csv").sort_values("difference")
+    fast, bank = (table[table["arm_a"].str.endswith(way)] for way in ("@fast", "@fast_bank"))
+    assert len(fast) == len(bank) and table["n"].eq(5).all()
+    spans = [f"{interval(part.iloc[0])} to {interval(part.iloc[-1])}" for part in (fast, bank)]
+    assert (f"Fast re-ranking adds {spans[0]} points of RSUM to {(fast['low'] > 0).sum()} of "
+            f"{len(fast)} models") in README
+    assert (f"{spans[1]} are left, and for {(bank['low'] <= 0).sum()} of {len(bank)} no gain is "
+            "settled") in README
+
+
+def test_how_many_verdicts_rest_on_one_model():
+    table = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
+    assert resting(table) in README
+    both = twice_judged(table)
+    assert len(both) and all("VSE++" in name for name in list(both)[-2:])
+
+
+def test_every_difference_of_the_findings_has_its_interval():
+    """Between the picture and the notebooks: no signed number without the interval behind it."""
+    findings = README[README.index("Which ranking loss?"):README.index("Every figure with its")]
+    signed = re.findall(r"(?<![\[,] )(?<!\[)[+−]\d+\.\d(?! \[)", findings)
+    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 8

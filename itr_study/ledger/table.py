@@ -8,6 +8,7 @@ import pandas as pd
 
 from itr_study.files.atomic import write_atomic
 from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
+from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.reported import reported_differences
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
@@ -119,8 +120,13 @@ def counted(table: pd.DataFrame, kind: str) -> str:
 
 
 def ledger_markdown(table: pd.DataFrame) -> str:
-    """The ledger as Markdown: counts first, then a table for each origin."""
+    """The ledger as Markdown: counts first, on which models they rest, then a table for each
+    origin."""
     lines = [f"- {line}." for line in (counted(table, kind) for kind in ORIGINS) if line]
+    lines += ["", resting(table)]
+    twice = twice_judged(table)
+    if len(twice):
+        lines += ["", "## Judged on two models", "", *markdown_lines(list(twice), twice)]
     for kind in ORIGINS:
         part = table[table["origin"] == kind]
         if len(part):
@@ -136,6 +142,11 @@ def markdown_rows(table: pd.DataFrame) -> list[str]:
             for margin, levels in zip(table["margin"], table["levels"], strict=True)]
     columns = table[["id", "place", "statement", "reported_difference", "ours"]].assign(
         rule=rule, verdict=table["verdict"])
+    return markdown_lines(head, columns)
+
+
+def markdown_lines(head: list[str], columns: pd.DataFrame) -> list[str]:
+    """A frame as a table of Markdown."""
     cells = [[str(value).replace("|", "\\|").replace("\n", " ") or "–" for value in row]
              for row in columns.itertuples(index=False)]
     return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *cells]]

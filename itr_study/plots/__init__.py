@@ -3,7 +3,7 @@
 Nothing here changes matplotlib's settings: every function draws inside the project's style.
 """
 
-from itr_study.plots.boards import method_board
+from itr_study.plots.boards import trade_off
 from itr_study.plots.collapse import collapse_paths
 from itr_study.plots.curves import learning_curves
 from itr_study.plots.examples import example_grid
@@ -25,10 +25,11 @@ from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
            "collapse_paths", "dot_intervals", "example_grid", "gain_scatter",
-           "heat_map", "histogram", "learning_curves", "look", "loss_curves", "marked",
-           "marks_note", "method_board", "name_of", "occurrence_lines", "rank_curve",
+           "heat_map", "histogram", "learning_curves", "look", "loss_curves",
+           "marked", "marks_note", "name_of", "occurrence_lines", "rank_curve",
            "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
            "schematic_pairs_and_lists", "schematic_rerank", "schematic_topk",
-           "score_histogram", "sliding_windows", "smooth_steps", "step_table", "style",
-           "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen",
-           "tabulate", "title_of", "verdict_bars", "window_table"]
+           "score_histogram", "sliding_windows", "smooth_steps", "step_table",
+           "style", "sweep_curve", "table_cells", "table_figure", "table_html",
+           "tables_by_seen", "tabulate", "title_of", "trade_off", "verdict_bars",
+           "window_table"]

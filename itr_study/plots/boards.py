@@ -1,48 +1,118 @@
-"""Many methods beside each other by several measures: which one should I use?"""
+"""Which one should I use? Methods by two measures at once: what one gains, another may lose."""
 
-from collections.abc import Mapping
-from textwrap import fill
+from collections.abc import Collection
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from itr_study.plots.marks import summarise
-from itr_study.plots.names import name_of
-from itr_study.plots.style import GREY, INK, WIDEST, Picture, canvas, caption, headline, styled
+from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
 
-BEST = "#0072b2"
-ROW = 0.21  # inches
+SIZE = (6.4, 6.6)  # inches
+KIND_LOOKS = ((INK, "o"), ("#0072b2", "D"), ("#d55e00", "s"))
+WAYS = [(np.cos(turn), np.sin(turn)) for turn in np.arange(0, 2 * np.pi, np.pi / 6)]
+AWAY = (7, 15, 26, 40, 56)  # points from a mark to the nearest edge of its name
 
 
 @styled
-def method_board(rows: pd.DataFrame, measures: Mapping[str, str], title: str,
-                 baseline: str | None = None, note: str = "") -> Picture:
-    """A panel per measure, a line per method: mean and 95 % interval over seeds; the best in blue.
+def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_label: str,
+              beaten: Collection[str] = (), note: str = "") -> Picture:
+    """A named mark for each method at its means by two measures, with the 95 % intervals of both;
+    a line joins the means that no other mean exceeds by both (the Pareto front).
 
-    Args:    rows: method, seed and the columns of `measures`; measures: column -> its name, the
-             first of which sorts the methods; baseline: a method whose mean is drawn as a line
-             through each panel.
+    Args:    rows: method, seed, kind (a colour and marker each), and the columns x and y, of which
+             more is better.
+             beaten: methods drawn hollow, those that others are settled to exceed by both.
     """
-    first = next(iter(measures))
-    names = list(rows.groupby("method")[first].mean().sort_values(ascending=False).index)
-    place = {name: height for height, name in enumerate(names)}
-    width = min(2.6 + 1.55 * len(measures), WIDEST)  # of many measures, each gets less
-    letters = int((width - 2.2) / len(measures) * 72 / (0.62 * 9))  # above a panel
-    figure, panels = canvas(len(measures), size=(width, 1.3 + ROW * len(names)), sharey=True)
-    for axes, (column, name_of_measure) in zip(panels, measures.items(), strict=True):
-        table = summarise(rows.dropna(subset=column), "method", column).set_index("method")
-        top = table["mean"].idxmax()
-        if baseline in table.index:
-            axes.axvline(table.loc[baseline, "mean"], color=GREY, linewidth=0.8, linestyle="--")
-        for name, line in table.iterrows():
-            colour = BEST if name == top else INK
-            axes.plot([line["low"], line["high"]], [place[name]] * 2, color=colour, linewidth=1.4)
-            axes.plot(line["mean"], place[name], "D" if name == top else "o", color=colour)
-        axes.set_title(fill(name_of_measure, letters), fontsize=9)
-        axes.margins(x=0.08)
-        axes.locator_params(axis="x", nbins=4)
-    panels[0].set_yticks(range(len(names)), list(map(name_of, names)))
-    panels[0].set_ylim(len(names) - 0.4, -0.6)
-    panels[0].tick_params(axis="y", length=0)
+    points = summarise(rows, "method", x).merge(summarise(rows, "method", y), on="method")
+    points["kind"] = points["method"].map(rows.groupby("method")["kind"].first())
+    figure, (axes,) = canvas(size=SIZE)
+    edge = points[on_front(points["mean_x"], points["mean_y"])].sort_values("mean_x")
+    axes.plot(edge["mean_x"], edge["mean_y"], color="#999933", linewidth=1.1, zorder=1,
+              label="front: no other mean is higher by both" if len(edge) > 1 else None)
+    looks = dict(zip(rows["kind"].unique(), KIND_LOOKS, strict=False))
+    for kind, (colour, marker) in looks.items():
+        axes.plot([], [], marker, color=colour, label=kind)
+        for row in points[points["kind"] == kind].itertuples():
+            axes.plot([row.low_x, row.high_x], [row.mean_y] * 2, color=colour, linewidth=0.9)
+            axes.plot([row.mean_x] * 2, [row.low_y, row.high_y], color=colour, linewidth=0.9)
+            axes.plot(row.mean_x, row.mean_y, marker, color=colour,
+                      markerfacecolor="white" if row.method in beaten else colour)
+    if beaten:
+        axes.plot([], [], "o", color=GREY, markerfacecolor="white",
+                  label="hollow: another is settled higher by both")
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.margins(0.1)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.3)
     headline(figure, title)
     caption(figure, note)
+    name_points(axes, points, edge, [looks[kind][0] for kind in points["kind"]])
     return figure
+
+
+def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
+    """Which points no other exceeds by both.
+
+    Example:
+        >>> on_front(pd.Series([1, 2, 3, 2]), pd.Series([3, 2, 1, 1])).tolist()
+        [True, True, True, False]
+    """
+    return pd.Series([not ((x >= a) & (y >= b) & ((x > a) | (y > b))).any()
+                      for a, b in zip(x, y, strict=True)], index=x.index)
+
+
+def name_points(axes: Axes, points: pd.DataFrame, edge: pd.DataFrame, colours: list[str]) -> None:
+    """Each name near its mark, where it covers no mark, interval, line or other name; joined to it
+    by a thin line where that is farther away. Drawn once, since the layout decides what fits."""
+    axes.figure.canvas.draw()
+    taken, scale = obstacles(axes, points, edge), axes.figure.dpi / 72
+    room = axes.get_window_extent()
+    for row, colour in zip(points.itertuples(), colours, strict=True):
+        note = axes.annotate(row.method, (row.mean_x, row.mean_y), (0, 0), fontsize=9,
+                             textcoords="offset points", color=colour, zorder=4,
+                             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5,
+                                         "shrinkA": 0, "shrinkB": 4, "relpos": (0.5, 0.5)})
+        note.set_in_layout(False)
+        box = Text.get_window_extent(note)
+        mark = axes.transData.transform((row.mean_x, row.mean_y))
+        spots = [(away, way) for away in AWAY for way in WAYS]
+        boxes = [spot_of(mark, box.width, box.height, away * scale, way) for away, way in spots]
+        costs = [sum(overlap(spot, other) for other in taken)
+                 + (spot.width * spot.height - overlap(spot, room)) for spot in boxes]
+        best = int(np.argmin(costs))
+        note.set_position((np.array([boxes[best].x0, boxes[best].y0]) - mark) / scale)
+        note.arrow_patch.set_visible(spots[best][0] > AWAY[1])
+        taken.append(boxes[best])
+
+
+def obstacles(axes: Axes, points: pd.DataFrame, edge: pd.DataFrame) -> list[Bbox]:
+    """What names must not cover, in pixels: marks, intervals, and the line."""
+    def around(x: float, y: float, x_end: float, y_end: float, pad: float) -> Bbox:
+        ends = axes.transData.transform([(x, y), (x_end, y_end)])
+        return Bbox([ends.min(axis=0) - pad, ends.max(axis=0) + pad])
+
+    pad, boxes = 4 * axes.figure.dpi / 72, []
+    for row in points.itertuples():
+        boxes.append(around(row.mean_x, row.mean_y, row.mean_x, row.mean_y, pad))
+        if not np.isnan(row.low_x + row.low_y):
+            boxes += [around(row.low_x, row.mean_y, row.high_x, row.mean_y, pad / 3),
+                      around(row.mean_x, row.low_y, row.mean_x, row.high_y, pad / 3)]
+    steps = np.linspace(0, max(len(edge) - 1, 0), 20 * len(edge))
+    line = [np.interp(steps, range(len(edge)), edge[mean]) for mean in ("mean_x", "mean_y")]
+    return boxes + [around(x, y, x, y, pad / 4) for x, y in zip(*line, strict=True)]
+
+
+def spot_of(mark: np.ndarray, width: float, height: float, away: float,
+            way: tuple[float, float]) -> Bbox:
+    """The box of a name at a distance from a mark, in a direction."""
+    centre = mark + np.array(way) * (away + np.array([width, height]) / 2)
+    return Bbox.from_bounds(centre[0] - width / 2, centre[1] - height / 2, width, height)
+
+
+def overlap(one: Bbox, other: Bbox) -> float:
+    """The area that two boxes share."""
+    shared = Bbox.intersection(one, other)
+    return 0.0 if shared is None else shared.width * shared.height

@@ -64,8 +64,10 @@ def bars_of(axes: Axes, table: pd.DataFrame, by: str) -> None:
         count = part.groupby(by).size().reindex(groups, fill_value=0)
         bars = axes.barh(groups, count, left=start, color=colour, hatch=hatch, edgecolor=GREY,
                          height=0.7, label=outcome)
-        axes.bar_label(bars, [str(n) if n else "" for n in count], label_type="center",
-                       fontsize=9, color=letters, fontweight="bold")
+        numbers = axes.bar_label(bars, [str(n) if n else "" for n in count], label_type="center",
+                                 fontsize=9, color=letters, fontweight="bold")
+        for number in numbers if hatch else ():  # a number is not read across lines
+            number.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 0.8})
         start = start + count
     axes.margins(y=0.02)
     axes.invert_yaxis()

@@ -7,6 +7,8 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
+
 from itr_study.losses import LOSSES
 from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
 
@@ -80,6 +82,22 @@ def compared_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
     return in_one_model(dataset, parameters, parameters.seeds,
                         {label: COMPARED[label] for label in parameters.compared})
+
+
+def trained_on(arm: str) -> str:
+    """What a loss of the comparison is trained on, in words."""
+    graded = any("labels" in TERMS[term] for term in COMPARED[arm])
+    return "also trained on graded labels" if graded else "trained on matches alone"
+
+
+def exceeded(differences: pd.DataFrame) -> list[str]:
+    """The arms that another arm is settled to exceed by every metric.
+
+    Args:    differences: of every arm less every other, as `Study.compare` gives them.
+    """
+    higher = differences["verdict"].eq("higher").groupby(
+        [differences["arm_a"], differences["arm_b"]]).all()
+    return sorted(set(higher[higher].index.get_level_values("arm_b")))
 
 
 def compared_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

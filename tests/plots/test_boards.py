@@ -1,4 +1,4 @@
-"""Pictures of windows over labels, and of many methods by many measures."""
+"""Pictures of windows over labels, and of many methods by two measures."""
 
 import doctest
 
@@ -7,14 +7,16 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
+import itr_study.plots.boards as boards
 import itr_study.plots.windows as module
-from itr_study.plots.boards import BEST, method_board
+from itr_study.plots.boards import trade_off
+from itr_study.plots.marks import summarise
 from itr_study.plots.windows import sliding_windows, window_table
 
 LABELS = [1.0, 0.55, 0.3, 0.1, -0.05]
-ROWS = pd.DataFrame([(method, seed, base + seed, 50 - base / 10 + seed, np.nan)
+ROWS = pd.DataFrame([(method, seed, base + seed, 50 - base / 10 + seed)
                      for method, base in (("sum", 260.0), ("hardest", 290.0), ("bcls", 300.0))
-                     for seed in range(3)], columns=["method", "seed", "rsum", "tau", "none"])
+                     for seed in range(3)], columns=["method", "seed", "rsum", "tau"])
 
 
 def words(figure) -> list[str]:
@@ -22,8 +24,9 @@ def words(figure) -> list[str]:
 
 
 def test_examples():
-    failed, tried = doctest.testmod(module)
-    assert tried and not failed
+    for examined in (module, boards):
+        failed, tried = doctest.testmod(examined)
+        assert tried and not failed
 
 
 @pytest.mark.parametrize("relaxation,stride", [(0.2, 0.1), (0.3, 0.25), (0.0, 0.5)])
@@ -40,12 +43,45 @@ def test_a_window_at_work_is_drawn_with_its_counts():
     assert "window 14: from 0.40 to 0.60" in words(figure)
 
 
-def test_a_board_sorts_by_its_first_measure_and_marks_the_best_of_each():
-    figure = method_board(ROWS, {"rsum": "RSUM", "tau": "Kendall τ"}, "Which?", baseline="hardest")
-    first, second = figure.axes
-    assert [t.get_text() for t in first.get_yticklabels()] == ["soft + windows", "hardest",
-                                                               "sum"]
-    best = [[line.get_ydata()[0] for line in axes.lines if line.get_marker() == "D"
-             and line.get_color() == BEST] for axes in (first, second)]
-    assert best == [[0], [2]]  # bcls by RSUM, sum by tau
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["RSUM", "Kendall τ"]
+def square(beaten=(), rows=ROWS):
+    kinds = rows["method"].map({"sum": "matches", "hardest": "matches", "bcls": "graded"})
+    figure = trade_off(rows.assign(kind=kinds), "rsum", "tau", "Which?", "RSUM", "Kendall τ",
+                       beaten)
+    return figure, figure.axes[0]
+
+
+def test_a_square_has_a_mark_at_both_means_and_their_intervals():
+    _, axes = square(beaten=["hardest"])
+    marks = {tuple(line.get_xydata()[0]): line for line in axes.lines
+             if len(line.get_xdata()) == 1 and line.get_marker() not in ("", "None")}
+    assert set(marks) == {(261, 25), (291, 22), (301, 21)}
+    faces = {at[0]: line.get_markerfacecolor() for at, line in marks.items()}
+    assert faces[291] == "white" and "white" not in (faces[261], faces[301])
+    assert marks[301, 21].get_marker() != marks[291, 22].get_marker()
+    half = summarise(ROWS, "method", "rsum").set_index("method").loc["sum"]
+    assert any(list(line.get_xdata()) == [half["low"], half["high"]]
+               and list(line.get_ydata()) == [25, 25] for line in axes.lines)
+
+
+def test_its_front_leaves_out_what_another_exceeds_by_both():
+    worse = ROWS[ROWS["method"] == "sum"].assign(method="soft", kind="matches")
+    worse[["rsum", "tau"]] -= 5
+    _, axes = square(rows=pd.concat([ROWS, worse]))
+    (front,) = [line for line in axes.lines if line.get_label().startswith("front")]
+    assert list(front.get_xdata()) == [261, 291, 301]
+
+
+def test_no_name_covers_a_mark_or_another_name():
+    """Also where methods stand on top of each other."""
+    noise = np.random.default_rng(0).normal(size=(12, 3, 2))
+    rows = pd.DataFrame([(f"a loss named {n}", seed, "matches", 280 + 4 * x, 47 + y / 2)
+                         for n, part in enumerate(noise) for seed, (x, y) in enumerate(part)],
+                        columns=["method", "seed", "kind", "rsum", "tau"])
+    figure = trade_off(rows, "rsum", "tau", "Which?", "RSUM", "Kendall τ")
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    boxes = [Text.get_window_extent(note) for note in axes.texts]
+    means = rows.groupby("method")[["rsum", "tau"]].mean()
+    marks = axes.transData.transform(means)
+    assert len(boxes) == 12 and not any(box.contains(*mark) for box in boxes for mark in marks)
+    assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])

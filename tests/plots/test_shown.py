@@ -99,16 +99,6 @@ def test_long_names_leave_printed_columns_less_room():
     assert smallest_type(figure) >= LEAST and words(figure).count("n") == 1
 
 
-def test_a_board_of_many_measures_keeps_its_type_and_its_heads_apart():
-    measures = {column: plots.title_of(column) for column in list(MANY)[:7]}
-    figure = plots.method_board(of_many_measures(3), measures, "Which?")
-    assert smallest_type(figure) >= LEAST
-    figure.canvas.draw()
-    heads = [axes.title if axes.get_title() else axes._left_title for axes in figure.axes]
-    boxes = [head.get_window_extent() for head in heads]
-    assert all(one.x1 <= other.x0 for one, other in zip(boxes, boxes[1:], strict=False))
-
-
 def test_a_table_drawn_for_slides_is_a_table_in_a_notebook():
     """As a picture of eleven inches its type would shrink to seven pixels."""
     rows = sweep_rows().rename(columns={"k": "method"})

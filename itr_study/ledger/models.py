@@ -1,0 +1,84 @@
+"""On which model the verdicts rest, and what a second model says of the same claim."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from itr_study.ledger.reported import load_claims, split_list
+from itr_study.plots.names import name_of
+
+FIRST, SECOND = "two_branch+sentence", "vsepp+gru"  # of the sweeps; nearest to the papers' own
+SENTENCES = ", minilm"  # how the words of a model with FIRST's input end
+DECIDED = ("reproduced", "contradicted")
+SAME = ["paper", "kind", "metric", "margin", "arm_a", "arm_b"]  # of one claim on two models
+FILE = "12_claims__ledger.csv"
+
+
+def resting(table: pd.DataFrame) -> str:
+    """How many of the decided verdicts rest on one model alone, as a sentence; claims of the papers
+    and counter-checks of ours are never added up.
+
+    Args:    table: a ledger of one data set, as `ledger` gives it.
+    """
+    decided = table[table["outcome"].isin(DECIDED) & (table["origin"] != "composite")]
+    if decided.empty:
+        return "No verdict is decided here."
+    model = decided["model"].value_counts().idxmax()
+    counts = [f"{(part['model'] == model).sum()} of {len(part)} decided {origin}s"
+              for origin, part in decided.groupby("origin")]
+    seen = "; MiniLM made the labels, too, and has seen the captions" * model.endswith(SENTENCES)
+    return f"{' and '.join(counts)} rest on one model alone, {plain(model)}{seen}."
+
+
+def plain(model: str) -> str:
+    """A model without its image features.
+
+    Example:
+        >>> plain("Two-branch on lite0:pooled:flip, minilm")
+        'Two-branch with MiniLM'
+    """
+    label, _, inputs = model.partition(" on ")
+    return f"{label} with {inputs.rpartition(', ')[2].replace('minilm', 'MiniLM')}"
+
+
+def kept_ledger(folder: Path | str) -> pd.DataFrame:
+    """The ledger as notebook 12 last left it in the folder of a data set; empty where it has not.
+    """
+    path = Path(folder) / FILE
+    return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(
+        columns=["id", "origin", "outcome", "model", "ours", "statement"])
+
+
+def twice_judged(table: pd.DataFrame) -> pd.DataFrame:
+    """Claims that were tested on both FIRST and SECOND, the same arms by the same metric: what each
+    says, side by side.
+
+    Returns: claim (the id on FIRST), statement, and for each of the two models (its name) our
+             difference and, under "verdict of …", its outcome.
+    """
+    claims = load_claims().merge(table[["id", "ours", "outcome", "model"]], on="id")
+    claims = claims[(claims["arm_a"] != "") & (claims["outcome"] != "not tested")]
+    model = claims["arm_a"].map(model_of).mask(  # arms that name no setting are of the data's base
+        ~claims["arm_a"].str.contains("/") & ~claims["model"].str.endswith(SENTENCES), "")
+    bare = claims.assign(arm_a=claims["arm_a"].map(without), arm_b=claims["arm_b"].map(without))
+    first, second = (bare.loc[model == name, [*SAME, "id", "statement", "ours", "outcome"]]
+                     for name in (FIRST, SECOND))
+    first["statement"] = first["statement"].str.replace(rf": {re.escape(FIRST)}.*$", "", regex=True)
+    both = first.merge(second.drop(columns=["id", "statement"]), on=SAME,
+                       suffixes=("_first", "_second"))
+    names = {f"{column}_{place}": f"{words}{name_of(name)}"
+             for place, name in (("first", FIRST), ("second", SECOND))
+             for column, words in (("ours", ""), ("outcome", "verdict of "))}
+    return both[["id", "statement", *names]].rename(columns={"id": "claim", **names})
+
+
+def model_of(arms: str) -> str:
+    """The setting that all arms of a claim name; arms that name none are those of FIRST."""
+    settings = {arm.rpartition("/")[0] or FIRST for arm in split_list(arms)}
+    return settings.pop() if len(settings) == 1 else ""
+
+
+def without(arms: str) -> str:
+    """The arms without their setting."""
+    return "; ".join(arm.rpartition("/")[2] for arm in split_list(arms))

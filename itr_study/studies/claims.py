@@ -1,0 +1,144 @@
+"""How notebook 12 draws the ledger: which differences stand in which picture, and in what words."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from itr_study.ledger.table import ORIGINS, TITLES, ledger_parts
+from itr_study.plots.names import name_of
+from itr_study.plots.tables import title_of
+
+# The first unit that fits a metric is its unit; one that none fits is a unit of its own.
+UNITS = {"seconds": "seconds", "spread": "standard deviation of cosines, × 100",
+         "agreement": "correlation with people, × 100", "eccv": "mAP@R or R-P, points",
+         "generalisation": "100 ln(RSUM on test / RSUM on training images)",
+         "error": "error of Smooth-NDCG, × 100", "apart": "1 − correlation, × 100",
+         "hinge": "training loss", "hubness": "hubness, skewness", "ndcg": "NDCG, × 100",
+         "tau": "Kendall's τ, × 100", "cs100": "coherent score, × 100",
+         "rel10": "relevance of the first ten, × 100", "rsum": "points of RSUM",
+         "gain": "points of RSUM", "_r": "points of recall"}
+# One picture each: its name, what it is about.
+TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
+          "listwise_retrieval": "+ Listwise and recall",
+          "listwise_graded": "+ Listwise and graded truth",
+          "listwise_training": "+ Listwise while training",
+          "bcls_retrieval": "soft + windows and recall",
+          "bcls_graded": "soft + windows and graded truth", "labels": "label sources",
+          "dvse_gain": "what three re-rankers gain", "dvse_time": "what they cost",
+          "dvse_models": "FR on every model", "dvse_scales": "the scales of FR"}
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a difference of a metric.
+
+    Example:
+        >>> unit_of("test_i2t_r1"), unit_of("test_human_expert_tau_c"), unit_of("half_rsum")
+        ('points of recall', "Kendall's τ, × 100", 'points of RSUM')
+    """
+    return next((unit for part, unit in UNITS.items() if part in metric), title_of(metric))
+
+
+def topic_of(part: pd.Series) -> str:
+    """The picture that a difference stands in: a key of TOPICS."""
+    paper, metric = part["id"].split("-")[0], part["metric"]
+    if part["arm_a"].startswith("labels("):
+        return "labels"
+    if paper == "topk":
+        return "settings" if "/" in part["arm_a"] else "sweeps"
+    if paper == "dvse":
+        if part["id"].startswith("dvse-tab4"):
+            return "dvse_time" if metric == "rerank_seconds" else "dvse_gain"
+        return "dvse_scales" if "@fast(" in part["arm_a"] else "dvse_models"
+    if metric.startswith("test_") and any(of in metric for of in ("ndcg_", "_tau", "human")):
+        return f"{paper}_graded"
+    recalls = metric == "test_rsum" or metric.startswith(("test_i2t_r", "test_t2i_r"))
+    return f"{paper}_retrieval" if recalls or paper == "bcls" else f"{paper}_training"
+
+
+def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
+                evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every difference behind the ledger, as `ledger_parts` gives it, with what its picture shows:
+    topic (of TOPICS), unit, claim and label (in words), origin, verdict, and whether it is shown,
+    which of each claim the smallest and the largest are. Composites are left out: their parts are
+    claims of their own. What a paper claims comes before what we ask beside it.
+
+    Args:    claims, rows, evidence: as in `ledger`, which gives the table.
+    """
+    parts = ledger_parts(claims, rows, evidence)
+    known = table[table["origin"] != "composite"].set_index("id")
+    parts = parts[parts["id"].isin(known.index)].assign(
+        origin=lambda all_: all_["id"].map(known["origin"]))
+    about = known["statement"].map(named) + " (" + known["paper"] + ", " + known["place"] + ")"
+    parts["claim"], parts["verdict"] = parts["id"].map(about), parts["outcome"]
+    relative = parts["id"].map(known["margin"]).str.endswith("%")
+    parts["unit"] = ["% of the second" if share else unit_of(metric)
+                     for share, metric in zip(relative, parts["metric"], strict=True)]
+    parts["label"] = [contrast(*row) for row in zip(parts["metric"], parts["arm_a"],
+                                                    parts["arm_b"], strict=True)]
+    parts["topic"] = parts.apply(topic_of, axis=1)
+    parts[["low", "high"]] = parts[["low", "high"]].replace([np.inf, -np.inf], np.nan)
+    ranks = parts.groupby(["id", "unit"])["difference"].rank(method="first")
+    largest = parts.groupby(["id", "unit"])["difference"].transform("size")
+    order = parts["origin"].map(ORIGINS.index)
+    return parts.assign(shown=(ranks == 1) | (ranks == largest)).iloc[
+        np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def named(statement: str) -> str:
+    """The words of a claim, with the names of the models that it names.
+
+    Example:
+        >>> named("Top-5 performs better than the traditional loss: vsepp+gru")
+        'Top-5 performs better than the traditional loss: VSE++, GRU'
+    """
+    return re.sub(r"\b[a-z_]+\+[a-z-]+\b", lambda found: name_of(found[0]), statement)
+
+
+def ends_of(arm: str) -> str:
+    """Of "mean(d=450|d=500|d=550)" the first and the last; "2 × …" for twice the value.
+
+    Example:
+        >>> ends_of("mean(d=450|d=500|d=550)"), ends_of("times(2|hardest)"), ends_of("sum")
+        ('mean(d=450…d=550)', '2 × hardest', 'sum')
+    """
+    inner = arm.split("|")
+    if arm.startswith("times("):
+        return f"{inner[0][6:]} × {name_of(inner[1][:-1])}"
+    return "…".join([inner[0], inner[-1]]) if len(inner) > 1 else arm
+
+
+def contrast(metric: str, arm_a: str, arm_b: str) -> str:
+    """A difference in words: its metric, its model where one is named, one arm less the other.
+
+    Example:
+        >>> contrast("test_rsum", "vsepp+gru/top5", "vsepp+gru/sum"), contrast("half_rsum", "soft",
+        ...                                                                   "zero")
+        ('RSUM, VSE++, GRU: top-5 − sum', 'half RSUM: soft')
+    """
+    metrics = title_of(metric).replace("_", " ").replace("rsum", "RSUM").replace("ndcg", "NDCG")
+    arms = [ends_of(arm) for arm in (arm_a, arm_b) if arm != "zero"]  # "zero": a value, no gain
+    setting = arms[0].partition("/")[0]
+    if "/" in arms[0] and all(arm.startswith(f"{setting}/") for arm in arms):
+        metrics += f", {name_of(setting)}"
+        arms = [arm.removeprefix(f"{setting}/") for arm in arms]
+    return f"{metrics}: {' − '.join(map(name_of, arms))}"
+
+
+def tally(parts: pd.DataFrame, topic: str) -> str:
+    """What the claims of a picture came to, and apart from them our checks, for its title."""
+    said = []
+    for origin in ORIGINS[:2]:
+        outcomes = parts[parts["origin"] == origin].groupby("id")["outcome"].first()
+        if len(outcomes):
+            counts = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.value_counts().items())
+            said.append(f"{TITLES[origin].lower()}: {counts}")
+    return f"On {topic}, " + "; ".join(said)
+
+
+def settled_apart(standings: Sequence[str]) -> str:
+    """How many differences are settled by themselves, for a note."""
+    standings = list(standings)
+    return (f"of {len(standings)} differences {standings.count('for')} are settled for the claim, "
+            f"{standings.count('against')} against it")

@@ -1,0 +1,63 @@
+"""On which model verdicts rest, and claims judged on two of them."""
+
+import doctest
+
+import pandas as pd
+
+from itr_study.ledger import models
+from itr_study.ledger.models import FIRST, SECOND, kept_ledger, model_of, resting, twice_judged
+from itr_study.ledger.reported import load_claims
+from itr_study.ledger.table import ledger_markdown
+
+MINILM, GRU = "Two-branch on lite0:pooled:flip, minilm", "VSE++ on lite0:pooled:flip, words"
+LEDGER = pd.DataFrame([
+    ("a", "claim", "reproduced", MINILM), ("b", "claim", "contradicted", MINILM),
+    ("c", "claim", "reproduced", GRU), ("d", "claim", "undecided", MINILM),
+    ("e", "counter-check", "reproduced", f"{MINILM}; {GRU}"),
+    ("f", "composite", "contradicted", MINILM)], columns=["id", "origin", "outcome", "model"])
+
+
+def test_examples():
+    failed, tried = doctest.testmod(models)
+    assert tried and not failed
+
+
+def test_decided_verdicts_of_one_model_alone_are_counted():
+    """Not undecided ones, composites, or those that rest on several models."""
+    assert resting(LEDGER) == (
+        "2 of 3 decided claims and 0 of 1 decided counter-checks rest on one model alone, "
+        "Two-branch with MiniLM; MiniLM made the labels, too, and has seen the captions.")
+    assert "MiniLM" not in resting(LEDGER[LEDGER["model"] == GRU])
+    assert resting(LEDGER.assign(outcome="undecided")) == "No verdict is decided here."
+
+
+def test_the_same_arms_on_two_models_stand_side_by_side():
+    claims = load_claims()
+    table = claims[["id", "statement"]].assign(ours="+1.0", outcome="undecided", model=MINILM)
+    both = twice_judged(table).set_index("claim")
+    names = ["statement", "Two-branch, MiniLM", "verdict of Two-branch, MiniLM", "VSE++, GRU",
+             "verdict of VSE++, GRU"]
+    assert list(both) == names
+    by_id = claims.set_index("id")
+    second = claims[claims["arm_a"].map(model_of) == SECOND].set_index("id")
+    assert len(both) >= 10 and {model_of(by_id.loc[name, "arm_a"]) for name in both.index} == {
+        FIRST}
+    table.loc[table["id"] == "bcls-tab3-vsepp-gru", "outcome"] = "contradicted"
+    line = twice_judged(table).set_index("claim").loc["bcls-tab3-two_branch-sentence"]
+    assert (line[names[2]], line[names[4]]) == ("undecided", "contradicted")
+    assert twice_judged(table[table["id"].isin(second.index)]).empty
+    assert twice_judged(table.assign(outcome="not tested")).empty
+    other = twice_judged(table.assign(model="Two-branch on detector, fisher"))  # on scenes
+    assert "dvse-fr-sum" in both.index and "dvse-fr-sum" not in set(other["claim"])
+    assert "bcls-tab3-two_branch-sentence" in set(other["claim"])
+    assert not twice_judged(table)["statement"].str.contains("two_branch").any()
+
+
+def test_the_page_has_both(tmp_path):
+    assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith("No verdict")
+    named = ["reported_difference", "ours", "levels", "verdict"]
+    table = load_claims().assign(origin="claim", outcome="reproduced", model=GRU,
+                                 **dict.fromkeys(named, ""))
+    page = ledger_markdown(table)
+    assert f"\n{resting(table)}\n" in page and "## Judged on two models" in page
+    assert f"| verdict of VSE++, GRU |\n| {' | '.join(['---'] * 6)} |" in page

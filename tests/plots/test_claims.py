@@ -1,0 +1,67 @@
+"""The differences behind claims: units apart, the words of each claim, nothing flattened."""
+
+import doctest
+
+import numpy as np
+import pandas as pd
+from matplotlib.text import Text
+
+from itr_study.plots import claims as module
+from itr_study.plots.claims import LETTERS, claim_dots, rows_of
+
+LONG = " ".join(["a claim of many words"] * 9)
+ROWS = pd.DataFrame([
+    ("points of RSUM", "k = 5 is best (topk, Fig. 6)", "contradicted", "RSUM: top-5 − sum", "for",
+     3.0, 2.0, 4.0),
+    ("points of RSUM", "k = 5 is best (topk, Fig. 6)", "contradicted", "RSUM: top-5 − hardest",
+     "against", -2.0, -3.0, -1.0),
+    ("points of RSUM", LONG, "undecided", "RSUM: soft − hardest", "open", 1.0, -1.0, 3.0),
+    ("points of RSUM", "windows need a companion", "reproduced", "RSUM: hardest − windows", "for",
+     98.0, 92.4, 103.6),
+    ("points of RSUM", "one pair", "undecided", "RSUM: sum − soft", "open", 2.0, np.nan, np.nan),
+    ("seconds", "FR is fast", "reproduced", "seconds: RR − FR", "for", 0.2, 0.1, 0.3)],
+    columns=["unit", "claim", "verdict", "label", "standing", "difference", "low", "high"])
+
+
+def words(figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def test_examples():
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def test_each_unit_has_its_own_axis():
+    figure = claim_dots(ROWS, "Claims")
+    first, second = figure.axes
+    assert [axes.get_xlabel() for axes in figure.axes] == ["points of RSUM", "seconds"]
+    assert [t.get_text() for t in second.get_yticklabels()] == ["seconds: RR − FR"]
+    assert len(first.get_yticklabels()) == 5
+
+
+def test_a_claim_stands_above_its_differences_in_words_and_once():
+    figure = claim_dots(ROWS, "Claims")
+    shown = words(figure)
+    assert shown.count("k = 5 is best (topk, Fig. 6)") == 1 and shown.count("contradicted") == 1
+    heights = rows_of(ROWS.head(3))
+    lines = -(-len(LONG) // LETTERS)
+    assert lines > 1 and list(heights) == [1, 2, 3 + lines, 4 + lines]
+
+
+def test_what_would_flatten_the_rest_stands_at_the_edge_with_its_numbers():
+    figure = claim_dots(ROWS, "Claims")
+    first, _ = figure.axes
+    assert first.get_xlim() == (-8, 8)  # twice what four fifths of the intervals need
+    assert "+98.0 [+92.4, +103.6] →" in words(figure)
+    marks = {line.get_xdata()[0] for line in first.lines if len(line.get_xdata()) == 1}
+    assert {3.0, -2.0, 1.0} <= marks and 98.0 not in marks
+
+
+def test_the_colour_is_that_of_the_difference_and_not_of_its_claim():
+    (first, _), looks = claim_dots(ROWS, "Claims").axes, module.OUTCOME_LOOKS
+    colours = {line.get_xdata()[0]: line.get_color() for line in first.lines
+               if len(line.get_xdata()) == 1}
+    assert (colours[3.0], colours[-2.0]) == (looks["for"][0], looks["against"][0])
+    assert {"settled for the claim", "settled against it", "cannot tell"} <= set(
+        words(claim_dots(ROWS, "Claims")))

@@ -1,0 +1,52 @@
+"""How the ledger is drawn: topics, units, words."""
+
+import doctest
+
+import pandas as pd
+import pytest
+
+from itr_study.ledger.reported import load_claims, split_list
+from itr_study.studies import claims as module
+from itr_study.studies.claims import TOPICS, UNITS, settled_apart, tally, topic_of, unit_of
+
+
+def test_examples():
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def test_no_two_metrics_share_a_unit_that_neither_has():
+    """A metric without a unit of UNITS is never mixed with another."""
+    metrics = {metric for cell in load_claims()["metric"] for metric in split_list(cell)}
+    alone = [unit for unit in map(unit_of, metrics) if unit not in UNITS.values()]
+    assert len(alone) == len(set(alone)) < len(metrics) / 2
+    assert unit_of("minutes") == "minutes a run" and unit_of("test_rsum") != unit_of("test_i2t_r1")
+
+
+@pytest.mark.parametrize("id_, metric, arm, topic", [
+    ("topk-fig6-rise", "test_i2t_r1", "k=2", "sweeps"),
+    ("topk-tab4-vsepp-gru", "test_i2t_r1", "vsepp+gru/top5", "settings"),
+    ("listwise-tab5-both", "test_rsum", "hardest+listwise", "listwise_retrieval"),
+    ("listwise-people", "test_human_expert_tau_c", "hardest+listwise", "listwise_graded"),
+    ("listwise-fig6-trend", "ndcg_apart", "hardest", "listwise_training"),
+    ("bcls-fig4-dev", "dev_rsum", "bcls", "bcls_retrieval"),
+    ("bcls-fig5-alpha-tau", "test_i2t_tau_sentence", "alpha=0.2", "bcls_graded"),
+    ("bcls-alpha-rule", "spread_coco5k", "labels(captions, pooled)", "labels"),
+    ("dvse-tab4-seconds-rr", "rerank_seconds", "hardest@reciprocal", "dvse_time"),
+    ("dvse-tab4-rr", "test_rsum", "hardest@reciprocal", "dvse_gain"),
+    ("dvse-fr-bank", "test_rsum", "hardest@fast_bank", "dvse_models"),
+    ("dvse-fig7-rise", "test_i2t_r1", "hardest@fast(20)", "dvse_scales")])
+def test_each_difference_has_its_picture(id_, metric, arm, topic):
+    assert topic in TOPICS
+    assert topic_of(pd.Series({"id": id_, "metric": metric, "arm_a": arm})) == topic
+
+
+def test_claims_and_our_checks_are_counted_apart():
+    parts = pd.DataFrame({"id": ["a", "a", "b", "c"],
+                          "origin": ["claim", "claim", "claim", "counter-check"],
+                          "outcome": ["undecided", "undecided", "reproduced", "contradicted"]})
+    assert tally(parts, "k and d") == (
+        "On k and d, claims of the papers: 1 undecided, 1 reproduced; counter-checks of ours: "
+        "1 contradicted")
+    assert settled_apart(["for", "for", "open", "against"]) == (
+        "of 4 differences 2 are settled for the claim, 1 against it")
