@@ -62,6 +62,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
                 default_name: str = "paper", reported: pd.DataFrame | None = None,
                 reported_label: str = "as printed, %",
                 marked: pd.DataFrame | None = None, note: str = "", sharey: bool = False,
+                names: Mapping[str, str] | None = None,
                 baseline: pd.DataFrame | None = None, baseline_name: str = "baseline") -> Picture:
     """A metric against a hyperparameter: its mean, every seed a faint dot, a band for the interval;
     dotted and without a band where a log axis has nothing tried over a factor of five.
@@ -75,6 +76,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
              which are named in y without columns; reported_label: of their axis.
              marked: points with a ring, columns metric, `by`, x, at_edge (bool: a square one).
              note: text under the figure, before the number of seeds; sharey: one scale for all.
+             names: of some columns, for the ends of their lines.
              baseline: runs without it: their mean is a dashed line across each panel.
     Raises:  ValueError for text values that are not in `apart`, or a log scale with values <= 0.
     """
@@ -90,7 +92,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         if not columns:
             ends.append(draw_reported(axes, reported[reported["panel"] == panel]))
             continue
-        lines = sweep_lines(axes, rows, columns, by, apart, x, FAR if log else np.inf)
+        lines = sweep_lines(axes, rows, columns, by, apart, x, FAR if log else np.inf, names)
         ends.append(lines[0])
         if panel and len(columns) == 1 and by is None:  # the panel's title says it
             ends[-1] = []
@@ -159,7 +161,8 @@ def spaced(numbers: Sequence[float]) -> list[float]:
 
 
 def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str | None,
-                apart: Sequence[str], x: str, far: float) -> tuple[Ends, list[pd.Series]]:
+                apart: Sequence[str], x: str, far: float,
+                names: Mapping[str, str] | None = None) -> tuple[Ends, list[pd.Series]]:
     """The lines of one panel and their points apart; returns their ends and counts of seeds."""
     groups = [(name, part) for name, part in rows.groupby(by, sort=False)] if by else \
         [(None, rows)]
@@ -167,6 +170,7 @@ def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str 
     for position, (name, column, part) in enumerate(
             (name, column, part) for column in columns for name, part in groups):
         part, how = part.dropna(subset=column), look(name or column, position)
+        how = how._replace(label=(names or {}).get(column, how.label))
         away = part[x].isin(list(apart))
         summary = band_line(axes, part[~away], "at", column, how, far=far)
         lone = summarise(part[away], "at", column)
