@@ -86,12 +86,15 @@ def test_a_gain_is_measured_with_everything_else_equal():
 def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
     """On real data 08 trains nothing of its own: labels and configs are those of today's plans."""
     runs = reranked_arms("flickr8k", choose("08_reranking", "full"))
-    assert len(runs) == 12 * 5 and {run.edition for run in runs} == {2}
+    assert len(runs) == 11 * 5 + 10 and {run.edition for run in runs} == {2}
+    more = [run for run in runs if run.config.seed > 4]  # for claims that five pairs leave open
+    assert {run.label for run in more} == {"hardest"}
     others = {(arm.label, arm.config.model_dump_json()): arm.edition
               for notebook in ("03_topk", "05_listwise", "06_kendall")
               for make in plans.ARMS[notebook]
               for arm in make("flickr8k", choose(notebook, "full"))}
-    assert {others[run.label, run.config.model_dump_json()] for run in runs} == {1}
+    assert {others[run.label, run.config.model_dump_json()] for run in runs
+            if run not in more} == {1}
 
 
 @pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])
