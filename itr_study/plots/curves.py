@@ -24,7 +24,7 @@ from itr_study.plots.style import (
 
 Panels = Mapping[str, Sequence[str]]
 ONE = (7.2, 3.4)  # inches of a single panel, which has a title as long as others
-LIGHTEST = 0.85  # of the map of colours for ordered lines: what is lighter is lost on white
+LIGHTEST = 0.75  # of the map of colours for ordered lines: what is lighter is lost on white
 Ends = list[tuple[float, float, str, str]]  # x, y, text and colour of each line's end
 
 

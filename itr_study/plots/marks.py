@@ -56,6 +56,9 @@ def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
                           linewidth=0)
         axes.plot(part[x], part["mean"], how.line, marker=marker, color=how.colour,
                   label="_" if place else how.label)
+        if len(holes) and len(part) == 1:  # has no band: its interval as a bar
+            axes.plot([part[x].iloc[0]] * 2, [part["low"].iloc[0], part["high"].iloc[0]],
+                      color=how.colour, linewidth=1.2)
     for hole in holes:
         ends = summary.iloc[hole - 1:hole + 1]
         axes.plot(ends[x], ends["mean"], ":", color=how.colour, linewidth=1)

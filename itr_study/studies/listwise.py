@@ -68,7 +68,7 @@ def drawn_arms() -> list[ArmRun]:
     """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
     on a few generated scenes, since nothing of it is kept."""
     return term_arms("scenes", SimpleNamespace(epochs=0, seeds=1, data_options={}, scenes={
-        "train": 800, "dev": 150, "test": 250}))
+        "train": 400, "dev": 50, "test": 50}))
 
 
 def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:

@@ -248,6 +248,8 @@ def test_nothing_is_drawn_where_nothing_was_tried():
     dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
     assert [list(line.get_xdata()) for line in dotted] == [[0.1, 1.0]]
     assert any("dotted: nothing tried between" in text for text in texts(figure))
+    bars = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [1.0, 1.0]]
+    assert len(bars) == 1 and bars[0].get_ydata()[0] < 11 < bars[0].get_ydata()[1]
     closer = pd.concat([rows, rows[rows.tau == 0.1].assign(tau=0.3)])
     figure = plots.sweep_curve(closer, "tau", {"": ["test_rsum"]}, "t", "τ", log=True)
     assert not [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
