@@ -30,17 +30,6 @@ def settled(differences: pd.DataFrame) -> str:
     return f"settled: {higher} higher, {lower} lower" + f", {fallen} collapsed" * bool(fallen)
 
 
-def ordered(means: pd.Series) -> str:
-    """Arms with their means, the highest first.
-
-    Example:
-        >>> ordered(pd.Series({"sum": 249.7, "hardest": 291.2}))
-        'hardest (291) > sum (250)'
-    """
-    falling = means.sort_values(ascending=False)
-    return " > ".join(f"{name_of(arm)} ({value:.0f})" for arm, value in falling.items())
-
-
 def standing(beside: pd.DataFrame) -> str:
     """How arms stand beside one of them, of `Study.beside`: who is above it, who is below, who
     cannot be told apart from it.
