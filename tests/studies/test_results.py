@@ -219,12 +219,10 @@ def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
     rows["accused"] = collapses(rows) != ""
     accused = rows.groupby("arm")["accused"].agg(["sum", "size"])
     assert len(accused) > 140
-    both_ways = {"hardest": (3, 8), "top5": (3, 8)}  # notebook 02 shows them collapsing, and sound
+    both_ways = {"hardest": (3, 13), "top5": (3, 8)}  # notebook 02 shows them collapsing, and sound
     assert {arm: (line["sum"], line["size"]) for arm, line in accused.iterrows() if line["sum"]} \
         == both_ways | {arm: (n, n) for arm, n in {
-            "a tenth of the rate": 3, "vsepp+bigru-glove/hardest": 5,
-            "vsepp+bigru-glove/hardest/0.0005": 1, "vsepp+bigru-glove/hardest/0.001": 1,
-            "vsepp+bigru-glove/hardest/0.002": 1, "vsepp+bigru-glove/hardest/0.004": 1,
+            "a tenth of the rate": 3,
             "vsepp+gru/hardest/0.0005": 1, "vsepp+gru/hardest/0.001": 1}.items()}
 
 
