@@ -28,7 +28,8 @@ def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     for each unit. An interval that would flatten the others stands at the edge, with its numbers.
 
     Args:    table: unit, claim (its words), verdict (an outcome of the ledger), label, standing
-             (one of OUTCOME_LOOKS), difference, low, high; rows of a claim next to each other.
+             (one of OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, drawn as a
+             grey zone; else NaN); rows of a claim next to each other.
     """
     units = list(table.groupby("unit", sort=False))
     heights = [rows_of(part)[-1] for _, part in units]
@@ -92,11 +93,10 @@ def reach(part: pd.DataFrame) -> float | None:
 
 def words_above(axes: Axes, height: float, row) -> None:
     """The verdict of a claim and its words, from the left edge of the picture."""
-    across = axes.get_yaxis_transform(), axes.figure.transFigure
     lines = wrap(row.claim, LETTERS)
     colour = LOOKS[row.verdict][0] if row.verdict in ("reproduced", "contradicted") else GREY
-    at = {"xycoords": (across[1], axes.transData), "fontsize": 8.5, "annotation_clip": False,
-          "va": "center", "in_layout": False, "bbox": PAPER, "zorder": 3}
+    at = {"xycoords": (axes.figure.transFigure, axes.transData), "annotation_clip": False,
+          "in_layout": False, "fontsize": 8.5, "va": "center", "bbox": PAPER, "zorder": 3}
     for place, line in enumerate(lines):
         where = height - len(lines) + place
         if not place:
@@ -110,6 +110,8 @@ def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
     face = {"fillstyle": fill, "color": colour,
             "markerfacecolor": "white" if fill == "none" else colour}
     known = np.isfinite([row.low, row.high]).all()
+    if not np.isnan(row.margin):
+        axes.barh(height, 2 * row.margin, left=-row.margin, height=0.9, color="#e4e4e4", zorder=0)
     if limit is not None and max(abs(row.difference), abs(row.low), abs(row.high)) > limit:
         side = np.sign(row.difference)
         numbers = f" [{row.low:+.1f}, {row.high:+.1f}]" if known else ""

@@ -11,7 +11,8 @@ from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
 # The first unit that fits a metric is its unit; one that none fits is a unit of its own.
-UNITS = {"seconds": "seconds", "spread": "standard deviation of cosines, × 100",
+UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
+         "spread": "standard deviation of cosines, × 100",
          "agreement": "correlation with people, × 100", "eccv": "mAP@R or R-P, points",
          "generalisation": "100 ln(RSUM on test / RSUM on training images)",
          "error": "error of Smooth-NDCG, × 100", "apart": "1 − correlation, × 100",
@@ -58,21 +59,25 @@ def topic_of(part: pd.Series) -> str:
 
 
 def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
-                evidence: pd.DataFrame | None = None) -> pd.DataFrame:
+                evidence: pd.DataFrame | None = None,
+                elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
     """Every difference behind the ledger, as `ledger_parts` gives it, with what its picture shows:
-    topic (of TOPICS), unit, claim and label (in words), origin, verdict, and whether it is shown,
-    which of each claim the smallest and the largest are. Composites are left out: their parts are
-    claims of their own. What a paper claims comes before what we ask beside it.
+    topic (of TOPICS), unit, margin (of an equivalence), claim and label (in words), origin,
+    verdict, and whether it is shown, which of each claim and unit the smallest and the largest are.
+    Composites are left out: their parts are claims of their own. What a paper claims comes before
+    what we ask beside it.
 
-    Args:    claims, rows, evidence: as in `ledger`, which gives the table.
+    Args:    claims, rows, evidence, elsewhere: as in `ledger`, which gives the table.
     """
-    parts = ledger_parts(claims, rows, evidence)
+    parts = ledger_parts(claims, rows, evidence, elsewhere)
     known = table[table["origin"] != "composite"].set_index("id")
     parts = parts[parts["id"].isin(known.index)].assign(
         origin=lambda all_: all_["id"].map(known["origin"]))
     about = known["statement"].map(named) + " (" + known["paper"] + ", " + known["place"] + ")"
     parts["claim"], parts["verdict"] = parts["id"].map(about), parts["outcome"]
-    relative = parts["id"].map(known["margin"]).str.endswith("%")
+    margins = parts["id"].map(known["margin"])
+    relative = margins.str.endswith("%")
+    parts["margin"] = pd.to_numeric(margins.str.rstrip("%"))
     parts["unit"] = ["% of the second" if share else unit_of(metric)
                      for share, metric in zip(relative, parts["metric"], strict=True)]
     parts["label"] = [contrast(*row) for row in zip(parts["metric"], parts["arm_a"],

@@ -66,9 +66,9 @@ def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def drawn_arms() -> list[ArmRun]:
     """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
-    on a few generated scenes, since nothing of it is kept."""
+    on a few generated scenes (five whole batches), since nothing of it is kept."""
     return term_arms("scenes", SimpleNamespace(epochs=12, seeds=1, data_options={}, scenes={
-        "train": 200, "dev": 20, "test": 20}))
+        "train": 128, "dev": 10, "test": 10}))
 
 
 def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:

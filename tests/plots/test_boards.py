@@ -58,6 +58,7 @@ def test_a_square_has_a_mark_at_both_means_and_their_intervals():
     faces = {at[0]: line.get_markerfacecolor() for at, line in marks.items()}
     assert faces[291] == "white" and "white" not in (faces[261], faces[301])
     assert marks[301, 21].get_marker() != marks[291, 22].get_marker()
+    assert min(text.get_fontsize() for text in axes.findobj(Text)) >= 8
     half = summarise(ROWS, "method", "rsum").set_index("method").loc["sum"]
     assert any(list(line.get_xdata()) == [half["low"], half["high"]]
                and list(line.get_ydata()) == [25, 25] for line in axes.lines)

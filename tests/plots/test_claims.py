@@ -20,7 +20,8 @@ ROWS = pd.DataFrame([
      98.0, 92.4, 103.6),
     ("points of RSUM", "one pair", "undecided", "RSUM: sum − soft", "open", 2.0, np.nan, np.nan),
     ("seconds", "FR is fast", "reproduced", "seconds: RR − FR", "for", 0.2, 0.1, 0.3)],
-    columns=["unit", "claim", "verdict", "label", "standing", "difference", "low", "high"])
+    columns=["unit", "claim", "verdict", "label", "standing", "difference", "low", "high"]
+    ).assign(margin=[np.nan, np.nan, 5.0, np.nan, np.nan, np.nan])
 
 
 def words(figure) -> list[str]:
@@ -30,6 +31,10 @@ def words(figure) -> list[str]:
 def test_examples():
     failed, tried = doctest.testmod(module)
     assert tried and not failed
+
+
+def test_no_type_is_smaller_than_eight_points():
+    assert min(text.get_fontsize() for text in claim_dots(ROWS, "Claims").findobj(Text)) >= 8
 
 
 def test_each_unit_has_its_own_axis():
@@ -56,6 +61,12 @@ def test_what_would_flatten_the_rest_stands_at_the_edge_with_its_numbers():
     assert "+98.0 [+92.4, +103.6] →" in words(figure)
     marks = {line.get_xdata()[0] for line in first.lines if len(line.get_xdata()) == 1}
     assert {3.0, -2.0, 1.0} <= marks and 98.0 not in marks
+
+
+def test_the_margin_of_an_equivalence_is_a_zone_around_zero():
+    (first, second) = claim_dots(ROWS, "Claims").axes
+    (zone,) = first.patches
+    assert (zone.get_x(), zone.get_width()) == (-5, 10) and not second.patches
 
 
 def test_the_colour_is_that_of_the_difference_and_not_of_its_claim():
