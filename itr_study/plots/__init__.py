@@ -4,7 +4,8 @@ Nothing here changes matplotlib's settings: every function draws inside the proj
 """
 
 from itr_study.plots.boards import trade_off
-from itr_study.plots.curves import learning_curves, sweep_curve
+from itr_study.plots.collapse import collapse_paths
+from itr_study.plots.curves import learning_curves
 from itr_study.plots.examples import example_grid
 from itr_study.plots.figures import save_figure
 from itr_study.plots.grids import dot_intervals, heat_map
@@ -16,16 +17,19 @@ from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_l
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
 from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
+from itr_study.plots.sweep import sweep_curve
 from itr_study.plots.table_pictures import table_figure
 from itr_study.plots.tables import marked, table_cells, table_html, tables_by_seen, title_of
 from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
-           "dot_intervals", "example_grid", "gain_scatter", "heat_map", "histogram",
-           "learning_curves", "look", "loss_curves", "marked", "marks_note",
-           "name_of", "occurrence_lines", "rank_curve", "retrieval_grid", "save_figure",
-           "scale_maps", "schematic_branches", "schematic_pairs_and_lists", "schematic_rerank",
-           "schematic_topk", "score_histogram", "sliding_windows", "smooth_steps", "step_table",
-           "style", "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen",
-           "tabulate", "title_of", "trade_off", "verdict_bars", "window_table"]
+           "collapse_paths", "dot_intervals", "example_grid", "gain_scatter",
+           "heat_map", "histogram", "learning_curves", "look", "loss_curves",
+           "marked", "marks_note", "name_of", "occurrence_lines", "rank_curve",
+           "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
+           "schematic_pairs_and_lists", "schematic_rerank", "schematic_topk",
+           "score_histogram", "sliding_windows", "smooth_steps", "step_table",
+           "style", "sweep_curve", "table_cells", "table_figure", "table_html",
+           "tables_by_seen", "tabulate", "title_of", "trade_off", "verdict_bars",
+           "window_table"]

@@ -8,7 +8,7 @@ from PIL import Image
 
 from itr_study.plots.style import Picture, canvas, caption, headline, styled
 
-WIDTH, HEIGHT = 3.2, 1.9  # inches of a column and of a picture in it
+WIDTH, HEIGHT = 3.2, 2.6  # inches of a column and of a picture in it
 WIDEST = 9.6  # inches of all columns: what is wider is shrunk in a notebook, and its type with it
 LETTERS = 14.4  # of 8 pt in an inch
 

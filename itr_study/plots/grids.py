@@ -1,5 +1,7 @@
 """Values on a grid (heat map) and differences with their intervals (the ledger)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
@@ -19,23 +21,26 @@ from itr_study.plots.style import (
     styled,
 )
 
-# What one difference says by itself: for the claim, against it, neither, or nothing at all, since
-# runs have collapsed or fit their training images too differently.
-OUTCOME_LOOKS = {"for": (RIGHT, "o", "full"), "against": (WRONG, "X", "full"),
-                 "open": (GREY, "o", "none"), "collapsed": (GREY, "D", "none"),
-                 "unlike fit": (GREY, "v", "none")}
+# What one difference says by itself: its sign; for a claim, against it, neither; or nothing at all,
+# since runs have collapsed or fit their training images too differently.
+OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
+                 "against": (WRONG, "X", "full"), "open": (GREY, "o", "none"),
+                 "collapsed": (GREY, "D", "none"), "unlike fit": (GREY, "v", "none")}
+OUTCOMES = {"higher": "settled", "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
 
 
 @styled
 def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_label: str,
              *, limits: tuple[float, float] | None = None, signed: bool = False,
-             best: str | None = "max", note: str = "") -> Picture:
+             best: str | None = "max", framed: Sequence[tuple[int, int]] = (),
+             note: str = "") -> Picture:
     """A value for every cell of a grid; printed where there are at most 12 x 12 cells.
 
     Args:    table: wide frame, index down, columns across.
              limits: colour limits, the same for pictures that are compared.
              signed: differences or correlations: a diverging map centred at zero.
              best: outline the "max" or "min" cell; None outlines nothing.
+             framed: (row, column) of cells that get a frame.
     """
     import seaborn  # slow to load, and few pictures need it
 
@@ -51,6 +56,9 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
                     fmt="", annot_kws={"fontsize": 8})
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.tick_params(length=3, rotation=0)
+    for row, column in framed:
+        axes.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False,
+                                 edgecolor=INK, linewidth=2))
     if best:
         pick = {"max": np.nanargmax, "min": np.nanargmin}[best]
         row, column = np.unravel_index(pick(values), values.shape)
@@ -62,8 +70,17 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
 
 
 def cell_text(value: float) -> str:
-    """A number as it fits into a cell; nothing where there is none."""
-    return "" if np.isnan(value) else f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}"
+    """A number as it fits into a cell; nothing where there is none.
+
+    Example:
+        >>> [cell_text(value) for value in (12.34, 1.0, 0.9999, 0.5, float("nan"))]
+        ['12.3', '1', '<1', '0.50', '']
+    """
+    if np.isnan(value):
+        return ""
+    if abs(value) > 1:
+        return f"{value:.1f}"
+    return f"{value:.0f}" if abs(value) == 1 else "<1" if round(value, 2) == 1 else f"{value:.2f}"
 
 
 @styled
@@ -72,9 +89,12 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     """Paired differences with their 95 % intervals around a zero line, grouped by claim.
 
     Args:    table: label, difference, low, high, and where known: outcome (colour, mark; one of
-             OUTCOME_LOOKS), group (a heading over neighbouring rows), margin (a grey zone around
-             zero), reported (a hollow grey square).
+             OUTCOME_LOOKS; else that of `verdict`, as `Study.compare` gives it), group (a heading
+             over neighbouring rows), margin (a grey zone around zero), reported (a hollow grey
+             square).
     """
+    if "verdict" in table and "outcome" not in table:
+        table = table.assign(outcome=table["verdict"].str.split().str[0].map(OUTCOMES))
     heads = table["group"].ne(table["group"].shift()) if "group" in table \
         else pd.Series(False, index=table.index)
     heights = np.arange(len(table)) + heads.cumsum().to_numpy() * 1.0

@@ -39,18 +39,29 @@ def seeds_note(counts: pd.Series) -> str:
 
 
 def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
-              dots: bool = True) -> pd.DataFrame:
+              dots: bool = True, far: float = np.inf) -> pd.DataFrame:
     """Mean line with its band and a faint dot for every seed; a single mean, which makes no line,
-    is marked in any case. Returns the summary."""
+    is marked in any case. Between neighbours of which one is `far` times the other, where nothing
+    is known, the line is dotted and has no band. Returns the summary."""
     summary = summarise(rows.sort_values(x, kind="stable"), x, value)
     if dots:
         axes.plot(rows[x], rows[value], how.marker, color=how.colour, alpha=0.25, markersize=3,
                   markeredgewidth=0)
-    axes.fill_between(summary[x], summary["low"], summary["high"], color=how.colour, alpha=0.15,
-                      linewidth=0)
-    marked = dots or summary["mean"].notna().sum() == 1
-    axes.plot(summary[x], summary["mean"], how.line, marker=how.marker if marked else None,
-              color=how.colour, label=how.label)
+    marker = how.marker if dots or summary["mean"].notna().sum() == 1 else None
+    at = summary[x].to_numpy(dtype=float)
+    holes = np.flatnonzero(at[1:] >= far * at[:-1]) + 1 if np.isfinite(far) else []
+    for place, piece in enumerate(np.split(np.arange(len(at)), holes)):
+        part = summary.iloc[piece]
+        axes.fill_between(part[x], part["low"], part["high"], color=how.colour, alpha=0.15,
+                          linewidth=0)
+        axes.plot(part[x], part["mean"], how.line, marker=marker, color=how.colour,
+                  label="_" if place else how.label)
+        if len(holes) and len(part) == 1:  # has no band: its interval as a bar
+            axes.plot([part[x].iloc[0]] * 2, [part["low"].iloc[0], part["high"].iloc[0]],
+                      color=how.colour, linewidth=1.2)
+    for hole in holes:
+        ends = summary.iloc[hole - 1:hole + 1]
+        axes.plot(ends[x], ends["mean"], ":", color=how.colour, linewidth=1)
     return summary
 
 

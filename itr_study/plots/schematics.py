@@ -137,33 +137,45 @@ def schematic_branches(relevance: bool = True) -> Picture:
 
 
 @styled
-def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05)) -> Picture:
-    """What a loss asks of one ranked list: lift the match, forgive k - 1 others, or order all.
+def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05),
+                              k: int = 2) -> Picture:
+    """What three losses have against one ranked list, of which two pairs stand the wrong way.
 
-    Args:    relevance: of the items of the list to the query; 1 is the match, which comes first.
+    Args:    relevance: of the items to the query, falling; 1 is the match, of which there is one.
+             k: of top-k, which lets the match stand below k - 1 others.
     Source:  listwise Fig. 1 and topk Sec. I, redrawn as one story.
+    Differs: without margins; a pair that must be told apart by one may cost in the right order too.
     """
-    figure, panels = canvas(3, size=(9.6, 2.9))
-    first, second, *others = relevance
-    match_first = range(1, len(relevance))
-    lists = {"pairwise: the match above all others": (relevance, [(0, n) for n in match_first]),
-             "top-k (k = 2): one other may stay above": (
-                 [second, first, *others], [(1, n) for n in match_first[1:]]),
-             "listwise: all in the order of relevance": (
-                 relevance, [(n - 1, n) for n in match_first])}
-    for axes, (ask, (items, pairs)) in zip(panels, lists.items(), strict=True):
+    first, second, third, fourth, *rest = relevance
+    items = [second, first, fourth, third, *rest]  # by score: two neighbours twice in wrong order
+    others = [place for place in range(len(items)) if place != 1]
+    asked = {"pairwise: the match above all others": [(1, other) for other in others],
+             f"top-k (k = {k}): above all but {k - 1}": [(1, other) for other in others[k - 1:]],
+             "listwise: every pair in the right order": [
+                 (upper, lower) for upper in range(len(items)) for lower in range(len(items))
+                 if items[upper] > items[lower]]}
+    figure, panels = canvas(3, size=(9.6, 3.1))
+    wrong = {name.split(":")[0]: sum(map(is_wrong, pairs)) for name, pairs in asked.items()}
+    for axes, (ask, pairs) in zip(panels, asked.items(), strict=True):
         draw_list(axes, items, pairs)
         axes.set_title(ask, fontsize=9, x=0.04)
-    panels[1].text(0.8, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
-    headline(figure, "Above all others, above all but a few, or everything in order: what three "
-                     "losses ask")
-    caption(figure, "from top to bottom: by score · darker green: more relevant to the query "
-                    "(value inside) · arrow: the loss wants the upper item to score higher")
+    panels[1].text(0.85, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
+    (one, found), *more = wrong.items()
+    headline(figure, f"Wrong pairs in one list: {one} finds {found}, " + ", ".join(
+        f"{name} {count}" for name, count in more))
+    caption(figure, "from top to bottom: by score · darker green: more relevant (value inside) · "
+                    "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
+                    "item should be above the upper one")
     return figure
 
 
+def is_wrong(pair: tuple[int, int]) -> bool:
+    """Whether the item that should be above stands below: (its place, that of the other)."""
+    return pair[0] > pair[1]
+
+
 def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int, int]]) -> None:
-    """Items from top to bottom, and arrows for the (upper, lower) pairs that a loss compares."""
+    """Items from top to bottom, and an arc for each pair (should be above, should be below)."""
     import matplotlib
 
     greens = matplotlib.colormaps["Greens"]
@@ -175,8 +187,11 @@ def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int,
         name = "match " if value == 1 else ""
         axes.text(0, place, f"{name}{value:.2f}", ha="center", va="center", fontsize=8.5,
                   color="white" if value > 0.7 else INK)
-    for upper, lower in pairs:
-        axes.add_patch(FancyArrowPatch((0.75, lower), (0.75, upper), arrowstyle="-|>",
-                                       connectionstyle=f"arc3,rad={0.25 + 0.07 * (lower - upper)}",
-                                       mutation_scale=9, color=METHODS["topk"].colour,
-                                       linewidth=1.1))
+    for pair in sorted(pairs, key=is_wrong):
+        upper, lower = sorted(pair)
+        bend, wrong = f"arc3,rad={0.3 + 0.07 * (lower - upper)}", is_wrong(pair)
+        axes.add_patch(FancyArrowPatch((0.75, lower), (0.75, upper), connectionstyle=bend,
+                                       arrowstyle="-|>" if wrong else "-", mutation_scale=11,
+                                       color=WRONG if wrong else METHODS["topk"].colour,
+                                       linewidth=2 if wrong else 0.9,
+                                       linestyle="-" if wrong else (0, (4, 2))))

@@ -86,12 +86,16 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
 
 @styled
 def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
-              y_label: str = "texts", by: str | None = None, note: str = "") -> Picture:
-    """Counts of whole numbers, such as words per text or texts per image; one line per group."""
+              y_label: str = "texts", by: str | None = None, share: bool = False,
+              note: str = "") -> Picture:
+    """Counts of whole numbers, such as words per text or texts per image; one line per group.
+
+    Args:    share: percent of each group in the place of counts, to compare groups of other sizes.
+    """
     groups = list(values.groupby(by, sort=False)) if by else [("", values)]
     figure, (axes,) = canvas()
     for position, (name, part) in enumerate(groups):
-        counts = part[column].value_counts().sort_index()
+        counts = part[column].value_counts(normalize=share).sort_index() * (100 if share else 1)
         how = look(str(name), position)
         axes.step(counts.index, counts, where="mid", color=how.colour, label=how.label)
         axes.fill_between(counts.index, counts, step="mid", color=how.colour, alpha=0.15)

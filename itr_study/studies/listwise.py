@@ -3,12 +3,16 @@
 Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a setting of Table IV.
 """
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pandas as pd
 
+from itr_study.ledger.paired import sign
 from itr_study.losses import LOSSES
+from itr_study.metrics.intervals import student_interval
 from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
+from itr_study.studies.timing import STEPS
 
 TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
 BOTH = ("hardest", "listwise")
@@ -58,6 +62,32 @@ def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     return in_one_model(dataset, parameters, parameters.seeds, {
         "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
         "hardest+approx_ndcg": ("hardest", "approx_ndcg")})
+
+
+def drawn_arms() -> list[ArmRun]:
+    """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
+    on a few generated scenes (five whole batches), since nothing of it is kept."""
+    return term_arms("scenes", SimpleNamespace(epochs=12, seeds=1, data_options={}, scenes={
+        "train": 128, "dev": 10, "test": 10}))
+
+
+def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """How much longer the training step of one objective is than that of another, in percent.
+
+    Args:    rows: of `timing.step_rows`, whose rounds are paired; pairs: (arm, its measure).
+    Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them; pairs
+             that nobody has measured are left out.
+    """
+    by_round = rows.pivot(index="seed", columns="arm", values=STEPS)
+    records = []
+    for arm, measure in pairs:
+        if {arm, measure} <= set(by_round):
+            percent = 100 * (by_round[arm] / by_round[measure] - 1).dropna()
+            low, high = student_interval(percent.to_numpy())
+            records.append((arm, measure, len(percent), percent.mean(), low, high,
+                            sign(low, high, len(percent))))
+    return pd.DataFrame(records, columns=["arm_a", "arm_b", "n", "difference", "low", "high",
+                                          "verdict"])
 
 
 def one_arm(rows: pd.DataFrame) -> pd.DataFrame:

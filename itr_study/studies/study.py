@@ -147,13 +147,13 @@ class Study:
         """Every other arm less one of them by a metric, as `compare` has it; for
         `wording.standing`.
 
-        Args:    reference: the arm that all are held against, None for the highest mean. That is
-                 picked by what it is judged by, so that of m arms its level is 1 - 0.05 / m, as in
-                 the ledger (`rules.adjusted`).
+        Args:    reference: the arm that all are held against; None, or one that has no runs here,
+                 takes the highest mean. That is picked by what it is judged by, so that of m arms
+                 its level is 1 - 0.05 / m, as in the ledger (`rules.adjusted`).
         """
         means = rows.groupby("arm", sort=False)[metric].mean()
-        arm, level = (means.idxmax(), adjusted(len(means))) if reference is None \
-            else (reference, LEVEL)
+        arm, level = (reference, LEVEL) if reference in means.index \
+            else (means.idxmax(), adjusted(len(means)))
         pairs = [(other, arm) for other in means.index if other != arm]
         return self.compare(rows, pairs, [metric], level).assign(reference_mean=means[arm])
 

@@ -41,4 +41,5 @@ def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def best_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The best single model of a data set, as frozen in its base configs."""
-    return over_seeds("best", base_config(dataset, "best", parameters), parameters.best_seeds)
+    best = base_config(dataset, "best", parameters)
+    return over_seeds("largest model", best, parameters.best_seeds)

@@ -30,17 +30,6 @@ def settled(differences: pd.DataFrame) -> str:
     return f"settled: {higher} higher, {lower} lower" + f", {fallen} collapsed" * bool(fallen)
 
 
-def ordered(means: pd.Series) -> str:
-    """Arms with their means, the highest first.
-
-    Example:
-        >>> ordered(pd.Series({"sum": 249.7, "hardest": 291.2}))
-        'hardest (291) > sum (250)'
-    """
-    falling = means.sort_values(ascending=False)
-    return " > ".join(f"{name_of(arm)} ({value:.0f})" for arm, value in falling.items())
-
-
 def standing(beside: pd.DataFrame) -> str:
     """How arms stand beside one of them, of `Study.beside`: who is above it, who is below, who
     cannot be told apart from it.
@@ -91,6 +80,24 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
             parts.append(saying.format(listed(names, len(differences)),
                                        be="is" if len(names) == 1 else "are"))
     return "; ".join(parts)
+
+
+def measured(difference: pd.Series) -> str:
+    """One line of `Study.compare` with its interval, and whether that settles it.
+
+    Example:
+        >>> line = {"difference": 4.04, "low": 1.2, "high": 6.9, "n": 5, "verdict": "higher"}
+        >>> measured(pd.Series(line)), measured(pd.Series(line | {"verdict": "collapsed"}))
+        ('+4.0 [+1.2, +6.9]', '+4.0 [+1.2, +6.9] (collapsed)')
+        >>> measured(pd.Series(line | {"n": 1, "verdict": "undecided (one seed)"}))
+        '+4.0 (one seed)'
+    """
+    low, high, verdict = difference["low"], difference["high"], difference["verdict"]
+    text = f"{difference['difference']:+.1f}"
+    text += f" [{low:+.1f}, {high:+.1f}]" if difference["n"] > 1 else ""
+    few = verdict.partition("(")[2].rstrip(")")
+    text = text.replace("-", "−")
+    return text if verdict in ("higher", "lower") else f"{text} ({few or verdict})"
 
 
 MOST_NAMES = 6  # in a title

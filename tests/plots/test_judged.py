@@ -62,4 +62,4 @@ def test_every_level_says_how_many_pairs_it_has():
     assert [t.get_text() for t in PICTURES["levels"].axes[1].get_xticklabels()] == [
         f"{level}\nn = 2" for level in (1, 2, 3, 4)] and "cider" in words("levels")
     heights = [patch.get_height() for patch in PICTURES["bars"].axes[0].patches]
-    assert heights[:8] == [25.0] * 8 and "of two images" in words("bars")
+    assert heights[:8] == [25.0] * 8 and "across images" in words("bars")

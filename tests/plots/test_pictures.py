@@ -9,13 +9,13 @@ from matplotlib.text import Text
 
 from itr_study import plots
 from itr_study.plots.marks import spread, summarise
-from itr_study.plots.style import METHODS, METRICS, SETTINGS, png_bytes
+from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, png_bytes
 from itr_study.plots.tables import table_cells
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
 from tests.plots.reranked import reranking_pictures
 
-PRINTED = pd.DataFrame({"x": [4.0, 6.0], "metric": "test_i2t_r1", "value": [33.3, 32.1],
-                        "label": "topk Table I"})
+PRINTED = pd.DataFrame({"panel": "printed in Table I", "x": [4.0, 6.0], "metric": "test_i2t_r1",
+                        "value": [33.3, 32.1]})
 
 
 def texts(figure) -> list[str]:
@@ -24,7 +24,9 @@ def texts(figure) -> list[str]:
 
 
 def sweep(**options):
-    return plots.sweep_curve(sweep_rows(), "k", RECALLS, "R@1 peaks early", "k", apart=["sum"],
+    panels = {words: [name for name in RECALLS if way in name]
+              for way, words in plots.DIRECTIONS.items()} | {PRINTED["panel"][0]: []}
+    return plots.sweep_curve(sweep_rows(), "k", panels, "R@1 peaks early", "k", apart=["sum"],
                              default=5, reported=PRINTED, note="scenes", **options)
 
 
@@ -112,8 +114,11 @@ def test_the_same_data_gives_the_same_bytes_and_names_no_software():
 def test_sweep_says_seeds_default_printed_numbers_and_the_tick_apart():
     said = texts(PICTURES["sweep"])
     for wanted in ("R@1", "R@5", "R@10", "image → text", "text → image", "sum", "paper", "k",
-                   "recall, %", "reported: topk Table I"):
+                   "recall, %", "printed in Table I", "as printed, %"):
         assert wanted in said, wanted
+    ours, _, printed = PICTURES["sweep"].axes
+    assert not any(list(line.get_ydata()) == [33.3, 32.1] for line in ours.lines)
+    assert list(printed.lines[-1].get_ydata()) == [33.3, 32.1]
     assert "scenes · n = 3 seeds, band: 95 % interval of the mean" in said
 
 
@@ -218,17 +223,64 @@ def test_the_slope_is_that_of_the_sigmoid_and_active_where_it_is_steep():
     assert "τ = 0.01" in said and any("activation area" in text for text in said)
 
 
-def test_three_losses_ask_three_things_of_a_list():
+def test_three_losses_have_three_things_against_one_list():
     from matplotlib.patches import FancyArrowPatch
 
     panels = PICTURES["lists"].axes
-    arrows = [[(round(a._posA_posB[0][1]), round(a._posA_posB[1][1])) for a in axes.patches
-               if isinstance(a, FancyArrowPatch)] for axes in panels]
-    assert arrows == [[(1, 0), (2, 0), (3, 0), (4, 0)], [(2, 1), (3, 1), (4, 1)],
-                      [(1, 0), (2, 1), (3, 2), (4, 3)]]  # (from, to), places from the top
+    arcs = [[(round(a._posA_posB[0][1]), round(a._posA_posB[1][1]), a.get_edgecolor())
+             for a in axes.patches if isinstance(a, FancyArrowPatch)] for axes in panels]
+    red = to_rgba(WRONG)
+    wrong = [{(lower, upper) for lower, upper, colour in drawn if colour == red} for drawn in arcs]
+    assert wrong == [{(1, 0)}, set(), {(1, 0), (3, 2)}]  # (from, to), places from the top
+    assert [len(drawn) for drawn in arcs] == [4, 3, 10]
     order = [[t.get_text() for t in axes.texts if t.get_position()[0] == 0] for axes in panels]
-    assert order[0] == order[2] == ["match 1.00", "0.80", "0.55", "0.30", "0.05"]
-    assert order[1][:2] == ["0.80", "match 1.00"] and "forgiven" in texts(PICTURES["lists"])
+    assert order[0] == order[1] == order[2] == ["0.80", "match 1.00", "0.30", "0.55", "0.05"]
+    said = texts(PICTURES["lists"])
+    assert "forgiven" in said and any(
+        "pairwise finds 1, top-k (k = 2) 0, listwise 2" in text for text in said)
+
+
+def test_nothing_is_drawn_where_nothing_was_tried():
+    """On a log axis with values a factor of five or more apart the line is dotted, without band."""
+    rows = pd.DataFrame([(tau, seed, 10 * tau + seed) for tau in (0.01, 0.03, 0.1, 1.0)
+                         for seed in range(3)], columns=["tau", "seed", "test_rsum"])
+    figure = plots.sweep_curve(rows, "tau", {"": ["test_rsum"]}, "t", "τ", log=True)
+    dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    assert [list(line.get_xdata()) for line in dotted] == [[0.1, 1.0]]
+    assert any("dotted: nothing tried between" in text for text in texts(figure))
+    bars = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [1.0, 1.0]]
+    assert len(bars) == 1 and bars[0].get_ydata()[0] < 11 < bars[0].get_ydata()[1]
+    closer = pd.concat([rows, rows[rows.tau == 0.1].assign(tau=0.3)])
+    figure = plots.sweep_curve(closer, "tau", {"": ["test_rsum"]}, "t", "τ", log=True)
+    assert not [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+
+
+def test_a_ring_stands_at_the_point_that_it_marks():
+    rows = pd.DataFrame([(loss, rate, 0, 100 * rate + len(loss)) for loss in ("sum", "hardest")
+                         for rate in (1e-3, 2e-3)], columns=["loss", "rate", "seed", "vsepp"])
+    marked = pd.DataFrame({"metric": ["vsepp", "other"], "loss": "hardest", "rate": 2e-3,
+                           "at_edge": True})
+    figure = plots.sweep_curve(rows, "rate", {"VSE++": ["vsepp"]}, "t", "rate", by="loss", log=True,
+                               marked=marked)
+    (ring,) = [line for line in figure.axes[0].lines if line.get_markersize() > 10]
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (2e-3, pytest.approx(7.2))
+    assert ring.get_marker() == "s"
+
+
+def test_panels_that_are_compared_have_one_scale_and_ordered_lines_ordered_colours():
+    figure = plots.learning_curves(epochs(), ["loss", "dev_rsum"], "t", sharey=True, ordered=True)
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    shades = [sum(to_rgba(line.get_color())[:3]) for line in figure.axes[0].lines]
+    assert shades == sorted(shades) and len(set(shades)) == 2
+
+
+def test_a_difference_that_is_not_settled_is_drawn_hollow():
+    table = pd.DataFrame({"label": ["sum", "soft"], "difference": [3.0, 1.0], "low": [1.0, -1.0],
+                          "high": [5.0, 3.0], "verdict": ["higher", "undecided (3 seeds)"]})
+    figure = plots.dot_intervals(table, "t")
+    fills = [line.get_fillstyle() for line in figure.axes[0].lines if line.get_marker() == "o"
+             and len(line.get_xdata())]
+    assert fills == ["full", "none"] and {"settled", "open"} <= set(texts(figure))
 
 
 def test_of_two_curves_that_coincide_both_are_seen():
@@ -250,9 +302,17 @@ def test_an_epoch_without_a_value_is_left_out_and_a_lone_one_is_marked():
     assert any(text.startswith("n = 3 seeds") for text in texts(figure))
 
 
+def test_the_highest_mean_is_bold_among_its_like_and_never_a_single_run():
+    rows = pd.DataFrame([(method, seed, value) for method, seeds, value in (
+        ("sum †", 2, 9.0), ("soft †", 2, 8.0), ("hardest", 2, 5.0), ("largest", 1, 30.0))
+        for seed in range(seeds)], columns=["method", "seed", "test_rsum"])
+    cells = table_cells(rows, "method", ["test_rsum"])
+    assert list(cells.loc[cells["best"], "method"]) == ["sum †", "hardest"]
+
+
 def test_of_seconds_the_fewest_are_best():
-    rows = pd.DataFrame({"method": ["a", "b"], "seed": 0, "epoch_seconds": [2.0, 3.0],
-                         "test_rsum": [2.0, 3.0]})
+    rows = pd.DataFrame({"method": list("aabb"), "seed": [0, 1] * 2,
+                         "epoch_seconds": [2.0, 2.0, 3.0, 3.0], "test_rsum": [2.0, 2.0, 3.0, 3.0]})
     cells = table_cells(rows, "method", ["epoch_seconds", "test_rsum"])
     assert cells[cells["best"]][["method", "column"]].values.tolist() == [
         ["a", "epoch_seconds"], ["b", "test_rsum"]]

@@ -6,7 +6,13 @@ import pytest
 from itr_study.files.paths import figures_folder
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
-from itr_study.studies.listwise import SAME_ARM, alternative_arms, one_arm, tau_arms
+from itr_study.studies.listwise import (
+    SAME_ARM,
+    alternative_arms,
+    longer_steps,
+    one_arm,
+    tau_arms,
+)
 from itr_study.studies.profiles import choose
 
 ROWS = pd.DataFrame({"arm": ["tau=0.1", "hardest+approx_ndcg", "hardest+approx_ndcg", "hardest"],
@@ -37,3 +43,17 @@ def test_the_committed_runs_of_both_names_are_equal_in_every_number():
         measured = [name for name in row if name.startswith(("dev_", "test_", "train_"))]
         assert len(measured) > 40 and row["run"] != other["run"]
         assert all(row[name] == other[name] for name in measured)
+
+
+def test_steps_are_compared_round_by_round_in_percent():
+    """A machine that is twice as slow in some rounds changes nothing."""
+    slow = [1.0, 2.0, 1.0, 2.0, 1.0]
+    rows = pd.DataFrame([(arm, number, 100 * factor * speed)
+                         for number, speed in enumerate(slow)
+                         for arm, factor in (("hardest", 1.0), ("both", 1.05 + number / 1000))],
+                        columns=["arm", "seed", "step_milliseconds"])
+    (line,) = longer_steps(rows, [("both", "hardest"), ("never", "hardest")]).to_dict("records")
+    assert line["difference"] == pytest.approx(5.2) and line["n"] == 5
+    assert line["verdict"] == "higher" and 5 < line["low"] < line["high"] < 5.4
+    (few,) = longer_steps(rows[rows.seed < 3], [("both", "hardest")]).to_dict("records")
+    assert few["verdict"] == "undecided (3 seeds)"

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from itr_study.studies.wording import finding, listed, ordered, readable, settled, standing
+from itr_study.studies.wording import finding, listed, measured, readable, settled, standing
 
 GAPS = pd.DataFrame({
     "comparison": ["bcls − hardest", "k=5 − sum", "sum − k=1"],
@@ -26,9 +26,13 @@ def test_settled_counts_both_ways():
     assert settled(more) == "settled: 2 higher, 1 lower"
 
 
-def test_arms_are_told_from_the_highest_down():
-    means = pd.Series({"sum": 249.7, "hardest": 291.2, "k=5": 270.4})
-    assert ordered(means) == "hardest (291) > top-5 (270) > sum (250)"
+def test_a_difference_is_told_with_its_interval_and_whether_it_is_settled():
+    lower, _, undecided = (line for _, line in GAPS.iterrows())
+    assert measured(lower) == "−6.0 [−7.0, −5.0]"
+    assert measured(undecided) == "+1.0 [−1.0, +3.0] (undecided)"
+    few = undecided.copy()
+    few["verdict"], few["n"] = "undecided (3 seeds)", 3
+    assert measured(few) == "+1.0 [−1.0, +3.0] (3 seeds)"
 
 
 def test_a_finding_names_what_is_settled_and_what_is_not():
