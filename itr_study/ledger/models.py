@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.ledger.reported import load_claims, split_list
-from itr_study.plots.names import name_of
 
 FIRST, SECOND = "two_branch+sentence", "vsepp+gru"  # of the sweeps; nearest to the papers' own
 SENTENCES = ", minilm"  # how the words of a model with FIRST's input end
@@ -57,6 +56,8 @@ def twice_judged(table: pd.DataFrame) -> pd.DataFrame:
     Returns: claim (the id on FIRST), statement, and for each of the two models (its name) our
              difference and, under "verdict of …", its outcome.
     """
+    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
+
     claims = load_claims().merge(table[["id", "ours", "outcome", "model"]], on="id")
     claims = claims[(claims["arm_a"] != "") & (claims["outcome"] != "not tested")]
     model = claims["arm_a"].map(model_of).mask(  # arms that name no setting are of the data's base
