@@ -106,10 +106,12 @@ def check_number(name: str, value: float, *, above: float = -math.inf, least: fl
         raise ValueError(f"{name} must be {' and '.join(bounds)}, got {value}")
 
 
-def check_count(name: str, value: int, least: int = 1) -> None:
-    """Raise ValueError unless value is a whole number (numpy's too), at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+def check_count(name: str, value: int, least: int = 1, most: float = math.inf) -> None:
+    """Raise ValueError unless value is a whole number (numpy's too), `least <= value <= most`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and least <= value <= most):
+        bounds = f">= {least}" + f" and <= {most}" * (most < math.inf)
+        raise ValueError(f"{name} must be an integer {bounds}, got {value!r}")
 
 
 def check_choice(what: str, value: object, choices: Iterable) -> None:

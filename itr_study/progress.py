@@ -6,12 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Show = Callable[[float, str], None]  # (how many are done, a note): shows it
 SECONDS_BETWEEN_LINES = 30.0
+LETTERS = 100  # of a line in a cell's output, in a window of 1,280
 BAR = "{desc}: {percentage:3.0f} %|{bar}| {remaining} left{postfix}"
+
+
+def in_lines(text: str) -> str:
+    """The text in lines that a notebook shows whole: JupyterLab would break them within a word."""
+    return "\n".join(fill(line, LETTERS, break_long_words=False, break_on_hyphens=False)
+                     for line in text.splitlines())
 
 
 def in_notebook() -> bool:

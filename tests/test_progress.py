@@ -5,7 +5,7 @@ import time
 import nbformat
 from nbclient import NotebookClient
 
-from itr_study.progress import counting, progress
+from itr_study.progress import counting, in_lines, progress
 from tests.posix import posix_only
 
 
@@ -14,6 +14,13 @@ def test_items_come_through_and_short_loops_say_nothing(capsys):
     assert list(progress(iter("ab"), "letters", total=2)) == ["a", "b"]
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err == ""
+
+
+def test_no_line_is_so_long_that_a_page_breaks_it_in_a_word():
+    words = ["undecided", "0.073", "a-long-name", "(one seed)"] * 20 + ["x" * 130]
+    lines = in_lines("first line\n" + " ".join(words)).splitlines()
+    assert lines[0] == "first line" and " ".join(lines[1:]).split() == " ".join(words).split()
+    assert all(len(line) <= 100 for line in lines[:-1]) and lines[-1] == "x" * 130
 
 
 def test_headless_loop_prints_one_line_per_interval(capsys, monkeypatch):

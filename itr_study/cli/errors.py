@@ -1,7 +1,8 @@
-"""An error in the words of who uses the command. Loads nothing heavy."""
+"""Errors and warnings in the words of who uses the command. Loads nothing heavy."""
 
 import os
 import sys
+import warnings
 from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 
@@ -13,16 +14,24 @@ NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 
 
 class App(typer.Typer):
-    """Prints an expected error as one message; a traceback is for errors of the program."""
+    """Prints an expected error as one message, and so a warning; a traceback is for errors of the
+    program."""
 
     def __call__(self, *args, **options):
-        try:
+        if os.environ.get("ITR_STUDY_DEBUG"):
             return super().__call__(*args, **options)
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = warn
+                return super().__call__(*args, **options)
         except (ValueError, OSError) as error:
-            if os.environ.get("ITR_STUDY_DEBUG"):
-                raise
             print(f"error: {plain(error)}", file=sys.stderr)
             sys.exit(2)
+
+
+def warn(message: Warning | str, *_where: object) -> None:
+    """Print a warning without the line of code that gave it."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def plain(error: Exception) -> str:

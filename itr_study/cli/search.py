@@ -1,10 +1,11 @@
 """What `itr-study search` looks at, and how it answers: lines of text, and a picture."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
 from PIL import Image
 
 from itr_study.batch.request import data_root
@@ -25,6 +26,8 @@ from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.identity import identify
 from itr_study.runs.run import weights
 from itr_study.runs.store import RunStore
+
+SECONDS_TO_FAIL = 2.0  # a program that opens files says sooner that it knows no other to show them
 
 
 class Shown(NamedTuple):
@@ -109,15 +112,15 @@ def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown
         target = shown.save or home() / "search.png"
         save_answer(drawn(searcher, text, picture, shown.top), target, among)
         lines.append(f"picture: {target}")
-        if shown.open and typer.launch(str(target)) != 0:
+        if shown.open and not opened(target):
             lines.append("no program to open it was found here; open that file yourself")
     return "\n".join(lines)
 
 
 def searched(searcher: Searcher) -> str:
     """Among how many images the answer was looked for, and what could not be."""
-    left_out = len(searcher.dataset.report.excluded)
-    return f"{len(searcher.split.image_ids):,} images, {searcher.split.name}" + (
+    left_out, count = len(searcher.dataset.report.excluded), len(searcher.split.image_ids)
+    return f"{count:,} image{'s' * (count != 1)}, {searcher.split.name}" + (
         f"; {left_out} left out, which cannot be read" if left_out else "")
 
 
@@ -145,3 +148,18 @@ def save_answer(query: Query, target: Path, note: str) -> None:
     """Write the picture of an answer."""
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(target, png_bytes(answer_grid(query, "What the model finds", note)))
+
+
+def opened(path: Path) -> bool:
+    """Show a file in the program that the system has for it; whether there is one."""
+    if os.name == "nt":
+        os.startfile(path)
+        return True
+    program = "open" if sys.platform == "darwin" else "xdg-open"
+    unheard = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    try:
+        return subprocess.Popen([program, path], **unheard).wait(SECONDS_TO_FAIL) == 0
+    except subprocess.TimeoutExpired:
+        return True  # it is the viewer itself
+    except OSError:
+        return False

@@ -52,9 +52,10 @@ class DataReport:
     def refuse_errors(self) -> None:
         """Raise one DataError that lists all errors at once, if there are any."""
         if self.errors:
+            count = len(self.errors)
             lines = "\n".join(f"  {p.kind}: {p.where}: {p.detail}" for p in self.errors[:50])
-            rest = f"\n  ... and {len(self.errors) - 50} more" if len(self.errors) > 50 else ""
-            raise DataError(f"{len(self.errors)} problems in the data:\n{lines}{rest}\n"
+            rest = f"\n  ... and {count - 50} more" if count > 50 else ""
+            raise DataError(f"{count} problem{'s' * (count != 1)} in the data:\n{lines}{rest}\n"
                             f"{self.remedy}")
 
 

@@ -11,14 +11,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import pandas as pd
 
 from itr_study.evaluation.measures import check_edition
 from itr_study.files.paths import figures_folder
-from itr_study.progress import counting
+from itr_study.progress import counting, in_lines
 from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import data_part, encoded_data
@@ -32,7 +31,6 @@ from itr_study.runs.watch import Watch
 from itr_study.training.loop import choose_device
 
 LOOK = 0.5  # seconds between looks at how far the runs are
-LETTERS = 100  # of a line in a cell's output, in a window of 1,280
 
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
@@ -108,7 +106,7 @@ def _train(missing: dict[str, Run], editions: Mapping[str, int], root: Path | st
         if (store.status(run_id) or {}).get("state") != "running":
             store.set_status(run_id, "queued")
     watch = Watch(missing, store)
-    with counting("training", watch.total, "epochs") as show, \
+    with counting(*watch.counted) as show, \
             closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
         for run_id, answer in answers:
             rows[run_id] = _answered_row(missing[run_id], answer, figures)
@@ -170,7 +168,5 @@ def _report(rows: Sequence[dict[str, Any]]) -> None:
     """
     for row in rows:
         if row["status"] != "done" or row["reason"]:
-            words = (f"run {row['run']} ({row['model']}, seed {row['seed']}): {row['status']}: "
-                     f"{row['reason']}")
-            print("\n".join(fill(line, LETTERS, break_long_words=False, break_on_hyphens=False)
-                            for line in words.splitlines()), file=sys.stderr, flush=True)
+            print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
+                           f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)

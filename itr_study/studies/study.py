@@ -27,6 +27,7 @@ from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import LEVEL
 from itr_study.plots.figures import COMMON, save_figure
 from itr_study.plots.names import EDGE, FALLEN, name_of
+from itr_study.progress import in_lines
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.runs.shelves import shelf
@@ -109,8 +110,8 @@ class Study:
         reasons = collapses(new, self.figures)
         self.collapsed |= dict(zip(new["run"], reasons, strict=True))
         for arm, of_arm in reasons[reasons != ""].groupby(new["arm"], sort=False):
-            print(f"{len(of_arm)} of {(new['arm'] == arm).sum()} runs of {name_of(arm)} have "
-                  f"{of_arm.iloc[0]}")
+            print(in_lines(f"{len(of_arm)} of {(new['arm'] == arm).sum()} runs of {name_of(arm)} "
+                           f"have {of_arm.iloc[0]}"))
 
     def caveats(self, rows: pd.DataFrame) -> dict[str, str]:
         """The marks behind the name of each arm: § where its learning rate lies at the edge of

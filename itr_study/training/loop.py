@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import Gathered, gathered, not_among
+from itr_study.checks import Gathered, check_count, gathered, not_among
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import all_encoded, evaluate
 from itr_study.models.base import Code, ModelOutput, check_model, scored
@@ -70,6 +70,7 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
     """
     check_model(model)
     check_data(data)
+    check_count("seed", seed, 0, 2**63 - 1)
     settings, device = settings or Settings(), choose_device(device)
     objectives = choose_objectives(objective, warmup_objective, settings)
     train, dev = data.splits["train"], dev_split(data, settings)

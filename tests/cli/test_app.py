@@ -190,6 +190,15 @@ def test_a_finished_run_does_not_hide_a_wrong_device(run, config, store):
     assert code == 2 and "device must be one of" in error
 
 
+def test_a_warning_is_one_message_without_a_line_of_code(run, config, store):
+    assert run("train", config)[0] == 0
+    (weights,) = (store / "runs").glob("*/weights.safetensors")
+    weights.write_bytes(weights.read_bytes()[:-9])
+    error = run("evaluate", config)[2]
+    assert f"warning: run {weights.parent.name}: {weights} is damaged" in error
+    assert "UserWarning" not in error and "set_aside(" not in error
+
+
 @pytest.mark.skipif(os.name == "nt", reason="other errors there")
 def test_a_home_that_cannot_be_written_names_the_variable(run, config, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")

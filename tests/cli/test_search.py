@@ -2,6 +2,7 @@
 nobody can know is said."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,10 +10,12 @@ from PIL import Image
 
 from itr_study.cli import search
 from itr_study.data import load_dataset
+from itr_study.data.base import DataReport
 from itr_study.encoders import IMAGE_ENCODERS
 from itr_study.studies.bases import base
 from tests.cli.test_app import run  # noqa: F401
 from tests.features.test_dataset import Tiny
+from tests.posix import posix_only
 
 CHEAP = ("--set", "images=tiny:pooled:one", "--set", "sentences=glove-mean",
          "--set", "settings.epochs=2")
@@ -108,10 +111,32 @@ def test_what_was_found_is_a_picture(trained, folder, store, tmp_path, monkeypat
     code, _, error = trained("search", "--text", "a", "--save", tmp_path / "found.jpg")
     assert code == 2 and "--save takes a .png file" in error
     opened = []
-    monkeypatch.setattr(search.typer, "launch", lambda path: opened.append(path) or 1)
+    monkeypatch.setattr(search, "opened", lambda path: opened.append(path) or False)
     found = trained("search", "--text", "a red boat", "--open")[1]
-    assert opened == [str(store / "search.png")] and (store / "search.png").is_file()
+    assert opened == [store / "search.png"] and (store / "search.png").is_file()
     assert "no program to open it was found here" in found
+
+
+def test_one_image_is_not_said_to_be_several():
+    alone = SimpleNamespace(split=SimpleNamespace(image_ids=["a"], name="test"),
+                            dataset=SimpleNamespace(report=DataReport()))
+    assert search.searched(alone) == "1 image, test"
+
+
+@posix_only
+@pytest.mark.parametrize("does, shown", [
+    ("exit 0", True), ("exec sleep 0.5", True), ("echo no method >&2; exit 3", False),
+    (None, False)], ids=["it ended well", "it still runs", "it knows no viewer", "there is none"])
+def test_an_opener_that_finds_no_viewer_is_found_out(tmp_path, monkeypatch, capfd, does, shown):
+    """It starts as well as any; only its end tells, and its own words help nobody."""
+    if does is not None:
+        for name in ("xdg-open", "open"):
+            (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+            (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin" if does else str(tmp_path))
+    monkeypatch.setattr(search, "SECONDS_TO_FAIL", 0.2 if "sleep" in str(does) else 30)
+    assert search.opened(tmp_path / "found.png") is shown
+    assert capfd.readouterr() == ("", "")
 
 
 def test_data_warns_of_splits_that_mean_nothing(run, folder):  # noqa: F811

@@ -23,7 +23,7 @@ from itr_study.runs.store import RunStore
 from itr_study.runs.sweeps import sweep
 from itr_study.runs.worker import STOPPED
 from tests.posix import posix_only
-from tests.small_runs import SMALL, count_trainings
+from tests.small_runs import SMALL, as_of_edition_1, count_trainings
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
@@ -299,17 +299,24 @@ def test_queued_runs_say_so(store):
     assert states == [["queued", "queued"], ["failed", "queued"]]
 
 
-def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, monkeypatch):
-    """Not runs alone: one of a minute would stand at 0 until its end."""
-    said = []
+@pytest.fixture
+def said(monkeypatch) -> list:
+    """What a sweep says of how far it is: (label, total, unit), then (done, note) again and again.
+    """
+    lines = []
 
     @contextmanager
     def counting(label, total, unit):
-        said.append((label, total, unit))
-        yield lambda done, note: said.append((done, note))
+        lines.append((label, total, unit))
+        yield lambda done, note: lines.append((done, note))
 
     monkeypatch.setattr(sweeps, "counting", counting)
     monkeypatch.setattr(sweeps, "LOOK", 0.01)
+    return lines
+
+
+def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, said):
+    """Not runs alone: one of a minute would stand at 0 until its end."""
     configs = [SMALL.with_(**{"settings.epochs": 30}), SMALL]
     with ThreadPoolExecutor(1) as executor:
         frame = sweep(configs, executor=executor)
@@ -319,3 +326,17 @@ def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, monkeypatch):
     assert any("dev RSUM " in note for note in inside)
     assert "1 of 2 runs" in said[-1][1] and said[-1][0] >= 30
     assert frame["status"].tolist() == ["done", "done"]
+
+
+def test_runs_that_are_only_measured_again_are_not_said_to_be_trained(store, said):
+    """Their epochs lie behind them: counted, they would stand at 100 % from the start."""
+    other = SMALL.with_(seed=1)
+    as_of_edition_1(execute(identify(SMALL)))
+    with ThreadPoolExecutor(1) as executor:
+        sweep([SMALL, other], executor=executor, edition=2)
+        assert said[0] == ("training and measuring", 2, "epochs") and said[1][0] == 0
+        assert all(done <= 2 for done, _ in said[1:])
+        as_of_edition_1(RunStore().result(identify(other).id))
+        said.clear()
+        sweep([SMALL, other], executor=executor, edition=2)
+    assert said[0] == ("measuring", 1, "runs") and said[1] == (0, "")

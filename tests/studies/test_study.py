@@ -227,10 +227,12 @@ def test_only_a_batch_publishes(tmp_path, monkeypatch):
 
 
 def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypatch, capsys):
-    reasons = pd.Series(["", "", "", "collapsed: by hand"], index=rows.index)
+    reasons = pd.Series(["", "", "", "collapsed: " + "by hand " * 20], index=rows.index)
     monkeypatch.setattr(study_module, "collapses", lambda given, figures: reasons[given.index])
     again = study.train(RUNS)
-    assert capsys.readouterr().out == "1 of 2 runs of top-2 have collapsed: by hand\n"
+    told = capsys.readouterr().out
+    assert told.startswith("1 of 2 runs of top-2 have collapsed: by hand by hand ")
+    assert max(map(len, told.splitlines())) <= 100  # longer ones JupyterLab breaks in a word
     study.train(RUNS)
     assert capsys.readouterr().out == ""  # said once
     (line,) = study.compare(again, [("k=2", "k=1")]).to_dict("records")

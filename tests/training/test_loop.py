@@ -236,6 +236,12 @@ def test_warm_up_uses_its_own_objective():
         fit(small_model(), SmallLoss(), SmallData(), settings)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**63, 10**20, 1.5, True, "1"])
+def test_a_seed_that_a_config_would_refuse_is_refused(seed):
+    with pytest.raises(ValueError, match=rf"seed must be an integer >= 0 and <= {2**63 - 1}, got "):
+        fit(small_model(), SmallLoss(), SmallData(), SETTINGS, seed=seed)
+
+
 def test_without_dev_only_the_last_epoch_can_be_chosen():
     data = SmallData()
     del data.splits["dev"]
