@@ -150,7 +150,8 @@ def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: S
             records.append({"comparison": f"{arm_a} − {arm_b}", "arm_a": arm_a, "arm_b": arm_b,
                             "metric": metric, "n": part.n, "difference": part.mean,
                             "low": low, "high": high})
-    return pd.DataFrame(records)
+    return pd.DataFrame(records, columns=["comparison", "arm_a", "arm_b", "metric", "n",
+                                          "difference", "low", "high"])
 
 
 def sign(low: float, high: float, pairs: int = FEWEST) -> str:

@@ -136,8 +136,9 @@ def headline(figure: Figure, text: str) -> None:
 
 
 def caption(figure: Figure, text: str) -> None:
-    """A line of small type under the figure: other data than the paper's, n, units."""
-    if text:
+    """A line of small type under the figure: other data than the paper's, n, units. A separator
+    with nothing after it, such as a note on marks that are not there, is left out."""
+    if text := text.rstrip(" ;·"):
         letters = int(figure.get_figwidth() * 72 / (0.56 * 8))
         figure.supxlabel(fill(text, letters), fontsize=8, color=GREY, x=0.01, ha="left")
 

@@ -13,6 +13,8 @@ from itr_study.ledger.paired import FEWEST
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
+NOTHING = "one arm, and nothing to hold it against"
+
 
 def readable(differences: pd.DataFrame) -> pd.DataFrame:
     """Differences as `Study.compare` gives them, for the eye: names and titles in the place of
@@ -41,6 +43,8 @@ def standing(beside: pd.DataFrame) -> str:
         >>> standing(table)
         'RSUM: sum is below soft (294); hardest cannot be told apart from it'
     """
+    if beside.empty:
+        return NOTHING
     first = beside.iloc[0]
     mean = f"{first['reference_mean']:.{0 if first['reference_mean'] >= 100 else 1}f}"
     reference = f"{name_of(first['arm_b'])} ({mean})"
@@ -66,6 +70,8 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
         >>> finding(table.assign(n=3, verdict="undecided (3 seeds)"), "{} is above", "{} is below")
         '3 seeds settle nothing (5 are needed)'
     """
+    if differences.empty:
+        return NOTHING
     pairs = differences["n"].max()
     if pairs < FEWEST:
         return f"{pairs} seeds settle nothing ({FEWEST} are needed)" if pairs > 1 \

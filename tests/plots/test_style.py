@@ -3,6 +3,7 @@
 import pandas as pd
 
 from itr_study.plots import sweep_curve
+from itr_study.plots.style import canvas, caption
 
 
 def test_a_long_headline_stays_inside_the_picture():
@@ -12,3 +13,9 @@ def test_a_long_headline_stays_inside_the_picture():
     box = figure._suptitle.get_window_extent()
     assert long.split() == figure.get_suptitle().split()
     assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
+
+
+def test_a_note_does_not_end_in_a_separator():
+    figure, _ = canvas()
+    caption(figure, "flickr8k; hollow: printed; ")
+    assert figure.get_supxlabel() == "flickr8k; hollow: printed"

@@ -18,7 +18,7 @@ from itr_study.studies import topk
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.profiles import choose
 from itr_study.studies.study import Study
-from itr_study.studies.wording import settled
+from itr_study.studies.wording import settled, standing
 from tests.small_runs import SMALL, as_of_edition_1
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
@@ -97,6 +97,7 @@ def test_all_arms_are_held_beside_one(study):
     at_95 = study.beside(rows, reference="k=1")
     assert list(at_95.verdict) == ["lower", "lower"] and at_95.high[0] < held.high[0]
     assert study.beside(rows, reference="k=5").difference[0] == pytest.approx(11)
+    assert standing(study.beside(rows[rows.arm == "k=1"])).startswith("one arm")
 
 
 def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
