@@ -7,7 +7,7 @@ import pandas as pd
 
 from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.paired import differences
-from itr_study.ledger.table import ORIGINS, counted
+from itr_study.ledger.table import ORIGINS, counted, covered
 from itr_study.studies.bases import at_edge, frozen_rates
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +22,7 @@ def test_the_counts_of_claims_are_those_of_the_ledger():
     for kind in ORIGINS:
         line = f"- {counted(table, kind)}."
         assert line in page and line in README, f"claims.md and README should say: {line}"
+    assert covered(table) in page and covered(table) in README, covered(table)
     totals = re.findall(r"- (\d+) (?:claims|counter-checks|composites)", README)
     assert sum(map(int, totals)) == len(table)
 

@@ -74,7 +74,8 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
              evidence: as in `judge`.  elsewhere: as in `verdicts`.
     Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
              reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
-             missing, verdict (a sentence), parts (ids of those of a composite), note.
+             missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
+             ("data", "model" or "people" that are not here, else empty).
     """
     records = []
     for claim, verdict in verdicts(claims, rows, evidence, elsewhere):
@@ -86,7 +87,8 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
             "ours": measured_span(verdict), "levels": verdict.levels,
             "dataset": verdict.dataset, "model": verdict.model, "pairs": verdict.pairs,
             "outcome": verdict.outcome, "needed": verdict.needed, "missing": verdict.missing,
-            "verdict": verdict.sentence, "parts": claim["parts"], "note": claim["note"]})
+            "verdict": verdict.sentence, "parts": claim["parts"], "note": claim["note"],
+            "waits_for": claim["waits_for"]})
     return pd.DataFrame(records).astype({"needed": "Int64"})
 
 
@@ -119,11 +121,24 @@ def counted(table: pd.DataFrame, kind: str) -> str:
     return f"{counts.sum()} {title[0].lower()}{title[1:]}: {parts}" if counts.sum() else ""
 
 
+def covered(table: pd.DataFrame) -> str:
+    """How many claims of the papers that wait for nothing have a verdict, and how many of these
+    verdicts decide, as a sentence; empty where there is none."""
+    here = table[(table["origin"] == "claim") & (table["waits_for"] == "")]
+    tested = here[here["outcome"] != "not tested"]
+    decided = tested[~tested["outcome"].isin(["undecided", "collapsed"])]
+    if tested.empty:
+        return ""
+    return (f"Of the {len(here)} claims of the papers that wait for no other data, model or "
+            f"people, {len(tested)} have a verdict ({100 * len(tested) / len(here):.0f} %), and "
+            f"{len(decided)} of these are decided ({100 * len(decided) / len(tested):.0f} %).")
+
+
 def ledger_markdown(table: pd.DataFrame) -> str:
     """The ledger as Markdown: counts first, on which models they rest, then a table for each
     origin."""
     lines = [f"- {line}." for line in (counted(table, kind) for kind in ORIGINS) if line]
-    lines += ["", resting(table)]
+    lines += [line for text in (covered(table), resting(table)) if text for line in ("", text)]
     twice = twice_judged(table)
     if len(twice):
         lines += ["", "## Judged on two models", "", *markdown_lines(list(twice), twice)]

@@ -11,6 +11,7 @@ from typing import Any
 from itr_study.evaluation.measures import EDITION
 from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
+from itr_study.runs.committed import keeps_rows
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import Rows, edition_of
@@ -105,7 +106,7 @@ def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: _Kept) -> Plan
         plan.stale, plan.missing = plan.stale + stale, plan.missing + (not stale)
         if in_store:
             continue  # its weights are evaluated again, in seconds
-        minutes = expected_minutes(arm.config, rows.rows)
+        minutes = expected_minutes(arm.config, rows.rows) if keeps_rows(arm.config) else None
         plan.hours += (minutes or 0.0) / 60
         plan.unknown += minutes is None
     return plan

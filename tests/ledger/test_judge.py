@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from itr_study.files.paths import figures_folder
 from itr_study.ledger.judge import judge
+from itr_study.ledger.models import kept_ledger
 from itr_study.ledger.paired import Sample
 from itr_study.ledger.reported import load_claims, split_list
 from itr_study.ledger.table import (
+    covered,
     ledger,
     ledger_markdown,
     ledger_parts,
@@ -148,7 +151,8 @@ def test_fewer_than_five_pairs_decide_nothing():
     assert "how many would decide is unknown" in judge(claim(), alone).sentence
     shown = ledger(pd.DataFrame([claim() | {"paper": "topk", "place": "", "statement": "",
                                             "dataset_of_paper": "", "note": "", "reported_a": "",
-                                            "reported_b": "", "parts": ""}]), alone)["ours"][0]
+                                            "reported_b": "", "parts": "",
+                                            "waits_for": ""}]), alone)["ours"][0]
     assert shown == "+8.8 (one pair)"  # 9 and the noise of seed 0
 
 
@@ -300,7 +304,7 @@ def test_parts_say_what_each_says_by_itself():
     rows = fallen(runs(a=1, b=0, c=-1, d=0.1, e=5), "e", 1)
     claims = pd.DataFrame([claim(arm_a="a;c;d;e", arm_b="b;b;b;b") | {
         "paper": "topk", "place": "", "statement": "", "dataset_of_paper": "", "note": "",
-        "reported_a": "", "reported_b": "", "parts": ""}])
+        "reported_a": "", "reported_b": "", "parts": "", "waits_for": ""}])
     (line,) = ledger(claims, rows).to_dict("records")
     assert line["ours"].endswith("; settled for in 1, against in 1, collapsed in 1 of 4")
     assert ledger_parts(claims, rows)["standing"].tolist() == ["for", "against", "open",
@@ -328,6 +332,26 @@ def test_definitions_are_held_by_the_test_they_name():
     named = claim("definition", "", "", "") | {"test": "tests/a.py::test_b"}
     assert judge(named, runs(a=1)).sentence == "held by a test: tests/a.py::test_b"
     assert judge(named | {"kind": "misprint"}, pd.DataFrame()).outcome == "not as printed"
+
+
+def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
+    table = pd.DataFrame([
+        ("claim", "", "reproduced"), ("claim", "", "held by a test"), ("claim", "", "undecided"),
+        ("claim", "", "not tested"), ("claim", "model", "not tested"),
+        ("counter-check", "", "not tested"), ("composite", "", "reproduced")],
+        columns=["origin", "waits_for", "outcome"])
+    assert covered(table) == (
+        "Of the 4 claims of the papers that wait for no other data, model or people, 3 have a "
+        "verdict (75 %), and 2 of these are decided (67 %).")
+    assert covered(table.assign(outcome="not tested")) == ""
+
+
+def test_what_waits_for_something_has_no_verdict_yet():
+    """Where it has one, the column must be emptied, or the claim would be counted nowhere."""
+    kept = kept_ledger(figures_folder() / "flickr8k").set_index("id")["outcome"]
+    waiting = load_claims().query("waits_for != ''").set_index("id")["waits_for"]
+    assert set(waiting) == {"data", "model", "people"}
+    assert set(kept[waiting.index]) == {"not tested"}
 
 
 def test_composites_are_not_counted_beside_their_parts():
