@@ -64,7 +64,7 @@ def test_the_answer_to_which_loss_is_that_of_the_comparison():
 def test_what_re_ranking_adds_is_that_of_every_model():
     table = pd.read_csv(FLICKR8K / "08_reranking__models.csv").sort_values("difference")
     fast, bank = (table[table["arm_a"].str.endswith(way)] for way in ("@fast", "@fast_bank"))
-    assert len(fast) == len(bank) and table["n"].eq(5).all()
+    assert len(fast) == len(bank) and table["n"].ge(5).all()
     spans = [f"{interval(part.iloc[0])} to {interval(part.iloc[-1])}" for part in (fast, bank)]
     assert (f"Fast re-ranking adds {spans[0]} points of RSUM to {(fast['low'] > 0).sum()} of "
             f"{len(fast)} models") in README

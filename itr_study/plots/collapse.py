@@ -33,7 +33,7 @@ def collapse_paths(rows: pd.DataFrame, title: str, equal: float, near: float,
         plain_log(axes.xaxis)
     panels[0].axhline(equal, color=GREY, linestyle="--", linewidth=0.9)
     panels[0].axhspan(equal * (1 - near), equal * (1 + near), color=GREY, alpha=0.12, linewidth=0)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=5)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside center right")
     headline(figure, title)
     caption(figure, note)
     return figure
