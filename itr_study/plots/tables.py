@@ -60,7 +60,7 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
     Args:    rows: one run per row: `by`, seed, columns.
              reported: one printed row each: `by` and columns (NaN where a paper prints a dash).
     Returns: frame of `by`, column, mean, half (NaN for one seed), n, reported, best (the highest
-             mean of its column, over two runs at least, among those with † or those without).
+             mean of its column among those with † or those without, if that is of several runs).
     """
     frames = [summarise(rows, by, column).assign(column=column, reported=False)
               for column in columns]
@@ -70,11 +70,12 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
                    for column in columns]
     cells = pd.concat(frames, ignore_index=True)
     cells["half"] = (cells["high"] - cells["low"]) / 2
-    ours = cells[~cells["reported"] & (cells["n"] > 1)]
+    ours = cells[~cells["reported"]]
     value = ours["mean"].round(1).where(~ours["column"].str.contains(LESS), -ours["mean"].round(1))
     like = ours[by].astype(str).str.endswith(MARK)
     top = value.groupby([ours["column"], like]).transform("max")
-    cells["best"] = (value == top).reindex(cells.index, fill_value=False)
+    best = (value == top) & (ours["n"] > 1)
+    cells["best"] = best.reindex(cells.index, fill_value=False)
     return cells[[by, "column", "mean", "half", "n", "reported", "best"]]
 
 
