@@ -125,3 +125,15 @@ def listed(names: Sequence[str], of: int) -> str:
         names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]
     comma = "; " if any(", " in name for name in names) else ", "
     return " and ".join(filter(None, [comma.join(names[:-1]), names[-1]]))
+
+
+def pairs_of(differences: pd.DataFrame) -> str:
+    """How many paired seeds stand behind some differences, as `Study.compare` gives them.
+
+    Example:
+        >>> pairs_of(pd.DataFrame({"n": [5, 5]})), pairs_of(pd.DataFrame({"n": [10, 5]}))
+        ('5 paired seeds', '5 to 10 paired seeds')
+    """
+    fewest, most = differences["n"].min(), differences["n"].max()
+    return f"{most} paired seed{'s' * (most > 1)}" if fewest == most else \
+        f"{fewest} to {most} paired seeds"

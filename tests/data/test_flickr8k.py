@@ -1,6 +1,5 @@
 import os
 import shutil
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -177,7 +176,7 @@ def test_missing_folders_and_files(folder, tmp_path):
 
 def test_skip_bad_leaves_undecodable_pictures_out(folder):
     tiny.truncate(folder / "images" / "dev1.jpg")
-    with pytest.raises(DataError, match="1 problems(.|\n)*truncated picture: dev1.jpg"):
+    with pytest.raises(DataError, match="1 problem in the data(.|\n)*truncated picture: dev1.jpg"):
         load(folder)
     data = load(folder, skip_bad=True)
     assert data.splits["dev"].image_ids == ("dev0.jpg",)
@@ -240,9 +239,7 @@ def test_real_order_and_texts(real):
 def test_real_second_load_decodes_nothing(real, monkeypatch):
     data, root, cache = real
     monkeypatch.setattr("itr_study.data.picture_checks.decode", None)
-    start = time.perf_counter()
     assert load_dataset("flickr8k", root, cache=cache).fingerprint == data.fingerprint
-    assert time.perf_counter() - start < 5  # 0.3 s on one core that is free
 
 
 def test_real_lists_that_were_exchanged_are_refused(real, tmp_path):
