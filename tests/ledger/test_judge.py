@@ -16,6 +16,7 @@ from itr_study.ledger.table import (
     ledger_parts,
     origin,
     outcome_counts,
+    with_metrics,
     write_ledger,
 )
 
@@ -251,6 +252,17 @@ def test_claims_about_what_rows_do_not_hold_are_judged_on_the_other_rows_that_do
     assert alone.tolist() == ["not tested", "reproduced"]
 
 
+def test_other_rows_stand_in_where_one_of_two_metrics_is_missing():
+    """Of a contrast both are wanted; rows that hold every one are never passed over."""
+    contrast = claim(metric="near-far")
+    ours, other = runs("near", a=1, b=0), runs("near", dataset="other", a=-1, b=0).assign(far=0.0)
+    assert with_metrics(contrast, ours, [ours, other]) is other
+    assert judge(contrast, other).outcome == "contradicted"
+    assert with_metrics(contrast, ours.assign(far=0.0), [other])["dataset"].unique() == ["scenes"]
+    assert with_metrics(contrast, ours, []) is ours
+    assert judge(contrast, ours).missing == "no values of far"
+
+
 def test_ledger_as_markdown_counts_each_origin_apart_and_keeps_its_columns():
     text = ledger_markdown(ledger(load_claims("topk"), pd.DataFrame()))
     lines = text.splitlines()
@@ -344,6 +356,7 @@ def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
         "Of the 4 claims of the papers that wait for no other data, model or people, 3 have a "
         "verdict (75 %), and 2 of these are decided (67 %).")
     assert covered(table.assign(outcome="not tested")) == ""
+    assert covered(table.replace("undecided", "collapsed")) == covered(table)  # decides nothing
 
 
 def test_what_waits_for_something_has_no_verdict_yet():

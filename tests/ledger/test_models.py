@@ -53,6 +53,20 @@ def test_the_same_arms_on_two_models_stand_side_by_side():
     assert not twice_judged(table)["statement"].str.contains("two_branch").any()
 
 
+def test_claims_with_other_margins_or_on_several_models_are_not_the_same_claim(monkeypatch):
+    same = {"paper": "topk", "kind": "equivalence", "metric": "test_rsum", "margin": "1"}
+    claims = pd.DataFrame([
+        same | {"id": "a", "arm_a": f"{FIRST}/top5", "arm_b": f"{FIRST}/sum"},
+        same | {"id": "b", "arm_a": f"{SECOND}/top5", "arm_b": f"{SECOND}/sum"}])
+    table = pd.DataFrame({"id": ["a", "b"], "statement": "", "ours": "+1.0",
+                          "outcome": "undecided", "model": [MINILM, GRU]})
+    monkeypatch.setattr(models, "load_claims", lambda: claims.assign(statement=""))
+    assert twice_judged(table.drop(columns="statement"))["claim"].tolist() == ["a"]
+    claims.loc[1, "margin"] = "2"
+    assert twice_judged(table.drop(columns="statement")).empty
+    assert model_of(f"{FIRST}/top5; {SECOND}/top5") == "" and model_of("top5") == FIRST
+
+
 def test_the_page_has_both(tmp_path):
     assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith("No verdict")
     named = ["reported_difference", "ours", "levels", "verdict"]

@@ -18,5 +18,19 @@ def test_every_arm_that_a_claim_about_exact_relevance_names_is_trained_once_a_se
     assert all(keeps_rows(run.config) for run in runs)
 
 
+def test_options_of_the_data_that_is_looked_at_are_not_those_of_scenes():
+    parameters = choose("12_claims", "full", exact_seeds=1, data_options={"skip_bad": True})
+    assert all(run.config.data_options == {} for run in exact_arms("flickr8k", parameters))
+    assert len(exact_arms("flickr8k", parameters)) == 15
+    parameters.exact_seeds = 0
+    assert exact_arms("flickr8k", parameters) == []
+
+
+def test_a_claim_asks_for_exact_relevance_wherever_its_metric_names_it():
+    assert asks_exact({"metric": "test_i2t_ndcg_exact;test_rsum"})
+    assert asks_exact({"metric": "test_i2t_ndcg_exact-test_i2t_ndcg_cider"})
+    assert not asks_exact({"metric": "test_i2t_ndcg_cider"})
+
+
 def test_generated_data_needs_none():
     assert exact_arms("scenes", choose("12_claims", "quick")) == []

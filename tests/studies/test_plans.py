@@ -9,7 +9,7 @@ from itr_study.ledger.reported import load_claims, split_list
 from itr_study.studies import plans
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
-from itr_study.studies.dvse import reranked_arms
+from itr_study.studies.dvse import reranked_arms, scale_arms, tuned_arms
 from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms
 from itr_study.studies.plans import PLANS, ledger_arms
 from itr_study.studies.profiles import choose
@@ -95,6 +95,14 @@ def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
               for arm in make("flickr8k", choose(notebook, "full"))}
     assert {others[run.label, run.config.model_dump_json()] for run in runs
             if run not in more} == {1}
+
+
+def test_seeds_of_the_swept_model_and_of_those_tuned_have_numbers_of_their_own():
+    parameters = choose("08_reranking", "full", seeds=4, swept_seeds=2, tuned_seeds=3)
+    seeds = {(run.label, run.config.seed) for run in tuned_arms("flickr8k", parameters)}
+    assert seeds == {("hardest", 0), ("hardest", 1)} | {
+        (arm, seed) for arm in ("sum", "listwise", "vsepp+gru/hardest") for seed in range(3)}
+    assert [run.config.seed for run in scale_arms("flickr8k", parameters)] == [0, 1]
 
 
 @pytest.mark.parametrize("paper", ["topk", "listwise", "bcls", "dvse"])

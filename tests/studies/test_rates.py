@@ -80,6 +80,13 @@ def test_the_grid_of_the_frozen_rates_is_that_of_their_search(dataset, profile):
     assert edges == {"flickr8k": 0, "scenes": 9}[dataset]
 
 
+def test_rates_that_are_given_replace_the_grid_of_every_setting():
+    parameters = choose("03_topk", "full", rates=[1e-3], settings=["two_branch+fisher"])
+    runs = {run.label: run.config for run in rate_arms("flickr8k", parameters)}
+    assert list(runs) == [f"two_branch+fisher/{loss}/0.001" for loss in ("sum", "hardest", "top5")]
+    assert {config.settings.learning_rate for config in runs.values()} == {1e-3}
+
+
 def test_terms_that_have_no_rate_of_their_own_train_at_that_of_the_hardest():
     assert at_edge("scenes", "vsepp+gru/hardest+listwise")
     assert at_edge("scenes", "two_branch+sentence/sum")

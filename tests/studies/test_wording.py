@@ -44,11 +44,14 @@ def test_a_finding_names_what_is_settled_and_what_is_not():
 
 def test_fewer_than_five_seeds_settle_nothing():
     assert finding(GAPS.assign(n=4), "+", "-") == "4 seeds settle nothing (5 are needed)"
+    mixed = finding(GAPS.assign(n=[5, 3, 5]), "{} {be} up", "{} {be} down")
+    assert mixed.startswith("top-5 is up; ")  # five somewhere: each speaks for itself
     assert finding(GAPS.assign(n=1), "+", "-") == "one seed settles nothing (5 are needed)"
 
 
 def test_many_names_are_counted():
     assert listed([f"d = {d}" for d in range(7)], 7) == "all 7"
+    assert listed([f"d = {d}" for d in range(6)], 6) == "d = 0, 1, 2, 3, 4 and 5"
     assert listed(["τ = 0.1", "hardest"], 3) == "τ = 0.1 and hardest"
     assert listed(["VSE++, GRU", "sum", "soft"], 3) == "VSE++, GRU; sum and soft"
 

@@ -1,0 +1,87 @@
+"""Times of training steps: the table that the benchmark leaves, and how it takes them."""
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from torch import nn
+
+from itr_study.ledger.judge import named_arms
+from itr_study.ledger.reported import load_claims
+from itr_study.studies.plans import ledger_arms
+from itr_study.studies.profiles import choose
+from itr_study.studies.timing import COLUMNS, STEPS, step_rows
+
+ROOT = Path(__file__).parents[2]
+CLAIMS = load_claims().query(f"metric == '{STEPS}'").to_dict("records")
+TIMED = {arm for claim in CLAIMS for arm in named_arms(claim["arm_a"], claim["arm_b"])}
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")  # so that what the benchmark sets is taken back
+    spec = importlib.util.spec_from_file_location("steps", ROOT / "benchmarks" / "steps.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_lies_among_the_common_figures_and_says_what_it_lacks(tmp_path):
+    assert step_rows(tmp_path).empty and list(step_rows(tmp_path)) == list(COLUMNS)
+    path = tmp_path / "common" / "steps.csv"
+    path.parent.mkdir()
+    path.write_text("arm,seed,step_milliseconds,dataset,model,more\nsum,0,1.5,scenes,m,x\n")
+    assert step_rows(tmp_path)[STEPS].tolist() == [1.5]
+    path.write_text("arm,seed,step_milliseconds,dataset\nsum,0,1.5,scenes\n")
+    with pytest.raises(ValueError, match="steps.csv lacks the columns model; measure again"):
+        step_rows(tmp_path)
+
+
+def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model():
+    rows = step_rows()
+    assert TIMED <= set(rows["arm"]) and (rows[STEPS] > 0).all()
+    assert rows["dataset"].nunique() == rows["model"].nunique() == 1
+    rounds = rows["seed"].nunique()
+    assert rounds >= 5 and not rows.duplicated(["arm", "seed"]).any()
+    assert set(rows.groupby("arm")["seed"].agg(tuple)) == {tuple(range(rounds))}
+
+
+def test_what_is_timed_is_what_is_trained_under_the_same_name(benchmark):
+    trained = {arm.label: arm.config.objective
+               for arm in ledger_arms("flickr8k", choose("12_claims", "full"))}
+    assert set(benchmark.OBJECTIVES) >= TIMED
+    start = benchmark.base_config("scenes", "vsepp+gru", choose("05_listwise", "quick"))
+    for label, terms in benchmark.OBJECTIVES.items():
+        if label in trained:
+            assert benchmark.sum_of(start, *terms).objective == trained[label], label
+    assert set(benchmark.OBJECTIVES) <= set(trained)
+
+
+def test_objectives_take_turns_and_the_first_steps_are_left_out(benchmark, monkeypatch):
+    taken, names = [], list(benchmark.OBJECTIVES)
+    left = iter(names)
+
+    def fake_steps(*_):
+        name, count = next(left), 0
+        while True:
+            taken.append(name)
+            count += 1
+            yield 1000.0 if count <= 2 else float((count - 3) % 3)  # 0, 1, 2 in each round
+
+    monkeypatch.setattr(benchmark, "steps", fake_steps)
+    monkeypatch.setattr(benchmark, "build_model", lambda *_: nn.Linear(1, 1))
+    monkeypatch.setattr(benchmark, "build_objective", lambda objective: objective)
+    monkeypatch.setattr(benchmark, "encoded_data", lambda *_: SimpleNamespace(
+        inputs=None, splits={"train": None}))
+    # A generator starts at its first step: names are given in the order of the first turn.
+    table = benchmark.measure("vsepp+gru", {"size": 8}, rounds=10, count=3, batch=4)
+    assert set(table) == set(COLUMNS)
+    assert (table[STEPS] == 1).all()  # the median of a round, none of the first steps
+    assert set(table.groupby("arm")["seed"].agg(lambda seeds: tuple(sorted(seeds)))) == {
+        tuple(range(10))}
+    firsts = Counter(taken[::len(names)])  # who came first, once a turn
+    assert len(taken) == len(names) * (2 + 10 * 3) and set(firsts) == set(names)
+    assert max(firsts.values()) - min(firsts.values()) <= 1
