@@ -63,6 +63,24 @@ def test_what_would_flatten_the_rest_stands_at_the_edge_with_its_numbers():
     assert {3.0, -2.0, 1.0} <= marks and 98.0 not in marks
 
 
+def test_an_interval_that_leaves_the_axis_stands_at_the_edge_though_its_mean_does_not():
+    rows = ROWS.head(5).assign(low=[2.0, -3, -1, -103.6, np.nan], high=[4.0, -1, 3, 5, np.nan],
+                               difference=[3.0, -2, 1, -7.9, 2])
+    (axes,) = claim_dots(rows, "Claims").axes
+    (words_at_edge,) = (text for text in axes.texts if text.get_text().startswith("-7.9"))
+    assert words_at_edge.get_text() == "-7.9 [-103.6, +5.0] ←"
+    assert words_at_edge.get_ha() == "left" and words_at_edge.xy[0] < -7
+    (right,) = (text for text in claim_dots(ROWS, "").axes[0].texts if "→" in text.get_text())
+    assert right.get_ha() == "right" and right.xy[0] > 7  # inwards, from either edge
+
+
+def test_a_verdict_is_written_in_its_own_colour():
+    said = {text.get_text(): text.get_color() for text in claim_dots(ROWS, "").axes[0].texts}
+    assert said["contradicted"] == module.LOOKS["contradicted"][0]
+    assert said["reproduced"] == module.LOOKS["reproduced"][0] != said["contradicted"]
+    assert said["undecided"] == module.GREY
+
+
 def test_the_margin_of_an_equivalence_is_a_zone_around_zero():
     (first, second) = claim_dots(ROWS, "Claims").axes
     (zone,) = first.patches

@@ -27,6 +27,14 @@ def test_learning_rates_that_nobody_searched_are_refused():
         bases.frozen_rates("folder")
 
 
+def test_an_arm_without_a_rate_of_its_own_lies_where_that_of_the_hardest_lies(tmp_path,
+                                                                              monkeypatch):
+    monkeypatch.setattr(bases, "BASES", tmp_path)
+    (tmp_path / "scenes.toml").write_text(
+        "[rates.a]\ntried = [1.0, 2.0, 3.0]\nsum = 3.0\nhardest = 2.0\n")
+    assert bases.at_edge("scenes", "a/sum") and not bases.at_edge("scenes", "a/soft")
+
+
 @pytest.mark.parametrize("dataset", ["flickr30k", "coco"])
 def test_precomputed_features_go_with_the_bases_as_their_files_say(dataset, tmp_path, store):
     tiny.precomputed(tmp_path, dataset)

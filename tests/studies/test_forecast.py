@@ -102,6 +102,24 @@ def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
         assert (plan.present, plan.first_edition, plan.stale, plan.hours) == expected
 
 
+def test_rows_are_looked_up_in_the_folder_of_the_data_of_a_run(tmp_path, store, monkeypatch):
+    """Notebook 12 asks for runs on scenes, whatever data set it looks at."""
+    own_size = SMALL.with_(data_options={})
+    run_id, asked = identify(own_size).id, []
+    columns = {f"{split}_{name}": 1.0 for split in ("train", "dev", "test")
+               for name in evaluate.columns("scenes", split, edition=1)}
+    row_of = row(6.0) | columns | {"run": run_id, "status": "done", "dataset": "scenes",
+                                   "config": own_size.model_dump_json()}
+    monkeypatch.setattr(forecast.Rows, "read", lambda self: asked.append(self.folder.name) or (
+        {run_id: row_of} if self.folder.name == "scenes" else {}))
+    monkeypatch.setattr(forecast, "PLANS", {"12_a": lambda d, p, o: [
+        ArmRun("a", own_size), ArmRun("a", own_size.with_(seed=1))]})
+    (plan,) = planned([write_notebook(tmp_path / "12_a.ipynb")],
+                      PARAMETERS | {"dataset": "flickr8k", "figures": str(tmp_path)})
+    assert (plan.present, plan.missing, plan.unknown) == (1, 1, 0)
+    assert plan.hours == pytest.approx(0.1) and set(asked) == {"flickr8k", "scenes"}
+
+
 def test_a_row_of_an_older_part_is_stale(paths, monkeypatch, tmp_path):
     """The config is kept under an id that it no longer has."""
     old = row(6.0, seed=0) | {"run": "0" * 16, "status": "done"}

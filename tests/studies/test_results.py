@@ -191,6 +191,13 @@ def test_curves_of_real_data_are_read_beside_the_rows(rows, tmp_path):
         {"epoch": 1, "loss": 0.5, "arm": "a", "seed": 0}]
 
 
+def test_a_curve_beside_the_row_of_generated_data_comes_before_the_store(rows, tmp_path):
+    folder = tmp_path / "scenes" / "curves"
+    folder.mkdir(parents=True)
+    (folder / f"{rows.run[0]}.csv").write_text("epoch,loss\n7,0.5\n")
+    assert curves(rows.iloc[:1], tmp_path)["epoch"].tolist() == [7]
+
+
 def test_a_run_that_failed_has_no_curve(rows):
     assert set(curves(rows.assign(status=["done", "failed"])).seed) == {0}
 
