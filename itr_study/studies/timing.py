@@ -23,11 +23,17 @@ def step_rows(figures: Path | str | None = None) -> pd.DataFrame:
     """One row per loss and round: arm, seed (the round), step_milliseconds, dataset, model; empty
     where nobody has measured.
 
-    Raises:  ValueError where the table lacks a column.
+    Raises:  ValueError where the table is not one of that benchmark: a column that is missing, a
+             time that is none, rounds that come twice, several data sets or models.
     """
     path = steps_file(figures)
     table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
+    again = "measure again: python benchmarks/steps.py --save"
     if missing := set(COLUMNS) - set(table.columns):
-        raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; measure again: "
-                         "python benchmarks/steps.py --save")
+        raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; {again}")
+    times = pd.to_numeric(table[STEPS], errors="coerce")
+    if not times.between(0, float("inf"), inclusive="neither").all():
+        raise ValueError(f"{path}: {STEPS} must be numbers above 0; {again}")
+    if table.duplicated(["arm", "seed"]).any() or (table[["dataset", "model"]].nunique() > 1).any():
+        raise ValueError(f"{path} holds a round twice, or several data sets or models; {again}")
     return table

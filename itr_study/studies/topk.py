@@ -33,7 +33,7 @@ def setting_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The search behind `frozen_rates`: a grid of learning rates for each setting and loss, one
     seed. Without `parameters.rates` the grid of each setting is the one of its base file."""
-    grids = tried_rates(dataset)
+    grids = {} if parameters.rates else tried_rates(dataset)
     return [ArmRun(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate))
             for name in parameters.settings for loss in TABLE_IV
             for rate in parameters.rates or grids[name]]

@@ -135,5 +135,5 @@ def pairs_of(differences: pd.DataFrame) -> str:
         ('5 paired seeds', '5 to 10 paired seeds')
     """
     fewest, most = differences["n"].min(), differences["n"].max()
-    return f"{most} paired seed{'s' * (most > 1)}" if fewest == most else \
+    return f"{most} paired seed{'s' if most > 1 else ''}" if fewest == most else \
         f"{fewest} to {most} paired seeds"

@@ -85,3 +85,16 @@ def test_objectives_take_turns_and_the_first_steps_are_left_out(benchmark, monke
     firsts = Counter(taken[::len(names)])  # who came first, once a turn
     assert len(taken) == len(names) * (2 + 10 * 3) and set(firsts) == set(names)
     assert max(firsts.values()) - min(firsts.values()) <= 1
+
+
+@pytest.mark.parametrize("lines, named", [
+    (["sum,0,-1.5,scenes,m"], "above 0"), (["sum,0,,scenes,m"], "above 0"),
+    (["sum,0,inf,scenes,m"], "above 0"), (["sum,0,fast,scenes,m"], "above 0"),
+    (["sum,0,1.5,scenes,m", "sum,0,1.6,scenes,m"], "a round twice"),
+    (["sum,0,1.5,scenes,m", "sum,1,1.6,coco,m"], "several data sets")])
+def test_a_table_that_the_benchmark_did_not_leave_is_refused(tmp_path, lines, named):
+    path = tmp_path / "common" / "steps.csv"
+    path.parent.mkdir()
+    path.write_text("\n".join(["arm,seed,step_milliseconds,dataset,model", *lines, ""]))
+    with pytest.raises(ValueError, match=f"steps.csv.*{named}.*measure again"):
+        step_rows(tmp_path)
