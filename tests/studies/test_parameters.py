@@ -1,0 +1,66 @@
+"""What parameters may be is checked before anything is trained."""
+
+import pytest
+
+from itr_study.studies.parameters import NAMES, check_parameters
+from itr_study.studies.plans import ARMS, arms_of
+from itr_study.studies.profiles import PROFILES, choose
+from itr_study.studies.study import Study
+
+CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "figures": None}
+HOLDS = {"settings": "03_topk", "plug_in_settings": "05_listwise", "bcls_settings": "06_kendall",
+         "losses": "02_pairwise_losses", "label_sources": "05_listwise", "compared": "06_kendall",
+         "rate_losses": "06_kendall", "reranked": "08_reranking", "swept": "08_reranking",
+         "tuned": "08_reranking"}
+
+
+def test_every_parameter_of_names_is_checked_somewhere():
+    assert set(HOLDS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(name):
+    """`settings=["nope"]` was a bare KeyError, `tuned=["nope"]` trained nothing and said nothing.
+    """
+    wrong = "hardst" if name == "swept" else ["hardst"]
+    with pytest.raises(ValueError, match=f"^{name} must be one of .*; got 'hardst'"):
+        Study(HOLDS[name], CELL | {name: wrong})
+
+
+@pytest.mark.parametrize("notebook, seeds", [
+    ("03_topk", {"seeds": 0}), ("03_topk", {"dim_seeds": -1}), ("08_reranking", {"swept_seeds": 0}),
+    ("12_claims", {"exact_seeds": -1})])
+def test_numbers_of_seeds_that_train_nothing_are_refused(notebook, seeds):
+    (name,) = seeds
+    with pytest.raises(ValueError, match=f"{name} must be an integer >= [01], got"):
+        Study(notebook, CELL | seeds)
+
+
+def test_an_unknown_data_set_is_refused_with_those_that_there_are():
+    with pytest.raises(ValueError, match="dataset must be one of scenes, flickr8k"):
+        Study("03_topk", CELL | {"dataset": "flickr9k"})
+
+
+def test_no_runs_are_no_success():
+    study = Study("12_claims", CELL | {"exact_seeds": 0})  # claims about exact relevance left out
+    for empty in ([], lambda dataset, parameters: []):
+        with pytest.raises(ValueError, match="no run to train: .* 12_claims .*1 or more"):
+            study.train(empty)
+
+
+@pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_profiles_themselves_are_sound(dataset, profile):
+    for notebook in ARMS:
+        check_parameters(dataset, choose(notebook, profile))
+
+
+def test_a_plan_checks_its_parameters_too(monkeypatch):
+    monkeypatch.setattr("itr_study.studies.plans.choose",
+                        lambda *names, **given: choose(*names, seeds=0, **given))
+    with pytest.raises(ValueError, match="seeds must be an integer >= 1, got 0"):
+        arms_of("03_topk", "scenes", "smoke")
+
+
+def test_settings_of_data_without_searched_rates_are_left_to_who_looks_them_up():
+    check_parameters("folder", choose("03_topk", "full"))
