@@ -73,14 +73,14 @@ def train(chosen: Chosen, data: Path | None, device: str,
     choose_device(device)
     check_home()
     config = RunConfig.model_validate(chosen.values)
-    check_model(config)
     root = data_root(config.dataset, data)
-    run = identify(config, root)
-    print(f"run {run.id}", flush=True)
-    for sentence in too_small(dataset_of(config, root)):
-        print(f"warning: {sentence}", file=sys.stderr)
-    before = RunStore().result(run.id)
     try:
+        check_model(config)
+        run = identify(config, root)
+        print(f"run {run.id}", flush=True)
+        for sentence in too_small(dataset_of(config, root)):
+            print(f"warning: {sentence}", file=sys.stderr)
+        before = RunStore().result(run.id)
         result = execute(run, root, device=device, save_seconds=save_seconds)
     except OutOfMemory as error:
         print(f"error: {error}", file=sys.stderr)

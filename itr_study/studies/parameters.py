@@ -23,8 +23,9 @@ def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
 
 def models(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
     """What can be re-ranked: "hardest" in the sweeps' model, "vsepp+gru/hardest" in a setting."""
-    return [*COMPARED, *(f"{setting}/{loss}" for setting in searched_rates(dataset)
-                         for loss in COMPARED)]
+    rates = searched_rates(dataset)
+    return [*COMPARED, *(f"{setting}/{loss}" for setting in rates for loss in COMPARED)] * bool(
+        rates)
 
 
 # A parameter that holds names, or one: what it may choose from.
@@ -43,8 +44,8 @@ def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
     """Raise ValueError for an unknown data set, a number of seeds that trains nothing, or a name
     that a parameter cannot choose, naming those that it can.
 
-    On data whose learning rates nobody has searched, settings are left to `bases.frozen_rates`,
-    which says so.
+    On data whose learning rates nobody has searched, names that hold settings are left to
+    `bases.frozen_rates`, which says so.
     """
     check_choice("dataset", dataset, DATASETS)
     for name, value in vars(parameters).items():

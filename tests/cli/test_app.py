@@ -233,6 +233,13 @@ def test_a_model_that_cannot_be_built_is_refused_before_the_data_is_read(
     assert told in error
 
 
+def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, config, store,
+                                                                         monkeypatch):
+    monkeypatch.setattr(commands, "identify", unread)
+    code, _, error = run("train", config, "--set", f"model_arguments.size={2 ** 40}")
+    assert code == 1 and error.startswith("error: out of memory")
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (("train", "nosuch"), "'nosuch'"), (("train", "0123abcd"), "'0123abcd'"),
     (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),

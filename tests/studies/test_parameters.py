@@ -4,18 +4,16 @@ import pytest
 
 from itr_study.studies.parameters import NAMES, check_parameters
 from itr_study.studies.plans import ARMS, arms_of
-from itr_study.studies.profiles import PROFILES, choose
+from itr_study.studies.profiles import FILE, PROFILES, choose, read_profiles
 from itr_study.studies.study import Study
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "figures": None}
-HOLDS = {"settings": "03_topk", "plug_in_settings": "05_listwise", "bcls_settings": "06_kendall",
-         "losses": "02_pairwise_losses", "label_sources": "05_listwise", "compared": "06_kendall",
-         "rate_losses": "06_kendall", "reranked": "08_reranking", "swept": "08_reranking",
-         "tuned": "08_reranking"}
+NOTEBOOK = {name: notebook for notebook, profiles in read_profiles(FILE).items()
+            for name in profiles["smoke"]}  # a parameter -> one that has it
 
 
-def test_every_parameter_of_names_is_checked_somewhere():
-    assert set(HOLDS) == set(NAMES)
+def test_what_is_checked_is_a_parameter():
+    assert set(NAMES) < set(NOTEBOOK)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -24,7 +22,7 @@ def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(name):
     """
     wrong = "hardst" if name == "swept" else ["hardst"]
     with pytest.raises(ValueError, match=f"^{name} must be one of .*; got 'hardst'"):
-        Study(HOLDS[name], CELL | {name: wrong})
+        Study(NOTEBOOK[name], CELL | {name: wrong})
 
 
 @pytest.mark.parametrize("notebook, seeds", [
@@ -63,4 +61,7 @@ def test_a_plan_checks_its_parameters_too(monkeypatch):
 
 
 def test_settings_of_data_without_searched_rates_are_left_to_who_looks_them_up():
-    check_parameters("folder", choose("03_topk", "full"))
+    for notebook in ("03_topk", "08_reranking"):
+        check_parameters("flickr30k", choose(notebook, "full"))
+        with pytest.raises(ValueError, match="nobody has searched the learning rates of flickr30k"):
+            arms_of(notebook, "flickr30k", "full")
