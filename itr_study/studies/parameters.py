@@ -35,6 +35,10 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "label_sources": lambda _dataset, _parameters: RELEVANCE,
     "compared": lambda _dataset, _parameters: COMPARED,
     "rate_losses": lambda _dataset, parameters: parameters.compared,
+    "batch_losses": lambda _dataset, _parameters: COMPARED,
+    "grid_ends": lambda _dataset, parameters: [
+        f"alpha={alpha:g},beta={beta:g}"
+        for alpha in parameters.grid_alphas for beta in parameters.grid_betas],
     "reranked": models,
     "swept": lambda _dataset, parameters: parameters.reranked,
     "tuned": lambda _dataset, parameters: parameters.reranked}
