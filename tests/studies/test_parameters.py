@@ -30,7 +30,7 @@ def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(name):
 
 
 @pytest.mark.parametrize("notebook, seeds", [
-    ("03_topk", {"seeds": 0}), ("03_topk", {"dim_seeds": -1}), ("08_reranking", {"swept_seeds": 0}),
+    ("03_topk", {"k_seeds": 0}), ("03_topk", {"dim_seeds": -1}), ("08_reranking", {"swept_seeds": 0}),
     ("12_claims", {"exact_seeds": -1})])
 def test_numbers_of_seeds_that_train_nothing_are_refused(notebook, seeds):
     (name,) = seeds
@@ -59,8 +59,8 @@ def test_the_profiles_themselves_are_sound(dataset, profile):
 
 def test_a_plan_checks_its_parameters_too(monkeypatch):
     monkeypatch.setattr("itr_study.studies.plans.choose",
-                        lambda *names, **given: choose(*names, seeds=0, **given))
-    with pytest.raises(ValueError, match="seeds must be an integer >= 1, got 0"):
+                        lambda *names, **given: choose(*names, k_seeds=0, **given))
+    with pytest.raises(ValueError, match="k_seeds must be an integer >= 1, got 0"):
         arms_of("03_topk", "scenes", "smoke")
 
 
