@@ -30,8 +30,8 @@ def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(name):
 
 
 @pytest.mark.parametrize("notebook, seeds", [
-    ("03_topk", {"k_seeds": 0}), ("03_topk", {"dim_seeds": -1}), ("08_reranking", {"swept_seeds": 0}),
-    ("12_claims", {"exact_seeds": -1})])
+    ("03_topk", {"k_seeds": 0}), ("03_topk", {"dim_seeds": -1}),
+    ("08_reranking", {"swept_seeds": 0}), ("12_claims", {"exact_seeds": -1})])
 def test_numbers_of_seeds_that_train_nothing_are_refused(notebook, seeds):
     (name,) = seeds
     with pytest.raises(ValueError, match=f"{name} must be an integer >= [01], got"):
