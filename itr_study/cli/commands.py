@@ -11,12 +11,12 @@ from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.size_checks import too_small
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.paths import figures_folder, home
+from itr_study.files.paths import check_home, figures_folder, home
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
-from itr_study.runs.run import execute
+from itr_study.runs.run import check_model, execute
 from itr_study.runs.store import RunStore
 from itr_study.training.interrupts import OutOfMemory
 from itr_study.training.loop import choose_device
@@ -55,6 +55,7 @@ def by_kind(heading: str, problems: list[Problem]) -> list[str]:
 def make_features(name: str, data: Path | None, changes: list[str], images: str | None,
                   tokens: str | None, sentences: str | None, device: str) -> str:
     """Encode a data set; what the caches hold is not computed again."""
+    check_home()
     dataset = read_data(name, data, changes)
     given = {"images": images, "tokens": tokens, "sentences": sentences}
     encoded = encode_dataset(dataset, device=str(choose_device(device)),
@@ -70,14 +71,16 @@ def train(chosen: Chosen, data: Path | None, device: str,
           save_seconds: float = 60.0) -> int:
     """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
     choose_device(device)
+    check_home()
     config = RunConfig.model_validate(chosen.values)
     root = data_root(config.dataset, data)
-    run = identify(config, root)
-    print(f"run {run.id}", flush=True)
-    for sentence in too_small(dataset_of(config, root)):
-        print(f"warning: {sentence}", file=sys.stderr)
-    before = RunStore().result(run.id)
     try:
+        check_model(config)
+        run = identify(config, root)
+        print(f"run {run.id}", flush=True)
+        for sentence in too_small(dataset_of(config, root)):
+            print(f"warning: {sentence}", file=sys.stderr)
+        before = RunStore().result(run.id)
         result = execute(run, root, device=device, save_seconds=save_seconds)
     except OutOfMemory as error:
         print(f"error: {error}", file=sys.stderr)

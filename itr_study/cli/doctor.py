@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from itr_study.files.paths import home
+from itr_study.files.paths import home, try_writing
 
 GIB = 1 << 30
 LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
@@ -181,7 +181,9 @@ def space() -> list[Finding]:
     disk = shutil.disk_usage(folder).free / GIB
     findings.append(Finding("disk", "ok" if disk >= LEAST_DISK else "note", f"{disk:.1f} GiB free"))
     why = "ITR_STUDY_HOME" if os.environ.get("ITR_STUDY_HOME") else "default; set ITR_STUDY_HOME"
-    if not os.access(folder, os.W_OK):
+    try:
+        try_writing(folder)
+    except OSError:
         remedy = "set ITR_STUDY_HOME to a folder you may write to"
         return [*findings, Finding("store", "broken", f"{home()} cannot be written: {remedy}")]
     return [*findings, Finding("store", "ok", f"{home()} ({why})")]

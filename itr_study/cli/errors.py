@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from itr_study.files.paths import home
+from itr_study.files.paths import HOME_REMEDY, home
 
 NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 
@@ -46,9 +46,10 @@ def plain(error: Exception) -> str:
 
 def remedy(error: Exception) -> str:
     """What to do about a home that cannot be written; empty for other errors."""
-    if not (isinstance(error, OSError) and error.errno in NOT_WRITABLE and error.filename):
+    if not (isinstance(error, OSError) and error.filename):
+        return ""
+    if error.errno not in NOT_WRITABLE and home().exists():
         return ""
     if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
         return ""
-    return ("\nRuns and caches go there: set ITR_STUDY_HOME to a folder you may write to "
-            "(itr-study doctor says which is in effect)")
+    return f"\n{HOME_REMEDY}"

@@ -1,7 +1,11 @@
 """Where things lie: the project and the home of runs and caches, from any working folder."""
 
 import os
+import tempfile
 from pathlib import Path
+
+HOME_REMEDY = ("Runs and caches go there: set ITR_STUDY_HOME to a folder you may write to "
+               "(itr-study doctor says which is in effect)")
 
 
 def project_root() -> Path:
@@ -18,6 +22,23 @@ def home() -> Path:
     """
     chosen = os.environ.get("ITR_STUDY_HOME")
     return Path(chosen).expanduser().resolve() if chosen else project_root() / ".itr_study"
+
+
+def check_home() -> None:
+    """Raise OSError where nothing can be written in the home, saying why and what to do; a home
+    that is not there is made."""
+    try:
+        home().mkdir(parents=True, exist_ok=True)
+        try_writing(home())
+    except OSError as error:
+        raise OSError(f"{home()} cannot be written: {error.strerror or error}. {HOME_REMEDY}"
+                      ) from error
+
+
+def try_writing(folder: Path) -> None:
+    """Raise OSError where no file can be made in a folder; nothing is left there. Permissions do
+    not tell: some file systems refuse whom they permit."""
+    tempfile.TemporaryFile(dir=folder).close()
 
 
 def figures_folder(figures: Path | str | None = None) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from itr_study.checks import check_choice
 from itr_study.files.atomic import write_atomic
 from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
 from itr_study.ledger.models import resting, twice_judged
@@ -13,6 +14,7 @@ from itr_study.ledger.reported import reported_differences
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
 ORIGINS = ("claim", "counter-check", "composite")
+WAITS = ("data", "model", "people")  # that are not here
 TITLES = {"claim": "Claims of the papers", "counter-check": "Counter-checks of ours",
           "composite": "Composites, not counted: their parts are rows of their own"}
 
@@ -40,9 +42,11 @@ def verdicts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | 
 
 def with_metrics(claim: dict[str, str], rows: pd.DataFrame,
                  elsewhere: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows, or the first of the others that hold every metric of a claim where they do not."""
+    """The rows, or the first of the others that hold a value of every metric of a claim where they
+    do not: a column that is empty throughout holds none."""
     wanted = metrics_of(claim)
-    return next((frame for frame in (rows, *elsewhere) if wanted <= set(frame)), rows)
+    return next((frame for frame in (rows, *elsewhere)
+                 if wanted <= set(frame.columns[frame.notna().any()])), rows)
 
 
 def reported_span(values: list[float]) -> str:
@@ -75,7 +79,7 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
     Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
              reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
              missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
-             ("data", "model" or "people" that are not here, else empty).
+             (one of WAITS, else empty).
     """
     records = []
     for claim, verdict in verdicts(claims, rows, evidence, elsewhere):
@@ -123,7 +127,12 @@ def counted(table: pd.DataFrame, kind: str) -> str:
 
 def covered(table: pd.DataFrame) -> str:
     """How many claims of the papers that wait for nothing have a verdict, and how many of these
-    verdicts decide, as a sentence; empty where there is none."""
+    verdicts decide, as a sentence; empty where there is none.
+
+    Raises:  ValueError where a claim waits for what is none of WAITS: it would be counted nowhere.
+    """
+    for word in filter(None, table["waits_for"].unique()):
+        check_choice("what a claim waits for (`waits_for` in claims.csv)", word, WAITS)
     here = table[(table["origin"] == "claim") & (table["waits_for"] == "")]
     tested = here[here["outcome"] != "not tested"]
     decided = tested[~tested["outcome"].isin(["undecided", "collapsed"])]

@@ -24,7 +24,7 @@ class ApproxNDCGLoss(RankingLoss):
     is compared with itself) with temperature 1 / alpha, and the value is lower by 2, one for each
     direction, while the gradient is the same (where every list has a relevant item). What really
     differs is the default: alpha = 10 is a temperature of 0.1, ten times that of smooth_ndcg.
-    Memory O(I T). A list without a relevant item adds 0.
+    Memory O(I T). A list without a match counts as any other, one without a relevant item adds 0.
 
     Args:
         alpha: > 0, steepness per unit of scores; alpha of Qin et al., 10 in Bruch et al., whose

@@ -33,7 +33,8 @@ class KendallLoss(RankingLoss):
 
     Exact, in O(I T) memory, by sorting: pairs are counted, never listed. Equal scores of a pair
     have value and gradient 0; all scores equal is a minimum with value 0, whatever the labels:
-    use it beside a loss with a margin. A query without a pair adds 0.
+    use it beside a loss with a margin. A query without a pair adds 0, one without a match counts
+    as any other: its labels make the pairs.
 
     Args:
         relaxation: least difference of relevance that a pair must have, in [0, 2); alpha. 0 takes

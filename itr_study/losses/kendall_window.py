@@ -36,8 +36,9 @@ class KendallWindowLoss(RankingLoss):
     hard=True (SW-HS) asks this of the least positive and the largest negative score of each window,
     hard=False (SW) of every pair. A pair lies in as many windows as fit between its two labels, so
     SW weighs pairs by the gap of their labels: with smaller strides it tends to a gap-weighted
-    Kendall loss, not to Eq. 17. Matches are positive in every window. A window without positives
-    or negatives adds 0, and is still counted in M. All scores equal is a minimum with value 0.
+    Kendall loss, not to Eq. 17. Matches are positive in every window; a query without one counts as
+    any other. A window without positives or negatives adds 0, and is still counted in M. All scores
+    equal is a minimum with value 0.
 
     Args:
         hard: the hardest pair of a window, or all its pairs.

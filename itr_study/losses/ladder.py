@@ -24,7 +24,8 @@ from itr_study.losses.base import RankingLoss
 class LadderLoss(RankingLoss):
     """Push matches above the rest, and at each rung all more relevant above all less relevant.
 
-    A query adds 0 to a rung that has nothing above or nothing below.
+    A query adds 0 to a rung that has nothing above or nothing below. One without a match adds 0 to
+    the triplet; its rungs count as those of any other.
 
     Args:
         thresholds: relevance at which a rung lies, falling, each in (-1, 1); theta. They depend

@@ -26,8 +26,9 @@ from itr_study.losses.base import RankingLoss
 class SmoothNDCGLoss(RankingLoss):
     """Raise the NDCG of every image's list of texts and of every text's list of images.
 
-    Memory O(I T). A list without a relevant item adds 0. One in which all are equally relevant has
-    nothing to order, but its smooth NDCG is below 1 where scores are near each other.
+    Memory O(I T). A list without a match is put in the order of its labels as any other; one
+    without a relevant item adds 0. One in which all are equally relevant has nothing to order, but
+    its smooth NDCG is below 1 where scores are near each other.
 
     Args:
         temperature: > 0, in units of scores; tau. Small is close to the true rank, but only items

@@ -71,6 +71,20 @@ def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:
     return MODELS[config.model](inputs, **config.model_arguments)
 
 
+def check_model(config: RunConfig) -> None:
+    """Raise ValueError, before any data is read, where the model of a config cannot be built: an
+    argument is out of its range, or the config leaves out an input that the model needs; and
+    OutOfMemory for one that is too large by itself."""
+    inputs = InputSpec(region_size=1, vocabulary=2 if config.tokens else 0,
+                       sentence_size=1 if config.sentences else 0)
+    try:
+        with memory_advice(config.settings.batch_size):
+            build_model(config, inputs)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"model {config.model!r} cannot be built with model_arguments "
+                         f"{config.model_arguments}: {error}") from error
+
+
 def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
             store: RunStore | None = None, save_seconds: float = 60.0,
             edition: int = 1) -> RunResult:

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from itr_study.evaluation.measures import check_edition
-from itr_study.files.paths import figures_folder
+from itr_study.files.paths import check_home, figures_folder
 from itr_study.progress import counting, in_lines
 from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig
@@ -96,6 +96,7 @@ def _train(missing: dict[str, Run], editions: Mapping[str, int], root: Path | st
            ) -> dict[str, dict[str, Any]]:
     """Rows by id of runs that are trained now. Features are encoded here first, not by every
     worker."""
+    check_home()
     for run in {data_part(run.config): run for run in missing.values()}.values():
         encoded_data(run.config, root, str(choose_device(device)))
     store, rows, jobs = RunStore(), {}, {}

@@ -1,9 +1,10 @@
 """What a batch has to train: which runs are present, which are not, and the hours that takes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,7 +14,7 @@ from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
 from itr_study.runs.committed import keeps_rows
 from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import Run, identify
+from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows, edition_of
 from itr_study.runs.run import is_complete
 from itr_study.runs.store import RunStore
@@ -40,22 +41,23 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
 
     Raises:  DataError where the data is not there and no rows of it are kept.
     """
-    kept = _Kept(figures_folder(parameters.get("figures")))
-    kept.of(parameters["dataset"])  # what is wrong with its rows is said before anything is read
-    return [_plan_one(path.stem, parameters, kept)
+    figures, before = figures_folder(parameters.get("figures")), set()
+    kept = cache(lambda dataset: _Kept.read(figures / dataset))
+    kept(parameters["dataset"])  # what is wrong with its rows is said before anything is read
+    return [_plan_one(path.stem, parameters, figures, kept, before)
             for path in progress(paths, "looking for runs of notebooks")]
 
 
 @dataclass
-class _KeptRows:
-    """The rows of a data set."""
+class _Kept:
+    """What is kept of the runs of a data set."""
 
     table: Rows
     rows: dict[str, dict]  # by run id
     configs: set[str]  # of the rows as JSON, whatever versions of the parts made them
 
     @classmethod
-    def read(cls, folder: Path) -> "_KeptRows":
+    def read(cls, folder: Path) -> "_Kept":
         table, configs = Rows(folder), set()
         rows = table.all()
         for row in rows.values():
@@ -63,45 +65,31 @@ class _KeptRows:
                 configs.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
         return cls(table, rows, configs)
 
-
-@dataclass
-class _Kept:
-    """What is kept of runs, looked up for every run that is planned."""
-
-    figures: Path
-    datasets: dict[str, _KeptRows] = field(default_factory=dict)
-    planned: set[str] = field(default_factory=set)  # ids of runs that a notebook before will train
-
-    def of(self, dataset: str) -> _KeptRows:
-        if dataset not in self.datasets:
-            self.datasets[dataset] = _KeptRows.read(self.figures / dataset)
-        return self.datasets[dataset]
-
-    def edition(self, run: Run, asked: int) -> int | None:
-        """The edition in which a run needs nothing more: planned before, kept as a row, or in the
-        store; None where there is none of the edition that is asked for, or a later one."""
-        if run.id in self.planned:
-            return EDITION
-        kept = self.of(run.config.dataset)
-        if run.id in kept.rows and (row := kept.table.complete(run.id, asked)):
+    def edition(self, run_id: str, asked: int) -> int | None:
+        """The edition in which a run is kept, as a row or in the store; None where there is none of
+        the edition that is asked for, or a later one."""
+        if run_id in self.rows and (row := self.table.complete(run_id, asked)):
             return edition_of(row)
-        result = RunStore().result(run.id)
+        result = RunStore().result(run_id)
         return result.edition if result and is_complete(result, asked) else None
 
 
-def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: _Kept) -> Planned:
+def _plan_one(notebook: str, parameters: Mapping[str, Any], figures: Path,
+              kept: Callable[[str], _Kept], before: set[str]) -> Planned:
+    """Of one notebook; `before` gains the ids that it will train, which later ones find there."""
     plan, make = Planned(notebook), PLANS.get(notebook)
     chosen = [parameters.get(name) for name in ("dataset", "profile", "data_options")]
     for arm in make(*chosen) if make else ():
-        run = identify(arm.config, parameters.get("data"), kept.figures)
-        if edition := kept.edition(run, arm.edition):
+        run = identify(arm.config, parameters.get("data"), figures)
+        rows = kept(arm.config.dataset)
+        edition = EDITION if run.id in before else rows.edition(run.id, arm.edition)
+        if edition is not None:
             plan.present += 1
             plan.first_edition += edition == 1
             continue
-        kept.planned.add(run.id)
+        before.add(run.id)
         plan.runs.append(run.id)
         in_store = RunStore().result(run.id) is not None
-        rows = kept.of(arm.config.dataset)
         stale = in_store or arm.config.model_dump_json() in rows.configs
         plan.stale, plan.missing = plan.stale + stale, plan.missing + (not stale)
         if in_store:

@@ -46,6 +46,7 @@ from itr_study.studies.pairwise import (
     margin_arms,
     sibling_arms,
 )
+from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import choose
 from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
 
@@ -91,6 +92,7 @@ def arms_of(notebook: str, dataset: str, profile: str,
             data_options: Mapping[str, Any] | None = None) -> list[ArmRun]:
     """Every run of a notebook in a profile, on a data set with these options."""
     parameters = choose(notebook, profile, data_options=data_options)
+    check_parameters(dataset, parameters)
     return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
 
 

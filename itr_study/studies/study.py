@@ -34,6 +34,7 @@ from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
 from itr_study.studies.bases import at_edge
+from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
 
@@ -44,13 +45,15 @@ class Study:
     Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
              (`globals()`): dataset, profile, data, figures, workers, and any of the parameters
              of its profile, None or absent for the profile's own.
-    Raises:  ValueError for an unknown data set or profile, or a parameter of another type.
+    Raises:  ValueError for an unknown data set or profile, a parameter of another type, or one
+             that trains nothing or names what there is not (`parameters.check_parameters`).
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
         self.notebook, self.dataset_name, self.profile = notebook, cell["dataset"], cell["profile"]
         self.root, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
         self.parameters = chosen_from(notebook, self.profile, cell)
+        check_parameters(self.dataset_name, self.parameters)
         self.saved: dict[str, Path] = {}  # pictures by name
         self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
 
@@ -89,10 +92,15 @@ class Study:
 
         Args:    arms: a maker of arms, such as `topk.k_arms`, or runs; failed: keep the rows of
                  runs that diverged, too (they are named on stderr in any case).
-        Raises:  RuntimeError naming runs that met an accident (a killed worker, no memory): what
-                 is drawn without them would be another finding. The others are kept.
+        Raises:  ValueError where the arms hold no run; RuntimeError naming runs that met an
+                 accident (a killed worker, no memory): what is drawn without them would be another
+                 finding. The others are kept.
         """
         runs = self.arms(arms) if callable(arms) else list(arms)
+        if not runs:
+            raise ValueError("there is no run to train: these arms are empty; of the parameters of "
+                             f"{self.notebook} that they are made from, lists need an item and "
+                             "numbers of seeds must be 1 or more")
         rows = train_arms(runs, root=self.root, figures=self.figures, workers=self.workers)
         accidents = rows[~rows["status"].isin(ENDED)]
         if len(accidents):

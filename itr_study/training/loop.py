@@ -25,6 +25,7 @@ from itr_study.training.settings import Settings, build_optimizer, learning_rate
 from itr_study.training.state import History, TaughtNothing, TrainingState
 
 VERSION = 1  # of the loop, batch order and optimisers; raised when numbers change
+NAMED = 3  # texts of a batch, in a message: more than these are counted
 
 
 class TrainingData(Protocol):
@@ -35,7 +36,8 @@ class TrainingData(Protocol):
 
 
 class Diverged(RuntimeError):
-    """The loss or its gradient is not finite; names epoch, step and the texts of the batch.
+    """The loss or its gradient is not finite; names epoch, step and the first texts of the
+    batch, and says how many more there are.
 
     Args:    history: of the epochs before.
     """
@@ -142,9 +144,10 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
     value, norm, *numbers = checks.read([loss, norm, *to_log.values()])
     if not (math.isfinite(value) and math.isfinite(norm)):
         what = "gradient" if math.isfinite(value) else "loss"
-        texts = ", ".join(map(str, batch.ids.texts))
+        texts, more = batch.ids.texts[:NAMED], len(batch.ids.texts) - NAMED
+        named = ", ".join(map(str, texts)) + (f" and {more} more" if more > 0 else "")
         raise Diverged(f"the {what} is not finite (loss {value:g}) in epoch {state.epoch + 1}, "
-                       f"step {state.step + 1}, texts {texts}; try a lower learning rate",
+                       f"step {state.step + 1}, texts {named}; try a lower learning rate",
                        state.history)
     state.optimizer.step()
     return dict(zip(to_log, numbers, strict=True))

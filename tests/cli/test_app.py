@@ -199,14 +199,45 @@ def test_a_warning_is_one_message_without_a_line_of_code(run, config, store):
     assert "UserWarning" not in error and "set_aside(" not in error
 
 
+def unread(*_arguments, **_named):
+    raise AssertionError("the data was read before what was wrong was told")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="other errors there")
 def test_a_home_that_cannot_be_written_names_the_variable(run, config, tmp_path, monkeypatch):
+    """Before the data is read; below /proc the system says no more than "No such file"."""
+    monkeypatch.setattr(commands, "identify", unread)
+    monkeypatch.setattr(commands, "load_dataset", unread)
     (tmp_path / "file").write_text("")
-    for home in ("file", "x" * 300):
+    proc = ["/proc/none"] if Path("/proc").is_dir() else []
+    for home in ("file", "x" * 300, *proc):
         monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / home))
-        code, _, error = run("train", config)
-        assert code == 2 and "set ITR_STUDY_HOME to a folder you may write to" in error, error
+        for command in (("train", config), ("features", "scenes")):
+            code, _, error = run(*command)
+            assert code == 2 and error.count("set ITR_STUDY_HOME to a folder you may write") == 1
+            assert str(tmp_path / home) in error
+    assert "set ITR_STUDY_HOME" in plain(OSError(2, "No such file", str(tmp_path / home / "logs")))
     assert "ITR_STUDY_HOME" not in plain(OSError(2, "gone", str(tmp_path / "elsewhere")))
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    ("model_arguments.size=0", "size must be an integer >= 1, got 0"),
+    ("model_arguments.dropout=2", "{'size': 8, 'hidden': 16, 'dropout': 2}: dropout probability"),
+    ("model_arguments.dropout=much", "'dropout': 'much'}: "),
+    ("sentences=null", "two_branch needs region features and sentence vectors; set sentences=")])
+def test_a_model_that_cannot_be_built_is_refused_before_the_data_is_read(
+        run, config, change, told, store, monkeypatch):
+    monkeypatch.setattr(commands, "identify", unread)
+    code, _, error = run("train", config, "--set", change)
+    assert code == 2 and "model 'two_branch' cannot be built with model_arguments {" in error
+    assert told in error
+
+
+def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, config, store,
+                                                                         monkeypatch):
+    monkeypatch.setattr(commands, "identify", unread)
+    code, _, error = run("train", config, "--set", f"model_arguments.size={2 ** 40}")
+    assert code == 1 and error.startswith("error: out of memory")
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

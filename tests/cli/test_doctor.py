@@ -105,9 +105,13 @@ def test_data_are_found_below_a_root_or_at_it(tmp_path, monkeypatch):
     assert "use --data or ITR_DATA" in doctor.found_data()[-1].text
 
 
-def test_a_store_that_cannot_be_written_is_broken(monkeypatch, store):
-    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
-    assert doctor.space()[-1].state == "broken" and "ITR_STUDY_HOME" in doctor.space()[-1].text
+def test_a_store_that_cannot_be_written_is_broken(monkeypatch, tmp_path):
+    """Root may write everywhere, as permissions have it: a file is asked for."""
+    (tmp_path / "file").write_text("")
+    for home in ("file", "file/below"):
+        monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / home))
+        assert doctor.space()[-1].state == "broken"
+        assert "ITR_STUDY_HOME" in doctor.space()[-1].text
 
 
 def test_python_that_is_too_old_is_broken(monkeypatch):

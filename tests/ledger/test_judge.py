@@ -213,8 +213,11 @@ def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
     claims = load_claims("topk").set_index("id", drop=False)
     rows = pd.concat([runs(**{"k=5": 1}), runs(sum=0)])
     rows = pd.concat([rows, runs(top5=0)])
-    missing = judge(claims.loc["topk-eq12-cost"].to_dict(), rows).missing
+    cost = claims.loc["topk-eq12-cost"].to_dict()
+    missing = judge(cost, rows.assign(dataset="flickr8k")).missing
     assert missing == "no values of step_milliseconds; execute benchmarks/steps.py --save"
+    generated = judge(cost, rows).missing  # which takes no times, whoever measures them
+    assert generated == "no values of step_milliseconds; the ledgers of real data judge times"
     kept = claims.loc["topk-sec1-overfitting"].to_dict()
     assert judge(kept, rows).missing == "no values of generalisation"
 
@@ -260,6 +263,10 @@ def test_other_rows_stand_in_where_one_of_two_metrics_is_missing():
     assert judge(contrast, other).outcome == "contradicted"
     assert with_metrics(contrast, ours.assign(far=0.0), [other])["dataset"].unique() == ["scenes"]
     assert with_metrics(contrast, ours, []) is ours
+    empty = ours.assign(far=np.nan)  # a column without any value holds nothing
+    assert with_metrics(contrast, empty, [empty, other]) is other
+    some = empty.assign(far=[np.nan] * 9 + [0.0])
+    assert with_metrics(contrast, some, [other]) is some
     assert judge(contrast, ours).missing == "no values of far"
 
 
@@ -357,6 +364,9 @@ def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
         "verdict (75 %), and 2 of these are decided (67 %).")
     assert covered(table.assign(outcome="not tested")) == ""
     assert covered(table.replace("undecided", "collapsed")) == covered(table)  # decides nothing
+    with pytest.raises(ValueError, match="waits for .*one of data, model, people; got 'modell'; did"
+                                         " you mean 'model'"):
+        covered(table.replace("model", "modell"))  # would be counted nowhere
 
 
 def test_what_waits_for_something_has_no_verdict_yet():
@@ -370,7 +380,7 @@ def test_what_waits_for_something_has_no_verdict_yet():
 def test_composites_are_not_counted_beside_their_parts():
     claims = pd.concat([load_claims(paper) for paper in ("topk", "listwise", "bcls")])
     kinds = pd.Series([origin(claim) for claim in claims.to_dict("records")], index=claims["id"])
-    assert kinds.value_counts().to_dict() == {"claim": 169, "counter-check": 30, "composite": 10}
+    assert kinds.value_counts().to_dict() == {"claim": 169, "counter-check": 31, "composite": 10}
     assert kinds[["topk-tab4-all", "bcls-people", "bcls-eq8-sums", "bcls-eq4-flat"]].tolist() == [
         "composite", "counter-check", "claim", "counter-check"]
     for parts in claims.set_index("id").loc[kinds == "composite", "parts"]:

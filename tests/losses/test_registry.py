@@ -86,6 +86,23 @@ def test_example_in_docstring(name):
     assert result.attempted and not result.failed
 
 
+# They order a list by its labels, also where its match is elsewhere, and say so.
+ON_THE_LIST = {"smooth_ndcg", "listnet", "approx_ndcg", "kendall", "kendall_window", "ladder"}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_without_any_match_only_losses_on_the_list_have_something_to_say(name):
+    """What compares matches with the rest is 0 there, and moves nothing."""
+    scores, relevance = graded_batch(0)
+    relevance = relevance.clamp(0 if LOSSES[name].labels == "unit" else -1, 0.8)
+    value = LOSSES[name]()(scores.requires_grad_(), relevance)
+    value.backward()
+    assert (value != 0) == scores.grad.any() == (name in ON_THE_LIST)
+    said = " ".join(LOSSES[name].__doc__.split())
+    assert bool(re.search(r"without (a match|one) (adds|counts|is put)", said)) == (
+        name in ON_THE_LIST)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_hand_worked_values(name):
     assert cases(name).HAND

@@ -35,6 +35,17 @@ def test_an_arm_without_a_rate_of_its_own_lies_where_that_of_the_hardest_lies(tm
     assert bases.at_edge("scenes", "a/sum") and not bases.at_edge("scenes", "a/soft")
 
 
+@pytest.mark.parametrize("tried, found", [("tried = []\n", r"found \[\]"),
+                                          ("", "found no `tried`")])
+def test_rates_without_the_grid_they_were_chosen_from_are_refused(tried, found, tmp_path,
+                                                                  monkeypatch):
+    monkeypatch.setattr(bases, "BASES", tmp_path)
+    (tmp_path / "scenes.toml").write_text(f"[rates.a]\n{tried}hardest = 2.0\n")
+    for read in (lambda: bases.at_edge("scenes", "a/sum"), lambda: bases.tried_rates("scenes")):
+        with pytest.raises(ValueError, match=rf"scenes.toml.*rates.\"a\".* tried = \[.*{found}"):
+            read()
+
+
 @pytest.mark.parametrize("dataset", ["flickr30k", "coco"])
 def test_precomputed_features_go_with_the_bases_as_their_files_say(dataset, tmp_path, store):
     tiny.precomputed(tmp_path, dataset)

@@ -12,11 +12,13 @@ from itr_study.metrics import Ranks
 from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
+from itr_study.runs.store import RunStore
 from itr_study.studies import results
 from itr_study.studies.arms import ArmRun, train_arms
 from itr_study.studies.plans import ARMS
 from itr_study.studies.profiles import choose
 from itr_study.studies.results import (
+    arrays_of,
     collapses,
     curves,
     first_of,
@@ -170,6 +172,21 @@ def test_generated_runs_leave_the_same_in_the_store(rows):
     for query, listed in zip(*first["t2i"], strict=True):  # ten images: every list holds its own
         place = listed.tolist().index(owner[query]) + 1
         assert place <= ranks.t2i[query]
+
+
+def test_arrays_beside_the_row_come_before_the_store(rows, tmp_path):
+    """In the order of the queries; only where no file lies there, the store is asked."""
+    row = rows.to_dict("records")[0]
+    kept = RunStore().result(row["run"]).arrays()
+    assert {name: array.tolist() for name, array in arrays_of(row, tmp_path).items()} == {
+        name: array.tolist() for name, array in kept.items()}
+    other = kept | {name: np.where(kept[name] > 1, 100 + np.arange(len(kept[name])), 1)
+                    for name in ("test_i2t", "test_t2i")}  # of the same R@1, which is checked
+    path = tmp_path / "scenes" / "ranks" / f"{row['run']}.npz"
+    path.parent.mkdir(parents=True)
+    np.savez(path, **other)
+    assert arrays_of(row, tmp_path)["test_t2i"].tolist() == other["test_t2i"].tolist()
+    assert other["test_t2i"].max() > 100 and kept["test_t2i"].max() <= 10
 
 
 def test_curves_have_a_line_per_epoch_and_know_their_arm(rows):

@@ -22,7 +22,7 @@ from itr_study.studies.wording import settled, standing
 from tests.small_runs import SMALL, as_of_edition_1
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
-        "scenes": None, "seeds": 2, "ks": None, "dims": None, "dim_seeds": None, "settings": None,
+        "scenes": None, "k_seeds": 2, "ks": None, "dims": None, "dim_seeds": None, "settings": None,
         "setting_seeds": None, "rates": None, "best_seeds": None}
 RUNS = [ArmRun(label, SMALL.with_(**{"seed": seed, "objective.0.arguments.k": k}))
         for label, k in (("k=1", 1), ("k=2", 2)) for seed in (0, 1)]
@@ -39,7 +39,7 @@ def rows():
 
 
 def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
-    assert study.parameters.seeds == 2 and study.parameters.explicit == {"seeds": 2}
+    assert study.parameters.k_seeds == 2 and study.parameters.explicit == {"k_seeds": 2}
     assert {run.config.seed for run in study.arms(topk.k_arms)} == {0, 1}
     assert study.generated and len(study.dataset.splits["test"].image_ids) > 0
 
@@ -183,7 +183,7 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     assert picture.alt == "Texts are short."
     assert record["summary"] == "Texts are short." and record["k"] == 3
     assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
-    assert record["profile"] == "smoke" and record["parameters"] == {"seeds": 2}
+    assert record["profile"] == "smoke" and record["parameters"] == {"k_seeds": 2}
     assert record["data"] == rows.data.iloc[0]
     assert study.saved["lengths"] == tmp_path / "figures/scenes/03_topk__lengths.png"
 

@@ -162,9 +162,10 @@ def test_the_first_non_finite_loss_ends_the_training(kind):
     data = SmallData()
     with pytest.raises(Diverged) as caught:
         fit(model, NaNAt(12, kind), data, SETTINGS, seed=3)
-    texts = ", ".join(map(str, epoch_samples(data.splits["train"], SETTINGS, 3, 1)[2].texts))
+    texts = epoch_samples(data.splits["train"], SETTINGS, 3, 1)[2].texts
+    first = ", ".join(map(str, texts[:3]))
     assert f"the {kind} is not finite" in str(caught.value)
-    assert f"in epoch 2, step 3, texts {texts};" in str(caught.value)
+    assert f"in epoch 2, step 3, texts {first} and {len(texts) - 3} more;" in str(caught.value)
     assert all(value.isfinite().all() for value in model.state_dict().values())
 
 

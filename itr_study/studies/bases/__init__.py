@@ -56,21 +56,35 @@ def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
     Raises:  ValueError where nobody has chosen any.
     """
     return {setting: {loss: rate for loss, rate in rates.items() if loss != "tried"}
-            for setting, rates in _searched(dataset).items()}
+            for setting, rates in _chosen(dataset).items()}
 
 
 def tried_rates(dataset: str) -> dict[str, list[float]]:
     """The grid of each setting that its frozen rates were chosen from. Raises: as there."""
-    return {setting: rates["tried"] for setting, rates in _searched(dataset).items()}
+    return {setting: rates["tried"] for setting, rates in _chosen(dataset).items()}
 
 
-def _searched(dataset: str) -> dict[str, dict[str, Any]]:
-    """The table `rates` of a data set: setting -> rate by loss, and the grid `tried`."""
-    tables = _tables(dataset)
-    if "rates" not in tables:
+def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
+    """The table `rates` of a data set: setting -> rate by loss, and the grid `tried`; empty where
+    nobody has searched.
+
+    Raises:  ValueError where the grid of a setting is missing or empty.
+    """
+    rates = _tables(dataset).get("rates", {})
+    for setting, of_setting in rates.items():
+        if not of_setting.get("tried"):
+            raise ValueError(f'{dataset}.toml in {BASES.name}/: [rates."{setting}"] needs the '
+                             "learning rates that its own were chosen from, such as tried = [1e-3, "
+                             f"2e-3, 4e-3]; found {of_setting.get('tried', 'no `tried`')}")
+    return rates
+
+
+def _chosen(dataset: str) -> dict[str, dict[str, Any]]:
+    rates = searched_rates(dataset)
+    if not rates:
         raise ValueError(f"nobody has searched the learning rates of {dataset}: {dataset}.toml in "
                          f"{BASES.name}/ has no table [rates]; run this on scenes or flickr8k")
-    return tables["rates"]
+    return rates
 
 
 def at_edge(dataset: str, arm: str) -> bool:
@@ -80,7 +94,7 @@ def at_edge(dataset: str, arm: str) -> bool:
     setting, slash, loss = arm.rpartition("/")
     if not slash:
         return False
-    rates = _tables(dataset).get("rates", {}).get(setting)
+    rates = searched_rates(dataset).get(setting)
     if rates is None:
         return False
     return not min(rates["tried"]) < rates.get(loss, rates["hardest"]) < max(rates["tried"])

@@ -1,0 +1,60 @@
+"""Which numbers and names the parameters of a notebook may be: checked here, for all notebooks,
+before anything is trained. What type they have `profiles` has checked.
+"""
+
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+
+from itr_study.checks import check_choice, check_count
+from itr_study.data import DATASETS
+from itr_study.relevance import RELEVANCE
+from itr_study.studies.arms import TERMS
+from itr_study.studies.bases import searched_rates
+from itr_study.studies.bcls import COMPARED
+
+SEEDS = "seeds"  # how parameters that count runs end
+NONE_WILL_DO = ("exact_seeds",)  # claims about exact relevance are then not tested
+
+
+def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
+    """The settings of Table IV: those whose learning rates somebody has searched."""
+    return searched_rates(dataset)
+
+
+def models(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
+    """What can be re-ranked: "hardest" in the sweeps' model, "vsepp+gru/hardest" in a setting."""
+    rates = searched_rates(dataset)
+    return [*COMPARED, *(f"{setting}/{loss}" for setting in rates for loss in COMPARED)] * bool(
+        rates)
+
+
+# A parameter that holds names, or one: what it may choose from.
+NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
+    "settings": settings, "plug_in_settings": settings, "bcls_settings": settings,
+    "losses": lambda _dataset, _parameters: TERMS,
+    "label_sources": lambda _dataset, _parameters: RELEVANCE,
+    "compared": lambda _dataset, _parameters: COMPARED,
+    "rate_losses": lambda _dataset, parameters: parameters.compared,
+    "batch_losses": lambda _dataset, _parameters: COMPARED,
+    "grid_ends": lambda _dataset, parameters: [
+        f"alpha={alpha:g},beta={beta:g}"
+        for alpha in parameters.grid_alphas for beta in parameters.grid_betas],
+    "reranked": models,
+    "swept": lambda _dataset, parameters: parameters.reranked,
+    "tuned": lambda _dataset, parameters: parameters.reranked}
+
+
+def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
+    """Raise ValueError for an unknown data set, a number of seeds that trains nothing, or a name
+    that a parameter cannot choose, naming those that it can.
+
+    On data whose learning rates nobody has searched, names that hold settings are left to
+    `bases.frozen_rates`, which says so.
+    """
+    check_choice("dataset", dataset, DATASETS)
+    for name, value in vars(parameters).items():
+        if name.endswith(SEEDS):
+            check_count(name, value, least=0 if name in NONE_WILL_DO else 1)
+        if name in NAMES and (known := NAMES[name](dataset, parameters)):
+            for chosen in [value] if isinstance(value, str) else value:
+                check_choice(name, chosen, known)
