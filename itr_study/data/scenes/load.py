@@ -7,8 +7,9 @@ drawn from numpy generators with exact arithmetic, so that all machines have the
 
     words    things, places, and their English      world     what is in a picture
     twins    pictures that nearly agree             captions  texts and meanings, with phrases
-    meaning  exact relevance                        detector  region features
+    meaning  exact relevance                        styles    captions from precise to vague
     draw     pictures, with backgrounds             shapes    outlines of things
+    detector region features
 """
 
 import hashlib
@@ -25,6 +26,7 @@ from itr_study.data.scenes import draw
 from itr_study.data.scenes.captions import Caption, captions
 from itr_study.data.scenes.detector import detect_all
 from itr_study.data.scenes.meaning import MOST, as_world, meaning_scores
+from itr_study.data.scenes.styles import STYLES, USUAL, Style
 from itr_study.data.scenes.twins import FAMILY, family
 from itr_study.data.scenes.words import COLOURS, SHAPES, SIZES, TEXTURES
 from itr_study.data.scenes.world import Scene, Thing
@@ -51,7 +53,7 @@ class _Picture(NamedTuple):
 
 
 def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: int = 500,
-         texts_per_image: int = 5, seed: int = 0) -> RetrievalDataset:
+         texts_per_image: int = 5, seed: int = 0, vagueness: int = USUAL) -> RetrievalDataset:
     """The generated data set; the first pictures of a split do not depend on its size.
 
     Args:
@@ -59,6 +61,7 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
         train, dev, test: number of pictures, 1 to 100,000.
         texts_per_image: captions of each picture, 1 to 20.
         seed: >= 0; another seed is another data set with the same words.
+        vagueness: 0 (captions are precise) to 4 (vague), of all splits; the pictures are the same.
     Raises: ValueError for a number that is not whole or out of range.
     """
     sizes = {"train": train, "dev": dev, "test": test}
@@ -66,13 +69,16 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
         _check(name, size, 1, MOST_IMAGES)
     _check("texts_per_image", texts_per_image, 1, 20)
     _check("seed", seed, 0, 2 ** 32 - 1)
+    _check("vagueness", vagueness, 0, len(STYLES) - 1)
     pictures: dict[str, _Picture] = {}
     splits = {}
     for number, name in enumerate(SPLITS):
-        of_split = _pictures(sizes[name], texts_per_image, seed, number)
+        of_split = _pictures(sizes[name], texts_per_image, seed, number, STYLES[vagueness])
         splits[name] = _split(name, of_split)
         pictures |= of_split
     options = {**sizes, "texts_per_image": texts_per_image, "seed": seed}
+    if vagueness != USUAL:  # a later option: where it is not used, fingerprints stay as they were
+        options["vagueness"] = vagueness
     return RetrievalDataset(
         name="scenes",
         splits=splits,
@@ -94,14 +100,15 @@ def _check(name: str, value: int, least: int, most: int) -> None:
                          "give that option another value, or leave it out for the default")
 
 
-def _pictures(size: int, texts_per_image: int, seed: int, number: int) -> dict[str, _Picture]:
+def _pictures(size: int, texts_per_image: int, seed: int, number: int, style: Style
+              ) -> dict[str, _Picture]:
     scenes = [scene for group in range(-(-size // FAMILY))
               for scene in family(VERSION, seed, number, group)]
     pictures = {}
     for i, scene in enumerate(scenes[:size]):
         key = (VERSION, seed, number, i)
         pictures[f"scene-{number}{i:05d}"] = _Picture(
-            scene, tuple(captions(scene, texts_per_image, *key, _CAPTIONS)), key)
+            scene, tuple(captions(scene, texts_per_image, *key, _CAPTIONS, style=style)), key)
     return pictures
 
 
