@@ -73,6 +73,8 @@ class RetrievalDataset:
     `features` holds region features that come with the data (name -> function of a split), such
     as the detector features of `scenes`. `relevance` gives exact graded relevance (I, T) in
     [0, 1] for a split where the data has it (1 for matches, at most 1 - 1e-4 otherwise).
+    `content` is the key of features and sentence vectors: data sets that differ only in who belongs
+    to whom share them.
     """
 
     name: str
@@ -86,3 +88,7 @@ class RetrievalDataset:
     seen_by: tuple[str, ...] = ()  # text encoders trained on these captions (leakage)
     terms: str = ""  # licence and citation, one sentence
     judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people
+    content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
+
+    def __post_init__(self) -> None:
+        self.content = self.content or self.fingerprint

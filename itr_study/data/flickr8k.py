@@ -9,10 +9,13 @@ import re
 from pathlib import Path
 
 from itr_study.data.assemble import Caption, assemble
+from itr_study.data.assemble import leave_out as without
 from itr_study.data.base import DataReport, Problem, RetrievalDataset
+from itr_study.data.caption_noise import with_caption_noise
 from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
 from itr_study.data.flickr8k_published import REMEDY, differences
 from itr_study.data.judgements import Judgements
+from itr_study.data.near_duplicates import to_leave_out
 from itr_study.data.picture_files import SUFFIXES
 from itr_study.data.record import DatasetRecord
 from itr_study.data.roots import find_part, find_root, read_lines
@@ -29,13 +32,16 @@ LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<text>.*)")
 
 
 def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published: bool = True,
-         cache: Path | None = None) -> RetrievalDataset:
+         cache: Path | None = None, leave_out: str = "nothing", caption_noise: float = 0.0,
+         noise_seed: int = 0) -> RetrievalDataset:
     """Read Flickr8k with its standard splits, after checking all of it.
 
     Args:    root: a folder that holds `flickr8k/`, or that folder; skip_bad: leave out pictures
              that cannot be decoded; as_published: refuse other splits, captions and judgements
              than those published, else note them in the report; cache: folder of the memory of
-             checks, None = the home.
+             checks, None = the home; leave_out: of training images, "near_duplicates", as many
+             others, "as_many_others", or "nothing"; caption_noise, noise_seed: see
+             `with_caption_noise`.
     Raises:  DataError listing everything that cannot be explained, with the remedy.
     Leakage: sentence encoders such as MiniLM were trained on Flickr30k, which contains Flickr8k:
              they have seen these captions, those of the test split included (`seen_by`).
@@ -52,11 +58,14 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     if differing := differences(images, captions, judgements):
         (report.errors if as_published else report.notes).extend(differing)
         report.remedy += f" {REMEDY}" if as_published else ""
+    dropped = to_leave_out(leave_out, images["train"])
+    report.excluded += [Problem(leave_out, *pair) for pair in dropped.items()]
+    images, captions = without(set(dropped), images, captions)
     pictures = {image: folder / image for ids in images.values() for image in ids}
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
                        skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)
     dataset.judgements = judgements
-    return dataset
+    return with_caption_noise(dataset, caption_noise, noise_seed)
 
 
 def _judgements(root: Path) -> dict[str, Judgements]:

@@ -34,7 +34,7 @@ class CacheKey:
     """
 
     dataset: str  # name, for people
-    fingerprint: str  # of the data
+    fingerprint: str  # of what is encoded
     encoder: str
     version: int
     settings: dict

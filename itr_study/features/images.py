@@ -80,7 +80,7 @@ def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
 
     name, version, settings = images.identity
     asked = settings.get("precision", "float32")
-    key = CacheKey(dataset.name, dataset.fingerprint, name, version, settings,
+    key = CacheKey(dataset.name, dataset.content, name, version, settings,
                    images.dtype if asked != "float32" else "")
     rows = cached(key, len(ids), compute, folder, block=BLOCK, workers=cores())
     return cut(rows, {name: len(split.image_ids) for name, split in dataset.splits.items()})

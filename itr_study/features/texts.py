@@ -17,7 +17,7 @@ def dataset_sentences(dataset: RetrievalDataset, encoder: TextEncoder,
                       folder: Path) -> dict[str, np.ndarray]:
     """Vectors (T, D) float32 of each split; the encoder is fitted on the training texts."""
     texts = [text for split in dataset.splits.values() for text in split.texts]
-    key = CacheKey(dataset.name, dataset.fingerprint, encoder.name, encoder.version,
+    key = CacheKey(dataset.name, dataset.content, encoder.name, encoder.version,
                    encoder.settings)
     fit_once(key, encoder, list(dataset.splits["train"].texts), folder)
     rows = cached(key, len(texts), lambda start, stop: encoder.encode(texts[start:stop]), folder,

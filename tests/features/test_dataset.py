@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from itr_study.data.base import DataError, Regions
+from itr_study.data.caption_noise import with_caption_noise
 from itr_study.data.judgements import Judgements
 from itr_study.encoders import IMAGE_ENCODERS, base
 from itr_study.encoders.base import ImageNetwork
@@ -74,6 +75,24 @@ def test_shapes_and_inputs(tmp_path):
     batch = data.splits["dev"].pair_batch(np.array([0, 5]), np.array([1, 0]))
     assert batch.regions.shape == (2, 4, 3) and batch.match.tolist() == [[True, False],
                                                                          [False, True]]
+
+
+def test_captions_that_changed_images_are_not_encoded_again(tmp_path):
+    """Who belongs to whom is no part of what is encoded: pictures, texts and label vectors."""
+    dataset = fake_dataset()
+    ask = {"images": "tiny:pooled:one", "sentences": "glove-mean", "store": tmp_path,
+           "label_vectors": ("glove-mean", "cider")}
+    clean, files = encode_dataset(dataset, **ask), set(tmp_path.glob("*.npy"))
+    calls = CountingNetwork.calls
+    noisy = encode_dataset(with_caption_noise(dataset, 0.5), **ask)
+    assert CountingNetwork.calls == calls and set(tmp_path.glob("*.npy")) == files and files
+    before, after = clean.splits["train"], noisy.splits["train"]
+    np.testing.assert_array_equal(before.regions, after.regions)
+    np.testing.assert_array_equal(before.sentences, after.sentences)
+    np.testing.assert_array_equal(before.label_vectors["glove-mean"],
+                                  after.label_vectors["glove-mean"])
+    assert (before.image_of_text != after.image_of_text).sum() == 6
+    assert clean.key != noisy.key
 
 
 def test_pictures_are_opened_one_by_one(tmp_path):

@@ -14,6 +14,7 @@ from itr_study.data.scenes.phrases import (
     SOME,
     TWO,
 )
+from itr_study.data.scenes.styles import STYLES, USUAL, Style
 from itr_study.data.scenes.words import (
     ANY,
     COLOUR_WORDS,
@@ -41,13 +42,8 @@ BESIDE = bits(RELATIONS, "left", "right")
 TOUCHING = bits(RELATIONS, "on", "under", "inside", "around")
 ANYTHING = ("things", "objects", "shapes", "toys")
 
-# How often each kind of caption is written, out of their sum.
-DECK = ("one",) * 2 + ("two",) * 4 + ("related",) * 7 + ("number",) * 2 + ("number of",) + \
-       ("all",) * 5 + ("some",)
 
-
-SAYS_WHERE = 0.5  # probability that a caption also says where the things are
-SAYS_MORE = 0.4  # probability that a caption of a relation also names a third thing
+Said = tuple[str, list[Assertion]]  # a text, and what it asserts
 
 
 class Caption(NamedTuple):
@@ -63,18 +59,20 @@ class Noun(NamedTuple):
     pattern: Pattern
 
 
-def captions(scene: Scene, count: int, *key: int) -> list[Caption]:
+def captions(scene: Scene, count: int, *key: int, style: Style = STYLES[USUAL]) -> list[Caption]:
     """`count` captions of different kinds, each true of the scene."""
     dice = Dice(*key)
-    kinds = [kind for _ in range(count // len(DECK) + 1) for kind in dice.shuffled(DECK)]
+    kinds = [kind for _ in range(count // len(style.deck) + 1)
+             for kind in dice.shuffled(style.deck)]
     things = dice.shuffled(scene.things)  # captions start from different things in turn
-    return [_finish(*_WRITERS[kind](scene, things[i % len(things):] + things, dice), scene, dice)
-            for i, kind in enumerate(kinds[:count])]
+    return [_finish(*_WRITERS[kind](scene, things[i % len(things):] + things, dice, style), scene,
+                    dice, style.where) for i, kind in enumerate(kinds[:count])]
 
 
-def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice) -> Caption:
+def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice,
+            says_where: float) -> Caption:
     """Perhaps says where it is (a caption that asserts nothing must); capital and full stop."""
-    if not meaning or dice.chance(SAYS_WHERE):
+    if not meaning or dice.chance(says_where):
         phrase, places = dice.pick([p for p in PLACE_PHRASES if p[1] >> scene.place & 1])
         text = f"{phrase}, {text}" if dice.chance(0.25) else f"{text} {phrase}"
         meaning = [*meaning, Where(places)]
@@ -82,13 +80,17 @@ def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice) -> Ca
     return Caption(text, tuple(meaning))
 
 
-def describe(thing: Thing, dice: Dice, detail: float = 1.0) -> Noun:
-    """A noun phrase for a thing that names some of its attributes, always at least one."""
+def describe(thing: Thing, dice: Dice, style: Style, share: float = 1.0) -> Noun:
+    """A noun phrase for a thing that names some of its attributes, always at least one.
+
+    share: of the style's detail.
+    """
+    detail = share * style.detail
     while True:
-        noun, nouns, shape = _noun(thing, dice)
-        colour, colours = _colour(thing, dice, 0.85 * detail)
+        noun, nouns, shape = _noun(thing, dice, style.vague)
+        colour, colours = _colour(thing, dice, 0.85 * detail, style.vague)
         size, sizes = _size(thing, dice, 0.5 * detail)
-        texture, tail, textures = _texture(thing, dice, detail)
+        texture, tail, textures = _texture(thing, dice, detail, style.vague)
         pattern = Pattern(shape, colours, sizes, textures)
         if pattern != Pattern():
             break
@@ -98,20 +100,20 @@ def describe(thing: Thing, dice: Dice, detail: float = 1.0) -> Noun:
     return Noun(f"{one} {tail}".strip(), f"{many} {tail}".strip(), pattern)
 
 
-def _noun(thing: Thing, dice: Dice) -> tuple[str, str, int]:
-    if dice.chance(0.1):
+def _noun(thing: Thing, dice: Dice, vague: float) -> tuple[str, str, int]:
+    if dice.chance(0.1 * vague):
         noun, allowed = dice.pick([n for n in VAGUE_NOUNS if n[1] >> thing.shape & 1])
         return noun, plural(noun), allowed
     noun = dice.pick(NOUNS[SHAPES[thing.shape]])
     return noun, plural(noun), 1 << thing.shape
 
 
-def _colour(thing: Thing, dice: Dice, chance: float) -> tuple[str, int]:
+def _colour(thing: Thing, dice: Dice, chance: float, vague: float) -> tuple[str, int]:
     if not dice.chance(chance):
         return "", ANY[1]
-    vague = [c for c in VAGUE_COLOURS if c[1] >> thing.colour & 1]
-    if vague and dice.chance(0.12):
-        return dice.pick(vague)
+    covering = [c for c in VAGUE_COLOURS if c[1] >> thing.colour & 1]
+    if covering and dice.chance(0.12 * vague):
+        return dice.pick(covering)
     name = COLOURS[thing.colour]
     return dice.pick(COLOUR_WORDS.get(name, (name,))), 1 << thing.colour
 
@@ -123,45 +125,45 @@ def _size(thing: Thing, dice: Dice, chance: float) -> tuple[str, int]:
     return dice.pick(SIZE_WORDS[name]), 1 << thing.size
 
 
-def _texture(thing: Thing, dice: Dice, detail: float) -> tuple[str, str, int]:
+def _texture(thing: Thing, dice: Dice, detail: float, vague: float) -> tuple[str, str, int]:
     """Word before the noun, words after it, and the set of textures."""
     name = TEXTURES[thing.texture]
     if not dice.chance((0.2 if name == "plain" else 0.6) * detail):
         return "", "", ANY[3]
-    vague = [t for t in VAGUE_TEXTURES if t[1] >> thing.texture & 1]
-    if vague and dice.chance(0.15):
-        return dice.pick(vague)[0], "", vague[0][1]
+    covering = [t for t in VAGUE_TEXTURES if t[1] >> thing.texture & 1]
+    if covering and dice.chance(0.15 * vague):
+        return dice.pick(covering)[0], "", covering[0][1]
     if name in TEXTURE_TAILS and dice.chance(0.35):
         return "", dice.pick(TEXTURE_TAILS[name]), 1 << thing.texture
     return dice.pick(TEXTURE_WORDS[name]), "", 1 << thing.texture
 
 
-def _one(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
-    noun = describe(things[0], dice, detail=1.3)
+def _one(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
+    noun = describe(things[0], dice, style, share=1.3)
     return dice.pick(ONE).format(a=with_article(noun.one)), [Has(noun.pattern)]
 
 
-def _two(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
-    a, b = describe(things[0], dice), describe(things[1], dice)
+def _two(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
+    a, b = describe(things[0], dice, style), describe(things[1], dice, style)
     text = dice.pick(TWO).format(a=with_article(a.one), b=with_article(b.one))
     return text, [Has(a.pattern), Has(b.pattern)]
 
 
-def _related(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+def _related(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     a, b = _pair(scene, things[0], dice)
     held = [name for name in RELATIONS if relations(a, b) & bits(RELATIONS, name)]
     how = "on" if "on" in held else "under" if "under" in held else dice.pick(held)
     allowed = bits(RELATIONS, how)
     if how in ("left", "right") and dice.chance(0.3):
         how, allowed = "beside", BESIDE
-    first, second = describe(a, dice, 0.9), describe(b, dice, 0.9)
+    first, second = describe(a, dice, style, 0.9), describe(b, dice, style, 0.9)
     text = dice.pick(RELATED[how]).format(
         a=with_article(first.one), b=with_article(second.one),
         the_a="the " + first.one, the_b="the " + second.one)
     meaning: list[Assertion] = [Related(first.pattern, allowed, second.pattern)]
     third = [thing for thing in things if thing is not a and thing is not b]
-    if third and dice.chance(SAYS_MORE):
-        also = describe(third[0], dice, 0.8)
+    if third and dice.chance(style.more):
+        also = describe(third[0], dice, style, 0.8)
         text += dice.pick(MORE).format(c=with_article(also.one))
         meaning.append(Has(also.pattern))
     return text, meaning
@@ -175,18 +177,18 @@ def _pair(scene: Scene, thing: Thing, dice: Dice) -> tuple[Thing, Thing]:
     return dice.pick(touching if touching and dice.chance(0.7) else pairs)
 
 
-def _number(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+def _number(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     """How many things there are, and one of them."""
     n = len(scene.things)
     nouns = f"{NUMBERS[n]} {dice.pick(ANYTHING)}"
-    noun = describe(things[0], dice)
+    noun = describe(things[0], dice, style)
     text = dice.pick(HOW_MANY).format(n=nouns) + dice.pick(ONE_OF).format(a=with_article(noun.one))
     return text, [Count(Pattern(), n), Has(noun.pattern)]
 
 
-def _number_of(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+def _number_of(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     """How many things fit a short description: more than one where the scene allows it."""
-    options = [describe(thing, dice, detail=0.6) for thing in things[:4]]
+    options = [describe(thing, dice, style, share=0.6) for thing in things[:4]]
     noun = max(options, key=lambda option: how_many(scene, option.pattern))
     n = how_many(scene, noun.pattern)
     if n == 1:
@@ -203,15 +205,15 @@ def how_many(scene: Scene, pattern: Pattern) -> int:
                for thing in scene.things)
 
 
-def _all(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+def _all(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     """Every thing, each in few words."""
-    nouns = [describe(thing, dice, detail=0.7) for thing in dice.shuffled(scene.things)]
+    nouns = [describe(thing, dice, style, share=0.7) for thing in dice.shuffled(scene.things)]
     names = [with_article(noun.one) for noun in nouns]
     text = dice.pick(MANY).format(list=", ".join(names[:-1]) + " and " + names[-1])
     return text, [Has(noun.pattern) for noun in nouns]
 
 
-def _some(scene: Scene, things: list[Thing], dice: Dice) -> tuple[str, list[Assertion]]:
+def _some(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     """Says only where it is: suits many pictures (a hub)."""
     return dice.pick(SOME).format(nouns=dice.pick(("things", "objects", "shapes", "toys"))), []
 

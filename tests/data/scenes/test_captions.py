@@ -7,6 +7,7 @@ import pytest
 
 from itr_study.data.scenes.captions import captions, how_many
 from itr_study.data.scenes.meaning import Count
+from itr_study.data.scenes.styles import STYLES, USUAL
 from itr_study.data.scenes.twins import family
 from itr_study.data.scenes.words import PLACES, plural, with_article
 from itr_study.data.scenes.world import relations
@@ -20,26 +21,40 @@ def written():
     return [(scene, captions(scene, 6, 3, i)) for i, scene in enumerate(scenes)]
 
 
-def test_true_of_their_own_picture(written):
-    for scene, found in written:
+@pytest.fixture(scope="module", params=range(len(STYLES)))
+def in_style(request):
+    """The same scenes, fewer of them, with captions of each style in turn."""
+    scenes = [scene for g in range(25) for scene in family(3, g)]
+    return [(scene, captions(scene, 6, 3, i, style=STYLES[request.param]))
+            for i, scene in enumerate(scenes)]
+
+
+def test_the_usual_style_is_the_default(written):
+    scene, found = written[0]
+    assert captions(scene, 6, 3, 0, style=STYLES[USUAL]) == found
+    assert captions(scene, 6, 3, 0, style=STYLES[0]) != found
+
+
+def test_true_of_their_own_picture(in_style):
+    for scene, found in in_style:
         for caption in found:
             assert oracle.relevance(caption.meaning, scene, relations) == 1, caption
 
 
-def test_every_caption_says_something(written):
-    assert all(caption.meaning for _, found in written for caption in found)
+def test_every_caption_says_something(in_style):
+    assert all(caption.meaning for _, found in in_style for caption in found)
 
 
-def test_counts_agree_with_the_text(written):
-    for scene, found in written:
+def test_counts_agree_with_the_text(in_style):
+    for scene, found in in_style:
         for caption in found:
             for a in caption.meaning:
                 if isinstance(a, Count):
                     assert how_many(scene, a.pattern) == a.number
 
 
-def test_texts_are_clean_english(written):
-    for _, found in written:
+def test_texts_are_clean_english(in_style):
+    for _, found in in_style:
         for text, _ in found:
             assert re.fullmatch(r"[A-Z][a-z,\- ]*\.?", text), text
             assert "  " not in text and " ," not in text and not text.endswith(" "), text

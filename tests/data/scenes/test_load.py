@@ -1,10 +1,12 @@
 """The generated data set as its users see it: splits, relevance, features, boxes, options."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from itr_study.data.false_negatives import expected_pairs
 from itr_study.data.scenes.detector import REGIONS, SIZE
 from itr_study.data.scenes.load import Box, _box, load
 from itr_study.data.scenes.meaning import MOST
@@ -53,7 +55,8 @@ def test_the_same_options_give_the_same_data(data):
 
 
 @pytest.mark.parametrize("options", [
-    {"seed": 1}, {"train": 61}, {"dev": 13}, {"test": 25}, {"texts_per_image": 6}])
+    {"seed": 1}, {"train": 61}, {"dev": 13}, {"test": 25}, {"texts_per_image": 6},
+    {"vagueness": 0}, {"vagueness": 3}])
 def test_every_option_changes_the_fingerprint(data, options):
     assert load(**(SIZES | options)).fingerprint != data.fingerprint
 
@@ -78,6 +81,29 @@ def test_these_texts_never_change(data):
     assert data.fingerprint == (
         "2fdb45aeba0f3c8a4940c1b8c5499b0d"
         "544b5c6f108aef651867dbcd00e535ab")
+
+
+def test_vagueness_changes_captions_and_nothing_else(data):
+    """The same pictures at all levels, so that a difference is one of what is said of them."""
+    vague, split = load(**SIZES, vagueness=4), data.splits["train"]
+    assert vague.splits["train"].text_ids == split.text_ids
+    assert vague.splits["train"].texts != split.texts
+    assert load(**SIZES, vagueness=2).fingerprint == data.fingerprint
+    np.testing.assert_array_equal(vague.features["detector"](split).features,
+                                  data.features["detector"](split).features)
+    assert vague.open_image("scene-100004").tobytes() == data.open_image("scene-100004").tobytes()
+
+
+def test_vaguer_captions_are_true_of_more_pictures():
+    """The knob moves the share of false negatives, far, and in one direction."""
+    shares, words = [], []
+    for level in range(5):
+        split = (vague := load(train=120, dev=1, test=1, vagueness=level)).splits["train"]
+        shares.append(expected_pairs(vague.relevance(split), split.image_of_text, 128).share)
+        words.append(np.mean([len(text.split()) for text in split.texts]))
+    assert all(2 * fewer < more for fewer, more in pairwise(shares)), shares
+    assert all(short < long for long, short in pairwise(words)), words
+    assert shares[0] < 0.002 and shares[-1] > 0.15
 
 
 def test_relevance_is_1_for_matches_only(data):
@@ -136,7 +162,9 @@ def test_unknown_pictures_are_refused(data):
     ({"test": -3}, "test must be"), ({"dev": 2.5}, "dev must be a whole number"),
     ({"train": 100_001}, "train must be"), ({"texts_per_image": 0}, "texts_per_image must be"),
     ({"texts_per_image": 21}, "from 1 to 20, got 21"), ({"seed": -1}, "seed must be"),
-    ({"seed": "x"}, "seed must be a whole number"), ({"dev": True}, "dev must be")])
+    ({"seed": "x"}, "seed must be a whole number"), ({"dev": True}, "dev must be"),
+    ({"vagueness": 5}, "vagueness must be a whole number from 0 to 4, got 5"),
+    ({"vagueness": 1.5}, "vagueness must be a whole number")])
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         load(**options)

@@ -13,6 +13,7 @@ from itr_study.data.scenes.meaning import (
     as_world,
     meaning_scores,
 )
+from itr_study.data.scenes.styles import STYLES
 from itr_study.data.scenes.twins import family
 from itr_study.data.scenes.words import COLOURS, PLACES, RELATIONS, SHAPES, SIZES, TEXTURES, bits
 from itr_study.data.scenes.world import Scene, Thing, relations
@@ -68,7 +69,8 @@ def test_worked_by_hand(meaning, value):
 
 def test_equals_the_slow_oracle():
     scenes = [scene for g in range(8) for scene in family(9, g)]  # 48: more than one block
-    meanings = [c.meaning for i, scene in enumerate(scenes) for c in captions(scene, 6, 9, i)]
+    meanings = [c.meaning for i, scene in enumerate(scenes)
+                for c in captions(scene, 6, 9, i, style=STYLES[i % len(STYLES)])]
     assert {type(a) for m in meanings for a in m} == {Has, Count, Related, Where}
     expected = [[oracle.relevance(m, scene, relations) for m in meanings] for scene in scenes]
     np.testing.assert_allclose(meaning_scores(as_world(scenes), meanings), expected, atol=2e-6)
