@@ -6,6 +6,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from itr_study.digits import number
 from itr_study.plots.marks import summarise
 from itr_study.plots.names import MARK, name_of
 from itr_study.plots.style import GREY
@@ -91,7 +92,7 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
 
 def number_text(value: float) -> str:
     """A number of a table, or a dash."""
-    return "–" if pd.isna(value) else f"{value:.1f}"
+    return "–" if pd.isna(value) else number(value, 1)
 
 
 class Page(str):

@@ -9,19 +9,24 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from itr_study.digits import digits_for, signed, with_interval
 from itr_study.ledger.paired import FEWEST
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
-NOTHING = "one arm, and nothing to hold it against"
+DASH, NOTHING = "–", "one arm, and nothing to hold it against"
 
 
 def readable(differences: pd.DataFrame) -> pd.DataFrame:
     """Differences as `Study.compare` gives them, for the eye: names and titles in the place of
-    code, two digits."""
+    code, numbers as text of two decimals or, where they are tiny, more."""
+    ends = ["difference", "low", "high"]
+    digits = [max(2, digits_for(*row)) for row in differences[ends].to_numpy()]
+    texts = {name: [DASH if pd.isna(value) else signed(value, count) for value, count in
+                    zip(differences[name], digits, strict=True)] for name in ends}
     shown = differences.assign(comparison=differences["comparison"].map(name_of),
-                               metric=differences["metric"].map(title_of))
-    return shown[["comparison", "metric", "n", "difference", "low", "high", "verdict"]].round(2)
+                               metric=differences["metric"].map(title_of), **texts)
+    return shown[["comparison", "metric", "n", *ends, "verdict"]]
 
 
 def settled(differences: pd.DataFrame) -> str:
@@ -88,6 +93,29 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
     return "; ".join(parts)
 
 
+def findings(differences: pd.DataFrame, higher: str, lower: str,
+             undecided: str = "{} cannot be told", of: str = "arm_a") -> str:
+    """`finding` of each group of differences apart, such as losses and models, on a line each: one
+    line alone where all of them say the same.
+
+    Args:    differences: with the column group, its words for the title; the others as `finding`.
+
+    Example:
+        >>> table = pd.DataFrame({"group": ["a loss", "a loss", "a model"], "n": 5,
+        ...     "arm_a": ["sum", "soft", "vsepp+gru"], "verdict": ["higher", "lower", "higher"]})
+        >>> print(findings(table, "raised for {}", "lowered for {}"))
+        a loss: raised for sum; lowered for soft;
+        a model: raised for “VSE++, GRU”
+        >>> findings(table.assign(n=3, verdict="undecided (3 seeds)"), "+", "-")
+        '3 seeds settle nothing (5 are needed)'
+    """
+    said = {group: finding(part, higher, lower, undecided, of)
+            for group, part in differences.groupby("group", sort=False)}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return ";\n".join(f"{group}: {words}" for group, words in said.items())
+
+
 def measured(difference: pd.Series) -> str:
     """One line of `Study.compare` with its interval, and whether that settles it.
 
@@ -99,10 +127,9 @@ def measured(difference: pd.Series) -> str:
         '+4.0 (one seed)'
     """
     low, high, verdict = difference["low"], difference["high"], difference["verdict"]
-    text = f"{difference['difference']:+.1f}"
-    text += f" [{low:+.1f}, {high:+.1f}]" if difference["n"] > 1 else ""
+    text = with_interval(difference["difference"], low, high) if difference["n"] > 1 \
+        else signed(difference["difference"])
     few = verdict.partition("(")[2].rstrip(")")
-    text = text.replace("-", "−")
     return text if verdict in ("higher", "lower") else f"{text} ({few or verdict})"
 
 
@@ -110,11 +137,12 @@ MOST_NAMES = 6  # in a title
 
 
 def listed(names: Sequence[str], of: int) -> str:
-    """Names in a sentence, or their number where they are many; `of`: how many there could be.
+    """Names in a sentence, or their number where they are many; `of`: how many there could be. A
+    name that holds the sentence's own signs stands in quotation marks.
 
     Example:
-        >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["a, b", "c"], 2)
-        ('k = 3, 4 and 10', 'a, b and c')
+        >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["soft", "VSE++, GRU: soft"], 2)
+        ('k = 3, 4 and 10', 'soft and “VSE++, GRU: soft”')
         >>> listed(list("abcdefgh"), 8), listed(list("abcdefgh"), 9)
         ('all 8', '8 of 9')
     """
@@ -123,8 +151,8 @@ def listed(names: Sequence[str], of: int) -> str:
     symbol, equals, _ = names[0].partition(" = ")
     if equals and all(name.startswith(symbol + equals) for name in names):
         names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]
-    comma = "; " if any(", " in name for name in names) else ", "
-    return " and ".join(filter(None, [comma.join(names[:-1]), names[-1]]))
+    marked = [f"“{name}”" if ", " in name or ": " in name else name for name in names]
+    return " and ".join(filter(None, [", ".join(marked[:-1]), marked[-1]]))
 
 
 def pairs_of(differences: pd.DataFrame) -> str:
