@@ -35,14 +35,16 @@ def name_of(arm: str) -> str:
         ('top-k', 'hardest + Smooth-NDCG', 'soft + windows', 'τ = 0.01')
         >>> name_of("two_branch+fisher/top5"), name_of("k=5 − sum"), name_of("other images")
         ('Two-branch, Fisher: top-5', 'top-5 − sum', 'other images')
-        >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
-        ('hardest, FR', 'hardest, FR (best first < second)')
+        >>> name_of("fast"), name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
+        ('FR', 'hardest, FR', 'hardest, FR (best first < second)')
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
     if arm[-2:] in MARKS:
         return name_of(arm[:-2]) + arm[-2:]
     before, _, reranker = arm.partition("@")
+    if arm in RERANKED:
+        return RERANKED[arm]
     method, bracket, scales = reranker.partition("(")
     if method in RERANKED:
         scales = re.sub("1([<=>])2", r"first \1 second", scales)

@@ -16,6 +16,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
                                  "rerank_gain": "gain of RSUM",
                                  "rerank_seconds": "seconds to\nre-rank",
+                                 "rerank_cpu_seconds": "seconds to\nre-rank",
                                  "rerank_milliseconds": "ms to\nre-rank",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
