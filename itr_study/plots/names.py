@@ -65,6 +65,16 @@ def name_of(arm: str) -> str:
     return arm if None in names else " + ".join(names)
 
 
+def unmarked(arm: str) -> str:
+    """An arm without the marks behind it.
+
+    Example:
+        >>> unmarked("hardest § †"), unmarked("sum")
+        ('hardest', 'sum')
+    """
+    return unmarked(arm[:-2]) if arm[-2:] in MARKS else arm
+
+
 def marks_note(names: Iterable[str]) -> str:
     """What the marks behind some names mean, for a note: those that are there.
 

@@ -111,6 +111,12 @@ def marked(rows: pd.DataFrame) -> pd.DataFrame:
         rows["arm"], seen, strict=True)]).sort_values("seen", kind="stable")
 
 
+def marked_names(rows: pd.DataFrame) -> dict[str, str]:
+    """The name of every arm of some runs, with † where `marked` puts it."""
+    named = marked(rows)
+    return dict(zip(named["arm"], named["method"], strict=True))
+
+
 def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECALL_COLUMNS,
                    reported: pd.DataFrame | None = None) -> Page:
     """A table of the runs that have seen no captions, and one of those that have (†).

@@ -5,6 +5,7 @@ is a difference whose interval over at least five paired seeds lies on one side 
 ledger.
 """
 
+import json
 from collections.abc import Sequence
 
 import pandas as pd
@@ -95,25 +96,24 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
 
 def findings(differences: pd.DataFrame, higher: str, lower: str,
              undecided: str = "{} cannot be told", of: str = "arm_a") -> str:
-    """`finding` of each group of differences apart, such as losses and models, on a line each: one
-    line alone where all of them say the same.
+    """`finding` of each group of differences, such as losses and models, on a line each; groups of
+    which the same is to be said share theirs.
 
     Args:    differences: with the column group, its words for the title; the others as `finding`.
 
     Example:
-        >>> table = pd.DataFrame({"group": ["a loss", "a loss", "a model"], "n": 5,
+        >>> table = pd.DataFrame({"group": ["added to a loss"] * 2 + ["added to a model"], "n": 5,
         ...     "arm_a": ["sum", "soft", "vsepp+gru"], "verdict": ["higher", "lower", "higher"]})
         >>> print(findings(table, "raised for {}", "lowered for {}"))
-        a loss: raised for sum; lowered for soft;
-        a model: raised for “VSE++, GRU”
+        added to a loss: raised for sum; lowered for soft;
+        added to a model: raised for “VSE++, GRU”
         >>> findings(table.assign(n=3, verdict="undecided (3 seeds)"), "+", "-")
-        '3 seeds settle nothing (5 are needed)'
+        'added to a loss and added to a model: 3 seeds settle nothing (5 are needed)'
     """
-    said = {group: finding(part, higher, lower, undecided, of)
-            for group, part in differences.groupby("group", sort=False)}
-    if len(set(said.values())) == 1:
-        return next(iter(said.values()))
-    return ";\n".join(f"{group}: {words}" for group, words in said.items())
+    groups: dict[str, list[str]] = {}
+    for group, part in differences.groupby("group", sort=False):
+        groups.setdefault(finding(part, higher, lower, undecided, of), []).append(group)
+    return ";\n".join(f"{' and '.join(names)}: {words}" for words, names in groups.items())
 
 
 def measured(difference: pd.Series) -> str:
@@ -133,12 +133,36 @@ def measured(difference: pd.Series) -> str:
     return text if verdict in ("higher", "lower") else f"{text} ({few or verdict})"
 
 
+def trained_at(rows: pd.DataFrame) -> str:
+    """At which learning rates some runs were trained, and how many of their rows state no
+    arithmetic, for a note: the same pair of arms may stand elsewhere at other rates, in other rows.
+
+    Args:    rows: as `Study.train` gives them.
+    Example:
+        >>> config = '{"settings": {"learning_rate": 0.004}}'
+        >>> rows = pd.DataFrame({"arm": ["top5", "hardest"], "config": config,
+        ...                      "arithmetic": ["{}", None]})
+        >>> trained_at(rows)
+        'learning rate 0.004; 1 of 2 rows state no arithmetic (older, rounded in another order)'
+        >>> rows.loc[1, "config"] = config.replace("4", "1")
+        >>> trained_at(rows.head(1)), trained_at(rows.assign(arithmetic="{}"))
+        ('learning rate 0.004', 'learning rates: top-5 0.004, hardest 0.001')
+    """
+    configs = rows.groupby("arm", sort=False)["config"].first()
+    rates = configs.map(lambda config: json.loads(config)["settings"]["learning_rate"])
+    text = f"learning rate {rates.iloc[0]:g}" if rates.nunique() == 1 else \
+        "learning rates: " + ", ".join(f"{quoted(name_of(arm))} {rate:g}"
+                                       for arm, rate in rates.items())
+    older = (rows["arithmetic"].fillna("") == "").sum()
+    return text + (f"; {older} of {len(rows)} rows state no arithmetic (older, rounded in another "
+                   "order)") * bool(older)
+
+
 MOST_NAMES = 6  # in a title
 
 
 def listed(names: Sequence[str], of: int) -> str:
-    """Names in a sentence, or their number where they are many; `of`: how many there could be. A
-    name that holds the sentence's own signs stands in quotation marks.
+    """Names in a sentence, or their number where they are many; `of`: how many there could be.
 
     Example:
         >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["soft", "VSE++, GRU: soft"], 2)
@@ -151,8 +175,13 @@ def listed(names: Sequence[str], of: int) -> str:
     symbol, equals, _ = names[0].partition(" = ")
     if equals and all(name.startswith(symbol + equals) for name in names):
         names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]
-    marked = [f"“{name}”" if ", " in name or ": " in name else name for name in names]
-    return " and ".join(filter(None, [", ".join(marked[:-1]), marked[-1]]))
+    names = [*map(quoted, names)]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in a sentence: in quotation marks where it holds signs of its own."""
+    return f"“{name}”" if ", " in name or ": " in name else name
 
 
 def pairs_of(differences: pd.DataFrame) -> str:

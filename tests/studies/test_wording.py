@@ -1,7 +1,10 @@
 """Differences in words."""
 
+import doctest
+
 import pandas as pd
 
+from itr_study.studies import wording
 from itr_study.studies.wording import (
     finding,
     findings,
@@ -18,6 +21,11 @@ GAPS = pd.DataFrame({
     "metric": ["test_rsum", "test_i2t_r1", "test_t2i_ndcg_exact"], "n": [5, 5, 5],
     "difference": [-6.0123, 2.0, 1.0], "low": [-7.0, 1.0, -1.0], "high": [-5.0, 3.0, 3.0],
     "verdict": ["lower", "higher", "undecided"]})
+
+
+def test_examples():
+    failed, tried = doctest.testmod(wording)
+    assert tried and not failed
 
 
 def test_a_reader_sees_names_and_two_digits():
@@ -72,7 +80,7 @@ def test_groups_are_told_apart_and_one_alone_where_they_say_the_same():
     assert findings(two, *words) == ("by FR: top-5 up; soft + windows down; sum open;\n"
                                      "with a bank: top-5 up; sum open")
     assert findings(pd.concat([GAPS.assign(group=name) for name in "ab"]), *words) == \
-        finding(GAPS, *words)
+        f"a and b: {finding(GAPS, *words)}"
 
 
 def test_a_standing_names_its_reference_once_in_full():
