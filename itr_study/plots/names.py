@@ -35,8 +35,8 @@ def name_of(arm: str) -> str:
         ('top-k', 'hardest + Smooth-NDCG', 'soft + windows', 'τ = 0.01')
         >>> name_of("two_branch+fisher/top5"), name_of("k=5 − sum"), name_of("other images")
         ('Two-branch, Fisher: top-5', 'top-5 − sum', 'other images')
-        >>> name_of("fast"), name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
-        ('FR', 'hardest, FR', 'hardest, FR (best first < second)')
+        >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
+        ('hardest, FR', 'hardest, FR (best first < second)')
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
