@@ -35,6 +35,8 @@ def name_of(arm: str) -> str:
         ('top-k', 'hardest + Smooth-NDCG', 'soft + windows', 'τ = 0.01')
         >>> name_of("two_branch+fisher/top5"), name_of("k=5 − sum"), name_of("other images")
         ('Two-branch, Fisher: top-5', 'top-5 − sum', 'other images')
+        >>> name_of("soft+0.3×windows"), name_of("alpha=0.2,beta=0.1"), name_of("sum@batch=64")
+        ('soft + 0.3 × windows', 'α = 0.2, β = 0.1', 'sum, batches of 64')
         >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
         ('hardest, FR', 'hardest, FR (best first < second)')
     """
@@ -49,6 +51,10 @@ def name_of(arm: str) -> str:
     if method in RERANKED:
         scales = re.sub("1([<=>])2", r"first \1 second", scales)
         return f"{name_of(before)}, {RERANKED[method]}{bracket and ' (' + scales}"
+    if reranker.startswith("batch="):
+        return f"{name_of(before)}, batches of {reranker.removeprefix('batch=')}"
+    if re.fullmatch(r"\w+=[\d.]+,\w+=[\d.]+", arm):
+        return ", ".join(map(name_of, arm.split(",")))
     setting, slash, terms = arm.partition("/")
     model, plus, inputs = setting.partition("+")
     if model in MODELS:
@@ -96,6 +102,9 @@ def _with_value(hyperparameter: str, value: str) -> str:
 
 def _term(term: str) -> str | None:
     """One of the losses that are added; what stands in brackets behind it stays. None: no loss."""
+    weight, times, weighed = term.partition("×")
+    if times:
+        return (name := _term(weighed)) and f"{weight} × {name}"
     loss, bracket, rest = term.partition("(")
     if loss in OTHER:
         name = OTHER[loss]

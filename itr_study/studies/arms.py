@@ -89,6 +89,13 @@ def in_one_model(dataset: str, parameters: SimpleNamespace, seeds: int,
             for arm in over_seeds(label, sum_of(start, *terms), seeds)]
 
 
+def weighed(dataset: str, parameters: SimpleNamespace, first: str, second: str) -> list[ArmRun]:
+    """Two terms, the second of each weight of `parameters.weights`: "soft+0.3×windows"."""
+    return in_one_model(dataset, parameters, parameters.weight_seeds, {
+        f"{first}+{weight:g}×{second}": (first, TERMS[second] | {"weight": float(weight)})
+        for weight in parameters.weights})
+
+
 def plugged_in(dataset: str, parameters: SimpleNamespace, settings: Sequence[str], seeds: int,
                label: str, terms: Sequence[str]) -> list[ArmRun]:
     """Every setting of Table IV with the hardest negative, and with other terms in its place.

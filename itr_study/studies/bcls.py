@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from itr_study.losses import LOSSES
-from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
+from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
 
 DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
             "stride": LOSSES["kendall_window"]().stride, "scale": LOSSES["triplet_soft"]().scale}
@@ -62,6 +62,39 @@ def gamma_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Beyond the paper: gamma, how near soft negatives come to the hardest; without windows."""
     return in_one_model(dataset, parameters, parameters.sweep_seeds, {
         f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in parameters.gammas})
+
+
+def window_weight_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Beyond the paper, which adds both terms with weight 1: the weight of the windows."""
+    return weighed(dataset, parameters, "soft", "windows")
+
+
+def grid_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Beyond Fig. 5, which moves alpha and beta one at a time: every pair of them, seed 0, and the
+    pairs of `parameters.grid_ends`, the best and the worst of these on dev, with all seeds. On the
+    axes the runs are those of `alpha_arms` and `beta_arms`."""
+    objectives = {f"alpha={alpha:g},beta={beta:g}": (
+        "soft", changed("windows", relaxation=alpha, stride=beta))
+        for alpha in parameters.grid_alphas for beta in parameters.grid_betas}
+    ends = {label: objectives[label] for label in parameters.grid_ends}
+    rest = {label: terms for label, terms in objectives.items() if label not in ends}
+    return [*in_one_model(dataset, parameters, 1, rest),
+            *in_one_model(dataset, parameters, parameters.sweep_seeds, ends)]
+
+
+def grid_ends(rows: pd.DataFrame) -> tuple[str, str]:
+    """The arms of `grid_arms` that are best and worst on dev by seed 0, which all pairs have."""
+    by_arm = rows[rows["seed"] == 0].set_index("arm")["dev_rsum"]
+    return by_arm.idxmax(), by_arm.idxmin()
+
+
+def batch_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Beyond the papers: k, windows and lists live in the batch, so its size is a parameter of each
+    of them. Learning rate and epochs stay: a batch of half the size takes twice the steps."""
+    arms = in_one_model(dataset, parameters, parameters.batch_seeds, {
+        loss: COMPARED[loss] for loss in parameters.batch_losses})
+    return [ArmRun(f"{arm.label}@batch={size}", arm.config.with_(**{"settings.batch_size": size}))
+            for size in parameters.batches for arm in arms]
 
 
 def margin_check_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -11,7 +11,7 @@ import pandas as pd
 from itr_study.ledger.paired import sign
 from itr_study.losses import LOSSES
 from itr_study.metrics.intervals import student_interval
-from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in
+from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
 from itr_study.studies.timing import STEPS
 
 TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
@@ -47,6 +47,12 @@ def tau_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     return in_one_model(dataset, parameters, parameters.tau_seeds, {
         f"tau={tau:g}": ("hardest", TERMS["listwise"] | (
             {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in parameters.taus})
+
+
+def weight_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Eq. 22 adds both terms with weight 1: what if Smooth-NDCG weighs less or more? At 1 the runs
+    are those of "hardest+listwise"."""
+    return weighed(dataset, parameters, "hardest", "listwise")
 
 
 def label_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -16,14 +16,17 @@ from itr_study.checks import check_choice
 from itr_study.studies.arms import ArmRun, Maker
 from itr_study.studies.bcls import (
     alpha_arms,
+    batch_arms,
     bcls_plug_in_arms,
     beta_arms,
     branch_arms,
     compared_arms,
     compared_rate_arms,
     gamma_arms,
+    grid_arms,
     margin_check_arms,
     sampling_arms,
+    window_weight_arms,
 )
 from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.exact import exact_arms
@@ -34,6 +37,7 @@ from itr_study.studies.listwise import (
     plug_in_arms,
     tau_arms,
     term_arms,
+    weight_arms,
 )
 from itr_study.studies.pairwise import (
     collapse_arms,
@@ -52,7 +56,7 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
-    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": ARMS["05_listwise"],
+    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": LISTWISE,
               "bcls": BCLS, "dvse": (reranked_arms,)}
     for paper in parameters.papers:
         check_choice("paper of the ledger", paper, makers)
@@ -68,14 +72,16 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     return list(arms.values())
 
 
+LISTWISE: tuple[Maker, ...] = (plug_in_arms, added_arms, term_arms, tau_arms, label_arms,
+                               alternative_arms)
 BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
                            gamma_arms, margin_check_arms, compared_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
-    "05_listwise": (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms),
-    "06_kendall": (*BCLS, compared_rate_arms),
+    "05_listwise": (*LISTWISE, weight_arms),
+    "06_kendall": (*BCLS, compared_rate_arms, window_weight_arms, grid_arms, batch_arms),
     "08_reranking": (reranked_arms,),
     "12_claims": (ledger_arms, exact_arms),
 }

@@ -12,7 +12,7 @@ def k_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in parameters.ks}
     terms |= {"sum": TERMS["sum"], "kth=5": {"loss": "kth", "arguments": {"k": 5}}}
     return [arm for label, term in terms.items()
-            for arm in over_seeds(label, start.with_(**{"objective.0": term}), parameters.seeds)]
+            for arm in over_seeds(label, start.with_(**{"objective.0": term}), parameters.k_seeds)]
 
 
 def d_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -2,15 +2,26 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from itr_study.ledger.paired import arms_in
 from itr_study.ledger.reported import load_claims, split_list
 from itr_study.studies import plans
 from itr_study.studies.arms import ArmRun
-from itr_study.studies.bcls import alpha_arms, beta_arms, branch_arms, gamma_arms
+from itr_study.studies.bcls import (
+    alpha_arms,
+    batch_arms,
+    beta_arms,
+    branch_arms,
+    compared_arms,
+    gamma_arms,
+    grid_arms,
+    grid_ends,
+    window_weight_arms,
+)
 from itr_study.studies.dvse import reranked_arms, scale_arms, tuned_arms
-from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms
+from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms, weight_arms
 from itr_study.studies.plans import PLANS, ledger_arms
 from itr_study.studies.profiles import choose
 from itr_study.studies.topk import k_arms
@@ -58,8 +69,8 @@ def test_the_default_temperature_and_label_are_trained_once():
         assert runs["tau=0.01", seed] == runs["hardest+listwise(sentence)", seed] == listwise
     temperatures = [arm.config.objective[1].arguments for arm in tau_arms("flickr8k", parameters)
                     if arm.config.seed == 0]
-    assert temperatures == [{"temperature": 0.001}, {}, {"temperature": 0.03},
-                            {"temperature": 0.1}, {"temperature": 1.0}]
+    assert temperatures == [{} if tau == 0.01 else {"temperature": tau}
+                            for tau in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)]
 
 
 def test_the_defaults_of_bcls_are_trained_once():
@@ -72,6 +83,58 @@ def test_the_defaults_of_bcls_are_trained_once():
     windows = runs["alpha=0.4", 0].objective[1]
     assert windows.arguments == {"relaxation": 0.4}
     assert windows.labels == "sentence" and windows.label_arguments == {"scale": "cosine"}
+
+
+@pytest.mark.parametrize("notebook,make,both", [
+    ("05_listwise", weight_arms, "hardest+listwise"), ("06_kendall", window_weight_arms, "bcls")])
+def test_the_weight_is_that_of_the_second_term_and_one_is_trained_once(notebook, make, both):
+    parameters = choose(notebook, "full", weights=[0.3, 1.0])
+    arms = {(arm.label, arm.config.seed): arm.config for arm in make("flickr8k", parameters)}
+    usual = {(arm.label, arm.config.seed): arm.config
+             for plan in (term_arms if make is weight_arms else branch_arms,)
+             for arm in plan("flickr8k", parameters)}
+    first, second = [term.loss for term in usual[both, 0].objective]
+    terms = {"triplet_hardest": "hardest", "smooth_ndcg": "listwise", "triplet_soft": "soft",
+             "kendall_window": "windows"}
+    label = f"{terms[first]}+{{}}×{terms[second]}"
+    for seed in range(5):
+        assert arms[label.format(1), seed] == usual[both, seed]
+        less = arms[label.format(0.3), seed]
+        assert [term.weight for term in less.objective] == [1, 0.3]
+        assert less.with_(**{"objective.1.weight": 1.0}) == usual[both, seed]
+
+
+def test_a_grid_shares_its_axes_and_trains_its_ends_with_all_seeds():
+    parameters = choose("06_kendall", "full", grid_ends=["alpha=0.6,beta=0.05"])
+    grid = grid_arms("flickr8k", parameters)
+    seeds = {arm.label: [] for arm in grid}
+    for arm in grid:
+        seeds[arm.label].append(arm.config.seed)
+    assert seeds.pop("alpha=0.6,beta=0.05") == [0, 1, 2, 3, 4]
+    assert len(seeds) == 6 * 5 - 1 and set(map(tuple, seeds.values())) == {(0,)}
+    axes = {arm.label: arm.config for make in (alpha_arms, beta_arms)
+            for arm in make("flickr8k", parameters) if arm.config.seed == 0}
+    cells = {arm.label: arm.config for arm in grid}
+    assert cells["alpha=0.3,beta=0.1"] == axes["alpha=0.3"]
+    assert cells["alpha=0.2,beta=0.6"] == axes["beta=0.6"]
+
+
+def test_the_ends_of_a_grid_are_best_and_worst_on_dev_by_seed_0():
+    rows = pd.DataFrame([("a", 0, 280.0), ("b", 0, 282.0), ("c", 0, 281.0), ("a", 1, 290.0),
+                         ("c", 1, 200.0)], columns=["arm", "seed", "dev_rsum"])
+    assert grid_ends(rows) == ("b", "a")
+
+
+def test_only_the_batch_changes_with_its_size():
+    parameters = choose("06_kendall", "full", batches=[64, 128])
+    usual = {(arm.label, arm.config.seed): arm.config
+             for arm in compared_arms("flickr8k", parameters)}
+    arms = batch_arms("flickr8k", parameters)
+    assert len(arms) == 2 * 5 * len(parameters.batch_losses)
+    for arm in arms:
+        loss, size = arm.label.split("@batch=")
+        assert arm.config.settings.batch_size == int(size)
+        assert arm.config.with_(**{"settings.batch_size": 128}) == usual[loss, arm.config.seed]
 
 
 def test_a_gain_is_measured_with_everything_else_equal():
