@@ -12,8 +12,8 @@ from itr_study.ledger.table import ORIGINS, TITLES, counted, covered
 PLANNED = 40  # pairs of runs for one claim; more are not planned
 # What each outcome means, and each column of the page, in one line.
 MEANINGS = {
-    "reproduced": "the interval lies wholly on the claimed side, for every part of the claim (each "
-                  "pair of arms, each metric)",
+    "reproduced": "the interval lies wholly on the claimed side (of an equivalence: within its "
+                  "margin), for every part of the claim (each pair of arms, each metric)",
     "contradicted": "for some part it lies wholly on the other side",
     "undecided": "neither; the row says how many pairs of runs would decide at the spread we see",
     "collapsed": "runs of the claim have drawn all scores together: no verdict rests on them",
