@@ -14,6 +14,7 @@ from itr_study.ledger.page import (
 )
 from itr_study.ledger.reported import load_claims
 from itr_study.ledger.table import ledger
+from itr_study.ledger.units import units_of
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +52,15 @@ def test_the_legend_explains_every_outcome_and_every_column(untested):
         "claim, place, statement", "claim | place | statement")
 
 
-def test_every_number_has_its_unit():
-    table = ledger(load_claims(), pd.DataFrame())
-    numbers = table[(table["reported_difference"] != "") | (table["metric"] != "")]
-    assert len(numbers) > 100 and (numbers["unit"] != "").all()
-    assert not table["reported_difference"].str.contains("-").any()
-    rule = table.set_index("id")["unit"]
-    assert rule["topk-eq12-cost"] == "% of the second"
-    assert rule["topk-order-r1"] == "points of recall"
+def test_every_number_has_its_unit_and_a_minus_sign(untested):
+    assert all(map(units_of, load_claims().query("metric != ''")["metric"]))
+    printed = untested[untested["reported_difference"] != ""].set_index("id")
+    assert (printed["unit"] != "").all() and len(printed) > 5
+    assert printed["reported_difference"].str.contains("−").any()
+    assert not printed["reported_difference"].str.contains("-").any()
+    unit = untested.set_index("id")["unit"]
+    assert (unit["topk-eq12-cost"], unit["topk-order-r1"]) == ("% of the second",
+                                                               "points of recall")
 
 
 @pytest.fixture
