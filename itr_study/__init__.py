@@ -3,7 +3,7 @@
 Two wings. The library is what one imports; the laboratory runs, keeps, judges and publishes, and
 the library imports nothing of it. From the ground up; a room imports only rooms on lines above:
 
-    files  checks  arithmetic  progress  processes    what both wings stand on
+    files  checks  digits  arithmetic  progress  processes    what both wings stand on
     data                                              library
     encoders  losses  metrics
     features  relevance  models  rerank
@@ -28,7 +28,8 @@ the library imports nothing of it. From the ground up; a room imports only rooms
     label_quality  label sources held against people
     ledger         claims of the papers (reported/claims.csv), rules, verdicts
     batch cli      notebooks without a head; the command
-    files arithmetic  atomic and sealed files, paths; which instructions the processor has
+    files digits arithmetic  atomic and sealed files, paths; numbers in words; which instructions
+                   the processor has
 
 To read it: a picture's way is data, encoders, features; a batch's way training, models, losses;
 a number's way metrics, evaluation, runs, plots; a claim's way studies, ledger.

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "itr_study"
 # From the ground up: a room, a folder of the package or a file in its root, imports rooms on the
 # floors below it, and neither its neighbours nor what is above.
 FLOORS = (
-    {"arithmetic", "checks", "processes", "progress", "files"},
+    {"arithmetic", "checks", "digits", "processes", "progress", "files"},
     {"data"},
     {"encoders", "losses", "metrics"},
     {"features", "relevance", "models", "rerank"},

@@ -7,6 +7,7 @@ from io import BytesIO
 
 from PIL import Image
 
+from itr_study.digits import number
 from itr_study.evaluation.search import Hit, Searcher
 from itr_study.plots.tables import Page
 
@@ -26,7 +27,8 @@ def picture_hits(searcher: Searcher, hits: Sequence[Hit]) -> Page:
              f"<img alt='{escape(hit.text, quote=True)}' title='{escape(hit.id, quote=True)}' "
              f"src='data:image/png;base64,{thumbnail(searcher.dataset.open_image(hit.id))}'>"
              f"<figcaption style='font-size:12px'><b>{hit.rank}{' ✓' * (hit.match is True)}</b> "
-             f"score {hit.score:.2f}<br>{escape(hit.text)}</figcaption></figure>" for hit in hits]
+             f"score {number(hit.score, 2)}<br>{escape(hit.text)}</figcaption></figure>"
+             for hit in hits]
     return Page("".join(cells))
 
 

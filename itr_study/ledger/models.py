@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.ledger.reported import load_claims, split_list
+from itr_study.ledger.units import units_of
 
 FIRST, SECOND = "two_branch+sentence", "vsepp+gru"  # of the sweeps; nearest to the papers' own
 SENTENCES = ", minilm"  # how the words of a model with FIRST's input end
@@ -53,7 +54,7 @@ def twice_judged(table: pd.DataFrame) -> pd.DataFrame:
     """Claims that were tested on both FIRST and SECOND, the same arms by the same metric: what each
     says, side by side.
 
-    Returns: claim (the id on FIRST), statement, and for each of the two models (its name) our
+    Returns: claim (the id on FIRST), statement, unit, and for each of the two models (its name) our
              difference and, under "verdict of …", its outcome.
     """
     from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
@@ -66,12 +67,14 @@ def twice_judged(table: pd.DataFrame) -> pd.DataFrame:
     first, second = (bare.loc[model == name, [*SAME, "id", "statement", "ours", "outcome"]]
                      for name in (FIRST, SECOND))
     first["statement"] = first["statement"].str.replace(rf": {re.escape(FIRST)}.*$", "", regex=True)
+    first.insert(first.columns.get_loc("statement") + 1, "unit",
+                 list(map(units_of, first["metric"], first["margin"])))
     both = first.merge(second.drop(columns=["id", "statement"]), on=SAME,
                        suffixes=("_first", "_second"))
     names = {f"{column}_{place}": f"{words}{name_of(name)}"
              for place, name in (("first", FIRST), ("second", SECOND))
              for column, words in (("ours", ""), ("outcome", "verdict of "))}
-    return both[["id", "statement", *names]].rename(columns={"id": "claim", **names})
+    return both[["id", "statement", "unit", *names]].rename(columns={"id": "claim", **names})
 
 
 def model_of(arms: str) -> str:

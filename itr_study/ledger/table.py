@@ -1,16 +1,15 @@
-"""The ledger: every claim of the papers with its verdict, as a table, a page, and counts."""
+"""The ledger: every claim of the papers with its verdict, as a table and counts."""
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from itr_study.checks import check_choice
-from itr_study.files.atomic import write_atomic
+from itr_study.digits import digits_for, signed, with_interval
 from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
-from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.reported import reported_differences
+from itr_study.ledger.units import units_of
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
 ORIGINS = ("claim", "counter-check", "composite")
@@ -52,8 +51,10 @@ def with_metrics(claim: dict[str, str], rows: pd.DataFrame,
 def reported_span(values: list[float]) -> str:
     """A printed difference, or the smallest and the largest of several."""
     if len(values) < 2:
-        return "".join(f"{value:+.1f}" for value in values)
-    return f"{min(values):+.1f} to {max(values):+.1f} ({len(values)} differences)"
+        return "".join(map(signed, values))
+    digits = digits_for(*values)
+    return (f"{signed(min(values), digits)} to {signed(max(values), digits)} "
+            f"({len(values)} differences)")
 
 
 def measured_span(verdict: Verdict) -> str:
@@ -61,8 +62,8 @@ def measured_span(verdict: Verdict) -> str:
     are settled by their own 95 % intervals."""
     ends = sorted(verdict.parts, key=lambda part: part.mean)
     shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
-    ends_in_words = ["{:+.1f} [{:+.1f}, {:+.1f}]".format(part.mean, *part.interval())
-                     if part.n > 1 else f"{part.mean:+.1f} (one pair)" for part in shown]
+    ends_in_words = [with_interval(part.mean, *part.interval()) if part.n > 1
+                     else f"{signed(part.mean)} (one pair)" for part in shown]
     counts = Counter(map(verdict.standing, ends))
     fallen = f", collapsed in {counts['collapsed']}" * bool(counts["collapsed"])
     settled = f"; settled for in {counts['for']}, against in {counts['against']}{fallen} of " \
@@ -76,7 +77,7 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
 
     Args:    claims: rows of claims.csv.  rows: as in `judge`, of any number of data sets.
              evidence: as in `judge`.  elsewhere: as in `verdicts`.
-    Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
+    Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin, unit,
              reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
              missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
              (one of WAITS, else empty).
@@ -87,6 +88,7 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
         records.append({
             **{name: claim[name] for name in ("id", "paper", "place")}, "origin": origin(claim),
             **{name: claim[name] for name in ("statement", "kind", "metric", "margin")},
+            "unit": units_of(claim["metric"], claim["margin"]),
             "reported_on": claim["dataset_of_paper"], "reported_difference": reported_span(printed),
             "ours": measured_span(verdict), "levels": verdict.levels,
             "dataset": verdict.dataset, "model": verdict.model, "pairs": verdict.pairs,
@@ -141,43 +143,3 @@ def covered(table: pd.DataFrame) -> str:
     return (f"Of the {len(here)} claims of the papers that wait for no other data, model or "
             f"people, {len(tested)} have a verdict ({100 * len(tested) / len(here):.0f} %), and "
             f"{len(decided)} of these are decided ({100 * len(decided) / len(tested):.0f} %).")
-
-
-def ledger_markdown(table: pd.DataFrame) -> str:
-    """The ledger as Markdown: counts first, on which models they rest, then a table for each
-    origin."""
-    lines = [f"- {line}." for line in (counted(table, kind) for kind in ORIGINS) if line]
-    lines += [line for text in (covered(table), resting(table)) if text for line in ("", text)]
-    twice = twice_judged(table)
-    if len(twice):
-        lines += ["", "## Judged on two models", "", *markdown_lines(list(twice), twice)]
-    for kind in ORIGINS:
-        part = table[table["origin"] == kind]
-        if len(part):
-            lines += ["", f"## {TITLES[kind]}", "", *markdown_rows(part)]
-    return "\n".join([*lines, ""])
-
-
-def markdown_rows(table: pd.DataFrame) -> list[str]:
-    """The lines of one table."""
-    head = ["claim", "place", "statement", "reported", "ours (95 % interval)", "margin, levels",
-            "verdict"]
-    rule = [", ".join(filter(None, [f"± {margin}" if margin else "", levels]))
-            for margin, levels in zip(table["margin"], table["levels"], strict=True)]
-    columns = table[["id", "place", "statement", "reported_difference", "ours"]].assign(
-        rule=rule, verdict=table["verdict"])
-    return markdown_lines(head, columns)
-
-
-def markdown_lines(head: list[str], columns: pd.DataFrame) -> list[str]:
-    """A frame as a table of Markdown."""
-    cells = [[str(value).replace("|", "\\|").replace("\n", " ") or "–" for value in row]
-             for row in columns.itertuples(index=False)]
-    return [f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *cells]]
-
-
-def write_ledger(table: pd.DataFrame, folder: Path | str) -> Path:
-    """Write `claims.md` into a folder, such as that of its figure: whole, or not at all."""
-    path = Path(folder) / "claims.md"
-    write_atomic(path, ledger_markdown(table).encode())
-    return path

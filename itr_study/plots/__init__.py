@@ -19,14 +19,21 @@ from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
 from itr_study.plots.sweep import sweep_curve
 from itr_study.plots.table_pictures import table_figure
-from itr_study.plots.tables import marked, table_cells, table_html, tables_by_seen, title_of
+from itr_study.plots.tables import (
+    marked,
+    marked_names,
+    table_cells,
+    table_html,
+    tables_by_seen,
+    title_of,
+)
 from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
            "collapse_paths", "dot_intervals", "example_grid", "gain_scatter",
            "heat_map", "histogram", "learning_curves", "look", "loss_curves",
-           "marked", "marks_note", "name_of", "occurrence_lines", "rank_curve",
+           "marked", "marked_names", "marks_note", "name_of", "occurrence_lines", "rank_curve",
            "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
            "schematic_pairs_and_lists", "schematic_rerank", "schematic_topk",
            "score_histogram", "sliding_windows", "smooth_steps", "step_table",

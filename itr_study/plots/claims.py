@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from itr_study.digits import signed, with_interval
 from itr_study.plots.grids import OUTCOME_LOOKS
 from itr_study.plots.names import name_of
 from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
@@ -114,9 +115,10 @@ def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
         axes.barh(height, 2 * row.margin, left=-row.margin, height=0.9, color="#e4e4e4", zorder=0)
     if limit is not None and max(abs(row.difference), abs(row.low), abs(row.high)) > limit:
         side = np.sign(row.difference)
-        numbers = f" [{row.low:+.1f}, {row.high:+.1f}]" if known else ""
+        words = (with_interval(row.difference, row.low, row.high) if known
+                 else signed(row.difference))
         axes.plot(0.98 * side * limit, height, marker, **face)
-        axes.annotate(f"{row.difference:+.1f}{numbers} " + ("→" if side > 0 else "←"),
+        axes.annotate(f"{words} {'→' if side > 0 else '←'}",
                       (0.95 * side * limit, height), fontsize=8, color=colour, va="center",
                       ha="right" if side > 0 else "left")
         return

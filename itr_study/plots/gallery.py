@@ -6,11 +6,13 @@ from typing import Any
 from itr_study.files.atomic import read_json, write_atomic
 from itr_study.plots.figures import COMMON
 
+NOT_MEASURED = "nothing trained or measured"  # of a common figure that says nothing else
 HEAD = """# Figures
 
 Generated from the provenance beside each figure; edit nothing here by hand. Every picture has
 the table it was drawn from (CSV) and its provenance (JSON) under the same name. What no data set
-changes, such as a schematic or a table that a paper prints, stands once, under *common*.
+changes stands once, under *common*: schematics, tables that a paper prints, and what is always
+trained or measured on the same few generated scenes, whatever the data set of the notebook.
 """
 
 
@@ -62,7 +64,8 @@ def entry(stem: str, record: dict[str, Any]) -> str:
     alt = record["summary"].replace("[", "(").replace("]", ")")
     count = record["seeds_count"]
     seeds = f"{count} seed{'s' * (count != 1)}" if count else "nothing random"
-    origin = f"profile {record['profile']}, {seeds}" if "profile" in record else "no data"
+    origin = f"profile {record['profile']}, {seeds}" if "profile" in record else record.get(
+        "made_from", NOT_MEASURED)
     picture = f"![{alt}]({stem}.png)\n\n" if record.get("picture", True) else ""
     return (f"{picture}{record['summary']}\n*{record['notebook']}, {origin}*: "
             f"[table]({stem}.csv), [provenance]({stem}.json)\n")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
+from itr_study.digits import number
 from itr_study.plots.names import name_of
 from itr_study.plots.style import (
     DIFFERENCES,
@@ -73,14 +74,16 @@ def cell_text(value: float) -> str:
     """A number as it fits into a cell; nothing where there is none.
 
     Example:
-        >>> [cell_text(value) for value in (12.34, 1.0, 0.9999, 0.5, float("nan"))]
-        ['12.3', '1', '<1', '0.50', '']
+        >>> [cell_text(value) for value in (12.34, 1.0, 0.9999, -0.5, float("nan"))]
+        ['12.3', '1', '<1', '−0.50', '']
     """
     if np.isnan(value):
         return ""
     if abs(value) > 1:
-        return f"{value:.1f}"
-    return f"{value:.0f}" if abs(value) == 1 else "<1" if round(value, 2) == 1 else f"{value:.2f}"
+        return number(value, 1)
+    if abs(value) == 1:
+        return number(value, 0)
+    return "<1" if round(value, 2) == 1 else number(value, 2)
 
 
 @styled

@@ -45,6 +45,8 @@ def name_of(arm: str) -> str:
     if arm[-2:] in MARKS:
         return name_of(arm[:-2]) + arm[-2:]
     before, _, reranker = arm.partition("@")
+    if arm in RERANKED:
+        return RERANKED[arm]
     method, bracket, scales = reranker.partition("(")
     if method in RERANKED:
         scales = re.sub("1([<=>])2", r"first \1 second", scales)
@@ -67,6 +69,16 @@ def name_of(arm: str) -> str:
         return _with_value(hyperparameter, value)
     names = [_term(term) for term in arm.split("+")]
     return arm if None in names else " + ".join(names)
+
+
+def unmarked(arm: str) -> str:
+    """An arm without the marks behind it.
+
+    Example:
+        >>> unmarked("hardest § †"), unmarked("sum")
+        ('hardest', 'sum')
+    """
+    return unmarked(arm[:-2]) if arm[-2:] in MARKS else arm
 
 
 def marks_note(names: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
+from itr_study.digits import number
 from itr_study.plots.style import (
     GREY,
     INK,
@@ -155,4 +156,4 @@ def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None = 
     frame(axes, colour, line, width)
     axes.set_title(f"{rank}  {mark}".rstrip(), fontsize=9, color=colour, fontweight="bold")
     relevance = "" if result.relevance is None else f"\n(relevance {result.relevance:.2f})"
-    axes.set_xlabel(f"score {result.score:.2f}{relevance}", fontsize=8, color=GREY)
+    axes.set_xlabel(f"score {number(result.score, 2)}{relevance}", fontsize=8, color=GREY)

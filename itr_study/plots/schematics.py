@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
+from itr_study.digits import number
 from itr_study.plots.style import (
     GREY,
     INK,
@@ -70,7 +71,7 @@ def draw_matrix(axes: Axes, scores: np.ndarray, columns: Sequence[str]) -> None:
     """Scores as grey cells with their values."""
     axes.imshow(scores, cmap="Greys", vmin=0, vmax=1.3, aspect="auto")
     for (row, column), value in np.ndenumerate(scores):
-        axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8.5,
+        axes.text(column, row, number(value, 2), ha="center", va="center", fontsize=8.5,
                   color="white" if value > 0.75 else INK)
     axes.set_xticks(range(scores.shape[1]), columns)
     axes.set_yticks(range(scores.shape[0]), [f"image {i + 1}" for i in range(scores.shape[0])])

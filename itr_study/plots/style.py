@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from itr_study.plots import png
-from itr_study.plots.names import SHORT, name_of
+from itr_study.plots.names import SHORT, name_of, unmarked
 from itr_study.plots.places import lay_out
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
@@ -76,7 +76,7 @@ DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
 def look(name: str, position: int = 0) -> Look:
     """The look of a loss or an arm ("topk", "hardest") or of a metric column ("test_i2t_r5"); spare
     ones by position."""
-    if (method := SAME.get(name, name)) in METHODS:
+    if (method := SAME.get(unmarked(name), unmarked(name))) in METHODS:
         return METHODS[method]._replace(label=name_of(name))
     ending = name.rsplit("_", 1)[-1]
     if ending in METRICS:

@@ -6,6 +6,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from itr_study.digits import number
 from itr_study.plots.marks import summarise
 from itr_study.plots.names import MARK, name_of
 from itr_study.plots.style import GREY
@@ -15,6 +16,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
                                  "rerank_gain": "gain of RSUM",
                                  "rerank_seconds": "seconds to\nre-rank",
+                                 "rerank_cpu_seconds": "seconds to\nre-rank",
                                  "rerank_milliseconds": "ms to\nre-rank",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
@@ -91,7 +93,7 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
 
 def number_text(value: float) -> str:
     """A number of a table, or a dash."""
-    return "–" if pd.isna(value) else f"{value:.1f}"
+    return "–" if pd.isna(value) else number(value, 1)
 
 
 class Page(str):
@@ -107,6 +109,12 @@ def marked(rows: pd.DataFrame) -> pd.DataFrame:
     seen = rows["seen"] != ""
     return rows.assign(method=[name_of(arm) + MARK * mark for arm, mark in zip(
         rows["arm"], seen, strict=True)]).sort_values("seen", kind="stable")
+
+
+def marked_names(rows: pd.DataFrame) -> dict[str, str]:
+    """The name of every arm of some runs, with † where `marked` puts it."""
+    named = marked(rows)
+    return dict(zip(named["arm"], named["method"], strict=True))
 
 
 def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECALL_COLUMNS,

@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 from matplotlib.ticker import MaxNLocator
 
+from itr_study.digits import number
 from itr_study.losses import LOSSES
 from itr_study.plots.style import (
     GREY,
@@ -72,8 +73,8 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
         shown = values[kinds == kind]
         items.plot(shown, np.zeros(len(shown)), marker, color=colour, markersize=7,
                    label=f"{kind}: {len(shown)}")
-    items.set(yticks=[], ylim=(-1, 1), title=f"window {chosen}: from {at['low']:.2f} to "
-                                              f"{at['high']:.2f}")
+    items.set(yticks=[], ylim=(-1, 1), title=f"window {chosen}: from {number(at['low'], 2)} "
+                                              f"to {number(at['high'], 2)}")
     items.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
     for row, tells in zip(table.itertuples(), useful, strict=True):
         colour = INK if row.window == chosen else "#0072b2" if tells else "#c9c9c9"

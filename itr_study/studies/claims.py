@@ -7,19 +7,11 @@ import numpy as np
 import pandas as pd
 
 from itr_study.ledger.table import ORIGINS, TITLES, ledger_parts
+from itr_study.ledger.units import unit_of
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
+from itr_study.studies.timing import RERANKING
 
-# The first unit that fits a metric is its unit; one that none fits is a unit of its own.
-UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
-         "spread": "standard deviation of cosines, × 100",
-         "agreement": "correlation with people, × 100", "eccv": "mAP@R or R-P, points",
-         "generalisation": "100 ln(RSUM on test / RSUM on training images)",
-         "error": "error of Smooth-NDCG, × 100", "apart": "1 − correlation, × 100",
-         "hinge": "training loss", "hubness": "hubness, skewness", "ndcg": "NDCG, × 100",
-         "tau": "Kendall's τ, × 100", "cs100": "coherent score, × 100",
-         "rel10": "relevance of the first ten, × 100", "rsum": "points of RSUM",
-         "gain": "points of RSUM", "_r": "points of recall"}
 # One picture each: its name, what it is about.
 TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
           "listwise_retrieval": "+ Listwise and recall",
@@ -27,18 +19,8 @@ TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
           "listwise_training": "+ Listwise while training",
           "bcls_retrieval": "soft + windows and recall",
           "bcls_graded": "soft + windows and graded truth", "labels": "label sources",
-          "dvse_gain": "what three re-rankers gain", "dvse_time": "what they cost",
+          "dvse_gain": "what three re-rankers gain", "dvse_time": "what three re-rankers cost",
           "dvse_models": "FR on every model", "dvse_scales": "the scales of FR"}
-
-
-def unit_of(metric: str) -> str:
-    """The unit of a difference of a metric.
-
-    Example:
-        >>> unit_of("test_i2t_r1"), unit_of("test_human_expert_tau_c"), unit_of("half_rsum")
-        ('points of recall', "Kendall's τ, × 100", 'points of RSUM')
-    """
-    return next((unit for part, unit in UNITS.items() if part in metric), title_of(metric))
 
 
 def topic_of(part: pd.Series) -> str:
@@ -50,7 +32,7 @@ def topic_of(part: pd.Series) -> str:
         return "settings" if "/" in part["arm_a"] else "sweeps"
     if paper == "dvse":
         if part["id"].startswith("dvse-tab4"):
-            return "dvse_time" if metric == "rerank_seconds" else "dvse_gain"
+            return "dvse_time" if metric == RERANKING else "dvse_gain"
         return "dvse_scales" if "@fast(" in part["arm_a"] else "dvse_models"
     if metric.startswith("test_") and any(of in metric for of in ("ndcg_", "_tau", "human")):
         return f"{paper}_graded"
@@ -76,10 +58,8 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
     about = known["statement"].map(named) + " (" + known["paper"] + ", " + known["place"] + ")"
     parts["claim"], parts["verdict"] = parts["id"].map(about), parts["outcome"]
     margins = parts["id"].map(known["margin"])
-    relative = margins.str.endswith("%")
     parts["margin"] = pd.to_numeric(margins.str.rstrip("%"))
-    parts["unit"] = ["% of the second" if share else unit_of(metric)
-                     for share, metric in zip(relative, parts["metric"], strict=True)]
+    parts["unit"] = list(map(unit_of, parts["metric"], margins))
     parts["label"] = [contrast(*row) for row in zip(parts["metric"], parts["arm_a"],
                                                     parts["arm_b"], strict=True)]
     parts["topic"] = parts.apply(topic_of, axis=1)

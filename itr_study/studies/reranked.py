@@ -76,6 +76,20 @@ def best_scales(grid: pd.DataFrame, by: str = "dev_r1") -> pd.DataFrame:
     return means.loc[means.groupby("direction")[by].idxmax()].set_index("direction")
 
 
+def tuned_scales(curves: pd.DataFrame) -> pd.DataFrame:
+    """The scale that each model chooses on dev, a line a model and direction: that of the highest
+    mean of R@1 over its runs, of equals the smallest; beside it the mean spread of its scores.
+
+    Args:    curves: as `scale_grid` of equal scales, with arm, seed and spread.
+    Returns: arm, direction, first (the scale), dev_r1, spread, at_edge (of those tried).
+    """
+    cells = curves.groupby(["arm", "direction", "first"], as_index=False)
+    means = cells[["dev_r1", "spread"]].mean()
+    best = means.loc[means.groupby(["arm", "direction"])["dev_r1"].idxmax()]
+    ends = [curves["first"].min(), curves["first"].max()]
+    return best.assign(at_edge=best["first"].isin(ends)).reset_index(drop=True)
+
+
 def scale_rows(grid: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """The grid as arms of the ledger, R@1 on test each: of one run every equal pair of scales
     ("hardest@fast(25)"), the mean over the pairs of a region ("hardest@fast(1>2)": first above

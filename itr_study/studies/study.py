@@ -202,7 +202,8 @@ class Study:
                  none; only: "generated" for pictures of images (photographs are not ours to
                  publish), "real" for what generated data lacks: elsewhere nothing is kept;
                  common: no data set, profile or run changes it: filed once, for all of them;
-                 more: what else belongs to its provenance.
+                 more: what else belongs to its provenance; of a common figure that was trained or
+                 measured all the same, made_from: on what, in words.
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))

@@ -1,7 +1,8 @@
-"""The time of a training step of each loss, as `benchmarks/steps.py --save` has left it.
+"""Times as benchmarks have left them: of a training step of each loss (`benchmarks/steps.py
+--save`), of each re-ranker (`benchmarks/rerank.py --save`).
 
-Rounds of that benchmark stand for seeds: in each all losses took turns, so that two of them are
-compared at the same speed of the machine.
+Rounds of a benchmark stand for seeds: in each all arms took turns, so that two of them are compared
+at the same speed of the machine.
 """
 
 from pathlib import Path
@@ -11,12 +12,17 @@ import pandas as pd
 from itr_study.files.paths import figures_folder
 
 STEPS = "step_milliseconds"  # CPU time of one thread
-COLUMNS = ("arm", "seed", STEPS, "dataset", "model")
+RERANKING = "rerank_cpu_seconds"  # of one thread, beyond counting the ranks of plain scores
 
 
 def steps_file(figures: Path | str | None = None) -> Path:
-    """Where the table lies: among the figures that no data set changes."""
+    """Where the times of steps lie: among the figures that no data set changes."""
     return figures_folder(figures) / "common" / "steps.csv"
+
+
+def reranking_file(figures: Path | str | None = None) -> Path:
+    """Where the times of re-rankers lie, beside those of steps."""
+    return steps_file(figures).with_name("rerank.csv")
 
 
 def step_rows(figures: Path | str | None = None) -> pd.DataFrame:
@@ -26,14 +32,24 @@ def step_rows(figures: Path | str | None = None) -> pd.DataFrame:
     Raises:  ValueError where the table is not one of that benchmark: a column that is missing, a
              time that is none, rounds that come twice, several data sets or models.
     """
-    path = steps_file(figures)
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
-    again = "measure again: python benchmarks/steps.py --save"
-    if missing := set(COLUMNS) - set(table.columns):
+    return _rounds(steps_file(figures), STEPS)
+
+
+def reranking_rows(figures: Path | str | None = None) -> pd.DataFrame:
+    """One row per re-ranker and round: arm ("fast", "reciprocal", "multi"), seed (the round),
+    rerank_cpu_seconds, dataset, model; empty where nobody has measured. Raises: as `step_rows`."""
+    return _rounds(reranking_file(figures), RERANKING)
+
+
+def _rounds(path: Path, times: str) -> pd.DataFrame:
+    columns = ("arm", "seed", times, "dataset", "model")
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(columns))
+    again = f"measure again: python benchmarks/{path.stem}.py --save"
+    if missing := set(columns) - set(table.columns):
         raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; {again}")
-    times = pd.to_numeric(table[STEPS], errors="coerce")
-    if not times.between(0, float("inf"), inclusive="neither").all():
-        raise ValueError(f"{path}: {STEPS} must be numbers above 0; {again}")
+    values = pd.to_numeric(table[times], errors="coerce")
+    if not values.between(0, float("inf"), inclusive="neither").all():
+        raise ValueError(f"{path}: {times} must be numbers above 0; {again}")
     if table.duplicated(["arm", "seed"]).any() or (table[["dataset", "model"]].nunique() > 1).any():
         raise ValueError(f"{path} holds a round twice, or several data sets or models; {again}")
     return table

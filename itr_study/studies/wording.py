@@ -5,23 +5,29 @@ is a difference whose interval over at least five paired seeds lies on one side 
 ledger.
 """
 
+import json
 from collections.abc import Sequence
 
 import pandas as pd
 
+from itr_study.digits import digits_for, signed, with_interval
 from itr_study.ledger.paired import FEWEST
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
-NOTHING = "one arm, and nothing to hold it against"
+DASH, NOTHING = "–", "one arm, and nothing to hold it against"
 
 
 def readable(differences: pd.DataFrame) -> pd.DataFrame:
     """Differences as `Study.compare` gives them, for the eye: names and titles in the place of
-    code, two digits."""
+    code, numbers as text of two decimals or, where they are tiny, more."""
+    ends = ["difference", "low", "high"]
+    digits = [max(2, digits_for(*row)) for row in differences[ends].to_numpy()]
+    texts = {name: [DASH if pd.isna(value) else signed(value, count) for value, count in
+                    zip(differences[name], digits, strict=True)] for name in ends}
     shown = differences.assign(comparison=differences["comparison"].map(name_of),
-                               metric=differences["metric"].map(title_of))
-    return shown[["comparison", "metric", "n", "difference", "low", "high", "verdict"]].round(2)
+                               metric=differences["metric"].map(title_of), **texts)
+    return shown[["comparison", "metric", "n", *ends, "verdict"]]
 
 
 def settled(differences: pd.DataFrame) -> str:
@@ -88,6 +94,28 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
     return "; ".join(parts)
 
 
+def findings(differences: pd.DataFrame, higher: str, lower: str,
+             undecided: str = "{} cannot be told", of: str = "arm_a") -> str:
+    """`finding` of each group of differences, such as losses and models, on a line each; groups of
+    which the same is to be said share theirs.
+
+    Args:    differences: with the column group, its words for the title; the others as `finding`.
+
+    Example:
+        >>> table = pd.DataFrame({"group": ["added to a loss"] * 2 + ["added to a model"], "n": 5,
+        ...     "arm_a": ["sum", "soft", "vsepp+gru"], "verdict": ["higher", "lower", "higher"]})
+        >>> print(findings(table, "raised for {}", "lowered for {}"))
+        added to a loss: raised for sum; lowered for soft;
+        added to a model: raised for “VSE++, GRU”
+        >>> findings(table.assign(n=3, verdict="undecided (3 seeds)"), "+", "-")
+        'added to a loss and added to a model: 3 seeds settle nothing (5 are needed)'
+    """
+    groups: dict[str, list[str]] = {}
+    for group, part in differences.groupby("group", sort=False):
+        groups.setdefault(finding(part, higher, lower, undecided, of), []).append(group)
+    return ";\n".join(f"{' and '.join(names)}: {words}" for words, names in groups.items())
+
+
 def measured(difference: pd.Series) -> str:
     """One line of `Study.compare` with its interval, and whether that settles it.
 
@@ -99,11 +127,35 @@ def measured(difference: pd.Series) -> str:
         '+4.0 (one seed)'
     """
     low, high, verdict = difference["low"], difference["high"], difference["verdict"]
-    text = f"{difference['difference']:+.1f}"
-    text += f" [{low:+.1f}, {high:+.1f}]" if difference["n"] > 1 else ""
+    text = with_interval(difference["difference"], low, high) if difference["n"] > 1 \
+        else signed(difference["difference"])
     few = verdict.partition("(")[2].rstrip(")")
-    text = text.replace("-", "−")
     return text if verdict in ("higher", "lower") else f"{text} ({few or verdict})"
+
+
+def trained_at(rows: pd.DataFrame) -> str:
+    """At which learning rates some runs were trained, and how many of their rows state no
+    arithmetic, for a note: the same pair of arms may stand elsewhere at other rates, in other rows.
+
+    Args:    rows: as `Study.train` gives them.
+    Example:
+        >>> config = '{"settings": {"learning_rate": 0.004}}'
+        >>> rows = pd.DataFrame({"arm": ["top5", "hardest"], "config": config,
+        ...                      "arithmetic": ["{}", None]})
+        >>> trained_at(rows)
+        'learning rate 0.004; 1 of 2 rows state no arithmetic (older, rounded in another order)'
+        >>> rows.loc[1, "config"] = config.replace("4", "1")
+        >>> trained_at(rows.head(1)), trained_at(rows.assign(arithmetic="{}"))
+        ('learning rate 0.004', 'learning rates: top-5 0.004, hardest 0.001')
+    """
+    configs = rows.groupby("arm", sort=False)["config"].first()
+    rates = configs.map(lambda config: json.loads(config)["settings"]["learning_rate"])
+    text = f"learning rate {rates.iloc[0]:g}" if rates.nunique() == 1 else \
+        "learning rates: " + ", ".join(f"{quoted(name_of(arm))} {rate:g}"
+                                       for arm, rate in rates.items())
+    older = (rows["arithmetic"].fillna("") == "").sum()
+    return text + (f"; {older} of {len(rows)} rows state no arithmetic (older, rounded in another "
+                   "order)") * bool(older)
 
 
 MOST_NAMES = 6  # in a title
@@ -113,8 +165,8 @@ def listed(names: Sequence[str], of: int) -> str:
     """Names in a sentence, or their number where they are many; `of`: how many there could be.
 
     Example:
-        >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["a, b", "c"], 2)
-        ('k = 3, 4 and 10', 'a, b and c')
+        >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["soft", "VSE++, GRU: soft"], 2)
+        ('k = 3, 4 and 10', 'soft and “VSE++, GRU: soft”')
         >>> listed(list("abcdefgh"), 8), listed(list("abcdefgh"), 9)
         ('all 8', '8 of 9')
     """
@@ -123,8 +175,13 @@ def listed(names: Sequence[str], of: int) -> str:
     symbol, equals, _ = names[0].partition(" = ")
     if equals and all(name.startswith(symbol + equals) for name in names):
         names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]
-    comma = "; " if any(", " in name for name in names) else ", "
-    return " and ".join(filter(None, [comma.join(names[:-1]), names[-1]]))
+    names = [*map(quoted, names)]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in a sentence: in quotation marks where it holds signs of its own."""
+    return f"“{name}”" if ", " in name or ": " in name else name
 
 
 def pairs_of(differences: pd.DataFrame) -> str:

@@ -12,12 +12,10 @@ from itr_study.ledger.reported import load_claims, split_list
 from itr_study.ledger.table import (
     covered,
     ledger,
-    ledger_markdown,
     ledger_parts,
     origin,
     outcome_counts,
     with_metrics,
-    write_ledger,
 )
 
 NOISE = np.array([-0.2, -0.1, 0.0, 0.1, 0.2])  # sd 0.1581, half width 2.776 * 0.0707 = 0.196
@@ -268,27 +266,6 @@ def test_other_rows_stand_in_where_one_of_two_metrics_is_missing():
     some = empty.assign(far=[np.nan] * 9 + [0.0])
     assert with_metrics(contrast, some, [other]) is some
     assert judge(contrast, ours).missing == "no values of far"
-
-
-def test_ledger_as_markdown_counts_each_origin_apart_and_keeps_its_columns():
-    text = ledger_markdown(ledger(load_claims("topk"), pd.DataFrame()))
-    lines = text.splitlines()
-    assert lines[:3] == ["- 43 claims of the papers: 2 held by a test, 1 not as printed, "
-                         "40 not tested.",
-                         "- 9 counter-checks of ours: 9 not tested.",
-                         "- 1 composites: 1 not tested."]
-    assert [line for line in lines if line.startswith("## ")] == [
-        "## Claims of the papers", "## Counter-checks of ours",
-        "## Composites, not counted: their parts are rows of their own"]
-    assert "+1.2 to +4.4 (24 differences)" in text and "| ± 1 |" in text
-    assert {line.replace("\\|", "").count("|") for line in lines if line.startswith("|")} == {8}
-
-
-def test_the_ledger_is_written_beside_its_figure(tmp_path):
-    table = ledger(load_claims("topk"), pd.DataFrame())
-    path = write_ledger(table, tmp_path / "scenes")
-    assert path == tmp_path / "scenes" / "claims.md"
-    assert path.read_text(encoding="utf-8") == ledger_markdown(table)
 
 
 def fallen(rows: pd.DataFrame, arm: str, seeds: int) -> pd.DataFrame:

@@ -6,8 +6,8 @@ import pandas as pd
 
 from itr_study.ledger import models
 from itr_study.ledger.models import FIRST, SECOND, kept_ledger, model_of, resting, twice_judged
+from itr_study.ledger.page import ledger_markdown
 from itr_study.ledger.reported import load_claims
-from itr_study.ledger.table import ledger_markdown
 
 MINILM, GRU = "Two-branch on lite0:pooled:flip, minilm", "VSE++ on lite0:pooled:flip, words"
 LEDGER = pd.DataFrame([
@@ -35,8 +35,8 @@ def test_the_same_arms_on_two_models_stand_side_by_side():
     claims = load_claims()
     table = claims[["id", "statement"]].assign(ours="+1.0", outcome="undecided", model=MINILM)
     both = twice_judged(table).set_index("claim")
-    names = ["statement", "Two-branch, MiniLM", "verdict of Two-branch, MiniLM", "VSE++, GRU",
-             "verdict of VSE++, GRU"]
+    names = ["statement", "unit", "Two-branch, MiniLM", "verdict of Two-branch, MiniLM",
+             "VSE++, GRU", "verdict of VSE++, GRU"]
     assert list(both) == names
     by_id = claims.set_index("id")
     second = claims[claims["arm_a"].map(model_of) == SECOND].set_index("id")
@@ -44,7 +44,7 @@ def test_the_same_arms_on_two_models_stand_side_by_side():
         FIRST}
     table.loc[table["id"] == "bcls-tab3-vsepp-gru", "outcome"] = "contradicted"
     line = twice_judged(table).set_index("claim").loc["bcls-tab3-two_branch-sentence"]
-    assert (line[names[2]], line[names[4]]) == ("undecided", "contradicted")
+    assert (line[names[3]], line[names[5]]) == ("undecided", "contradicted")
     assert twice_judged(table[table["id"].isin(second.index)]).empty
     assert twice_judged(table.assign(outcome="not tested")).empty
     other = twice_judged(table.assign(model="Two-branch on detector, fisher"))  # on scenes
@@ -69,9 +69,9 @@ def test_claims_with_other_margins_or_on_several_models_are_not_the_same_claim(m
 
 def test_the_page_has_both(tmp_path):
     assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith("No verdict")
-    named = ["reported_difference", "ours", "levels", "verdict"]
+    named = ["unit", "reported_difference", "ours", "levels", "verdict"]
     table = load_claims().assign(origin="claim", outcome="reproduced", model=GRU,
                                  **dict.fromkeys(named, ""))
     page = ledger_markdown(table)
     assert f"\n{resting(table)}\n" in page and "## Judged on two models" in page
-    assert f"| verdict of VSE++, GRU |\n| {' | '.join(['---'] * 6)} |" in page
+    assert f"| verdict of VSE++, GRU |\n| {' | '.join(['---'] * 7)} |" in page

@@ -67,8 +67,8 @@ def test_an_interval_that_leaves_the_axis_stands_at_the_edge_though_its_mean_doe
     rows = ROWS.head(5).assign(low=[2.0, -3, -1, -103.6, np.nan], high=[4.0, -1, 3, 5, np.nan],
                                difference=[3.0, -2, 1, -7.9, 2])
     (axes,) = claim_dots(rows, "Claims").axes
-    (words_at_edge,) = (text for text in axes.texts if text.get_text().startswith("-7.9"))
-    assert words_at_edge.get_text() == "-7.9 [-103.6, +5.0] ←"
+    (words_at_edge,) = (text for text in axes.texts if text.get_text().startswith("−7.9"))
+    assert words_at_edge.get_text() == "−7.9 [−103.6, +5.0] ←"
     assert words_at_edge.get_ha() == "left" and words_at_edge.xy[0] < -7
     (right,) = (text for text in claim_dots(ROWS, "").axes[0].texts if "→" in text.get_text())
     assert right.get_ha() == "right" and right.xy[0] > 7  # inwards, from either edge

@@ -3,7 +3,7 @@
 import pytest
 
 from itr_study.plots.figures import save_figure
-from itr_study.plots.gallery import build_gallery
+from itr_study.plots.gallery import NOT_MEASURED, build_gallery
 from tests.plots.test_figures import TABLE, common, save
 
 
@@ -38,7 +38,10 @@ def test_a_figure_without_its_files_is_named(tmp_path):
 def test_what_is_common_stands_once_under_its_own_heading(tmp_path):
     common(tmp_path)
     text = build_gallery(tmp_path).read_text()
-    assert "## common" in text and "*03_topk, no data*" in text
+    assert "## common" in text and "*03_topk, nothing trained or measured*" in text
+    common(tmp_path, made_from="three trainings on generated scenes")
+    text = build_gallery(tmp_path).read_text()
+    assert "*03_topk, three trainings on generated scenes*" in text and NOT_MEASURED not in text
     save(tmp_path, name="03_topk__drawn", dataset="flickr8k")
     with pytest.raises(ValueError, match="filed twice: flickr8k/03_topk__drawn"):
         build_gallery(tmp_path)

@@ -18,6 +18,7 @@ from itr_study.studies.bcls import COMPARED
     ("tau=0.01 − hardest", "τ = 0.01 − hardest"), ("tau=0.1", "τ = 0.1 (= ApproxNDCG)"),
     ("vsepp+gru/hardest@reciprocal", "VSE++, GRU: hardest, RR"), ("sum@2", "sum@2"),
     ("hardest@fast_bank − hardest", "hardest, FR with a bank − hardest"),
+    ("fast", "FR"), ("reciprocal − fast", "RR − FR"),
     ("hardest+approx_ndcg − hardest", "τ = 0.1 (= ApproxNDCG) − hardest"),
     ("vsepp+gru/sum § ¶", "VSE++, GRU: sum § ¶"), ("vsepp+gru §", "VSE++, GRU §"),
     ("VSE++†, + Listwise", "VSE++†, + Listwise"), ("i→t/t→i", "i→t/t→i"), ("best", "best")])
@@ -44,3 +45,10 @@ def test_marks_are_explained_where_they_stand():
     assert marks_note(["sum †", "hardest § ¶"]) == (
         "† the text encoder or the maker of the labels has seen captions; § learning rate at the "
         "edge of those tried; ¶ scores have collapsed")
+
+
+def test_a_mark_behind_a_name_changes_no_colour():
+    plain, seen = look("hardest", 3), look("hardest § †", 3)
+    assert (seen.colour, seen.marker) == (plain.colour, plain.marker)
+    assert (plain.label, seen.label) == ("hardest", "hardest § †")
+    assert look("a model †", 3).colour == look("another", 3).colour != plain.colour

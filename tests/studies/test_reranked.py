@@ -20,6 +20,7 @@ from itr_study.studies.reranked import (
     kept_grid,
     scale_grid,
     scale_rows,
+    tuned_scales,
     with_rerankers,
 )
 
@@ -126,3 +127,17 @@ def test_a_kept_grid_serves_only_beside_the_rows_it_was_made_of(tmp_path):
     write_json(path.with_suffix(".json"), {"run_ids": ["hardest0"]})
     assert len(kept_grid(path, runs())) == 18
     assert kept_grid(path, runs().query("seed == 1")).empty
+
+
+def test_a_model_chooses_its_scale_by_its_mean_on_dev():
+    """Each direction for itself, of equals the smallest, and what lies at an end is said."""
+    dev = {"i2t": {5.0: (1, 1), 10.0: (2, 4), 25.0: (5, 1)}, "t2i": {5.0: (1, 9), 10.0: (4, 4),
+                                                                  25.0: (6, 6)}}
+    curves = pd.DataFrame([
+        {"arm": "sum", "seed": seed, "direction": way, "first": scale, "dev_r1": values[seed],
+         "test_r1": 100 - values[seed], "spread": 0.1 + 0.2 * seed}
+        for way, scales in dev.items() for scale, values in scales.items() for seed in (0, 1)])
+    chosen = tuned_scales(curves).set_index("direction")
+    assert chosen["first"].to_dict() == {"i2t": 10.0, "t2i": 25.0}
+    assert chosen["at_edge"].to_dict() == {"i2t": False, "t2i": True}
+    assert chosen["spread"].tolist() == pytest.approx([0.2, 0.2])

@@ -10,23 +10,38 @@ from torch import nn
 
 from itr_study.ledger.judge import named_arms
 from itr_study.ledger.reported import load_claims
+from itr_study.rerank import RERANKERS
 from itr_study.studies.plans import ledger_arms
 from itr_study.studies.profiles import choose
-from itr_study.studies.timing import COLUMNS, STEPS, step_rows
+from itr_study.studies.timing import RERANKING, STEPS, reranking_rows, step_rows
 
 ROOT = Path(__file__).parents[2]
-CLAIMS = load_claims().query(f"metric == '{STEPS}'").to_dict("records")
-TIMED = {arm for claim in CLAIMS for arm in named_arms(claim["arm_a"], claim["arm_b"])}
+COLUMNS = ("arm", "seed", STEPS, "dataset", "model")
+
+
+def timed(metric: str) -> set[str]:
+    """The arms of the claims about a time."""
+    return {arm for claim in load_claims().query("metric == @metric").to_dict("records")
+            for arm in named_arms(claim["arm_a"], claim["arm_b"])}
+
+
+TIMED = timed(STEPS)
+
+
+def loaded(monkeypatch, name: str):
+    """A benchmark as a module."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")  # so that what the benchmark sets is taken back
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
 def benchmark(monkeypatch):
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.setenv(name, "1")  # so that what the benchmark sets is taken back
-    spec = importlib.util.spec_from_file_location("steps", ROOT / "benchmarks" / "steps.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(monkeypatch, "steps")
 
 
 def test_the_table_lies_among_the_common_figures_and_says_what_it_lacks(tmp_path):
@@ -40,9 +55,10 @@ def test_the_table_lies_among_the_common_figures_and_says_what_it_lacks(tmp_path
         step_rows(tmp_path)
 
 
-def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model():
-    rows = step_rows()
-    assert TIMED <= set(rows["arm"]) and (rows[STEPS] > 0).all()
+@pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING)])
+def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model(read, metric):
+    rows, arms = read(), timed(metric)
+    assert arms and arms <= set(rows["arm"]) and (rows[metric] > 0).all()
     assert rows["dataset"].nunique() == rows["model"].nunique() == 1
     rounds = rows["seed"].nunique()
     assert rounds >= 5 and not rows.duplicated(["arm", "seed"]).any()
@@ -98,3 +114,27 @@ def test_a_table_that_the_benchmark_did_not_leave_is_refused(tmp_path, lines, na
     path.write_text("\n".join(["arm,seed,step_milliseconds,dataset,model", *lines, ""]))
     with pytest.raises(ValueError, match=f"steps.csv.*{named}.*measure again"):
         step_rows(tmp_path)
+
+
+def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
+    benchmark = loaded(monkeypatch, "rerank")
+    clock, names = [0.0], []
+    cost = {"plain": 1.0, "fast": 3.0, "reciprocal": 5.0, "multi": 9.0}
+
+    def way(name):
+        def rerank(scores):
+            names.append(name)
+            clock[0] += cost[name] + (100 if len(names) <= len(RERANKERS) else 0)  # the first turn
+            return scores
+        return rerank
+
+    monkeypatch.setattr(benchmark, "RERANKERS", {name: way(name) for name in RERANKERS})
+    monkeypatch.setattr(benchmark, "ranks", lambda scores, owner: clock.__setitem__(
+        0, clock[0] + cost["plain"]))
+    monkeypatch.setattr(benchmark.time, "process_time", lambda: clock[0])
+    table = benchmark.in_turns(10, 50, rounds=6, turns=3)
+    assert tuple(table) == ("arm", "seed", RERANKING, "dataset", "model")
+    assert table.groupby("arm")[RERANKING].unique().map(list).to_dict() == {
+        "fast": [3.0], "reciprocal": [5.0], "multi": [9.0]}
+    assert len(table) == 3 * 6 and not table.duplicated(["arm", "seed"]).any()
+    assert len(set(names[::3])) == 3  # each comes first in some turn

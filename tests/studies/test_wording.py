@@ -1,8 +1,19 @@
 """Differences in words."""
 
+import doctest
+
 import pandas as pd
 
-from itr_study.studies.wording import finding, listed, measured, readable, settled, standing
+from itr_study.studies import wording
+from itr_study.studies.wording import (
+    finding,
+    findings,
+    listed,
+    measured,
+    readable,
+    settled,
+    standing,
+)
 
 GAPS = pd.DataFrame({
     "comparison": ["bcls − hardest", "k=5 − sum", "sum − k=1"],
@@ -12,12 +23,19 @@ GAPS = pd.DataFrame({
     "verdict": ["lower", "higher", "undecided"]})
 
 
+def test_examples():
+    failed, tried = doctest.testmod(wording)
+    assert tried and not failed
+
+
 def test_a_reader_sees_names_and_two_digits():
     table = readable(GAPS)
     assert list(table.comparison) == ["soft + windows − hardest", "top-5 − sum",
                                       "sum − hardest (k = 1)"]
     assert list(table.metric) == ["RSUM", "i→t R@1", "t→i NDCG (exact)"]
-    assert list(table.difference) == [-6.01, 2.0, 1.0] and "arm_a" not in table
+    assert list(table.difference) == ["−6.01", "+2.00", "+1.00"] and "arm_a" not in table
+    tiny = readable(GAPS.head(1).assign(difference=-0.0027, low=float("nan"), high=-0.001))
+    assert tiny.iloc[0][["difference", "low", "high"]].tolist() == ["−0.0027", "–", "−0.0010"]
 
 
 def test_settled_counts_both_ways():
@@ -53,7 +71,16 @@ def test_many_names_are_counted():
     assert listed([f"d = {d}" for d in range(7)], 7) == "all 7"
     assert listed([f"d = {d}" for d in range(6)], 6) == "d = 0, 1, 2, 3, 4 and 5"
     assert listed(["τ = 0.1", "hardest"], 3) == "τ = 0.1 and hardest"
-    assert listed(["VSE++, GRU", "sum", "soft"], 3) == "VSE++, GRU; sum and soft"
+    assert listed(["VSE++, GRU", "sum", "soft"], 3) == "“VSE++, GRU”, sum and soft"
+
+
+def test_groups_are_told_apart_and_one_alone_where_they_say_the_same():
+    two = pd.concat([GAPS.assign(group="by FR"), GAPS.iloc[1:].assign(group="with a bank")])
+    words = ("{} up", "{} down", "{} open")
+    assert findings(two, *words) == ("by FR: top-5 up; soft + windows down; sum open;\n"
+                                     "with a bank: top-5 up; sum open")
+    assert findings(pd.concat([GAPS.assign(group=name) for name in "ab"]), *words) == \
+        f"a and b: {finding(GAPS, *words)}"
 
 
 def test_a_standing_names_its_reference_once_in_full():

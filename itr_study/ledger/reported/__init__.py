@@ -21,7 +21,7 @@ RECALLS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10)
 PRINTED = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "map": "mAP@R", "rp": "R-P",
            "tau": "kendall_tau"}
 OF_BOTH = {"test_rsum": "RSUM", "step_milliseconds": "train_seconds_per_epoch",  # a ratio
-           "rerank_seconds": "seconds"}  # of no single direction
+           "rerank_cpu_seconds": "seconds"}  # of no single direction
 FRACTIONS = ("kendall_tau",)  # as papers print it; ours are in percent
 
 
@@ -98,7 +98,7 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
              metric: "test_i2t_r1" …, "eccv_t2i_map", "eccv_t2i_rp", "test_i2t_tau_sentence",
              "test_rsum" (the sum of six where they are printed), "step_milliseconds" (of training:
              ours are of a step, those printed of an epoch, and claims are about their ratio),
-             "rerank_seconds" (of the test, whatever else is in it), or "a-b" for a contrast.
+             "rerank_cpu_seconds" (of the test, whatever else is in it), or "a-b" for a contrast.
     Raises:  ValueError where the table does not print it, or more than one row fits.
     """
     if "-" in metric:

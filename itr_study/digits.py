@@ -1,0 +1,51 @@
+"""Numbers as people read them: a minus sign that is none of a hyphen, and digits enough to tell."""
+
+import math
+
+MINUS = "−"
+
+
+def digits_for(*values: float) -> int:
+    """How many decimals numbers that stand side by side get: one, or so many that the largest of
+    them has two significant digits.
+
+    Example:
+        >>> digits_for(-12.8, -14.8, -10.7), digits_for(0.04, -0.31, 0.39), digits_for(0.0027)
+        (1, 2, 4)
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return 1 if largest >= 1 or largest == 0 else 1 - math.floor(math.log10(largest))
+
+
+def number(value: float, digits: int | None = None) -> str:
+    """A number with a sign only where it is below zero; digits: None takes those of `digits_for`.
+
+    Example:
+        >>> number(-0.154, 2), number(12.34), number(-0.0)
+        ('−0.15', '12.3', '0.0')
+    """
+    text = f"{value:.{digits_for(value) if digits is None else digits}f}"
+    zero = math.isfinite(value) and float(text) == 0  # -0.0 has no sign for a reader
+    return text.removeprefix("-") if zero else text.replace("-", MINUS)
+
+
+def signed(value: float, digits: int | None = None) -> str:
+    """A difference: a number with its sign, whatever it is.
+
+    Example:
+        >>> signed(4.04), signed(-9.2), signed(0.043), signed(0.0)
+        ('+4.0', '−9.2', '+0.043', '0.0')
+    """
+    text = number(value, digits)
+    return text if text.startswith(MINUS) or not text.strip("0.") else f"+{text}"
+
+
+def with_interval(mean: float, low: float, high: float) -> str:
+    """A difference and its interval, of equally many digits.
+
+    Example:
+        >>> with_interval(-9.24, -12.4, -6.0), with_interval(0.044, 0.031, 0.057)
+        ('−9.2 [−12.4, −6.0]', '+0.044 [+0.031, +0.057]')
+    """
+    digits = digits_for(mean, low, high)
+    return f"{signed(mean, digits)} [{signed(low, digits)}, {signed(high, digits)}]"
