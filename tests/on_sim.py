@@ -50,7 +50,9 @@ SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {})
            *((name, {"scale": scale}) for name in ("clip", "features")
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
-            ("vsepp", {"text": "bigru", "pool": "max"})]
+            ("vsepp", {"text": "bigru", "pool": "max"}),
+            ("vsepp", {"text": "bigru", "pool": "gpo", "region_dropout": 0.3, "word_dropout": 0.3,
+                       "text_size": 12, "image_hidden": 10, "hidden_dropout": 0.5})]
 SETTINGS = Settings(epochs=1, batch_size=12, optimizer="sgd", learning_rate=0.1, select="last",
                     bucket=False)
 

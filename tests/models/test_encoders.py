@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import normalize
 
 from itr_study.data.batches import InputSpec
 from itr_study.models import MODELS
 from itr_study.models.image import LinearRegions
 from itr_study.models.text import RecurrentText
-from tests.small import SmallData
+from tests.small import SmallData, with_regions
 
 INPUTS = InputSpec(region_size=6, vocabulary=20)
 TEXTS = [[5, 7, 9, 4], [3], [8, 6, 2]]
@@ -112,7 +111,7 @@ def test_options_that_are_off_change_no_weight_and_no_score():
 @pytest.mark.parametrize("text", ["gru", "bigru"])
 def test_with_all_options_padding_changes_no_score(text):
     """In evaluation, however wide the batch; in training the same seed gives the same."""
-    model, split = vsepp(text=text, **OPTIONS), SmallData().splits["train"]
+    model, split = vsepp(text=text, **OPTIONS), with_regions(SmallData().splits["train"])
     batch = split.pair_batch(np.arange(12))
     torch.manual_seed(1)
     first = model.train()(batch).scores
@@ -120,7 +119,7 @@ def test_with_all_options_padding_changes_no_score(text):
     assert torch.equal(model(batch).scores, first)
     assert not torch.equal(model(batch).scores, first)
     scores = model.eval()(batch).scores
-    one = torch.stack([model.score(normalize(model.encode_images(split.image_batch([i])), dim=1),
+    one = torch.stack([model.score(model.encode_images(split.image_batch([i])),
                                    model.encode_texts(split.text_batch([t]))).scores[0, 0]
                        for t, i in enumerate(split.image_of_text[:12])])
     torch.testing.assert_close(scores.diagonal(), one)
