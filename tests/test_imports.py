@@ -36,7 +36,7 @@ ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
              "committed", "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "timing", "listwise", "bcls",
-                "dvse", "exact", "batch_log", "plans", "results", "ambiguity", "rates",
+                "dvse", "exact", "batch_log", "ladder", "plans", "results", "ambiguity", "rates",
                 "curve_metrics", "reranked", "forecast", "unasked", "wording", "claims", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
