@@ -36,6 +36,7 @@ from tests.metrics.sets import METRICS, random_set
 from tests.relevance.test_registry import rectangle
 from tests.rerank.sets import cosines
 from tests.sim_device import NAME, Sim, syncs
+from tests.small import with_regions
 from tests.small_runs import SMALL
 
 ALL = LOSSES | OUTPUT_LOSSES
@@ -78,7 +79,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def split():
     sentences = np.random.default_rng(0).normal(size=(72, 5)).astype(np.float32)
-    return replace(labelled_split(), sentences=sentences)
+    return with_regions(replace(labelled_split(), sentences=sentences))
 
 
 def made(source, folder):

@@ -93,10 +93,6 @@ def test_vectors_are_held_by_component_cosine_and_norm(factors, good):
 
 def test_a_query_more_or_less_is_rounding_of_the_loop_and_a_loss_is_not(golden):
     numbers = np.array(golden["loop"]["numbers"])
-
-    def moved(*by):
-        return (numbers.reshape(-1, 3) + by).ravel().tolist()
-
-    assert not fault("loop", PARTS["loop"], moved(0, 0, 2), golden)
-    assert fault("loop", PARTS["loop"], moved(0, 0, 6), golden)
-    assert fault("loop", PARTS["loop"], moved(1e-4, 0, 0), golden)
+    assert not fault("loop", PARTS["loop"], (numbers + [0, 0, 2] * 8).tolist(), golden)
+    assert fault("loop", PARTS["loop"], (numbers + [0, 0, 6] * 8).tolist(), golden)
+    assert fault("loop", PARTS["loop"], (numbers + [1e-4, 0, 0] * 8).tolist(), golden)

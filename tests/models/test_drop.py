@@ -59,16 +59,16 @@ def test_nothing_is_left_out_at_0():
 
 @pytest.mark.parametrize("wider", [1, 7, 60])
 def test_padding_changes_nothing_of_what_is_drawn(wider):
-    def drawn(mask):
+    def drawn(function, *given):
         torch.manual_seed(3)
-        return keep_some(mask, 0.5)
+        return function(*given, 0.5)
 
-    padded = torch.cat((MASK, torch.zeros(3, wider, dtype=torch.bool)), dim=1)
-    assert torch.equal(drawn(padded), torch.cat((drawn(MASK), padded[:, 5:]), dim=1))
-    torch.manual_seed(4)
-    tokens, lengths = drop_words(TOKENS, LENGTHS, 0.5)
-    torch.manual_seed(4)
-    more = torch.cat((TOKENS, torch.zeros(3, wider, dtype=torch.int64)), dim=1)
-    again, as_long = drop_words(more, LENGTHS, 0.5)
-    assert torch.equal(again[:, :4], tokens) and torch.equal(as_long, lengths)
-    assert not again[:, 4:].any()
+    lengths = torch.randint(1, 9, (20,), generator=torch.Generator().manual_seed(0))
+    mask, longer = (torch.arange(width) < lengths[:, None] for width in (8, 8 + wider))
+    kept = drawn(keep_some, longer)
+    assert torch.equal(kept[:, :8], drawn(keep_some, mask)) and not kept[:, 8:].any()
+    (tokens, left), (padded, as_many) = (
+        drawn(drop_words, torch.arange(1, exists.shape[1] + 1) * exists, lengths)
+        for exists in (mask, longer))
+    assert torch.equal(padded[:, :8], tokens) and torch.equal(as_many, left)
+    assert not padded[:, 8:].any()
