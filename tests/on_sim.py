@@ -36,7 +36,6 @@ from tests.metrics.sets import METRICS, random_set
 from tests.relevance.test_registry import rectangle
 from tests.rerank.sets import cosines
 from tests.sim_device import NAME, Sim, syncs
-from tests.small import with_regions
 from tests.small_runs import SMALL
 
 ALL = LOSSES | OUTPUT_LOSSES
@@ -51,9 +50,7 @@ SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {})
            *((name, {"scale": scale}) for name in ("clip", "features")
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
-            ("vsepp", {"text": "bigru", "pool": "max"}),
-            ("vsepp", {"text": "bigru", "pool": "gpo", "region_dropout": 0.3, "word_dropout": 0.3,
-                       "text_size": 12, "image_hidden": 10, "hidden_dropout": 0.5})]
+            ("vsepp", {"text": "bigru", "pool": "max"})]
 SETTINGS = Settings(epochs=1, batch_size=12, optimizer="sgd", learning_rate=0.1, select="last",
                     bucket=False)
 
@@ -79,7 +76,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def split():
     sentences = np.random.default_rng(0).normal(size=(72, 5)).astype(np.float32)
-    return with_regions(replace(labelled_split(), sentences=sentences))
+    return replace(labelled_split(), sentences=sentences)
 
 
 def made(source, folder):
