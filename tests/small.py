@@ -1,6 +1,6 @@
 """A tiny model, loss and data set of our own: what a user brings to `fit` unregistered."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -25,6 +25,15 @@ def split(name: str, images: int, seed: int, views: int = 2,
     tokens = [np.array([2 + topic[i], *random.integers(2, WORDS, random.integers(0, 5))], np.int64)
               for i in image_of_text]
     return EncodedSplit(name, image_of_text, regions.astype(np.float32), tokens=tokens)
+
+
+def with_regions(one: EncodedSplit, regions: int = 5) -> EncodedSplit:
+    """The split with so many regions a picture, noisy copies of its own; every third has one less.
+    """
+    noise = np.random.default_rng(7).normal(size=(*one.regions.shape[:2], regions, REGION_SIZE))
+    mask = np.ones((one.n_images, regions), bool)
+    mask[::3, 1] = False
+    return replace(one, regions=(one.regions + noise).astype(np.float32), region_mask=mask)
 
 
 @dataclass

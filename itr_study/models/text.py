@@ -1,10 +1,14 @@
 """The trainable text encoders that models share: token ids to one vector per text."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from itr_study.checks import check_choice
 from itr_study.data.batches import InputSpec
+from itr_study.models.drop import drop_words
+from itr_study.models.recurrent import at, both_ways
 
 
 def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
@@ -22,63 +26,55 @@ def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
 
 
 class RecurrentText(nn.Module):
-    """GRU over word vectors; the text is its last state.
+    """GRU over word vectors; the text is its last state, or a linear map of it.
 
-    Args:    inputs: vocabulary and given word vectors; size: of the state; word_size: of learnt
+    Args:    inputs: vocabulary and given word vectors; size: of the result; word_size: of learnt
              word vectors (given ones keep their own size); bidirectional: mean of the last
-             states of both directions; dropout: on the word vectors, in training.
+             states of both directions; dropout: on the word vectors, in training; word_dropout:
+             share of words left out in training; state_size: of the state where a linear map
+             follows it, None: the state is the result; hidden_dropout: on that state.
     Shape:   tokens (T, W) padded with 0, lengths (T,) -> (T, size), not normalised. The result
              does not depend on the padding: the state is read at the last word.
     Source:  VSE++ (Faghri et al., BMVC 2018), §4.1: word vectors 300, GRU 1024.
     """
 
     def __init__(self, inputs: InputSpec, size: int, word_size: int = 300,
-                 bidirectional: bool = False, dropout: float = 0.0):
+                 bidirectional: bool = False, dropout: float = 0.0, word_dropout: float = 0.0,
+                 state_size: int | None = None, hidden_dropout: float = 0.0):
         super().__init__()
         self.words = word_embedding(inputs, word_size)
         self.dropout = nn.Dropout(dropout)
-        self.gru = nn.GRU(self.words.embedding_dim, size, batch_first=True,
+        self.gru = nn.GRU(self.words.embedding_dim, state_size or size, batch_first=True,
                           bidirectional=bidirectional)
+        self.word_dropout = word_dropout
+        self.head = nn.Identity() if state_size is None else nn.Sequential(
+            nn.Dropout(hidden_dropout), nn.Linear(state_size, size))
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        if self.training and self.word_dropout:
+            tokens, lengths = drop_words(tokens, lengths, self.word_dropout)
+        return self.head(self.state(tokens, lengths))
+
+    def state(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(T, state size) the last state, or the mean of those of both directions."""
         # Padded, not packed: batches hold captions of like length, so that padding costs little.
         # Packing costs a third of a small GRU's step, and stops the device, which must tell the
         # host the lengths. Rows say which: arithmetic.SEQUENCES.
         words = self.dropout(self.words(tokens))  # (T, W, D)
         if not self.gru.bidirectional:
             return at(lengths - 1, self.gru(words)[0])
-        onward, back = self.gru.all_weights
-        turned = at(from_the_end(lengths, words.shape[1]), words)
-        return (at(lengths - 1, run_gru(words, onward, self.gru.hidden_size))
-                + at(lengths - 1, run_gru(turned, back, self.gru.hidden_size))) / 2
+        onward, back = both_ways(self.gru, words, lengths)
+        return (at(lengths - 1, onward) + at(lengths - 1, back)) / 2
 
 
-def run_gru(words: Tensor, weights: list[Tensor], size: int) -> Tensor:
-    """(T, W, size) states of one direction from left to right, from a first state of 0."""
-    first = words.new_zeros(1, len(words), size)
-    return torch.gru(words, first, weights, has_biases=True, num_layers=1, dropout=0.0,
-                     train=False, bidirectional=False, batch_first=True)[0]
-
-
-def from_the_end(lengths: Tensor, width: int) -> Tensor:
-    """(T, W) places that read each text from its last word to its first; 0 beyond."""
-    return (lengths[:, None] - 1 - torch.arange(width, device=lengths.device)).clamp(min=0)
-
-
-def at(places: Tensor, states: Tensor) -> Tensor:
-    """States (T, W, D) at places (T,) or (T, P) of each text: (T, D) or (T, P, D)."""
-    rows = torch.arange(len(states), device=states.device)
-    return states[rows.view(-1, *[1] * (places.ndim - 1)), places]
-
-
-def gru(inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.Module:
+def gru(inputs: InputSpec, size: int, word_size: int, dropout: float, **more: Any) -> nn.Module:
     """One direction, last state."""
-    return RecurrentText(inputs, size, word_size, bidirectional=False, dropout=dropout)
+    return RecurrentText(inputs, size, word_size, bidirectional=False, dropout=dropout, **more)
 
 
-def bigru(inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.Module:
+def bigru(inputs: InputSpec, size: int, word_size: int, dropout: float, **more: Any) -> nn.Module:
     """Both directions, mean of the last states."""
-    return RecurrentText(inputs, size, word_size, bidirectional=True, dropout=dropout)
+    return RecurrentText(inputs, size, word_size, bidirectional=True, dropout=dropout, **more)
 
 
 class WordPieceText(nn.Module):
@@ -101,11 +97,16 @@ class WordPieceText(nn.Module):
         return self.linear(self.dropout((states * kept).sum(dim=1) / kept.sum(dim=1)))
 
 
-def minilm(inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.Module:
+def minilm(inputs: InputSpec, size: int, word_size: int, dropout: float, word_dropout: float = 0.0,
+           state_size: int | None = None, hidden_dropout: float = 0.0) -> nn.Module:
     """all-MiniLM-L6-v2 fine-tuned; its captions-trained start is a leak the tables name.
 
     Its word vectors stay as they are: half of its parameters, most of them of rare words.
+    Raises:  ValueError for what only recurrent text encoders have.
     """
+    if word_dropout or state_size is not None:
+        raise ValueError("word_dropout and text_size are for recurrent text encoders; leave them "
+                         "out, or choose text='gru' or 'bigru'")
     from itr_study.encoders.wordpiece import trainable_text_encoder
 
     text = trainable_text_encoder("minilm")
@@ -116,8 +117,11 @@ def minilm(inputs: InputSpec, size: int, word_size: int, dropout: float) -> nn.M
 TEXTS = {"gru": gru, "bigru": bigru, "minilm": minilm}
 
 
-def build_text(kind: str, inputs: InputSpec, size: int, word_size: int,
-               dropout: float) -> nn.Module:
-    """The text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size)."""
+def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout: float,
+               **more: Any) -> nn.Module:
+    """The text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size).
+
+    Args:    more: of recurrent ones, as in `RecurrentText`.
+    """
     check_choice("text", kind, TEXTS)
-    return TEXTS[kind](inputs, size, word_size, dropout)
+    return TEXTS[kind](inputs, size, word_size, dropout, **more)

@@ -52,7 +52,7 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
         on_epoch: Callable[[History], None] | None = None, device: str = "auto",
         warmup_objective: Objective | Loss | None = None,
         save_seconds: float = 60.0) -> History:
-    """Train the model; it ends with the weights of its best epoch on dev.
+    """Train the model; it ends with the weights of its best epoch on dev, averaged if so set.
 
     Args:    model: any nn.Module with encode_images(batch) and encode_texts(batch), a row for each
              item, and score(images, texts), a tensor (I, T) or a ModelOutput. A batch holds I
@@ -98,7 +98,8 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
                 state.end_step(take_step(state, loss, to_log | diagnostics, checks, batch))
                 show(state.epoch + state.step / len(samples), state.history.note())
                 state.save_if_due(stop)
-            state.end_epoch(evaluate(model, dev).table if dev is not None else {})
+            with state.averaged():
+                state.end_epoch(evaluate(model, dev).table if dev is not None else {})
             if on_epoch is not None:
                 on_epoch(state.history)
             state.save_if_due(stop)

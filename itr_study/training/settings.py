@@ -88,9 +88,10 @@ class Settings(StrictModel):
     decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
     whole gradient, None = off; precision: of the encoders in training, all else is float32;
     warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
-    metric that chooses the best epoch, or "last"; patience: epochs without a better one before
-    stopping, None = never; bucket: batches of captions of like length, None = where there are
-    tokens.
+    metric that chooses the best epoch, or "last"; average: an epoch is evaluated, and chosen, with
+    the mean of the weights after it and after the epochs before, so many in all, 1 = its own;
+    patience: epochs without a better one before stopping, None = never; bucket: batches of
+    captions of like length, None = where there are tokens.
     """
 
     epochs: int = Field(30, ge=1)
@@ -108,6 +109,7 @@ class Settings(StrictModel):
     precision: Literal["float32", "bfloat16"] = "float32"
     warmup_epochs: int = Field(0, ge=0)
     select: str = "rsum"
+    average: int = Field(1, ge=1)
     patience: int | None = Field(None, ge=1)
     bucket: bool | None = None
 

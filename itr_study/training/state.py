@@ -2,7 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,8 @@ class TrainingState:
         self.first_std = math.nan  # score_std of its first step
         self.seconds, self.since = 0.0, time.monotonic()  # of this epoch, over all sittings
         self.history, self.best = History(), dict[str, Tensor]()
+        # Weights after the epochs before this one, as many as a mean with its own needs.
+        self.earlier: deque[dict[str, Tensor]] = deque(maxlen=settings.average - 1)
 
     def end_step(self, numbers: dict[str, float]) -> None:
         """Count a step and add up what it says."""
@@ -109,8 +113,20 @@ class TrainingState:
                "seconds": round(seconds, 3), **{f"dev_{k}": v for k, v in table.items()}}
         check_choice("select", self.settings.select, (*table, "last"))
         if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select):
-            self.best = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+            self.best = copied(self.model)
         self.epoch, self.step, self.sums, self.seconds = self.epoch + 1, 0, {}, 0.0
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Inside, at the end of an epoch, the model has the mean of its weights and of those after
+        the epochs before; the training goes on from its own."""
+        own = copied(self.model)
+        self.model.load_state_dict(mean_weights([*self.earlier, own]))
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(own)
+        self.earlier.append(own)
 
     def save_if_due(self, stop: StopFlag) -> None:
         """Save after `save_seconds`; when asked to stop, save and raise Interrupted."""
@@ -132,6 +148,8 @@ class TrainingState:
         device = device_of(self.model)
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         tensors |= {f"best.{k}": v for k, v in self.best.items()}
+        tensors |= {f"earlier.{n}.{k}": v for n, weights in enumerate(self.earlier)
+                    for k, v in weights.items()}
         tensors["random.cpu"] = torch.get_rng_state()
         if device.type == "cuda":
             tensors["random.cuda"] = torch.cuda.get_rng_state(device)
@@ -165,6 +183,8 @@ class TrainingState:
         if "first_std" in tensors:  # not in checkpoints of an older version
             self.first_std = tensors["first_std"].item()
         self.best = under(tensors, "best.")
+        self.earlier.extend(under(tensors, f"earlier.{n}.")
+                            for n in range(min(self.epoch, self.settings.average - 1)))
         self.model.load_state_dict(under(tensors, "model."))
         restore_optimizer(self.optimizer, under(tensors, "optimizer."), values["optimizer"])
         torch.set_rng_state(tensors["random.cpu"])
@@ -174,7 +194,8 @@ class TrainingState:
 
     def _refuse_other(self, saved: dict[str, Any]) -> None:
         ours = self.identity | self.identity["settings"]
-        theirs = saved | saved["settings"]
+        unnamed = Settings().model_dump(mode="json")  # what an older version did not have
+        theirs = saved | unnamed | saved["settings"]
         changed = [f"{k} was {theirs[k]!r}, is {ours[k]!r}" for k in ours
                    if k != "settings" and ours[k] != theirs.get(k)]
         if changed:
@@ -189,6 +210,18 @@ class TrainingState:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def copied(model: nn.Module) -> dict[str, Tensor]:
+    """The weights and buffers of a model as they are now."""
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def mean_weights(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of each weight and buffer over the states, oldest first; of whole numbers, such as
+    a count of steps, the last one."""
+    return {name: torch.stack([state[name] for state in states]).mean(dim=0)
+            if last.is_floating_point() else last for name, last in states[-1].items()}
 
 
 def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,0 +1,59 @@
+"""The generalised pooling operator: how much the largest, the second largest, … value counts.
+
+Source: VSE∞ (Chen et al., CVPR 2021), §3.2 and §3.3.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.models.recurrent import at, both_ways, from_the_end
+
+SIZE = 32  # of positional encodings and of states
+TEMPERATURE = 0.1  # of the softmax over places
+
+
+def sorted_pool(regions: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+    """Each feature's values by size, weighted by their place: 1, 0, 0, … gives the maximum, equal
+    weights give the mean. Shape: (I, R, D), mask (I, R), weights (I, R) -> (I, D)."""
+    ordered = regions.masked_fill(~mask.unsqueeze(-1), -torch.inf).sort(
+        dim=1, descending=True).values
+    places = torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True)
+    return (ordered.masked_fill(~places.unsqueeze(-1), 0) * weights.unsqueeze(-1)).sum(dim=1)
+
+
+def positions(places: int, device: torch.device) -> Tensor:
+    """(places, SIZE) sine and cosine in turn, of places from 0; as in the transformer."""
+    rates = 10_000 ** (-torch.arange(0, SIZE, 2, device=device) / SIZE)
+    angles = torch.arange(places, device=device)[:, None] * rates  # (P, SIZE / 2)
+    return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
+
+
+class GPO(nn.Module):
+    """Pool regions by weights of places that are learnt: a small BiGRU reads the places.
+
+    The weights of an image depend on nothing but its number of regions.
+
+    Shape:   regions (I, R, D), mask (I, R) -> (I, D); padding and the order of regions do not
+             count.
+    Source:  VSE∞ §3.3; sizes and the temperature, which the paper does not give, from its code.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(SIZE, SIZE, batch_first=True, bidirectional=True)
+        self.linear = nn.Linear(SIZE, 1, bias=False)
+
+    def weights(self, most: int) -> Tensor:
+        """(most, most): row n - 1 holds the weights of n places, which sum to 1; 0 beyond."""
+        like = self.linear.weight
+        counts = torch.arange(1, most + 1, device=like.device)
+        steps = positions(most, like.device).to(like.dtype).expand(most, -1, -1)
+        with torch.autocast(like.device.type, enabled=False):  # rounding would count tenfold
+            onward, back = both_ways(self.gru, steps, counts)
+            states = (onward + at(from_the_end(counts, most), back)) / 2  # (n, P, SIZE)
+            scores = self.linear(states).squeeze(-1) / TEMPERATURE
+        return scores.masked_fill(counts > counts[:, None], -torch.inf).softmax(dim=1)
+
+    def forward(self, regions: Tensor, mask: Tensor) -> Tensor:
+        of_counts = self.weights(mask.shape[1])
+        return sorted_pool(regions, mask, of_counts[(mask.sum(dim=1) - 1).clamp(min=0)])

@@ -1,0 +1,140 @@
+"""The encoders that models share: what their options change, and what padding must not."""
+
+import numpy as np
+import pytest
+import torch
+
+from itr_study.data.batches import InputSpec
+from itr_study.models import MODELS
+from itr_study.models.image import LinearRegions
+from itr_study.models.text import RecurrentText
+from tests.small import SmallData, with_regions
+
+INPUTS = InputSpec(region_size=6, vocabulary=20)
+TEXTS = [[5, 7, 9, 4], [3], [8, 6, 2]]
+OPTIONS = {"region_dropout": 0.4, "word_dropout": 0.4, "text_size": 12, "image_hidden": 10,
+           "hidden_dropout": 0.5, "pool": "gpo"}
+
+
+def padded(width=4):
+    tokens = torch.zeros(len(TEXTS), width, dtype=torch.int64)
+    for row, text in zip(tokens, TEXTS, strict=True):
+        row[:len(text)] = torch.tensor(text)
+    return tokens, torch.tensor([len(text) for text in TEXTS])
+
+
+def text_encoder(**options):
+    torch.manual_seed(0)
+    return RecurrentText(INPUTS, 8, 5, **options)
+
+
+def vsepp(**options):
+    torch.manual_seed(0)
+    return MODELS["vsepp"](INPUTS, size=8, word_size=5, **options)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("state_size", [None, 12])
+def test_a_text_is_what_torch_reads_of_it_alone(bidirectional, state_size):
+    """Value and gradient; each text by itself, without padding."""
+    net, grads = text_encoder(bidirectional=bidirectional, state_size=state_size), []
+    half = state_size or 8
+
+    def alone(text):
+        states = net.gru(net.words(torch.tensor([text])))[0][0]
+        last = (states[-1, :half] + states[0, half:]) / 2 if bidirectional else states[-1]
+        return last if state_size is None else net.head[1](last)
+
+    for found in (net(*padded()), net(*padded(9)), torch.stack([alone(text) for text in TEXTS])):
+        net.zero_grad()
+        found.square().sum().backward()
+        grads.append([found.detach(), *(p.grad.clone() for p in net.parameters())])
+    for ours, wider, expected in zip(*grads, strict=True):
+        torch.testing.assert_close(ours, expected)
+        torch.testing.assert_close(wider, expected)
+
+
+def test_words_are_left_out_in_training_only():
+    net, (tokens, lengths) = text_encoder(word_dropout=0.5), padded()
+    plain = text_encoder()(tokens, lengths)
+    assert torch.equal(net.eval()(tokens, lengths), plain)
+    net.train()
+    short = {tuple(net(tokens, lengths)[2].tolist()) for _ in range(60)}
+    without = [[8, 6, 2], [8, 6], [8, 2], [6, 2], [8], [6], [2]]
+    parts = [text_encoder()(torch.tensor([text]), torch.tensor([len(text)]))[0].detach()
+             for text in without]
+    for found in map(torch.tensor, short):  # every one is that of a part of the text
+        assert min((found - part).abs().max() for part in parts) < 1e-6
+    assert len(short) > 4
+
+
+def test_regions_are_left_out_in_training_only():
+    torch.manual_seed(0)
+    net = LinearRegions(2, 3, "mean", region_dropout=0.5)
+    regions, mask = torch.randn(1, 3, 2), torch.tensor([[True, True, False]])
+    both = net.linear(regions[0, :2]).mean(dim=0)
+    assert torch.equal(net.eval()(regions, mask)[0], both)
+    net.train()
+    seen = [net(regions, mask)[0] for _ in range(40)]
+    choices = [both, net.linear(regions[0, 0]), net.linear(regions[0, 1])]
+    for found in seen:
+        assert min((found - choice).abs().max() for choice in choices) < 1e-6
+    assert all(any((found - choice).abs().max() < 1e-6 for found in seen) for choice in choices)
+
+
+def test_hidden_units_by_hand():
+    """ReLU(1·2 - 3·1) = 0 and ReLU(2 + 1) = 3, mapped to 0·5 + 3·2 + 1 = 7."""
+    net = LinearRegions(2, 1, "mean", hidden=2, hidden_dropout=0.5).eval()
+    with torch.no_grad():
+        net.linear[0].weight.copy_(torch.tensor([[1.0, -3], [1, 1]]))
+        net.linear[0].bias.zero_()
+        net.linear[3].weight.copy_(torch.tensor([[5.0, 2]]))
+        net.linear[3].bias.fill_(1)
+    regions, mask = torch.tensor([[[2.0, 1]]]), torch.tensor([[True]])
+    assert net(regions, mask).item() == 7
+    torch.manual_seed(0)
+    dropped = {round(net.train()(regions, mask).item(), 4) for _ in range(40)}
+    assert dropped == {1.0, 13.0}  # the unit of 3 is 0, or twice itself
+
+
+def test_options_that_are_off_change_no_weight_and_no_score():
+    batch = SmallData().splits["train"].pair_batch(np.arange(9))
+    off = vsepp(region_dropout=0.0, word_dropout=0.0, text_size=None, image_hidden=None,
+                hidden_dropout=0.0)
+    assert list(off.state_dict()) == list(vsepp().state_dict())
+    torch.manual_seed(1)
+    found = off.train()(batch).scores
+    torch.manual_seed(1)
+    assert torch.equal(found, vsepp().train()(batch).scores)
+
+
+@pytest.mark.parametrize("text", ["gru", "bigru"])
+def test_with_all_options_padding_changes_no_score(text):
+    """In evaluation, however wide the batch; in training the same seed gives the same."""
+    model, split = vsepp(text=text, **OPTIONS), with_regions(SmallData().splits["train"])
+    batch = split.pair_batch(np.arange(12))
+    torch.manual_seed(1)
+    first = model.train()(batch).scores
+    torch.manual_seed(1)
+    assert torch.equal(model(batch).scores, first)
+    assert not torch.equal(model(batch).scores, first)
+    scores = model.eval()(batch).scores
+    one = torch.stack([model.score(model.encode_images(split.image_batch([i])),
+                                   model.encode_texts(split.text_batch([t]))).scores[0, 0]
+                       for t, i in enumerate(split.image_of_text[:12])])
+    torch.testing.assert_close(scores.diagonal(), one)
+
+
+@pytest.mark.parametrize(("options", "told"), [
+    ({"region_dropout": 0.95}, "region_dropout must be >= 0 and <= 0.9"),
+    ({"word_dropout": -0.1}, "word_dropout must be >= 0"),
+    ({"text_size": 0}, "text_size must be an integer >= 1"),
+    ({"image_hidden": 2.5}, "image_hidden must be an integer"),
+    ({"hidden_dropout": 0.5}, "set image_hidden or text_size"),
+    ({"hidden_dropout": 1.0, "text_size": 4}, "hidden_dropout must be >= 0 and <= 0.9"),
+    ({"text": "minilm", "word_dropout": 0.2}, "for recurrent text encoders"),
+    ({"text": "minilm", "text_size": 64}, "for recurrent text encoders"),
+    ({"pool": "gop"}, "did you mean 'gpo'")])
+def test_what_cannot_be_is_refused(options, told):
+    with pytest.raises(ValueError, match=told):
+        vsepp(**options)

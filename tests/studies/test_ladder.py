@@ -1,0 +1,75 @@
+"""The ladder to the second judge: one step at a time, for both losses alike, without a leak."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from itr_study.data.batches import InputSpec
+from itr_study.models import MODELS
+from itr_study.studies import ladder
+from itr_study.studies.bases import base
+from itr_study.studies.ladder import LOSSES, RUNGS, ladder_arms, rung_config
+
+PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, seeds=2)
+START = base("flickr8k", "clean_gru")
+
+
+def flat(values, prefix=""):
+    """Dotted path -> value of a config, as `RunConfig.with_` takes them."""
+    if not isinstance(values, dict):
+        return {prefix.rstrip("."): values}
+    return {path: value for name, inner in values.items()
+            for path, value in flat(inner, f"{prefix}{name}.").items()}
+
+
+def values(config):
+    return flat({k: v for k, v in config.model_dump(mode="json").items() if k != "objective"})
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_a_rung_changes_what_it_says_of_the_one_below_and_nothing_else(name):
+    rung = RUNGS[name]
+    below = rung_config("flickr8k", rung.below, PARAMETERS) if rung.below else START
+    here, before = values(rung_config("flickr8k", name, PARAMETERS)), values(below)
+    changed = {path: value for path, value in here.items() if before.get(path) != value}
+    assert changed == rung.changes and before.keys() <= here.keys()
+
+
+def test_at_most_12_configs_each_with_both_losses_over_paired_seeds():
+    arms = ladder_arms("flickr8k", PARAMETERS)
+    assert len(RUNGS) <= 12 and len(arms) == len(RUNGS) * len(LOSSES) * 2
+    assert len({arm.config.model_dump_json() for arm in arms}) == len(arms)
+    of = {(arm.label, arm.config.seed): arm.config for arm in arms}
+    for (label, seed), config in of.items():
+        other = of[f"{label.partition('/')[0]}/sum", seed]
+        assert other.with_(objective=config.objective) == config
+    assert {config.objective[0].loss for config in of.values()} == {"triplet_sum",
+                                                                    "triplet_hardest"}
+    assert {seed for _, seed in of} == {0, 1}
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_no_part_has_seen_a_caption_and_every_model_can_be_built(name):
+    config = rung_config("flickr8k", name, PARAMETERS)
+    assert config.tokens in ("words", "glove") and config.sentences is None
+    assert all(part.startswith("lite") for part in config.images.split("+"))
+    assert all(term.labels == "binary" for term in config.terms)
+    vectors = torch.zeros(9, 50) if config.tokens == "glove" else None
+    MODELS[config.model](InputSpec(7, 9, 0, vectors), **config.model_arguments)
+
+
+def test_the_base_warms_up_by_the_sum_for_some_epochs_and_not_for_all():
+    assert [term.loss for term in START.warmup_objective] == ["triplet_sum"]
+    assert 4 <= START.settings.warmup_epochs < START.settings.epochs
+
+
+def test_a_profile_sizes_every_rung():
+    sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 6})
+    assert {arm.config.settings.epochs for arm in ladder_arms("flickr8k", sized)} == {6}
+
+
+def test_a_rung_stands_on_one_that_is_there():
+    names = list(RUNGS)
+    for name, rung in ladder.RUNGS.items():
+        assert not rung.below or names.index(rung.below) < names.index(name)
