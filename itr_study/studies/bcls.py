@@ -90,11 +90,13 @@ def grid_ends(rows: pd.DataFrame) -> tuple[str, str]:
 
 def batch_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Beyond the papers: k, windows and lists live in the batch, so its size is a parameter of each
-    of them. Learning rate and epochs stay: a batch of half the size takes twice the steps."""
+    of them. Learning rate and epochs stay: a batch of half the size takes twice the steps. The
+    base's own size is always among them."""
     arms = in_one_model(dataset, parameters, parameters.batch_seeds, {
         loss: COMPARED[loss] for loss in parameters.batch_losses})
+    sizes = sorted({*parameters.batches, arms[0].config.settings.batch_size})
     return [ArmRun(f"{arm.label}@batch={size}", arm.config.with_(**{"settings.batch_size": size}))
-            for size in parameters.batches for arm in arms]
+            for size in sizes for arm in arms]
 
 
 def margin_check_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -9,6 +9,7 @@ from bs4 import BeautifulSoup
 from matplotlib.text import Text
 from PIL import Image
 
+from itr_study.digits import number
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers import picture_hits
 from itr_study.explorers.queries import image_queries, text_queries
@@ -63,7 +64,7 @@ def test_a_search_in_words_shows_pictures(searcher):
     for hit, shown in zip(hits, page.find_all("figure"), strict=True):
         picture = Image.open(BytesIO(b64decode(shown.img["src"].split(",")[1])))
         assert max(picture.size) <= 150 and shown.img["title"] == hit.id
-        assert shown.img["alt"] == hit.text and f"score {hit.score:.2f}" in shown.text
+        assert shown.img["alt"] == hit.text and f"score {number(hit.score, 2)}" in shown.text
         assert shown.b.text == (f"{hit.rank} ✓" if hit.match else f"{hit.rank}")
     assert page.text.count("✓") == 1
     unknown = searcher.search_text("a <b> of its own", top=2)  # no known match, so none is marked

@@ -370,7 +370,7 @@ def test_table_marks_the_best_of_ours_and_prints_reported_rows():
 def test_heat_map_is_centred_prints_values_and_outlines_the_best():
     figure = PICTURES["heat"]
     assert figure.axes[0].collections[0].get_clim() == (-5.0, 5.0)
-    assert {"5.0", "-4.0"} <= set(texts(figure))
+    assert {"5.0", "−4.0"} <= set(texts(figure))
     outline = figure.axes[0].patches[0]
     assert (outline.get_x(), outline.get_y()) == (0, 1)  # the 5.0: row 1, column 0
 

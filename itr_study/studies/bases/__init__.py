@@ -70,7 +70,7 @@ def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
 
     Raises:  ValueError where the grid of a setting is missing or empty.
     """
-    rates = _tables(dataset).get("rates", {})
+    rates = _tables(dataset).get("rates", {}) if dataset in datasets_with_bases() else {}
     for setting, of_setting in rates.items():
         if not of_setting.get("tried"):
             raise ValueError(f'{dataset}.toml in {BASES.name}/: [rates."{setting}"] needs the '
