@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from itr_study.files.paths import figures_folder
 from itr_study.ledger.paired import arms_in
 from itr_study.ledger.reported import load_claims, split_list
 from itr_study.studies import plans
@@ -186,3 +187,8 @@ def test_plans_hold_for_options_of_the_data():
     assert arms and all(arm.config.data_options == options for arm in arms)
     plain = PLANS["03_topk"]("flickr8k", "full")
     assert [arm._replace(config=arm.config.with_(data_options={})) for arm in arms] == plain
+
+
+def test_the_ends_in_the_profile_are_those_of_the_committed_table():
+    kept = pd.read_csv(figures_folder() / "flickr8k" / "06_kendall__alpha_beta.csv")
+    assert list(grid_ends(kept)) == choose("06_kendall", "full").grid_ends
