@@ -15,9 +15,9 @@ from itr_study.ledger.evidence import COLUMNS, LABELS, LabelArms, LabelPart, NoE
 from itr_study.ledger.paired import MOST, Arms, Part, arms_in
 from itr_study.ledger.reported import split_list
 from itr_study.ledger.rules import CASES, FIT, HELD, Case, decide
+from itr_study.ledger.units import TIMES
 
 # "collapsed": arms hold runs whose scores have drawn together; nothing rests on them.
-TIMES = "step_milliseconds"  # the metric of claims about time, from a benchmark
 OUTCOMES = ("reproduced", "contradicted", "undecided", "collapsed", *HELD.values(), "not tested")
 
 
@@ -91,7 +91,7 @@ def needs_of(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     """What a test of a claim waits for, beside these rows: a benchmark of times that somebody
     executed would be of no use to generated data, whose ledger takes none."""
     datasets = set(rows["dataset"]) if "dataset" in rows else set()
-    if claim["metric"] == TIMES and any(
+    if claim["metric"] in TIMES and any(
             record.generated for name, record in DATASETS.items() if name in datasets):
         return "the ledgers of real data judge times"
     return claim["needs"]

@@ -1,5 +1,9 @@
 """The unit of every number of the ledger."""
 
+STEPS = "step_milliseconds"  # of a training step, CPU time of one thread
+RERANKING = "rerank_cpu_seconds"  # of one thread, beyond counting the ranks of plain scores
+TIMES = (STEPS, RERANKING)  # from benchmarks, not from runs
+
 # The first that fits a metric is its unit; one that none fits is a unit of its own.
 UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "spread": "standard deviation of cosines, × 100",

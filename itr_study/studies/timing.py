@@ -10,9 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.files.paths import figures_folder
-
-STEPS = "step_milliseconds"  # CPU time of one thread
-RERANKING = "rerank_cpu_seconds"  # of one thread, beyond counting the ranks of plain scores
+from itr_study.ledger.units import RERANKING, STEPS
 
 
 def steps_file(figures: Path | str | None = None) -> Path:

@@ -216,6 +216,10 @@ def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
     assert missing == "no values of step_milliseconds; execute benchmarks/steps.py --save"
     generated = judge(cost, rows).missing  # which takes no times, whoever measures them
     assert generated == "no values of step_milliseconds; the ledgers of real data judge times"
+    seconds = load_claims("dvse").set_index("id", drop=False).loc["dvse-tab4-times-rr"].to_dict()
+    assert judge(seconds, rows).missing.endswith("; the ledgers of real data judge times")
+    elsewhere = judge(seconds, rows.assign(dataset="flickr8k")).missing
+    assert elsewhere.endswith("; execute benchmarks/rerank.py --save")
     kept = claims.loc["topk-sec1-overfitting"].to_dict()
     assert judge(kept, rows).missing == "no values of generalisation"
 
