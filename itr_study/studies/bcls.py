@@ -33,12 +33,12 @@ def changed(term: str, **arguments: float) -> dict[str, Any]:
 
 def branch_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables VIII and IX, Fig. 4: the branches alone and together, and the hardest negative."""
-    return in_one_model(dataset, parameters, parameters.seeds, BRANCHES)
+    return in_one_model(dataset, parameters, parameters.term_seeds, BRANCHES)
 
 
 def alpha_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5 (a), (b): alpha, size of a window and relaxation; the default's runs are "bcls"."""
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
         f"alpha={alpha:g}": ("soft", changed("windows", relaxation=alpha))
         for alpha in parameters.alphas})
 
@@ -52,7 +52,7 @@ def beta_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 def sampling_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5, "w/o SW-HS", and what the paper leaves out: the Kendall loss of Eq. 17 on all pairs,
     that of Eq. 4 (no relaxation), and all pairs of all windows (Eq. 18)."""
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
         "soft+kendall": ("soft", "kendall"),
         "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
         "soft+sw": ("soft", TERMS["windows"] | {"arguments": {"hard": False}})})
@@ -103,7 +103,7 @@ def margin_check_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]
     """Are soft negatives a larger margin? The smooth maximum of n equal negatives lies log(n) /
     gamma above them: the hardest negative at a margin larger by that, n = 127 as in a batch."""
     margin = round(0.2 + math.log(127) / DEFAULTS["scale"], 3)
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
         f"hardest(margin={margin:g})": (TERMS["hardest"] | {"arguments": {"margin": margin}},)})
 
 

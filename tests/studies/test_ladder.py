@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 
@@ -11,8 +12,8 @@ from itr_study.studies import ladder
 from itr_study.studies.bases import base
 from itr_study.studies.ladder import LOSSES, RUNGS, ladder_arms, rung_config
 
-PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, seeds=2)
-START = base("flickr8k", "clean_gru")
+PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, ladder_seeds=2)
+START = base("flickr8k", ladder.START)
 
 
 def flat(values, prefix=""):
@@ -73,3 +74,19 @@ def test_a_rung_stands_on_one_that_is_there():
     names = list(RUNGS)
     for name, rung in ladder.RUNGS.items():
         assert not rung.below or names.index(rung.below) < names.index(name)
+
+
+def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
+    rows = pd.DataFrame([
+        ("first guess/sum", 0, 290.0, 2.0), ("first guess/sum", 1, 280.0, 2.0),
+        ("both ways/sum", 1, 283.0, 3.0), ("both ways/sum", 0, 295.0, 3.0),
+        ("first guess/hardest", 0, 288.0, 2.0), ("both ways/hardest", 0, 287.0, 3.0)],
+        columns=["arm", "seed", "dev_rsum", "minutes"])
+    steps = ladder.worth(rows)
+    assert [*steps.drop(columns=["dev_rsum", "minutes"]).itertuples(index=False, name=None)] == [
+        ("sum", "both ways", 4.0, 3.0, 5.0, 2), ("hardest", "both ways", -1.0, -1.0, -1.0, 1)]
+    assert ladder.summary(steps).startswith("On dev 0 of 1 steps helped both")
+
+
+def test_data_without_a_base_to_start_from_have_no_ladder():
+    assert ladder_arms("scenes", PARAMETERS) == ladder_arms("folder", PARAMETERS) == []
