@@ -52,7 +52,7 @@ def beta_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 def sampling_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5, "w/o SW-HS", and what the paper leaves out: the Kendall loss of Eq. 17 on all pairs,
     that of Eq. 4 (no relaxation), and all pairs of all windows (Eq. 18)."""
-    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
+    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
         "soft+kendall": ("soft", "kendall"),
         "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
         "soft+sw": ("soft", TERMS["windows"] | {"arguments": {"hard": False}})})
