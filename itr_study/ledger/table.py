@@ -8,7 +8,9 @@ import pandas as pd
 from itr_study.checks import check_choice
 from itr_study.digits import digits_for, signed, with_interval
 from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
+from itr_study.ledger.models import DECIDED
 from itr_study.ledger.reported import reported_differences
+from itr_study.ledger.rules import HELD
 from itr_study.ledger.units import units_of
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
@@ -138,8 +140,13 @@ def covered(table: pd.DataFrame) -> str:
     here = table[(table["origin"] == "claim") & (table["waits_for"] == "")]
     tested = here[here["outcome"] != "not tested"]
     decided = tested[~tested["outcome"].isin(["undecided", "collapsed"])]
+    measured = tested[~tested["outcome"].isin(HELD.values())]
+    settled = measured["outcome"].isin(DECIDED).sum()
     if tested.empty:
         return ""
+    alone = (f" Without those that a test holds, {settled} of {len(measured)} are decided "
+             f"({100 * settled / len(measured):.0f} %)." if len(measured) else "")
     return (f"Of the {len(here)} claims of the papers that wait for no other data, model or "
             f"people, {len(tested)} have a verdict ({100 * len(tested) / len(here):.0f} %), and "
-            f"{len(decided)} of these are decided ({100 * len(decided) / len(tested):.0f} %).")
+            f"{len(decided)} of these are decided ({100 * len(decided) / len(tested):.0f} %)."
+            f"{alone}")
