@@ -2,8 +2,8 @@
 
 The first judge is the model of the sweeps; on photographs it reads MiniLM, which made the labels
 and has seen the captions. The second, the base config `clean_gru`, reads no captions but those it
-is trained on. Where its runs can judge a claim, its verdict is the headline: what is counted and
-drawn. The first verdict is kept beside it.
+is trained on. Where it has run the arms of a claim, and they can be compared, its verdict is the
+headline, collapsed or not: what is counted and drawn. The first verdict is kept beside it.
 """
 
 from collections.abc import Mapping
