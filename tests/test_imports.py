@@ -36,7 +36,7 @@ ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
              "committed", "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "timing", "listwise", "bcls",
-                "dvse", "exact", "forgive", "batch_log", "parameters", "ladder", "plans",
+                "dvse", "exact", "judges", "forgive", "batch_log", "parameters", "ladder", "plans",
                 "results", "ambiguity", "rates", "curve_metrics", "reranked", "forecast", "unasked",
                 "wording", "claims", "study"),
 }

@@ -11,9 +11,11 @@ from itr_study.relevance import RELEVANCE
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import searched_rates
 from itr_study.studies.bcls import COMPARED
+from itr_study.studies.judges import ARMS
 
 SEEDS = "seeds"  # how parameters that count runs end
-NONE_WILL_DO = ("exact_seeds",)  # claims about exact relevance are then not tested
+# Claims about exact relevance are then not tested, and every claim has one judge.
+NONE_WILL_DO = ("exact_seeds", "judge_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -35,6 +37,7 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "label_sources": lambda _dataset, _parameters: RELEVANCE,
     "compared": lambda _dataset, _parameters: COMPARED,
     "rate_losses": lambda _dataset, parameters: parameters.compared,
+    "judge_searched": lambda _dataset, _parameters: ARMS,
     "batch_losses": lambda _dataset, _parameters: COMPARED,
     "grid_ends": lambda _dataset, parameters: [
         f"alpha={alpha:g},beta={beta:g}"

@@ -30,6 +30,7 @@ from itr_study.studies.bcls import (
 )
 from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.exact import exact_arms
+from itr_study.studies.judges import judge_arms, judge_rate_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
@@ -84,7 +85,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "05_listwise": (*LISTWISE, weight_arms),
     "06_kendall": (*BCLS, compared_rate_arms, window_weight_arms, grid_arms, batch_arms),
     "08_reranking": (reranked_arms,),
-    "12_claims": (ledger_arms, exact_arms),
+    "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
 }
 
 
