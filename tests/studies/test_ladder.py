@@ -65,9 +65,17 @@ def test_the_base_warms_up_by_the_sum_for_some_epochs_and_not_for_all():
     assert 4 <= START.settings.warmup_epochs < START.settings.epochs
 
 
-def test_a_profile_sizes_every_rung():
-    sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 6})
-    assert {arm.config.settings.epochs for arm in ladder_arms("flickr8k", sized)} == {6}
+def test_a_profile_sizes_every_rung_but_the_one_that_is_about_length():
+    sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 11})
+    epochs = {arm.label.partition("/")[0]: arm.config.settings.epochs
+              for arm in ladder_arms("flickr8k", sized)}
+    assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24}
+
+
+def test_the_second_judge_is_a_rung_of_the_ladder():
+    judge = base("flickr8k", "clean_gru")
+    assert judge == rung_config("flickr8k", "twice as long", PARAMETERS)
+    assert judge.settings.warmup_epochs < judge.settings.epochs
 
 
 def test_a_rung_stands_on_one_that_is_there():
