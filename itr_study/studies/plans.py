@@ -30,6 +30,7 @@ from itr_study.studies.bcls import (
 )
 from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.exact import exact_arms
+from itr_study.studies.forgive import near_duplicate_arms, noise_arms, scene_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
@@ -82,9 +83,11 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
     "05_listwise": (*LISTWISE, weight_arms),
-    "06_kendall": (*BCLS, compared_rate_arms, window_weight_arms, grid_arms, batch_arms),
+    "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
     "08_reranking": (reranked_arms,),
     "12_claims": (ledger_arms, exact_arms),
+    "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
+                           near_duplicate_arms),
 }
 
 
