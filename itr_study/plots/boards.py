@@ -39,7 +39,7 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
         edge = points[on_front(points["mean_x"], points["mean_y"])].sort_values("mean_x")
         whose = "" if rows["judge"].nunique() == 1 else f" ({judge})"
         axes.plot(edge["mean_x"], edge["mean_y"], color="#999933", linewidth=1.1, zorder=1,
-                  linestyle=line, label=f"front: no other mean is higher by both{whose}"
+                  linestyle=line, label=f"front: no mean is higher by both{whose}"
                   if len(edge) > 1 else None)
         parts.append(points)
         edges.append(edge)
@@ -66,7 +66,7 @@ def draw_points(axes: Axes, points: pd.DataFrame, looks: Mapping[str, tuple[str,
                   markerfacecolor="white" if row.hollow else colour)
     if points["hollow"].any():
         axes.plot([], [], "o", color=GREY, markerfacecolor="white",
-                  label="hollow: another is settled higher by both")
+                  label="hollow: settled behind another by both")
 
 
 def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
@@ -86,6 +86,7 @@ def name_points(axes: Axes, points: pd.DataFrame, edges: Sequence[pd.DataFrame],
     by a thin line where that is farther away. Drawn once, since the layout decides what fits."""
     axes.figure.canvas.draw()
     taken, scale = obstacles(axes, points, edges), axes.figure.dpi / 72
+    named: list[Bbox] = []
     room = axes.get_window_extent()
     for row, colour in zip(points.itertuples(), colours, strict=True):
         note = axes.annotate(row.method, (row.mean_x, row.mean_y), (0, 0), fontsize=9,
@@ -97,12 +98,14 @@ def name_points(axes: Axes, points: pd.DataFrame, edges: Sequence[pd.DataFrame],
         mark = axes.transData.transform((row.mean_x, row.mean_y))
         spots = [(away, way) for away in AWAY for way in WAYS]
         boxes = [spot_of(mark, box.width, box.height, away * scale, way) for away, way in spots]
-        costs = [sum(overlap(spot, other) for other in taken)
+        costs = [sum(overlap(spot, other) for other in [*taken, *named])
+                 + sum(overlap(step, other) for step in leader(mark, spot) for other in named)
                  + (spot.width * spot.height - overlap(spot, room)) for spot in boxes]
         best = int(np.argmin(costs))
         note.set_position((np.array([boxes[best].x0, boxes[best].y0]) - mark) / scale)
         note.arrow_patch.set_visible(spots[best][0] > AWAY[1])
-        taken.append(boxes[best])
+        named.append(boxes[best])
+        taken += leader(mark, boxes[best])
 
 
 def obstacles(axes: Axes, points: pd.DataFrame, edges: Sequence[pd.DataFrame]) -> list[Bbox]:
@@ -129,6 +132,13 @@ def spot_of(mark: np.ndarray, width: float, height: float, away: float,
     """The box of a name at a distance from a mark, in a direction."""
     centre = mark + np.array(way) * (away + np.array([width, height]) / 2)
     return Bbox.from_bounds(centre[0] - width / 2, centre[1] - height / 2, width, height)
+
+
+def leader(mark: np.ndarray, name: Bbox, steps: int = 8) -> list[Bbox]:
+    """The way from a mark to its name, as boxes that another name must not cover."""
+    middle = np.array([name.x0 + name.x1, name.y0 + name.y1]) / 2
+    way = [mark + (middle - mark) * part for part in np.linspace(0, 1, steps, endpoint=False)]
+    return [Bbox([at - 4, at + 4]) for at in way if not name.contains(*at)]
 
 
 def overlap(one: Bbox, other: Bbox) -> float:

@@ -31,6 +31,7 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
     for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):
         axes.set(title=panel, xlabel=x_label, xscale="log" if log else "linear",
                  ylabel="less the hardest negative, points")
+        axes.margins(x=0.02)
         axes.set_xticks(list(places), list(places.values()))
         axes.set_xticks([], minor=True)
         axes.axhline(0, color=INK, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)

@@ -33,6 +33,7 @@ SCENES = "scenes"  # whose captions can be made vague
 WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.2, 0.4],
                           "left_out": list(CHOICES[1:])}
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
+SHOWN = 3  # pictures with a caption of each level
 EXACT = [f"test_{way}_ndcg_exact" for way in DIRECTIONS]
 
 
@@ -124,8 +125,8 @@ def _with_option(parameters: SimpleNamespace, option: str, value: Any) -> Simple
 
 
 class Level(NamedTuple):
-    """A level of vagueness: what a training batch of the sweeps' model holds on average, the
-    captions of the first training image, and, of the test captions, how many are wholly true of
+    """A level of vagueness: what a training batch of the sweeps' model holds on average, the first
+    captions of a few training images, and, of the test captions, how many are wholly true of
     another image too."""
 
     pairs: Pairs
@@ -145,7 +146,8 @@ def vague_levels(dataset: str, parameters: SimpleNamespace) -> dict[int, Level]:
         found[level] = Level(
             expected_pairs(data.relevance(train), train.image_of_text,
                            config.settings.batch_size),
-            tuple(np.array(train.texts)[train.image_of_text == 0]),
+            tuple(train.texts[place] for place in np.unique(train.image_of_text,
+                                                            return_index=True)[1][:SHOWN]),
             float((as_true(relevance).sum(axis=0) > 1).mean()))
     return found
 

@@ -21,8 +21,8 @@ from itr_study.studies.bcls import COMPARED
 from itr_study.studies.forgive import SECOND, in_base
 from itr_study.studies.wording import NOTHING, quoted, too_few
 
-MATCHES, GRADED = "trained on matches alone", "trained on graded labels, too"
-LEAK = "graded labels of the encoder that it reads: a leak"
+MATCHES, GRADED = "trained on matches alone", "on graded labels, too"
+LEAK = "leak: labels of the encoder it reads"
 
 
 def second_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -74,25 +74,24 @@ def unbeaten(differences: pd.DataFrame, metric: str) -> list[str]:
 
 
 class Purpose(NamedTuple):
-    """What a measure is looked at for: "to find the match" by it, "in finding it"."""
+    """What a measure is looked at for: "to find the match"; what it is called."""
 
     metric: str
     to: str
-    by: str
+    name: str
 
 
-FINDING = Purpose("test_rsum", "To find the match", "finding the match")
+FINDING = Purpose("test_rsum", "find the match", "RSUM")
 # Who judges the rest of the list and made no training labels: people, or what is known.
-EXPERTS = Purpose("test_human_expert_tau_c", "to order the rest as experts do",
-                  "agreement with experts")
-KNOWN = Purpose("test_i2t_tau_exact", "to order the rest by exact relevance",
+EXPERTS = Purpose("test_human_expert_tau_c", "agree with experts", "agreement with experts")
+KNOWN = Purpose("test_i2t_tau_exact", "agree with exact relevance",
                 "agreement with exact relevance")
 
 
 def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose],
            leaking: Collection[str] = ()) -> str:
-    """One line: for each of two purposes the losses that are settled to be behind none, and which
-    of those are behind none of them in the other.
+    """For each of two purposes the losses that are settled to be behind none; of those of the
+    first, the ones that are behind none of them in the second, too.
 
     Args:    differences: as `exceeded`; leaking: arms that are marked with a star.
 
@@ -103,30 +102,27 @@ def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose],
         ...     {"arm_a": a, "arm_b": b, "metric": metric, "n": 5,
         ...      "verdict": {"h": "higher", "l": "lower"}[letter]}
         ...     for (a, b), letters in verdicts.items() for metric, letter in zip("xy", letters)])
-        >>> print(advice(table, (Purpose("x", "To find it", "finding it"),
-        ...                      Purpose("y", "to order the rest", "order")), ["b"]))
-        To find it take a; to order the rest take b*. * a leak: labels of the encoder that it reads
+        >>> advice(table, (Purpose("x", "find it", "x"), Purpose("y", "agree", "y")), ["b"])
+        'To find it: a. To agree: b*.'
     """
     if differences.empty:
         return NOTHING
     if (pairs := differences["n"].max()) < FEWEST:
         return too_few(pairs)
-    said = []
-    for one, other in (purposes, purposes[::-1]):
-        first = unbeaten(differences, one.metric)
-        among = differences[differences["arm_a"].isin(first) & differences["arm_b"].isin(first)]
-        both = unbeaten(among, other.metric)
-        rest = f", of which behind none in {other.by}: {starred(both, leaking, 'and')}" \
-            if len(first) > 1 else ""
-        said.append(f"{one.to} take {starred(first, leaking, 'or')}{rest}")
-    text = "; ".join(said)
-    return text + ". * a leak: labels of the encoder that it reads" * ("*" in text)
+    one, other = purposes
+    first, second = (unbeaten(differences, purpose.metric) for purpose in purposes)
+    among = differences[differences["arm_a"].isin(first) & differences["arm_b"].isin(first)]
+    both = unbeaten(among, other.metric)
+    rest = f"; of these, to {other.to}, too: {starred(both, leaking)}" \
+        if 0 < len(both) < len(first) else ""
+    return (f"To {one.to}: {starred(first, leaking)}{rest}. "
+            f"To {other.to}: {starred(second, leaking)}.")
 
 
-def starred(arms: Sequence[str], leaking: Collection[str], last: str) -> str:
-    """Names of arms in a sentence, a star behind those that leak."""
+def starred(arms: Sequence[str], leaking: Collection[str]) -> str:
+    """Names of arms as a choice, a star behind those that leak."""
     names = [quoted(name_of(arm)) + "*" * (arm in leaking) for arm in arms]
-    return f" {last} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def rate_table(same: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

@@ -63,8 +63,8 @@ def test_advice_names_all_that_are_not_told_apart_and_who_of_them_has_more_of_th
                       ("windows", "sum"): ("lower", "higher"),
                       ("windows", "soft"): ("lower", "higher")})
     assert advice(table, (FINDING, EXPERTS)) == (
-        "To find the match take sum or soft, of which behind none in agreement with experts: soft; "
-        "to order the rest as experts do take windows")
+        "To find the match: sum or soft; of these, to agree with experts, too: soft. "
+        "To agree with experts: windows.")
 
 
 @pytest.mark.parametrize("n, said", [(3, "3 seeds settle nothing"), (1, "one seed settles nothin")])
