@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 from itr_study.plots.marks import summarise
 from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
 
-SIZE = (6.4, 6.6)  # inches
+SIZE, WIDE = (6.4, 6.6), (9.6, 8.4)  # inches, of one judge and of two
 # Colour and marker of each kind of the first judge, then of the second.
 KIND_LOOKS = ((INK, "o"), ("#0072b2", "D"), ("#d55e00", "s"), ("#7b3294", "^"), ("#117733", "P"),
               ("#882255", "X"))
@@ -30,14 +30,15 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
              judge (the model that it was trained in; a front each), kind (a colour and marker
              each) and hollow (whether another is settled to exceed it by both).
     """
-    figure, (axes,) = canvas(size=SIZE)
+    crowded = rows["judge"].nunique() > 1
+    figure, (axes,) = canvas(size=WIDE if crowded else SIZE)
     looks = dict(zip(rows["kind"].unique(), KIND_LOOKS, strict=False))
     parts, edges = [], []
     for (judge, part), line in zip(rows.groupby("judge", sort=False), FRONTS, strict=False):
         points = summarise(part, "method", x).merge(summarise(part, "method", y), on="method")
         points = points.merge(part.drop_duplicates("method")[["method", "kind", "hollow"]])
         edge = points[on_front(points["mean_x"], points["mean_y"])].sort_values("mean_x")
-        whose = "" if rows["judge"].nunique() == 1 else f" ({judge})"
+        whose = f" ({judge})" if crowded else ""
         axes.plot(edge["mean_x"], edge["mean_y"], color="#999933", linewidth=1.1, zorder=1,
                   linestyle=line, label=f"front: no mean is higher by both{whose}"
                   if len(edge) > 1 else None)

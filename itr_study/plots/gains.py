@@ -9,7 +9,8 @@ from matplotlib.transforms import ScaledTranslation
 from itr_study.plots.curves import Ends, finish_labels, panel_canvas
 from itr_study.plots.style import INK, Picture, caption, headline, look, styled
 
-APART = 2.0  # points between the marks of neighbouring losses at one place
+APART = 1.5  # points between the marks of neighbouring losses at one place
+LINE = 0.17  # inches of another line of the title
 STRIP = 0.035  # of a panel's height: between the bars of two crossings
 
 
@@ -31,7 +32,7 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
     for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):
         axes.set(title=panel, xlabel=x_label, xscale="log" if log else "linear",
                  ylabel="less the hardest negative, points")
-        axes.margins(x=0.02)
+        axes.margins(x=0.04)
         axes.set_xticks(list(places), list(places.values()))
         axes.set_xticks([], minor=True)
         axes.axhline(0, color=INK, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
@@ -39,6 +40,7 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
         if crossings is not None:
             crossing_bars(axes, crossings[crossings["panel"] == panel])
     headline(figure, title)
+    figure.set_figheight(figure.get_figheight() + LINE * figure.get_suptitle().count("\n"))
     caption(figure, note)
     finish_labels(panels, ends_list)
     return figure
@@ -52,9 +54,9 @@ def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
         aside = APART * (place - (len(losses) - 1) / 2) / 72
         moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
         axes.vlines(part["x"], part["low"], part["high"], color=how.colour, linewidth=1.1,
-                    transform=moved)
+                    transform=moved, clip_on=False)
         axes.plot(part["x"], part["difference"], how.line, marker=how.marker, color=how.colour,
-                  label=how.label, transform=moved, linewidth=1.2)
+                  label=how.label, transform=moved, linewidth=1.2, clip_on=False)
         ends.append((*part.iloc[-1][["x", "difference"]], how.label, how.colour))
     values = table[["difference", "low", "high"]].stack()
     axes.update_datalim([(x, y) for x in table["x"] for y in (values.min(), values.max(), 0)])

@@ -117,15 +117,18 @@ def crossing_words(found: pd.DataFrame, losses: Sequence[str], seeds: int) -> st
     Example:
         >>> line = {"loss": "top5", "at": 0.008, "low": 0.0052, "high": 0.0131, "rising": True}
         >>> crossing_words(pd.DataFrame([line]), ["top5", "soft", "sum"], seeds=5)
-        'top-5 rises above it at 0.8 % [0.52, 1.3]; no crossing is settled for soft and sum'
+        'rise above it: top-5 at 0.8 % [0.52, 1.3]; no crossing is settled for soft and sum'
         >>> crossing_words(pd.DataFrame([line]), ["top5"], seeds=3)
         '3 seeds settle nothing (5 are needed)'
     """
     if seeds < FEWEST:
         return too_few(seeds)
-    words = [f"{name_of(line.loss)} {'rises above' if line.rising else 'falls below'} it at "
-             f"{100 * line.at:.2g} % [{100 * line.low:.2g}, {100 * line.high:.2g}]"
-             for line in found.itertuples()]
+    words = []
+    for way, rising in (("rise above", True), ("fall below", False)):
+        named = [f"{name_of(line.loss)} at {100 * line.at:.2g} % "
+                 f"[{100 * line.low:.2g}, {100 * line.high:.2g}]"
+                 for line in found[found["rising"] == rising].sort_values("at").itertuples()]
+        words += [f"{way} it: {', '.join(named)}"] * bool(named)
     rest = [name_of(loss) for loss in losses if loss not in set(found["loss"])]
     unsettled = f"no crossing is settled for {listed(rest, len(losses))}" if rest else ""
     return "; ".join(filter(None, [*words, unsettled]))

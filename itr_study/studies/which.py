@@ -18,7 +18,7 @@ from itr_study.runs.config import RunConfig, training_vectors
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.bases import base_tables
 from itr_study.studies.bcls import COMPARED
-from itr_study.studies.forgive import SECOND, in_base
+from itr_study.studies.forgive import SECOND, in_base, parts_of
 from itr_study.studies.wording import NOTHING, quoted, too_few
 
 MATCHES, GRADED = "trained on matches alone", "on graded labels, too"
@@ -121,7 +121,7 @@ def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose],
 
 def starred(arms: Sequence[str], leaking: Collection[str]) -> str:
     """Names of arms as a choice, a star behind those that leak."""
-    names = [quoted(name_of(arm)) + "*" * (arm in leaking) for arm in arms]
+    names = [quoted(name_of(parts_of(arm).loss)) + "*" * (arm in leaking) for arm in arms]
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
