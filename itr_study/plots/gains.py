@@ -21,7 +21,8 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
     """A line for each loss with the 95 % interval at every place, a panel per measure; the
     reference is the dashed line at 0. Side by side where they would hide each other.
 
-    Args:    table: panel, loss, x, difference, low, high (NaN: no interval).
+    Args:    table: panel, loss, x, difference, low, high (NaN: no interval), verdict (hollow
+             where it is "collapsed").
              places: x -> what stands below it.
              crossings: panel, loss, at, low, high (on the scale of x): a bar at the foot of the
              panel over the interval, with the loss's mark where it passes 0.
@@ -57,6 +58,9 @@ def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
                     transform=moved, clip_on=False)
         axes.plot(part["x"], part["difference"], how.line, marker=how.marker, color=how.colour,
                   label=how.label, transform=moved, linewidth=1.2, clip_on=False)
+        for line in part[part["verdict"] == "collapsed"].itertuples():
+            axes.plot(line.x, line.difference, how.marker, color=how.colour, clip_on=False,
+                      markerfacecolor="white", transform=moved)
         ends.append((*part.iloc[-1][["x", "difference"]], how.label, how.colour))
     values = table[["difference", "low", "high"]].stack()
     axes.update_datalim([(x, y) for x in table["x"] for y in (values.min(), values.max(), 0)])

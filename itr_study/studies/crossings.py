@@ -1,6 +1,6 @@
 """Where the curves of two losses cross, as far as paired seeds settle it.
 
-    found = crossing_table(rows, ["top5", "soft"], ["test_rsum"], shares={0: 1e-4, 4: 0.2})
+    found = crossing_table(rows, gain, shares={0: 1e-4, 4: 0.2})
     crossing_words(found, ["top5", "soft"], seeds=5)
 """
 
@@ -95,20 +95,26 @@ def _crossing(along: np.ndarray, mean: np.ndarray, first: int, last: int) -> Cro
                     bool(part[-1] > 0))
 
 
-def crossing_table(rows: pd.DataFrame, losses: Sequence[str], metrics: Sequence[str],
-                   shares: Mapping[int, float]) -> pd.DataFrame:
+def crossing_table(rows: pd.DataFrame, gain: pd.DataFrame, shares: Mapping[int, float]
+                   ) -> pd.DataFrame:
     """Every settled crossing of a loss and the hardest negative, as the share of false negatives
-    grows; between two levels curves are taken to change with its logarithm.
+    grows; between two levels curves are taken to change with its logarithm. A level at which runs
+    of either have collapsed is left out.
 
-    Args:    rows: of `forgive.scene_arms`; shares: level of vagueness -> share.
-    Returns: metric, loss, at, low, high (shares), rising.
+    Args:    rows: of `forgive.scene_arms`; gain: of them, as `forgive.gain_table` gives it;
+             shares: level of vagueness -> share, rising.
+    Returns: panel, metric, loss, at, low, high (shares), rising.
     """
-    x = np.log(list(shares.values()))
-    lines = [(metric, loss, *np.exp(found[:3]), found.rising)
-             for metric in metrics for loss in losses
-             for found in crossings(x, by_level(rows, loss, REFERENCE, "vagueness", list(shares),
-                                                metric))]
-    return pd.DataFrame(lines, columns=["metric", "loss", *Crossing._fields])
+    lines = []
+    for (panel, metric, loss), part in gain.groupby(["panel", "metric", "loss"], sort=False):
+        sound = set(part.loc[part["verdict"] != "collapsed", "setting"])
+        levels = [level for level in shares if f"vagueness={level}" in sound]
+        if len(levels) > 1:
+            differences = by_level(rows, loss, REFERENCE, "vagueness", levels, metric)
+            lines += [(panel, metric, loss, *np.exp([found.at, found.low, found.high]),
+                       found.rising) for found in crossings(
+                           np.log([shares[level] for level in levels]), differences)]
+    return pd.DataFrame(lines, columns=["panel", "metric", "loss", *Crossing._fields])
 
 
 def crossing_words(found: pd.DataFrame, losses: Sequence[str], seeds: int) -> str:

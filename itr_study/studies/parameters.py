@@ -71,9 +71,17 @@ def against(values: Sequence[str]) -> None:
                          "among them: name it, too")
 
 
+def both_or_none(values: Sequence[str]) -> None:
+    """Images left out, and as many others: one is the measure of the other."""
+    if len(set(values)) == 1:
+        raise ValueError(f"left_out = {list(values)} has nothing to be held against: name both "
+                         f"{' and '.join(CHOICES[1:])}, or none")
+
+
 # A parameter whose values must be more than names: what refuses others.
 CHECKS: dict[str, Callable[[Any], None]] = {
-    "noises": noises, "levels": levels, "forgiving": against, "second_losses": against}
+    "noises": noises, "levels": levels, "left_out": both_or_none, "forgiving": against,
+    "second_losses": against}
 
 
 def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:

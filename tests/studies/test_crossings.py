@@ -83,12 +83,28 @@ def test_nineteen_of_twenty_intervals_hold_the_true_crossing(monkeypatch):
     assert 0.92 <= np.mean(held) <= 0.98
 
 
+def verdicts(**of_setting):
+    """A line of `gain_table` for each level, settled unless another verdict is given."""
+    return pd.DataFrame([
+        {"panel": "RSUM", "metric": "test_rsum", "loss": "top5", "setting": f"vagueness={level}",
+         "verdict": of_setting.get(f"level_{level}", "higher")} for level in (0, 3)])
+
+
+def test_a_level_that_has_collapsed_settles_nothing():
+    rows = made_up({("top5", 0): dict(enumerate(-5 + NOISE)), ("hardest", 0): dict.fromkeys(
+        range(5), 0.0), ("top5", 3): dict(enumerate(5 + NOISE)), ("hardest", 3): dict.fromkeys(
+        range(5), 0.0)})
+    shares = {0: 0.01, 3: 0.16}
+    assert len(crossing_table(rows, verdicts(), shares)) == 1
+    assert crossing_table(rows, verdicts(level_3="collapsed"), shares).empty
+
+
 def test_shares_are_joined_on_their_logarithm():
     """Half way between 1 % and 16 %, on that scale, is 4 %."""
     rows = made_up({("top5", 0): dict(enumerate(-5 + NOISE)), ("hardest", 0): dict.fromkeys(
         range(5), 0.0), ("top5", 3): dict(enumerate(5 + NOISE)), ("hardest", 3): dict.fromkeys(
         range(5), 0.0)})
-    (found,) = crossing_table(rows, ["top5"], ["test_rsum"], {0: 0.01, 3: 0.16}).itertuples()
+    (found,) = crossing_table(rows, verdicts(), {0: 0.01, 3: 0.16}).itertuples()
     assert found.at == pytest.approx(0.04, rel=1e-3) and found.rising
     assert 0.01 < found.low < found.at < found.high < 0.16
     assert np.sqrt(found.low * found.high) == pytest.approx(found.at, rel=1e-3)

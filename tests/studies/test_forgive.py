@@ -186,6 +186,7 @@ CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "fi
     ({"noises": [1.0]}, r"noises must be a share in \[0, 1\), got 1.0"),
     ({"noises": [-0.1]}, "noises must be >= 0"),
     ({"levels": [5]}, "levels must be an integer >= 0 and <= 4, got 5"),
+    ({"left_out": ["near_duplicates"]}, "name both near_duplicates and as_many_others, or none"),
     ({"forgiving": ["soft"]}, "soft each is held against 'hardest', which is not among them"),
     ({"second_losses": ["sum", "soft"]}, "sum, soft each is held against 'hardest'")])
 def test_parameters_are_refused_before_anything_is_trained(given, said):
