@@ -106,12 +106,13 @@ def why_none(dataset: str, parameter: str) -> str:
 
 def in_base(dataset: str, base: str, parameters: SimpleNamespace,
             objectives: Mapping[str, Sequence[str]], after: str = "") -> list[ArmRun]:
-    """A base with each of these objectives, at the learning rate that was searched for it there, or
-    else the base's own; labels as the sweeps have them, in another model behind its name."""
+    """A base with each of these objectives, at the learning rate that was searched for it there;
+    else at that of the hardest negative, or the base's own where nobody has searched. Labels as the
+    sweeps have them, in another model behind its name."""
     rates, before = searched_rates(dataset).get(base, {}), "" if base == MODEL else f"{base}/"
     start = base_config(dataset, base, parameters)
     return [arm for loss, terms in objectives.items() for arm in over_seeds(
-        f"{before}{loss}{after}", _at_rate(sum_of(start, *terms), rates.get(loss)),
+        f"{before}{loss}{after}", _at_rate(sum_of(start, *terms), rates.get(loss, rates.get(REFERENCE))),
         parameters.seeds)]
 
 

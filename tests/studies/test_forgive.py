@@ -117,10 +117,13 @@ def test_the_second_judge_has_its_own_base_and_labels():
 
 
 def test_a_rate_that_was_searched_for_a_loss_is_taken(monkeypatch):
-    monkeypatch.setattr(forgive, "searched_rates", lambda dataset: {"clean_gru": {"soft": 2e-3}})
-    runs = forgive.in_base("flickr8k", "clean_gru", SMALL, {"soft": ("soft",), "sum": ("sum",)})
-    rates = {run.label: run.config.settings.learning_rate for run in runs}
-    assert rates == {"clean_gru/soft": 2e-3, "clean_gru/sum": 4e-3}
+    both = {"soft": ("soft",), "sum": ("sum",)}
+    for searched, rates in (({}, (4e-3, 4e-3)), ({"soft": 2e-3, "hardest": 1e-3}, (2e-3, 1e-3))):
+        monkeypatch.setattr(forgive, "searched_rates", lambda _, found=searched: {
+            "clean_gru": found})
+        runs = forgive.in_base("flickr8k", "clean_gru", SMALL, both)
+        assert {run.label: run.config.settings.learning_rate for run in runs} == dict(
+            zip(("clean_gru/soft", "clean_gru/sum"), rates, strict=True))
 
 
 def made_up(values):
