@@ -112,8 +112,8 @@ def in_base(dataset: str, base: str, parameters: SimpleNamespace,
     rates, before = searched_rates(dataset).get(base, {}), "" if base == MODEL else f"{base}/"
     start = base_config(dataset, base, parameters)
     return [arm for loss, terms in objectives.items() for arm in over_seeds(
-        f"{before}{loss}{after}", _at_rate(sum_of(start, *terms), rates.get(loss, rates.get(REFERENCE))),
-        parameters.seeds)]
+        f"{before}{loss}{after}",
+        _at_rate(sum_of(start, *terms), rates.get(loss, rates.get(REFERENCE))), parameters.seeds)]
 
 
 def _at_rate(config: RunConfig, rate: float | None) -> RunConfig:
