@@ -17,17 +17,17 @@ from itr_study.data import DATASETS
 from itr_study.data.false_negatives import Pairs, as_true, expected_pairs
 from itr_study.data.near_duplicates import CHOICES
 from itr_study.data.scenes.styles import STYLES
+from itr_study.ledger.judges import JUDGE
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of
 from itr_study.studies.arms import ArmRun, base_config, over_seeds, sum_of
-from itr_study.studies.bases import base_tables, searched_rates
+from itr_study.studies.bases import base_tables, rate_in
 
 # From what takes one negative to what looks at all of them; the last also orders the rest.
 FORGIVING = {"hardest": ("hardest",), "top5": ("top5",), "soft": ("soft",), "sum": ("sum",),
              "info_nce": ("info_nce",), "hardest+listwise": ("hardest", "listwise")}
 REFERENCE = "hardest"
-MODEL, SECOND = "two_branch", "clean_gru"  # bases: the sweeps' model, the second judge
+MODEL, SECOND = "two_branch", JUDGE  # bases: the sweeps' model, the second judge
 SCENES = "scenes"  # whose captions can be made vague
 # What is to be looked at, whatever a profile trains of it; and which option of the data each is.
 WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.2, 0.4],
@@ -109,15 +109,11 @@ def in_base(dataset: str, base: str, parameters: SimpleNamespace,
     """A base with each of these objectives, at the learning rate that was searched for it there;
     else at that of the hardest negative, or the base's own where nobody has searched. Labels as the
     sweeps have them, in another model behind its name."""
-    rates, before = searched_rates(dataset).get(base, {}), "" if base == MODEL else f"{base}/"
-    start = base_config(dataset, base, parameters)
+    start, before = base_config(dataset, base, parameters), "" if base == MODEL else f"{base}/"
+    usual = start.settings.learning_rate
     return [arm for loss, terms in objectives.items() for arm in over_seeds(
-        f"{before}{loss}{after}",
-        _at_rate(sum_of(start, *terms), rates.get(loss, rates.get(REFERENCE))), parameters.seeds)]
-
-
-def _at_rate(config: RunConfig, rate: float | None) -> RunConfig:
-    return config if rate is None else config.with_(**{"settings.learning_rate": rate})
+        f"{before}{loss}{after}", sum_of(start, *terms).with_(
+            **{"settings.learning_rate": rate_in(dataset, base, loss, usual)}), parameters.seeds)]
 
 
 def _with_option(parameters: SimpleNamespace, option: str, value: Any) -> SimpleNamespace:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from itr_study.ledger.judges import JUDGE
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, Maker, base_config, over_seeds
-from itr_study.studies.bases import base_tables, datasets_with_bases, searched_rates
+from itr_study.studies.bases import base_tables, datasets_with_bases, rate_in
 from itr_study.studies.bcls import (
     alpha_arms,
     beta_arms,
@@ -78,8 +78,7 @@ def judge_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, float]:
     """The learning rate of every arm of ARMS: the one frozen for it in [rates.clean_gru]; an arm
     without one takes that of "hardest". Where nobody has searched, all take the base's."""
     usual = base_config(dataset, JUDGE, parameters).settings.learning_rate
-    rates = searched_rates(dataset).get(JUDGE, {"hardest": usual})
-    return {arm: rates.get(arm, rates["hardest"]) for arm in ARMS}
+    return {arm: rate_in(dataset, JUDGE, arm, usual) for arm in ARMS}
 
 
 def swept_configs(dataset: str, parameters: SimpleNamespace) -> dict[str, RunConfig]:

@@ -87,6 +87,13 @@ def _chosen(dataset: str) -> dict[str, dict[str, Any]]:
     return rates
 
 
+def rate_in(dataset: str, name: str, loss: str, usual: float) -> float:
+    """The learning rate that was searched for a loss in a base; a loss that was not has that of the
+    hardest negative, and all have the usual one where nobody has searched."""
+    rates = searched_rates(dataset).get(name, {})
+    return rates.get(loss, rates.get("hardest", usual))
+
+
 def at_edge(dataset: str, arm: str) -> bool:
     """Whether an arm such as "vsepp+gru/sum" trains at a rate that is the smallest or the largest
     of those tried: a better one may lie beyond. An arm of other terms has the rate of "hardest".
