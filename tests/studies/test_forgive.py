@@ -8,7 +8,7 @@ import pytest
 
 from itr_study.data.scenes.styles import USUAL
 from itr_study.runs.committed import keeps_rows
-from itr_study.studies import forgive
+from itr_study.studies import bases, forgive
 from itr_study.studies.arms import in_one_model
 from itr_study.studies.bcls import compared_arms
 from itr_study.studies.forgive import (
@@ -119,7 +119,7 @@ def test_the_second_judge_has_its_own_base_and_labels():
 def test_a_rate_that_was_searched_for_a_loss_is_taken(monkeypatch):
     both = {"soft": ("soft",), "sum": ("sum",)}
     for searched, rates in (({}, (4e-3, 4e-3)), ({"soft": 2e-3, "hardest": 1e-3}, (2e-3, 1e-3))):
-        monkeypatch.setattr(forgive, "searched_rates", lambda _, found=searched: {
+        monkeypatch.setattr(bases, "searched_rates", lambda _, found=searched: {
             "clean_gru": found})
         runs = forgive.in_base("flickr8k", "clean_gru", SMALL, both)
         assert {run.label: run.config.settings.learning_rate for run in runs} == dict(
