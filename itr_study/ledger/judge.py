@@ -37,6 +37,7 @@ class Verdict:
     test: str = ""  # the tests that hold a definition
     levels: str = ""  # of confidence, for and against
     margin: float | None = None  # of an equivalence
+    rates: str = ""  # at which learning rates its arms were trained
 
     @property
     def sentence(self) -> str:
@@ -46,7 +47,8 @@ class Verdict:
         if self.outcome == "not tested":
             return f"not tested: {self.missing}"
         unit = "images" if isinstance(self.parts[0], LabelPart) else "pairs"
-        conditions = f"on {self.dataset} with {self.model}, n = {self.pairs:,} {unit}"
+        about = "".join(f"{words}, " for words in (self.model, self.rates) if words)
+        conditions = f"on {self.dataset} with {about}n = {self.pairs:,} {unit}"
         if self.outcome == "collapsed":
             return f"{self.missing}, {conditions}"
         remedy = (f"about {self.needed} pairs would decide" if self.needed else
@@ -141,7 +143,7 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
         outcome, needed = "not tested" if unfit else "collapsed", None
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
                    needed, unfit or collapse_in_words(claim, fallen), tuple(fallen),
-                   levels=levels(case), margin=margin_of(claim))
+                   levels=levels(case), margin=margin_of(claim), rates=rates_of(rows, used))
 
 
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
@@ -172,6 +174,15 @@ def asks_exact(claim: Mapping[str, str]) -> bool:
 def named_arms(*cells: str) -> set[str]:
     """The plain arms that cells of a claim name."""
     return {inner for cell in cells for arm in split_list(cell) for inner in arms_in(arm)}
+
+
+def rates_of(rows: pd.DataFrame, arms: set[str]) -> str:
+    """At which learning rates some arms were trained, in words; empty where nothing was."""
+    if "settings.learning_rate" not in rows:
+        return ""
+    rates = rows.loc[rows["arm"].isin(arms), "settings.learning_rate"].dropna()
+    ends = [f"{rate:g}" for rate in sorted({rates.min(), rates.max()})] if len(rates) else []
+    return f"learning rate{'s' * (len(ends) - 1)} {' to '.join(ends)}" if ends else ""
 
 
 def collapsed_runs(rows: pd.DataFrame, arms: set[str]) -> dict[str, str]:

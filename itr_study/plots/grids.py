@@ -19,6 +19,7 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    room_for_words,
     styled,
 )
 
@@ -127,6 +128,7 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
                     borderaxespad=0.2)
     headline(figure, title)
     caption(figure, note)
+    room_for_words(figure)
     return figure
 
 

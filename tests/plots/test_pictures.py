@@ -10,7 +10,7 @@ from matplotlib.text import Text
 from itr_study import plots
 from itr_study.plots.marks import spread, summarise
 from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, png_bytes
-from itr_study.plots.tables import table_cells
+from itr_study.plots.tables import HALF
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
 from tests.plots.reranked import reranking_pictures
 
@@ -302,24 +302,6 @@ def test_an_epoch_without_a_value_is_left_out_and_a_lone_one_is_marked():
     assert any(text.startswith("n = 3 seeds") for text in texts(figure))
 
 
-def test_the_highest_mean_is_bold_among_its_like_and_never_a_single_run():
-    rows = pd.DataFrame([(method, seed, value) for method, seeds, value in (
-        ("sum †", 2, 9.0), ("soft †", 2, 8.0), ("hardest", 2, 5.0), ("largest", 1, 30.0))
-        for seed in range(seeds)], columns=["method", "seed", "test_rsum"])
-    cells = table_cells(rows, "method", ["test_rsum"])
-    assert list(cells.loc[cells["best"], "method"]) == ["sum †"]  # no run stands above a mean
-    cells = table_cells(rows[rows["method"] != "largest"], "method", ["test_rsum"])
-    assert list(cells.loc[cells["best"], "method"]) == ["sum †", "hardest"]
-
-
-def test_of_seconds_the_fewest_are_best():
-    rows = pd.DataFrame({"method": list("aabb"), "seed": [0, 1] * 2,
-                         "epoch_seconds": [2.0, 2.0, 3.0, 3.0], "test_rsum": [2.0, 2.0, 3.0, 3.0]})
-    cells = table_cells(rows, "method", ["epoch_seconds", "test_rsum"])
-    assert cells[cells["best"]][["method", "column"]].values.tolist() == [
-        ["a", "epoch_seconds"], ["b", "test_rsum"]]
-
-
 def test_heads_of_tables_are_words():
     from itr_study.plots.tables import head
     said = texts(plots.table_figure(pd.DataFrame({
@@ -355,15 +337,16 @@ def test_an_answer_takes_as_many_rows_as_it_needs():
     assert not any("✓" in text or "match at" in text for text in texts(with_none))
 
 
-def test_table_marks_the_best_of_ours_and_prints_reported_rows():
+def test_table_marks_no_mean_as_the_best_and_says_what_its_intervals_are():
     rows = sweep_rows().rename(columns={"k": "method"}).query("method in [1, 4]")
     printed = pd.DataFrame([{"method": "paper <VGG>", **dict.fromkeys(RECALLS, 99.0)}])
     printed["test_t2i_r10"] = np.nan
-    cells = table_cells(rows, "method", RECALLS, printed)
-    best = cells[cells["best"]]
-    assert set(best["method"]) == {4} and len(best) == 6
     html = plots.table_html(rows, "method", reported=printed, title="Table I")
-    assert html.count("<b>") == 6 and html.count("<small>±") == 12
+    assert "<b>" not in html and html.count("<small>±") == 12 and html.count(HALF) == 1
+    figure = plots.table_figure(rows, "method", "t", RECALLS, printed, "mine; ")
+    assert figure.get_supxlabel() == f"mine; {HALF}"
+    alone = plots.table_figure(rows[rows["seed"] == 0], "method", "t", RECALLS, note="mine")
+    assert alone.get_supxlabel() == "mine"
     assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and ">–</td>" in html
 
 
