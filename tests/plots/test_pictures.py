@@ -302,6 +302,28 @@ def test_an_epoch_without_a_value_is_left_out_and_a_lone_one_is_marked():
     assert any(text.startswith("n = 3 seeds") for text in texts(figure))
 
 
+@pytest.mark.parametrize("words", ["", "a note", "a long note of many words " * 12])
+def test_a_legend_below_all_panels_and_the_caption_share_no_place(words):
+    rows = pd.concat([epochs().assign(method=f"τ = {n}") for n in range(7)])
+    figure = plots.learning_curves(rows, ["loss"], "t", note=words)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    below = max(axes.get_tightbbox().y0 for axes in figure.axes)
+    lines = figure.get_supxlabel().lstrip("\n").count("\n") + 1
+    caption = figure._supxlabel.get_window_extent()
+    top = caption.y0 + lines * 1.25 * 8 * figure.dpi / 72
+    assert caption.y0 >= 0 and top <= legend.get_window_extent().y0 + 1
+    assert legend.get_window_extent().y1 <= below + 1
+
+
+def test_a_picture_grows_with_the_lines_of_its_title():
+    rows = pd.DataFrame({"label": ["a", "b"], "difference": 1.0, "low": 0.0, "high": 2.0})
+    short, long = (plots.dot_intervals(rows, title) for title in ("t", "many words " * 20))
+    heights = [figure.axes[0].get_position().height * figure.get_figheight()
+               for figure in (short, long)]
+    assert long.get_suptitle().count("\n") > 1 and heights[1] == pytest.approx(heights[0], rel=0.1)
+
+
 def test_heads_of_tables_are_words():
     from itr_study.plots.tables import head
     said = texts(plots.table_figure(pd.DataFrame({
