@@ -90,14 +90,14 @@ def grid_ends(rows: pd.DataFrame) -> tuple[str, str]:
     return by_arm.idxmax(), by_arm.idxmin()
 
 
-def span_of_singles(rows: pd.DataFrame) -> str:
+def span_of_singles(rows: pd.DataFrame, repeated: pd.DataFrame) -> str:
     """How far single runs of all pairs span on dev, beside what seeds alone would make of as many
     runs of one pair (`range_by_chance`): the highest of a table of one seed is no finding.
 
-    Args:    rows: of `grid_arms`; the pairs with several seeds tell how far seeds spread.
+    Args:    rows: of `grid_arms`; repeated: of arms like them, which say how far seeds spread.
     """
     singles = rows.loc[rows["seed"] == 0, "dev_rsum"]
-    spread = rows.groupby("arm")["dev_rsum"].var().mean() ** 0.5
+    spread = repeated.groupby("arm")["dev_rsum"].var().mean() ** 0.5
     text = f"{len(singles)} single runs span {np.ptp(singles):.1f} points of RSUM on dev"
     return text if np.isnan(spread) else (
         f"{text}, seeds alone about {spread * range_by_chance(len(singles)):.1f}")
