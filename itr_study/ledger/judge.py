@@ -4,6 +4,7 @@ The rule is written out in `rules.py`; a verdict names our data and model and ne
 paper's own data.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -178,11 +179,16 @@ def named_arms(*cells: str) -> set[str]:
 
 def rates_of(rows: pd.DataFrame, arms: set[str]) -> str:
     """At which learning rates some arms were trained, in words; empty where nothing was."""
-    if "settings.learning_rate" not in rows:
+    if "config" not in rows:
         return ""
-    rates = rows.loc[rows["arm"].isin(arms), "settings.learning_rate"].dropna()
-    ends = [f"{rate:g}" for rate in sorted({rates.min(), rates.max()})] if len(rates) else []
+    rates = {rate_of(config) for config in rows.loc[rows["arm"].isin(arms), "config"].dropna()}
+    ends = [f"{rate:g}" for rate in sorted({min(rates), max(rates)})] if rates else []
     return f"learning rate{'s' * (len(ends) - 1)} {' to '.join(ends)}" if ends else ""
+
+
+def rate_of(config: str) -> float:
+    """The learning rate of a run, from the config of its row."""
+    return json.loads(config)["settings"]["learning_rate"]
 
 
 def collapsed_runs(rows: pd.DataFrame, arms: set[str]) -> dict[str, str]:

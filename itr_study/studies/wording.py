@@ -5,12 +5,12 @@ is a difference whose interval over at least five paired seeds lies on one side 
 ledger.
 """
 
-import json
 from collections.abc import Sequence
 
 import pandas as pd
 
 from itr_study.digits import digits_for, signed, with_interval
+from itr_study.ledger.judge import rate_of
 from itr_study.ledger.paired import FEWEST
 from itr_study.metrics.intervals import LEVEL
 from itr_study.plots.names import name_of
@@ -149,7 +149,7 @@ def trained_at(rows: pd.DataFrame) -> str:
         ('learning rate 0.004', 'learning rates: top-5 0.004, hardest 0.001')
     """
     configs = rows.groupby("arm", sort=False)["config"].first()
-    rates = configs.map(lambda config: json.loads(config)["settings"]["learning_rate"])
+    rates = configs.map(rate_of)
     return f"learning rate {rates.iloc[0]:g}" if rates.nunique() == 1 else \
         "learning rates: " + ", ".join(f"{quoted(name_of(arm))} {rate:g}"
                                        for arm, rate in rates.items())

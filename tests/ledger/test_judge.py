@@ -150,10 +150,11 @@ def test_a_factor_of_times_says_how_many_times_it_is():
 
 
 def test_a_verdict_names_the_learning_rates_it_rests_on():
-    rows = runs(a=1, b=0).assign(**{"settings.learning_rate": 0.001})
+    config = '{"settings": {"learning_rate": 0.001}}'
+    rows = runs(a=1, b=0).assign(config=config)
     assert judge(claim(), rows).sentence == (
         "reproduced on scenes with two_branch, learning rate 0.001, n = 5 pairs")
-    rows.loc[rows["arm"] == "b", "settings.learning_rate"] = 0.00025
+    rows.loc[rows["arm"] == "b", "config"] = config.replace("0.001", "0.00025")
     assert "learning rates 0.00025 to 0.001" in judge(claim(), rows).sentence
 
 
