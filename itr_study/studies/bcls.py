@@ -35,12 +35,12 @@ def changed(term: str, **arguments: float) -> dict[str, Any]:
 
 def branch_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables VIII and IX, Fig. 4: the branches alone and together, and the hardest negative."""
-    return in_one_model(dataset, parameters, parameters.seeds, BRANCHES)
+    return in_one_model(dataset, parameters, parameters.term_seeds, BRANCHES)
 
 
 def alpha_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Fig. 5 (a), (b): alpha, size of a window and relaxation; the default's runs are "bcls"."""
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
         f"alpha={alpha:g}": ("soft", changed("windows", relaxation=alpha))
         for alpha in parameters.alphas})
 
@@ -118,7 +118,7 @@ def margin_check_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]
     """Are soft negatives a larger margin? The smooth maximum of n equal negatives lies log(n) /
     gamma above them: the hardest negative at a margin larger by that, n = 127 as in a batch."""
     margin = round(0.2 + math.log(127) / DEFAULTS["scale"], 3)
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
+    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
         f"hardest(margin={margin:g})": (TERMS["hardest"] | {"arguments": {"margin": margin}},)})
 
 
@@ -129,25 +129,10 @@ def bcls_plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]
 
 
 def compared_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
+    """Tables V-VII in 06, and all of them in 13: which ranking loss should I use? One model, seeds,
+    budget."""
     return in_one_model(dataset, parameters, parameters.seeds,
                         {label: COMPARED[label] for label in parameters.compared})
-
-
-def trained_on(arm: str) -> str:
-    """What a loss of the comparison is trained on, in words."""
-    graded = any("labels" in TERMS[term] for term in COMPARED[arm])
-    return "also trained on graded labels" if graded else "trained on matches alone"
-
-
-def exceeded(differences: pd.DataFrame) -> list[str]:
-    """The arms that another arm is settled to exceed by every metric.
-
-    Args:    differences: of every arm less every other, as `Study.compare` gives them.
-    """
-    higher = differences["verdict"].eq("higher").groupby(
-        [differences["arm_a"], differences["arm_b"]]).all()
-    return sorted(set(higher[higher].index.get_level_values("arm_b")))
 
 
 def compared_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

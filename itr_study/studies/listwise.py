@@ -36,7 +36,7 @@ def added_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def term_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables V-VII: the terms alone and together."""
-    return in_one_model(dataset, parameters, parameters.seeds, {
+    return in_one_model(dataset, parameters, parameters.term_seeds, {
         "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
 
 
@@ -74,7 +74,7 @@ def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 def drawn_arms() -> list[ArmRun]:
     """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
     on a few generated scenes (five whole batches), since nothing of it is kept."""
-    return term_arms("scenes", SimpleNamespace(epochs=12, seeds=1, data_options={}, scenes={
+    return term_arms("scenes", SimpleNamespace(epochs=12, term_seeds=1, data_options={}, scenes={
         "train": 128, "dev": 10, "test": 10}))
 
 

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 
@@ -11,8 +12,8 @@ from itr_study.studies import ladder
 from itr_study.studies.bases import base
 from itr_study.studies.ladder import LOSSES, RUNGS, ladder_arms, rung_config
 
-PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, seeds=2)
-START = base("flickr8k", "clean_gru")
+PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, ladder_seeds=2)
+START = base("flickr8k", ladder.START)
 
 
 def flat(values, prefix=""):
@@ -36,9 +37,9 @@ def test_a_rung_changes_what_it_says_of_the_one_below_and_nothing_else(name):
     assert changed == rung.changes and before.keys() <= here.keys()
 
 
-def test_at_most_12_configs_each_with_both_losses_over_paired_seeds():
+def test_every_config_with_both_losses_over_paired_seeds():
     arms = ladder_arms("flickr8k", PARAMETERS)
-    assert len(RUNGS) <= 12 and len(arms) == len(RUNGS) * len(LOSSES) * 2
+    assert len(arms) == len(RUNGS) * len(LOSSES) * 2
     assert len({arm.config.model_dump_json() for arm in arms}) == len(arms)
     of = {(arm.label, arm.config.seed): arm.config for arm in arms}
     for (label, seed), config in of.items():
@@ -64,12 +65,36 @@ def test_the_base_warms_up_by_the_sum_for_some_epochs_and_not_for_all():
     assert 4 <= START.settings.warmup_epochs < START.settings.epochs
 
 
-def test_a_profile_sizes_every_rung():
-    sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 6})
-    assert {arm.config.settings.epochs for arm in ladder_arms("flickr8k", sized)} == {6}
+def test_a_profile_sizes_every_rung_but_the_one_that_is_about_length():
+    sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 11})
+    epochs = {arm.label.partition("/")[0]: arm.config.settings.epochs
+              for arm in ladder_arms("flickr8k", sized)}
+    assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24}
+
+
+def test_the_second_judge_is_a_rung_of_the_ladder():
+    judge = base("flickr8k", "clean_gru")
+    assert judge == rung_config("flickr8k", "twice as long", PARAMETERS)
+    assert judge.settings.warmup_epochs < judge.settings.epochs
 
 
 def test_a_rung_stands_on_one_that_is_there():
     names = list(RUNGS)
     for name, rung in ladder.RUNGS.items():
         assert not rung.below or names.index(rung.below) < names.index(name)
+
+
+def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
+    rows = pd.DataFrame([
+        ("first guess/sum", 0, 290.0, 2.0), ("first guess/sum", 1, 280.0, 2.0),
+        ("both ways/sum", 1, 283.0, 3.0), ("both ways/sum", 0, 295.0, 3.0),
+        ("first guess/hardest", 0, 288.0, 2.0), ("both ways/hardest", 0, 287.0, 3.0)],
+        columns=["arm", "seed", "dev_rsum", "minutes"])
+    steps = ladder.worth(rows)
+    assert [*steps.drop(columns=["dev_rsum", "minutes"]).itertuples(index=False, name=None)] == [
+        ("sum", "both ways", 4.0, 3.0, 5.0, 2), ("hardest", "both ways", -1.0, -1.0, -1.0, 1)]
+    assert ladder.summary(steps).startswith("On dev 0 of 1 steps helped both")
+
+
+def test_data_without_a_base_to_start_from_have_no_ladder():
+    assert ladder_arms("scenes", PARAMETERS) == ladder_arms("folder", PARAMETERS) == []
