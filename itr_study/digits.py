@@ -41,11 +41,15 @@ def signed(value: float, digits: int | None = None) -> str:
 
 
 def with_interval(mean: float, low: float, high: float) -> str:
-    """A difference and its interval, of equally many digits.
+    """A difference and its interval, of equally many digits; of so many that an end shows on which
+    side of zero it lies, if a second decimal can tell.
 
     Example:
         >>> with_interval(-9.24, -12.4, -6.0), with_interval(0.044, 0.031, 0.057)
         ('−9.2 [−12.4, −6.0]', '+0.044 [+0.031, +0.057]')
+        >>> with_interval(-1.21, -2.47, 0.045), with_interval(1.0, 0.0, 2.0)
+        ('−1.21 [−2.47, +0.04]', '+1.0 [0.0, +2.0]')
     """
     digits = digits_for(mean, low, high)
+    digits += any(end and not round(end, digits) for end in (low, high))
     return f"{signed(mean, digits)} [{signed(low, digits)}, {signed(high, digits)}]"

@@ -4,6 +4,7 @@ The rule is written out in `rules.py`; a verdict names our data and model and ne
 paper's own data.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ class Verdict:
     test: str = ""  # the tests that hold a definition
     levels: str = ""  # of confidence, for and against
     margin: float | None = None  # of an equivalence
+    rates: str = ""  # at which learning rates its arms were trained
     mixed: int = 0  # seeds at which older rows, of another rounding, are paired with newer ones
 
     @property
@@ -47,7 +49,8 @@ class Verdict:
         if self.outcome == "not tested":
             return f"not tested: {self.missing}"
         unit = "images" if isinstance(self.parts[0], LabelPart) else "pairs"
-        conditions = f"on {self.dataset} with {self.model}, n = {self.pairs:,} {unit}"
+        about = "".join(f"{words}, " for words in (self.model, self.rates) if words)
+        conditions = f"on {self.dataset} with {about}n = {self.pairs:,} {unit}"
         if self.outcome == "collapsed":
             return f"{self.missing}, {conditions}"
         remedy = (f"about {self.needed} pairs would decide" if self.needed else
@@ -143,7 +146,8 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
         outcome, needed = "not tested" if unfit else "collapsed", None
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
                    needed, unfit or collapse_in_words(claim, fallen), tuple(fallen),
-                   levels=levels(case), margin=margin_of(claim), mixed=most_mixed(arms, case))
+                   levels=levels(case), margin=margin_of(claim), mixed=most_mixed(arms, case),
+                   rates=rates_of(rows, used))
 
 
 def most_mixed(arms: Arms, case: Case) -> int:
@@ -180,6 +184,20 @@ def asks_exact(claim: Mapping[str, str]) -> bool:
 def named_arms(*cells: str) -> set[str]:
     """The plain arms that cells of a claim name."""
     return {inner for cell in cells for arm in split_list(cell) for inner in arms_in(arm)}
+
+
+def rates_of(rows: pd.DataFrame, arms: set[str]) -> str:
+    """At which learning rates some arms were trained, in words; empty where nothing was."""
+    if "config" not in rows:
+        return ""
+    rates = {rate_of(config) for config in rows.loc[rows["arm"].isin(arms), "config"].dropna()}
+    ends = [f"{rate:g}" for rate in sorted({min(rates), max(rates)})] if rates else []
+    return f"learning rate{'s' * (len(ends) - 1)} {' to '.join(ends)}" if ends else ""
+
+
+def rate_of(config: str) -> float:
+    """The learning rate of a run, from the config of its row."""
+    return json.loads(config)["settings"]["learning_rate"]
 
 
 def collapsed_runs(rows: pd.DataFrame, arms: set[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.ledger.reported import load_claims, split_list
+from itr_study.ledger.rules import HELD
 from itr_study.ledger.units import units_of
 
 FIRST, SECOND = "two_branch+sentence", "vsepp+gru"  # of the sweeps; nearest to the papers' own
@@ -23,7 +24,8 @@ def resting(table: pd.DataFrame) -> str:
     """
     decided = table[table["outcome"].isin(DECIDED) & (table["origin"] != "composite")]
     if decided.empty:
-        return "No verdict is decided here."
+        held = table["outcome"].isin(HELD.values()).sum()
+        return f"No measured verdict is decided here{f'; {held} are held by tests' * bool(held)}."
     alone = decided["model"].mask(judged_twice(decided), "")
     if (alone == "").all():
         return "Every decided verdict was judged on two models."

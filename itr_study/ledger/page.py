@@ -15,7 +15,8 @@ PLANNED = 40  # pairs of runs for one claim; more are not planned
 MEANINGS = {
     "reproduced": "the interval lies wholly on the claimed side (of an equivalence: within its "
                   "margin), for every part of the claim (each pair of arms, each metric)",
-    "contradicted": "for some part it lies wholly on the other side",
+    "contradicted": "for some part it lies wholly on the other side, even at the stricter level "
+                    "printed beside it (1 − 0.05 / m for m parts)",
     "undecided": "neither; the row says how many pairs of runs would decide at the spread we see",
     "collapsed": "runs of the claim have drawn all scores together: no verdict rests on them",
     "held by a test": "a definition or a theorem, nothing to measure: the test that is named holds "
@@ -28,15 +29,18 @@ TWO_JUDGES = (
     "The second judge has read no captions but those it is trained on. Where it judged a claim, "
     "its verdict is the headline, which is counted; other claims keep one judge, and say why.")
 COLUMNS = {
-    "claim, place, statement": "its id here, where the paper makes it, what it says",
+    "claim, place, statement": "its id here, where the paper makes it, what it says; in small type "
+                               "how it was read, and what the verdict does not say",
     "unit": "of the two columns behind it; but where a paper prints times, these are seconds, of "
             "an epoch or of a whole test",
     "reported": "the difference that the paper printed, on its own data; – where it prints none",
     "ours": "the mean of our paired differences [its 95 % interval]; of several parts the smallest "
-            "and the largest, and how many of them are settled by themselves",
+            "and the largest, and how many of them are settled by themselves, at 95 % each; where "
+            "one time is claimed to be so many times another, how many times it is",
     "margin, levels": "the margin within which an equivalence holds; the levels of confidence for "
                       "the claim and against it",
-    "verdict": "the outcome, with the data, the model and the number of pairs that it rests on"}
+    "verdict": "the outcome, with the data, the model, its learning rates and the number of pairs "
+               "that it rests on: the same two losses may stand in two rows, at two rates"}
 
 
 def ledger_markdown(table: pd.DataFrame) -> str:
@@ -102,6 +106,8 @@ def markdown_rows(table: pd.DataFrame) -> list[str]:
     rule = [", ".join(filter(None, [f"± {margin}" if margin else "", levels]))
             for margin, levels in zip(table["margin"], table["levels"], strict=True)]
     columns = table[["id", "place", "statement", "unit", "reported_difference", "ours"]].assign(
+        statement=[f"{words}<br><small>{note}</small>" if note else words for words, note in
+                   zip(table["statement"], table["note"], strict=True)],
         rule=rule, verdict=table["verdict"])
     return markdown_lines(head, columns)
 

@@ -40,13 +40,15 @@ class Sample(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed."""
+    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed; where arm_b
+    is so many times an arm, also how many times that arm_a is."""
 
     arm_a: str
     arm_b: str
     metric: str
     seeds: tuple[int, ...]
     differences: np.ndarray
+    ratios: np.ndarray | None = None
 
     @property
     def mean(self) -> float:
@@ -88,7 +90,7 @@ class Arms:
         if arm == "zero":
             return pd.Series(0.0, index=sorted(self.rows["seed"].unique()))
         if arm.startswith("times("):
-            return float(arm[6:].partition("|")[0]) * self.values(*arms_in(arm), metric)
+            return factor_of(arm) * self.values(*arms_in(arm), metric)
         if arm.startswith(("mean(", "step(")):
             inner = pd.concat([self.values(name, metric) for name in arms_in(arm)],
                               axis=1, join="inner")
@@ -117,7 +119,8 @@ class Arms:
             raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
                              "of one model can be paired")
         a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
-        return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative))
+        ratios = factor_of(arm_b) * a / b if arm_b.startswith("times(") else None
+        return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative), ratios)
 
     def mixed(self, arms: set[str]) -> list[int]:
         """The seeds at which some rows of these arms state in what arithmetic they were trained and
@@ -131,6 +134,11 @@ class Arms:
     def model(self, arms: set[str]) -> str:
         """The models of some arms, in words, separated by semicolons."""
         return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
+
+
+def factor_of(arm: str) -> float:
+    """How many times "times(7.8|fast)" takes its arm."""
+    return float(arm.removeprefix("times(").partition("|")[0])
 
 
 def arms_in(arm: str) -> list[str]:

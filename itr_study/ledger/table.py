@@ -6,13 +6,16 @@ from collections.abc import Sequence
 import pandas as pd
 
 from itr_study.checks import check_choice
-from itr_study.digits import digits_for, signed, with_interval
+from itr_study.digits import digits_for, number, signed, with_interval
+from itr_study.ledger.evidence import LabelPart
 from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
 from itr_study.ledger.judges import Judgement, has_run, judged_again
 from itr_study.ledger.models import DECIDED
+from itr_study.ledger.paired import Part, arms_in
 from itr_study.ledger.reported import reported_differences
 from itr_study.ledger.rules import HELD
-from itr_study.ledger.units import units_of
+from itr_study.ledger.units import TIMES, units_of
+from itr_study.metrics.intervals import student_interval
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
 ORIGINS = ("claim", "counter-check", "composite")
@@ -67,7 +70,7 @@ def reported_span(values: list[float]) -> str:
 
 def measured_span(verdict: Verdict) -> str:
     """Our difference with its interval; of several the smallest, the largest, and how many of them
-    are settled by their own 95 % intervals."""
+    are settled by their own 95 % intervals; of times how many times one is the other."""
     ends = sorted(verdict.parts, key=lambda part: part.mean)
     shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
     ends_in_words = [with_interval(part.mean, *part.interval()) if part.n > 1
@@ -76,7 +79,19 @@ def measured_span(verdict: Verdict) -> str:
     fallen = f", collapsed in {counts['collapsed']}" * bool(counts["collapsed"])
     settled = f"; settled for in {counts['for']}, against in {counts['against']}{fallen} of " \
               f"{len(ends)}"
-    return " to ".join(ends_in_words) + settled * (len(ends) > 1)
+    return " to ".join(ends_in_words) + settled * (len(ends) > 1) + "".join(map(factor, ends))
+
+
+def factor(part: Part | LabelPart) -> str:
+    """How many times as long one takes as another, where that is claimed; else nothing."""
+    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
+
+    if part.metric not in TIMES or part.ratios is None or part.n < 2:
+        return ""
+    low, high = student_interval(part.ratios)
+    other, = arms_in(part.arm_b)
+    return (f"; {name_of(part.arm_a)} takes {number(part.ratios.mean(), 2)} [{number(low, 2)}, "
+            f"{number(high, 2)}] times as long as {name_of(other)}")
 
 
 def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,

@@ -1,5 +1,6 @@
 """How far a mean would move with other seeds: the interval of Student. (With other images:
-evaluation/bootstrap.py.)
+evaluation/bootstrap.py.) How far a rank correlation would with other methods, and how wide a range
+chance alone spans.
 """
 
 from collections.abc import Sequence
@@ -27,3 +28,34 @@ def student_interval(values: Sequence[float] | np.ndarray,
     with catch_warnings(action="ignore", category=RuntimeWarning):  # of values that are all equal
         interval = stats.ttest_1samp(values, 0).confidence_interval(level)
     return float(interval.low), float(interval.high)
+
+
+def rank_correlation_interval(rho: float, count: int) -> tuple[float, float]:
+    """95 % interval of Spearman's rank correlation over independent methods, by Fisher's
+    transformation with the variance 1.06 / (n - 3) of Fieller, Hartley and Pearson (1957); from -1
+    to 1 where there are fewer than five.
+
+    Example:
+        >>> [round(end, 2) for end in rank_correlation_interval(0.84, 12)]
+        [0.5, 0.96]
+    """
+    if count < 5:
+        return -1.0, 1.0
+    half = 1.959964 * (1.06 / (count - 3)) ** 0.5
+    middle = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
+    return float(np.tanh(middle - half)), float(np.tanh(middle + half))
+
+
+def range_by_chance(count: int) -> float:
+    """How far the largest of some draws of a normal distribution lies above the smallest on
+    average, in standard deviations: the integral of 1 - P^n - (1 - P)^n over its axis.
+
+    Example: two draws are 2 / sqrt(pi) apart
+        >>> round(range_by_chance(2), 4), round(range_by_chance(30), 3)
+        (1.1284, 4.086)
+    """
+    from scipy import stats
+
+    axis = np.linspace(-10, 10, 4001)
+    below = stats.norm.cdf(axis)
+    return float(np.trapezoid(1 - below**count - (1 - below) ** count, axis))

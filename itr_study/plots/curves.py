@@ -18,6 +18,7 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    legend_below,
     look,
     styled,
 )
@@ -53,8 +54,7 @@ def finish_labels(axes_list: Sequence[Axes], ends_list: Sequence[Ends]) -> None:
                                                            strict=True)
                         if label not in names | entries.keys()})
     if entries:
-        axes_list[0].figure.legend(entries.values(), entries.keys(), loc="outside lower right",
-                                   ncols=min(len(entries), 4))
+        legend_below(axes_list[0].figure, [*entries.values()], [*entries])
 
 
 @styled

@@ -19,6 +19,7 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    room_for_words,
     styled,
 )
 
@@ -101,7 +102,7 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     heads = table["group"].ne(table["group"].shift()) if "group" in table \
         else pd.Series(False, index=table.index)
     heights = np.arange(len(table)) + heads.cumsum().to_numpy() * 1.0
-    figure, (axes,) = canvas(size=(7.2, max(2.2, 1.1 + 0.2 * (heights[-1] + 1))))
+    figure, (axes,) = canvas(size=(7.2, max(2.2, 1.4 + 0.2 * (heights[-1] + 1))))
     for height, (_, row) in zip(heights, table.iterrows(), strict=True):
         interval_row(axes, height, row)
     axes.axvline(0, color=INK, linewidth=0.8)
@@ -127,6 +128,7 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
                     borderaxespad=0.2)
     headline(figure, title)
     caption(figure, note)
+    room_for_words(figure)
     return figure
 
 

@@ -14,6 +14,7 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    legend_below,
     styled,
 )
 
@@ -115,7 +116,7 @@ def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
         axes.grid(False, axis="x")
     entries = [Patch(facecolor=colour, alpha=0.75, hatch=hatch, edgecolor="white", label=label)
                for _, colour, _, hatch, label in looks]
-    figure.legend(handles=entries, loc="outside lower right", ncols=2)
     headline(figure, title)
     caption(figure, note)
+    legend_below(figure, entries, [entry.get_label() for entry in entries])
     return figure

@@ -18,6 +18,7 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    legend_below,
     styled,
 )
 
@@ -61,10 +62,12 @@ def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture
             axes.hist(values["occurrences"], edges, histtype="step", color=colour, linestyle=line,
                       linewidth=1.6, label=method)
         axes.axvline(part["occurrences"].mean(), color=INK, linewidth=0.7)
-        axes.annotate("mean of all", (part["occurrences"].mean(), 1), xytext=(3, -2), va="top",
-                      xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=8)
-        axes.set(title=DIRECTIONS[direction], xlabel="lists of ten that it is in",
+        axes.annotate("mean of all", (part["occurrences"].mean(), 1), xytext=(0, 1), va="bottom",
+                      ha="center", xycoords=("data", "axes fraction"), fontsize=8,
+                      textcoords="offset points")
+        axes.set(xlabel="lists of ten that it is in",
                  ylabel={"i2t": "texts", "t2i": "images"}[direction])
+        axes.set_title(DIRECTIONS[direction], pad=14)  # above the name of the line
         axes.legend(loc="center right")
     headline(figure, title)
     caption(figure, note)
@@ -94,25 +97,32 @@ def gain_scatter(table: pd.DataFrame, title: str, x_label: str, y_label: str,
         axes.margins(x=0.08)
     entries = [panels[0].plot([], [], marker, color=colour, linestyle="", label=model)[0]
                for model, (colour, marker) in looks.items()]
-    figure.legend(handles=entries, loc="outside lower right", ncols=len(entries))
     headline(figure, title)
     caption(figure, note)
+    legend_below(figure, entries, [entry.get_label() for entry in entries])
     for axes, (_, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
         name_dots(axes, part, [looks[model][0] for model in part["model"]])
     return figure
 
 
 def name_dots(axes: Axes, part: pd.DataFrame, colours: list[str], size: float = 8) -> None:
-    """Names in a column right of a panel, moved apart, each joined to its dot by a thin line."""
-    right = axes.get_xlim()[1]
-    notes = [axes.annotate(row.label, (row.x, row.y), xytext=(right, row.y), textcoords="data",
-                           fontsize=size, color=colour, va="center", annotation_clip=False,
-                           arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5,
-                                       "alpha": 0.5, "relpos": (0, 0.5), "shrinkB": 3})
-             for row, colour in zip(part.itertuples(), colours, strict=True)]
+    """Names in a column right of a panel, moved apart, each joined to its dot by a thin line: level
+    to the edge, aslant beyond it, so that no line crosses another."""
+    left, right = axes.get_xlim()
+    axes.set_xlim(left, right)  # else the level lines would move it
+    names = right + 0.05 * (right - left)
+    line = {"linewidth": 0.5, "alpha": 0.5}
+    notes = []
+    for row, colour in zip(part.itertuples(), colours, strict=True):
+        axes.plot([row.x, right], [row.y, row.y], color=colour, zorder=1, **line)
+        notes.append(axes.annotate(
+            row.label, (right, row.y), xytext=(names, row.y), textcoords="data", fontsize=size,
+            color=colour, va="center", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0, 0.5), "shrinkA": 0,
+                        "shrinkB": 0} | line))
     axes.figure.canvas.draw()
     to_points = 72 / axes.figure.dpi
     heights = axes.transData.transform([(right, y) for y in part["y"]])[:, 1] * to_points
     for note, height in zip(notes, spread(heights, size * 1.35), strict=True):
         y = axes.transData.inverted().transform((0, height / to_points))[1]
-        note.set_position((right, y))
+        note.set_position((names, y))

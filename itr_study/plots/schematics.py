@@ -146,6 +146,7 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
              k: of top-k, which lets the match stand below k - 1 others.
     Source:  listwise Fig. 1 and topk Sec. I, redrawn as one story.
     Differs: without margins; a pair that must be told apart by one may cost in the right order too.
+             Top-k is the first form of its paper (Eq. 8); the mean that is trained looks at all k.
     """
     first, second, third, fourth, *rest = relevance
     items = [second, first, fourth, third, *rest]  # by score: two neighbours twice in wrong order
@@ -166,7 +167,8 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
         f"{name} {count}" for name, count in more))
     caption(figure, "from top to bottom: by score · darker green: more relevant (value inside) · "
                     "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
-                    "item should be above the upper one")
+                    "item should be above the upper one · top-k as drawn looks at the k-th best "
+                    "negative (Eq. 8); what is trained is the mean of the k best")
     return figure
 
 

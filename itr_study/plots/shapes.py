@@ -15,6 +15,7 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    legend_below,
     look,
     styled,
 )
@@ -100,10 +101,10 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
         axes.step(counts.index, counts, where="mid", color=how.colour, label=how.label)
         axes.fill_between(counts.index, counts, step="mid", color=how.colour, alpha=0.15)
     axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
-    if by:
-        figure.legend(loc="outside lower right", ncols=4)
     headline(figure, title)
     caption(figure, note)
+    if by:
+        legend_below(figure, *axes.get_legend_handles_labels())
     return figure
 
 

@@ -1,15 +1,17 @@
 """One look for every picture: sizes, fonts, colours and markers; nothing global is changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from io import BytesIO
+from math import ceil
 from textwrap import fill
 from typing import Any, NamedTuple
 
 import matplotlib
 import matplotlib.style
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -140,7 +142,32 @@ def caption(figure: Figure, text: str) -> None:
     with nothing after it, such as a note on marks that are not there, is left out."""
     if text := text.rstrip(" ;·"):
         letters = int(figure.get_figwidth() * 72 / (0.56 * 8))
-        figure.supxlabel(fill(text, letters), fontsize=8, color=GREY, x=0.01, ha="left")
+        words_below(figure, fill(text, letters))
+
+
+def words_below(figure: Figure, lines: str) -> None:
+    """Small type at the foot of a figure, as it comes."""
+    figure.supxlabel(lines, fontsize=8, color=GREY, x=0.01, ha="left")
+
+
+def legend_below(figure: Figure, handles: Sequence[Artist], labels: Sequence[str],
+                 columns: int = 4) -> None:
+    """One legend for all panels, below them and above the caption, which must be there already: a
+    layout keeps room for the larger of the two alone."""
+    words = figure.get_supxlabel()
+    columns = min(len(labels), columns)
+    own = 8 * 1.25 * (words.count("\n") + bool(words)) / 72 / figure.get_figheight()
+    figure.legend(handles, labels, loc="outside lower right", ncols=columns,
+                  bbox_to_anchor=(0, own, 1, 1 - own))
+    if words:  # lines of 8 points, entries of 12, and a margin
+        words_below(figure, "\n" * ceil((12 * ceil(len(labels) / columns) + 4) / 9.6) + words)
+
+
+def room_for_words(figure: Figure) -> None:
+    """Make a picture higher by the lines of its headline and of its caption beyond the first."""
+    more = figure.get_suptitle().count("\n") * SETTINGS["figure.titlesize"] + \
+        figure.get_supxlabel().count("\n") * 8
+    figure.set_figheight(figure.get_figheight() + 1.25 * more / 72)
 
 
 def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:

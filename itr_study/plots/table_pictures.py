@@ -5,10 +5,20 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
-from itr_study.plots.style import GREY, WIDEST, Picture, canvas, caption, headline, styled
+from itr_study.plots.style import (
+    GREY,
+    WIDEST,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    room_for_words,
+    styled,
+)
 from itr_study.plots.tables import (
     RECALL_COLUMNS,
     Page,
+    footnote,
     grid_of,
     head,
     number_text,
@@ -57,7 +67,8 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
     for place, block in enumerate(blocks):
         draw_block(axes, grid, block, height * place, left, step)
     headline(figure, title)
-    caption(figure, note)
+    caption(figure, footnote(cells, note))
+    room_for_words(figure)
     return figure
 
 
@@ -92,11 +103,10 @@ def draw_block(axes: Axes, grid: Sequence[tuple], columns: Sequence[str], top: f
 
 
 def number(axes: Axes, x: float, y: float, cell: pd.Series, how: dict) -> None:
-    """One cell: the mean, bold when best, and its interval small beside it."""
+    """One cell: the mean, and its interval small beside it."""
     interval = not pd.isna(cell["half"])
     axes.text(x + 0.02 if interval else x, y, number_text(cell["mean"]),
-              ha="right" if interval else "center",
-              fontweight="bold" if cell["best"] else "normal", **how)
+              ha="right" if interval else "center", **how)
     if interval:
         axes.text(x + 0.05, y, f"±{cell['half']:.1f}", ha="left", **(how | {"fontsize": 8,
                                                                            "color": GREY}))

@@ -23,7 +23,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
 FAINT = f"color:var(--jp-ui-font-color2, {GREY})"
 MANY = 12  # printed rows alone that fill half a screen
-LESS = "minutes|seconds|medr|meanr|loss|error"  # columns of which less is better
+HALF = "±: half the 95 % interval of the mean"
 ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100",
                                                 "map": "mAP@R", "rp": "R-P", "r1": "R@1",
                                                 "hubness": "hubness", "rel10": "relevance of 10"}
@@ -61,8 +61,8 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
 
     Args:    rows: one run per row: `by`, seed, columns.
              reported: one printed row each: `by` and columns (NaN where a paper prints a dash).
-    Returns: frame of `by`, column, mean, half (NaN for one seed), n, reported, best (the highest
-             mean of its column among those with † or those without, if that is of several runs).
+    Returns: frame of `by`, column, mean, half (NaN for one seed), n, reported. No mean is marked
+             as the best: the highest of several is no finding.
     """
     frames = [summarise(rows, by, column).assign(column=column, reported=False)
               for column in columns]
@@ -72,13 +72,7 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
                    for column in columns]
     cells = pd.concat(frames, ignore_index=True)
     cells["half"] = (cells["high"] - cells["low"]) / 2
-    ours = cells[~cells["reported"]]
-    value = ours["mean"].round(1).where(~ours["column"].str.contains(LESS), -ours["mean"].round(1))
-    like = ours[by].astype(str).str.endswith(MARK)
-    top = value.groupby([ours["column"], like]).transform("max")
-    best = (value == top) & (ours["n"] > 1)
-    cells["best"] = best.reindex(cells.index, fill_value=False)
-    return cells[[by, "column", "mean", "half", "n", "reported", "best"]]
+    return cells[[by, "column", "mean", "half", "n", "reported"]]
 
 
 def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]:
@@ -94,6 +88,11 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
 def number_text(value: float) -> str:
     """A number of a table, or a dash."""
     return "–" if pd.isna(value) else number(value, 1)
+
+
+def footnote(cells: pd.DataFrame, note: str) -> str:
+    """The words below a table, and what ± means where it stands there."""
+    return "; ".join(filter(None, [note.rstrip("; "), HALF * bool(cells["half"].notna().any())]))
 
 
 class Page(str):
@@ -131,9 +130,8 @@ def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECA
 
 def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
                reported: pd.DataFrame | None = None, title: str = "", note: str = "") -> Page:
-    """The table for a notebook: best of ours bold in each column, intervals in small type, printed
-    rows in the second colour of the theme, dark or light; folded where many rows are printed and
-    none is ours.
+    """The table for a notebook: intervals in small type, printed rows in the second colour of the
+    theme, dark or light; folded where many rows are printed and none is ours.
 
     Args:    as in `table_cells`.
     """
@@ -149,12 +147,12 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
         texts = []
         for cell in values:
             number = number_text(cell["mean"])
-            number = f"<b>{number}</b>" if cell["best"] else number
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
             texts.append(f"<td style='white-space:nowrap'>{number}{half}</td>")
         shade = f" style='{FAINT};font-style:italic'" if printed else ""
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
+    note = footnote(cells, note)
     below = f"<div style='{FAINT};font-size:90%'>{escape(note)}</div>" if note else ""
     page = "<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>"
     return Page(f"<details><summary>{escape(title) or 'printed rows'}</summary>{page}</details>"

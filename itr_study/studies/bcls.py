@@ -7,9 +7,11 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from itr_study.losses import LOSSES
+from itr_study.metrics.intervals import range_by_chance
 from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
 
 DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
@@ -86,6 +88,19 @@ def grid_ends(rows: pd.DataFrame) -> tuple[str, str]:
     """The arms of `grid_arms` that are best and worst on dev by seed 0, which all pairs have."""
     by_arm = rows[rows["seed"] == 0].set_index("arm")["dev_rsum"]
     return by_arm.idxmax(), by_arm.idxmin()
+
+
+def span_of_singles(rows: pd.DataFrame, repeated: pd.DataFrame) -> str:
+    """How far single runs of all pairs span on dev, beside what seeds alone would make of as many
+    runs of one pair (`range_by_chance`): the highest of a table of one seed is no finding.
+
+    Args:    rows: of `grid_arms`; repeated: of arms like them, which say how far seeds spread.
+    """
+    singles = rows.loc[rows["seed"] == 0, "dev_rsum"]
+    spread = repeated.groupby("arm")["dev_rsum"].var().mean() ** 0.5
+    text = f"{len(singles)} single runs span {np.ptp(singles):.1f} points of RSUM on dev"
+    return text if np.isnan(spread) else (
+        f"{text}, seeds alone about {spread * range_by_chance(len(singles)):.1f}")
 
 
 def batch_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from itr_study.digits import number
 from itr_study.ledger.judges import JUDGE
+from itr_study.ledger.paired import FEWEST
 from itr_study.ledger.table import ORIGINS, TITLES, ledger_parts
 from itr_study.ledger.units import unit_of
 from itr_study.plots.names import name_of
@@ -22,6 +24,8 @@ TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
           "bcls_graded": "soft + windows and graded truth", "labels": "label sources",
           "dvse_gain": "what three re-rankers gain", "dvse_time": "what three re-rankers cost",
           "dvse_models": "FR on every model", "dvse_scales": "the scales of FR"}
+
+RIGHT = {"reproduced": "right here (reproduced)", "contradicted": "wrong here (contradicted)"}
 
 
 def topic_of(part: pd.Series) -> str:
@@ -119,7 +123,8 @@ def tally(parts: pd.DataFrame, topic: str) -> str:
     for origin in ORIGINS[:2]:
         outcomes = parts[parts["origin"] == origin].groupby("id")["outcome"].first()
         if len(outcomes):
-            counts = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.value_counts().items())
+            counts = ", ".join(f"{n} {RIGHT.get(outcome, outcome)}"
+                               for outcome, n in outcomes.value_counts().items())
             said.append(f"{TITLES[origin].lower()}: {counts}")
     return f"On {topic}, " + "; ".join(said)
 
@@ -128,4 +133,30 @@ def settled_apart(standings: Sequence[str]) -> str:
     """How many differences are settled by themselves, for a note."""
     standings = list(standings)
     return (f"of {len(standings)} differences {standings.count('for')} are settled for the claim, "
-            f"{standings.count('against')} against it")
+            f"{standings.count('against')} against it, each at 95 %")
+
+
+def shared_luck(rows: pd.DataFrame, metrics: Sequence[str]) -> str:
+    """How much luck two arms of one seed share, over all pairs of some arms, as a sentence: the
+    mean correlation over seeds, and the variance of a paired difference as a share of that of an
+    unpaired one.
+
+    Args:    rows: as `Study.train` gives them, of arms that share their seeds.
+    """
+    said = []
+    for metric in metrics:
+        values = rows.pivot(index="seed", columns="arm", values=metric).dropna()
+        if len(values) < FEWEST:
+            return f"Too few seeds to say how much luck arms share ({FEWEST} are needed)."
+        spreads, n = values.cov(), values.shape[1]
+        between = (spreads.to_numpy().sum() - np.trace(spreads)) / (n - 1)  # sum over pairs, twice
+        said.append(f"{title_of(metric)} {number(off_diagonal(values.corr()), 2)}, "
+                    f"{100 * (1 - between / np.trace(spreads)):.0f} %")
+    return (f"Over {n} losses of one model: mean correlation over {len(values)} seeds, and "
+            f"variance of a paired difference in % of that of an unpaired one: {'; '.join(said)}.")
+
+
+def off_diagonal(table: pd.DataFrame) -> float:
+    """The mean of a symmetric table without its diagonal."""
+    n = len(table)
+    return float((table.to_numpy().sum() - np.trace(table)) / (n * (n - 1)))

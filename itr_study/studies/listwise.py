@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from itr_study.ledger.paired import sign
+from itr_study.ledger.paired import FEWEST, sign
 from itr_study.losses import LOSSES
 from itr_study.metrics.intervals import student_interval
 from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
@@ -18,6 +18,7 @@ TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
 BOTH = ("hardest", "listwise")
 # ApproxNDCG with its usual alpha = 10 is Smooth-NDCG at tau = 0.1 but for a constant: one arm.
 SAME_ARM = {"hardest+approx_ndcg": "tau=0.1"}
+AS_LONG = 5  # %, within which a training step takes the same time (the margin of topk-eq12-cost)
 
 
 def plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -81,8 +82,9 @@ def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.Dat
     """How much longer the training step of one objective is than that of another, in percent.
 
     Args:    rows: of `timing.step_rows`, whose rounds are paired; pairs: (arm, its measure).
-    Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them; pairs
-             that nobody has measured are left out.
+    Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and
+             within (in words, where the whole interval lies within AS_LONG: the same time, as the
+             ledger asks of top-5 and the sum); pairs that nobody has measured are left out.
     """
     by_round = rows.pivot(index="seed", columns="arm", values=STEPS)
     records = []
@@ -91,9 +93,11 @@ def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.Dat
             percent = 100 * (by_round[arm] / by_round[measure] - 1).dropna()
             low, high = student_interval(percent.to_numpy())
             records.append((arm, measure, len(percent), percent.mean(), low, high,
-                            sign(low, high, len(percent))))
+                            sign(low, high, len(percent)),
+                            f"the same within {AS_LONG} %" * (
+                                len(percent) >= FEWEST and max(-low, high) < AS_LONG)))
     return pd.DataFrame(records, columns=["arm_a", "arm_b", "n", "difference", "low", "high",
-                                          "verdict"])
+                                          "verdict", "within"])
 
 
 def one_arm(rows: pd.DataFrame) -> pd.DataFrame:

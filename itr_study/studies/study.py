@@ -37,6 +37,7 @@ from itr_study.studies.bases import at_edge
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
+from itr_study.studies.wording import mixed
 
 
 class Study:
@@ -171,7 +172,13 @@ class Study:
         arm, level = (reference, LEVEL) if reference in means.index \
             else (means.idxmax(), adjusted(len(means)))
         pairs = [(other, arm) for other in means.index if other != arm]
-        return self.compare(rows, pairs, [metric], level).assign(reference_mean=means[arm])
+        return self.compare(rows, pairs, [metric], level).assign(reference_mean=means[arm],
+                                                                 level=level)
+
+    def note(self, rows: pd.DataFrame, *words: str) -> str:
+        """What stands under a picture of some runs: the data set, words, and where the rows were
+        rounded in different orders, how many of them are the older ones."""
+        return "; ".join(filter(None, [self.dataset_name, *words, mixed(rows)]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""

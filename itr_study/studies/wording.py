@@ -5,17 +5,19 @@ is a difference whose interval over at least five paired seeds lies on one side 
 ledger.
 """
 
-import json
 from collections.abc import Sequence
 
 import pandas as pd
 
 from itr_study.digits import digits_for, signed, with_interval
+from itr_study.ledger.judge import rate_of
 from itr_study.ledger.paired import FEWEST
+from itr_study.metrics.intervals import LEVEL
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
 DASH, NOTHING = "–", "one arm, and nothing to hold it against"
+EACH = f"(each at {100 * LEVEL:g} %)"  # several arms beside one: no level for all of them together
 
 
 def readable(differences: pd.DataFrame) -> pd.DataFrame:
@@ -40,14 +42,14 @@ def settled(differences: pd.DataFrame) -> str:
 
 def standing(beside: pd.DataFrame) -> str:
     """How arms stand beside one of them, of `Study.beside`: who is above it, who is below, who
-    cannot be told apart from it.
+    cannot be told apart from it; and that several were held against it one by one, where so.
 
     Example:
         >>> table = pd.DataFrame({
         ...     "arm_a": ["hardest", "sum"], "arm_b": "soft", "metric": "test_rsum", "n": 5,
-        ...     "verdict": ["undecided", "lower"], "reference_mean": 294.2})
+        ...     "verdict": ["undecided", "lower"], "reference_mean": 294.2, "level": 0.95})
         >>> standing(table)
-        'RSUM: sum is below soft (294); hardest cannot be told apart from it'
+        'RSUM: sum is below soft (294); hardest cannot be told apart from it (each at 95 %)'
     """
     if beside.empty:
         return NOTHING
@@ -57,7 +59,8 @@ def standing(beside: pd.DataFrame) -> str:
     said = finding(beside, f"{{}} {{be}} above {reference}", f"{{}} {{be}} below {reference}",
                    f"{{}} cannot be told apart from {reference}")
     before, named, after = said.partition(reference)
-    return f"{title_of(first['metric'])}: {before}{named}{after.replace(reference, 'it')}"
+    said = f"{title_of(first['metric'])}: {before}{named}{after.replace(reference, 'it')}"
+    return said + f" {EACH}" * bool(named and len(beside) > 1 and first["level"] == LEVEL)
 
 
 def finding(differences: pd.DataFrame, higher: str, lower: str,
@@ -139,31 +142,40 @@ def measured(difference: pd.Series) -> str:
 
 
 def trained_at(rows: pd.DataFrame) -> str:
-    """At which learning rates some runs were trained, and how many of their rows state no
-    arithmetic, for a note: the same pair of arms may stand elsewhere at other rates, in other rows.
+    """At which learning rates some runs were trained, for a note: the same pair of arms may stand
+    elsewhere at other rates.
 
     Args:    rows: as `Study.train` gives them.
     Example:
         >>> config = '{"settings": {"learning_rate": 0.004}}'
-        >>> rows = pd.DataFrame({"arm": ["top5", "hardest"], "config": config,
-        ...                      "arithmetic": ["{}", None]})
-        >>> trained_at(rows)
-        'learning rate 0.004; 1 of 2 rows state no arithmetic (older, rounded in another order)'
+        >>> rows = pd.DataFrame({"arm": ["top5", "hardest"], "config": config})
         >>> rows.loc[1, "config"] = config.replace("4", "1")
-        >>> trained_at(rows.head(1)), trained_at(rows.assign(arithmetic="{}"))
+        >>> trained_at(rows.head(1)), trained_at(rows)
         ('learning rate 0.004', 'learning rates: top-5 0.004, hardest 0.001')
     """
     configs = rows.groupby("arm", sort=False)["config"].first()
-    rates = configs.map(lambda config: json.loads(config)["settings"]["learning_rate"])
-    text = f"learning rate {rates.iloc[0]:g}" if rates.nunique() == 1 else \
+    rates = configs.map(rate_of)
+    return f"learning rate {rates.iloc[0]:g}" if rates.nunique() == 1 else \
         "learning rates: " + ", ".join(f"{quoted(name_of(arm))} {rate:g}"
                                        for arm, rate in rates.items())
-    older = (rows["arithmetic"].fillna("") == "").sum()
-    return text + (f"; {older} of {len(rows)} rows state no arithmetic (older, rounded in another "
-                   "order)") * bool(older)
 
 
-MOST_NAMES = 6  # in a title
+def mixed(rows: pd.DataFrame) -> str:
+    """How many of some rows are older than the others, which round in another order, for a note;
+    empty where all are of one arithmetic: then no difference holds that chance.
+
+    Example:
+        >>> rows = pd.DataFrame({"run": ["a", "b", "c"], "arithmetic": ["{}", None, "{}"]})
+        >>> mixed(rows), mixed(rows.head(1)), mixed(rows[1:2])
+        ('1 of 3 rows state no arithmetic (older, rounded in another order)', '', '')
+    """
+    runs = rows.drop_duplicates("run")
+    older = (runs["arithmetic"].fillna("") == "").sum()
+    return f"{older} of {len(runs)} rows state no arithmetic (older, rounded in another order)" \
+        if 0 < older < len(runs) else ""
+
+
+MOST_NAMES, ALL = 6, 4  # in a title; so many that "all" says it sooner
 
 
 def listed(names: Sequence[str], of: int) -> str:
@@ -172,11 +184,13 @@ def listed(names: Sequence[str], of: int) -> str:
     Example:
         >>> listed(["k = 3", "k = 4", "k = 10"], 9), listed(["soft", "VSE++, GRU: soft"], 2)
         ('k = 3, 4 and 10', 'soft and “VSE++, GRU: soft”')
-        >>> listed(list("abcdefgh"), 8), listed(list("abcdefgh"), 9)
-        ('all 8', '8 of 9')
+        >>> listed(list("abcd"), 4), listed(list("abcdefgh"), 9)
+        ('all 4', '8 of 9')
     """
+    if len(names) == of >= ALL:
+        return f"all {of}"
     if len(names) > MOST_NAMES:
-        return f"all {of}" if len(names) == of else f"{len(names)} of {of}"
+        return f"{len(names)} of {of}"
     symbol, equals, _ = names[0].partition(" = ")
     if equals and all(name.startswith(symbol + equals) for name in names):
         names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]

@@ -13,6 +13,7 @@ from itr_study.ledger.table import (
     covered,
     ledger,
     ledger_parts,
+    measured_span,
     origin,
     outcome_counts,
     with_metrics,
@@ -133,6 +134,28 @@ def test_an_arm_may_have_to_be_so_many_times_another(factor, expected):
     answer = judge(claim(arm_b=f"times({factor}|c)"), rows)
     assert answer.outcome == expected and answer.model == "two_branch"
     assert judge(claim(arm_b="times(2|gone)"), rows).missing == "no runs of gone"
+
+
+def test_a_factor_of_times_says_how_many_times_it_is():
+    """Three times as long to 5 %, not the 7.8 that is claimed; of other metrics nothing is said."""
+    rows = pd.DataFrame([{"arm": arm, "seed": seed, "dataset": "scenes", "model": "m",
+                          "rerank_cpu_seconds": seconds, "rerank_gain": seconds}
+                         for seed in range(5)
+                         for arm, seconds in (("fast", 2.0), ("reciprocal", 6 + 0.1 * seed))])
+    timed = claim(arm_a="reciprocal", arm_b="times(7.8|fast)", metric="rerank_cpu_seconds")
+    verdict = judge(timed, rows)  # ratios 3.0 to 3.2: sd 0.0791, half width 0.098
+    assert verdict.outcome == "contradicted"
+    assert measured_span(verdict).endswith("; RR takes 3.10 [3.00, 3.20] times as long as FR")
+    assert "times" not in measured_span(judge(timed | {"metric": "rerank_gain"}, rows))
+
+
+def test_a_verdict_names_the_learning_rates_it_rests_on():
+    config = '{"settings": {"learning_rate": 0.001}}'
+    rows = runs(a=1, b=0).assign(config=config)
+    assert judge(claim(), rows).sentence == (
+        "reproduced on scenes with two_branch, learning rate 0.001, n = 5 pairs")
+    rows.loc[rows["arm"] == "b", "config"] = config.replace("0.001", "0.00025")
+    assert "learning rates 0.00025 to 0.001" in judge(claim(), rows).sentence
 
 
 def test_undecided_says_how_many_pairs_would_decide():

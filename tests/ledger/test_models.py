@@ -28,7 +28,10 @@ def test_decided_verdicts_of_one_model_alone_are_counted():
         "2 of 3 decided claims and 0 of 1 decided counter-checks rest on one model alone, "
         "Two-branch with MiniLM; MiniLM made the labels, too, and has seen the captions.")
     assert "MiniLM" not in resting(LEDGER[LEDGER["model"] == GRU])
-    assert resting(LEDGER.assign(outcome="undecided")) == "No verdict is decided here."
+    assert resting(LEDGER.assign(outcome="undecided")) == "No measured verdict is decided here."
+    held = LEDGER.assign(outcome=["not as printed", "held by a test"] + ["undecided"] * (
+        len(LEDGER) - 2))
+    assert resting(held).endswith("decided here; 2 are held by tests.")
 
 
 def test_the_same_arms_on_two_models_stand_side_by_side():
@@ -68,7 +71,8 @@ def test_claims_with_other_margins_or_on_several_models_are_not_the_same_claim(m
 
 
 def test_the_page_has_both(tmp_path):
-    assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith("No verdict")
+    assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith(
+        "No measured")
     named = ["unit", "reported_difference", "ours", "levels", "verdict"]
     table = load_claims().assign(origin="claim", outcome="reproduced", model=GRU,
                                  **dict.fromkeys(named, ""))

@@ -52,6 +52,16 @@ def test_the_legend_explains_every_outcome_and_every_column(untested):
         "claim, place, statement", "claim | place | statement")
 
 
+def test_the_note_of_a_claim_stands_below_its_statement(untested):
+    lines = {line.split(" | ")[0][2:]: line for line in ledger_markdown(untested).splitlines()
+             if line.startswith("| ")}
+    for row in untested.itertuples():
+        small = f"{row.statement}<br><small>{row.note}</small> |" if row.note else \
+            f"{row.statement} |"
+        assert small.replace("\n", " ") in lines[row.id].replace("\\|", "|"), row.id
+    assert untested["note"].ne("").any() and untested["note"].eq("").any()
+
+
 def test_every_number_has_its_unit_and_a_minus_sign(untested):
     assert all(map(units_of, load_claims().query("metric != ''")["metric"]))
     printed = untested[untested["reported_difference"] != ""].set_index("id")

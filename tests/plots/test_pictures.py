@@ -10,7 +10,7 @@ from matplotlib.text import Text
 from itr_study import plots
 from itr_study.plots.marks import spread, summarise
 from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, png_bytes
-from itr_study.plots.tables import table_cells
+from itr_study.plots.tables import HALF
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
 from tests.plots.reranked import reranking_pictures
 
@@ -302,22 +302,26 @@ def test_an_epoch_without_a_value_is_left_out_and_a_lone_one_is_marked():
     assert any(text.startswith("n = 3 seeds") for text in texts(figure))
 
 
-def test_the_highest_mean_is_bold_among_its_like_and_never_a_single_run():
-    rows = pd.DataFrame([(method, seed, value) for method, seeds, value in (
-        ("sum †", 2, 9.0), ("soft †", 2, 8.0), ("hardest", 2, 5.0), ("largest", 1, 30.0))
-        for seed in range(seeds)], columns=["method", "seed", "test_rsum"])
-    cells = table_cells(rows, "method", ["test_rsum"])
-    assert list(cells.loc[cells["best"], "method"]) == ["sum †"]  # no run stands above a mean
-    cells = table_cells(rows[rows["method"] != "largest"], "method", ["test_rsum"])
-    assert list(cells.loc[cells["best"], "method"]) == ["sum †", "hardest"]
+@pytest.mark.parametrize("words", ["", "a note", "a long note of many words " * 12])
+def test_a_legend_below_all_panels_and_the_caption_share_no_place(words):
+    rows = pd.concat([epochs().assign(method=f"τ = {n}") for n in range(7)])
+    figure = plots.learning_curves(rows, ["loss"], "t", note=words)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    below = max(axes.get_tightbbox().y0 for axes in figure.axes)
+    lines = figure.get_supxlabel().lstrip("\n").count("\n") + 1
+    caption = figure._supxlabel.get_window_extent()
+    top = caption.y0 + lines * 1.25 * 8 * figure.dpi / 72
+    assert caption.y0 >= 0 and top <= legend.get_window_extent().y0 + 1
+    assert legend.get_window_extent().y1 <= below + 1
 
 
-def test_of_seconds_the_fewest_are_best():
-    rows = pd.DataFrame({"method": list("aabb"), "seed": [0, 1] * 2,
-                         "epoch_seconds": [2.0, 2.0, 3.0, 3.0], "test_rsum": [2.0, 2.0, 3.0, 3.0]})
-    cells = table_cells(rows, "method", ["epoch_seconds", "test_rsum"])
-    assert cells[cells["best"]][["method", "column"]].values.tolist() == [
-        ["a", "epoch_seconds"], ["b", "test_rsum"]]
+def test_a_picture_grows_with_the_lines_of_its_title():
+    rows = pd.DataFrame({"label": ["a", "b"], "difference": 1.0, "low": 0.0, "high": 2.0})
+    short, long = (plots.dot_intervals(rows, title) for title in ("t", "many words " * 20))
+    heights = [figure.axes[0].get_position().height * figure.get_figheight()
+               for figure in (short, long)]
+    assert long.get_suptitle().count("\n") > 1 and heights[1] == pytest.approx(heights[0], rel=0.1)
 
 
 def test_heads_of_tables_are_words():
@@ -355,15 +359,16 @@ def test_an_answer_takes_as_many_rows_as_it_needs():
     assert not any("✓" in text or "match at" in text for text in texts(with_none))
 
 
-def test_table_marks_the_best_of_ours_and_prints_reported_rows():
+def test_table_marks_no_mean_as_the_best_and_says_what_its_intervals_are():
     rows = sweep_rows().rename(columns={"k": "method"}).query("method in [1, 4]")
     printed = pd.DataFrame([{"method": "paper <VGG>", **dict.fromkeys(RECALLS, 99.0)}])
     printed["test_t2i_r10"] = np.nan
-    cells = table_cells(rows, "method", RECALLS, printed)
-    best = cells[cells["best"]]
-    assert set(best["method"]) == {4} and len(best) == 6
     html = plots.table_html(rows, "method", reported=printed, title="Table I")
-    assert html.count("<b>") == 6 and html.count("<small>±") == 12
+    assert "<b>" not in html and html.count("<small>±") == 12 and html.count(HALF) == 1
+    figure = plots.table_figure(rows, "method", "t", RECALLS, printed, "mine; ")
+    assert figure.get_supxlabel() == f"mine; {HALF}"
+    alone = plots.table_figure(rows[rows["seed"] == 0], "method", "t", RECALLS, note="mine")
+    assert alone.get_supxlabel() == "mine"
     assert "<td>reported</td>" in html and "paper &lt;VGG&gt;" in html and ">–</td>" in html
 
 

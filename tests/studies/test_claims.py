@@ -9,7 +9,7 @@ from itr_study.ledger import units
 from itr_study.ledger.reported import load_claims, split_list
 from itr_study.ledger.units import UNITS, unit_of
 from itr_study.studies import claims as module
-from itr_study.studies.claims import TOPICS, settled_apart, tally, topic_of
+from itr_study.studies.claims import TOPICS, settled_apart, shared_luck, tally, topic_of
 
 
 @pytest.mark.parametrize("where", [module, units])
@@ -50,7 +50,20 @@ def test_claims_and_our_checks_are_counted_apart():
                           "origin": ["claim", "claim", "claim", "counter-check"],
                           "outcome": ["undecided", "undecided", "reproduced", "contradicted"]})
     assert tally(parts, "k and d") == (
-        "On k and d, claims of the papers: 1 undecided, 1 reproduced; counter-checks of ours: "
-        "1 contradicted")
+        "On k and d, claims of the papers: 1 undecided, 1 right here (reproduced); "
+        "counter-checks of ours: 1 wrong here (contradicted)")
     assert settled_apart(["for", "for", "open", "against"]) == (
-        "of 4 differences 2 are settled for the claim, 1 against it")
+        "of 4 differences 2 are settled for the claim, 1 against it, "
+        "each at 95 %")
+
+
+def test_luck_that_arms_share_is_what_pairing_takes_away():
+    """b is a moved up, c another's luck: of the pairs ab, ac, bc one cancels wholly."""
+    luck, other = [-2.0, -1.0, 0.0, 1.0, 2.0], [1.0, -2.0, 0.0, 2.0, -1.0]  # uncorrelated
+    rows = pd.DataFrame([{"arm": arm, "seed": seed, "test_rsum": value}
+                         for arm, values in (("a", luck), ("b", [5 + v for v in luck]),
+                                             ("c", other)) for seed, value in enumerate(values)])
+    assert shared_luck(rows, ["test_rsum"]) == (
+        "Over 3 losses of one model: mean correlation over 5 seeds, and variance of a paired "
+        "difference in % of that of an unpaired one: RSUM 0.33, 67 %.")
+    assert shared_luck(rows[rows["seed"] < 4], ["test_rsum"]).startswith("Too few seeds")

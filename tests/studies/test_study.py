@@ -249,3 +249,21 @@ def test_a_learning_rate_at_the_edge_is_marked(study, rows):
     assert study.caveats(named) == {"vsepp+gru/sum": EDGE, "k=2": ""}
     (line,) = study.compare(named, [("vsepp+gru/sum", "k=2")]).to_dict("records")
     assert line["marks"] == EDGE and line["verdict"] != "collapsed"
+
+
+def test_a_note_tells_rows_of_two_arithmetics_and_is_silent_about_one(study, rows):
+    assert study.note(rows, "", "k = 5") == "scenes; k = 5"
+    half = rows.assign(arithmetic=["{}", "{}", None, None])
+    assert study.note(half).endswith("; 2 of 4 rows state no arithmetic (older, rounded in another "
+                                     "order)")
+    assert study.note(rows.assign(arithmetic=None)) == "scenes"
+
+
+def test_several_arms_beside_one_are_held_against_it_one_by_one(study, rows):
+    enough = pd.concat([rows.assign(seed=rows["seed"] + 2 * more,
+                                    test_rsum=rows["test_rsum"] + 0.1 * more) for more in range(3)])
+    three = pd.concat([enough, enough[enough["arm"] == "k=1"].assign(arm="k=3")])
+    assert standing(study.beside(three, reference="k=1")).endswith("(each at 95 %)")
+    assert "95 %" not in standing(study.beside(three))  # the highest mean: at a stricter level
+    assert "95 %" not in standing(study.beside(enough, reference="k=1"))  # one alone
+    assert "95 %" not in standing(study.beside(rows.assign(extra=0), reference="k=1"))

@@ -69,7 +69,8 @@ def test_fewer_than_five_seeds_settle_nothing():
 
 def test_many_names_are_counted():
     assert listed([f"d = {d}" for d in range(7)], 7) == "all 7"
-    assert listed([f"d = {d}" for d in range(6)], 6) == "d = 0, 1, 2, 3, 4 and 5"
+    assert listed([f"d = {d}" for d in range(6)], 7) == "d = 0, 1, 2, 3, 4 and 5"
+    assert listed(list("abcd"), 4) == "all 4" and listed(list("abc"), 3) == "a, b and c"
     assert listed(["τ = 0.1", "hardest"], 3) == "τ = 0.1 and hardest"
     assert listed(["VSE++, GRU", "sum", "soft"], 3) == "“VSE++, GRU”, sum and soft"
 
@@ -84,8 +85,9 @@ def test_groups_are_told_apart_and_one_alone_where_they_say_the_same():
 
 
 def test_a_standing_names_its_reference_once_in_full():
-    beside = GAPS.assign(arm_b="hardest", metric="test_rsum", reference_mean=291.2)
+    beside = GAPS.assign(arm_b="hardest", metric="test_rsum", reference_mean=291.2,
+                         level=0.95)
     assert standing(beside) == ("RSUM: top-5 is above hardest (291); soft + windows is below it; "
-                                "sum cannot be told apart from it")
+                                "sum cannot be told apart from it (each at 95 %)")
     assert standing(beside.assign(n=3, verdict="undecided (3 seeds)")) == \
         "RSUM: 3 seeds settle nothing (5 are needed)"
