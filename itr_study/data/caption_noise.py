@@ -21,11 +21,8 @@ def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -
              the data, never that of a run.
     Raises:  ValueError for another share, or where too few captions are left to shuffle.
     """
-    check_number("caption_noise", share, least=0)
+    check_share(share)
     check_count("noise_seed", seed, 0)
-    if share >= 1:
-        raise ValueError(f"caption_noise must be a share in [0, 1), got {share}; 0.2 shuffles a "
-                         "fifth of the training captions")
     if not share:
         return dataset
     train = dataset.splits["train"]
@@ -37,6 +34,14 @@ def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -
         dataset, splits=dataset.splits | {"train": replace(train, image_of_text=owners)},
         fingerprint=changed.hexdigest(),
         report=replace(dataset.report, notes=[*dataset.report.notes, note]))
+
+
+def check_share(share: float, name: str = "caption_noise") -> None:
+    """Raise ValueError unless 0 <= share < 1."""
+    check_number(name, share, least=0)
+    if share >= 1:
+        raise ValueError(f"{name} must be a share in [0, 1), got {share}; 0.2 shuffles a fifth of "
+                         "the training captions")
 
 
 def shuffled_owners(text_ids: Sequence[str], image_of_text: np.ndarray, share: float,

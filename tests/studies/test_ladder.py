@@ -68,6 +68,9 @@ def test_the_base_warms_up_by_the_sum_for_some_epochs_and_not_for_all():
 def test_a_profile_sizes_every_rung():
     sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 6})
     assert {arm.config.settings.epochs for arm in ladder_arms("flickr8k", sized)} == {6}
+    short = rung_config("flickr8k", "mean of weights", SimpleNamespace(
+        **vars(PARAMETERS) | {"epochs": 2}))
+    assert short.settings.average == 2
 
 
 def test_a_rung_stands_on_one_that_is_there():

@@ -183,7 +183,7 @@ def test_every_arm_that_a_claim_names_is_trained(paper):
 def test_plans_hold_for_options_of_the_data():
     """Real data with broken pictures could not even be planned."""
     options = {"skip_bad": True}
-    arms = PLANS["03_topk"]("flickr8k", "full", options)
+    arms = PLANS["03_topk"]("flickr8k", "full", data_options=options)
     assert arms and all(arm.config.data_options == options for arm in arms)
     plain = PLANS["03_topk"]("flickr8k", "full")
     assert [arm._replace(config=arm.config.with_(data_options={})) for arm in arms] == plain
