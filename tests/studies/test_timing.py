@@ -105,6 +105,7 @@ def test_objectives_take_turns_and_the_first_steps_are_left_out(benchmark, monke
 
 @pytest.mark.parametrize("lines, named", [
     (["sum,0,-1.5,scenes,m"], "above 0"), (["sum,0,,scenes,m"], "above 0"),
+    (["sum,0,0,scenes,m"], "above 0"),
     (["sum,0,inf,scenes,m"], "above 0"), (["sum,0,fast,scenes,m"], "above 0"),
     (["sum,0,1.5,scenes,m", "sum,0,1.6,scenes,m"], "a round twice"),
     (["sum,0,1.5,scenes,m", "sum,1,1.6,coco,m"], "several data sets")])
