@@ -37,6 +37,7 @@ class Verdict:
     test: str = ""  # the tests that hold a definition
     levels: str = ""  # of confidence, for and against
     margin: float | None = None  # of an equivalence
+    mixed: int = 0  # seeds at which older rows, of another rounding, are paired with newer ones
 
     @property
     def sentence(self) -> str:
@@ -52,7 +53,8 @@ class Verdict:
         remedy = (f"about {self.needed} pairs would decide" if self.needed else
                   "only more judged images would decide" if unit == "images" else
                   f"how many would decide is unknown, or more than {MOST}")
-        return f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}"
+        older = f"; at {self.mixed} seeds older rows are paired with newer ones" * bool(self.mixed)
+        return f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}{older}"
 
 
     def standing(self, part: Part | LabelPart) -> str:
@@ -141,7 +143,13 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
         outcome, needed = "not tested" if unfit else "collapsed", None
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
                    needed, unfit or collapse_in_words(claim, fallen), tuple(fallen),
-                   levels=levels(case), margin=margin_of(claim))
+                   levels=levels(case), margin=margin_of(claim), mixed=most_mixed(arms, case))
+
+
+def most_mixed(arms: Arms, case: Case) -> int:
+    """At how many seeds one comparison of a case pairs older rows with newer ones, at most."""
+    return max(len(set(arms.mixed({*arms_in(part.arm_a), *arms_in(part.arm_b)}))
+                   & set(part.seeds)) for part in case.shown)
 
 
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:

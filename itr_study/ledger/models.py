@@ -17,18 +17,40 @@ FILE = "12_claims__ledger.csv"
 
 def resting(table: pd.DataFrame) -> str:
     """How many of the decided verdicts rest on one model alone, as a sentence; claims of the papers
-    and counter-checks of ours are never added up.
+    and counter-checks of ours are never added up. What two judges judged rests on none alone.
 
     Args:    table: a ledger of one data set, as `ledger` gives it.
     """
     decided = table[table["outcome"].isin(DECIDED) & (table["origin"] != "composite")]
     if decided.empty:
         return "No verdict is decided here."
-    model = decided["model"].value_counts().idxmax()
-    counts = [f"{(part['model'] == model).sum()} of {len(part)} decided {origin}s"
+    alone = decided["model"].mask(judged_twice(decided), "")
+    if (alone == "").all():
+        return "Every decided verdict was judged on two models."
+    model = most_frequent(alone[alone != ""])
+    counts = [f"{(alone[part.index] == model).sum()} of {len(part)} decided {origin}s"
               for origin, part in decided.groupby("origin")]
     seen = "; MiniLM made the labels, too, and has seen the captions" * model.endswith(SENTENCES)
     return f"{' and '.join(counts)} rest on one model alone, {plain(model)}{seen}."
+
+
+def judged_twice(table: pd.DataFrame) -> pd.Series:
+    """Which claims of a ledger have two verdicts (`ledger.judges`)."""
+    if "second_outcome" not in table:
+        return pd.Series(False, table.index)
+    return (table["second_outcome"] != "") & (table["first_outcome"] != "not tested")
+
+
+def first_judged(table: pd.DataFrame) -> pd.DataFrame:
+    """A ledger with what the first judge says in the place of the headline."""
+    ours = {name: table[f"first_{name}"] for name in ("ours", "outcome", "model")
+            if f"first_{name}" in table}
+    return table.assign(**ours)
+
+
+def most_frequent(models: pd.Series) -> str:
+    """The model that stands most often in a column."""
+    return models.value_counts().idxmax()
 
 
 def plain(model: str) -> str:
@@ -59,7 +81,8 @@ def twice_judged(table: pd.DataFrame) -> pd.DataFrame:
     """
     from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
 
-    claims = load_claims().merge(table[["id", "ours", "outcome", "model"]], on="id")
+    ours = first_judged(table)[["id", "ours", "outcome", "model"]]
+    claims = load_claims().merge(ours, on="id")
     claims = claims[(claims["arm_a"] != "") & (claims["outcome"] != "not tested")]
     model = claims["arm_a"].map(model_of).mask(  # arms that name no setting are of the data's base
         ~claims["arm_a"].str.contains("/") & ~claims["model"].str.endswith(SENTENCES), "")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.files.atomic import write_atomic
+from itr_study.ledger.judges import agreement, both_verdicts
 from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.reported import split_list
 from itr_study.ledger.table import ORIGINS, TITLES, counted, covered
@@ -23,6 +24,9 @@ MEANINGS = {
                       "right",
     "not tested": "there are no such runs, or none that can be compared; the row says what is "
                   "missing"}
+TWO_JUDGES = (
+    "The second judge has read no captions but those it is trained on. Where it judged a claim, "
+    "its verdict is the headline, which is counted; other claims keep one judge, and say why.")
 COLUMNS = {
     "claim, place, statement": "its id here, where the paper makes it, what it says",
     "unit": "of the two columns behind it; but where a paper prints times, these are seconds, of "
@@ -39,10 +43,14 @@ def ledger_markdown(table: pd.DataFrame) -> str:
     """The ledger as Markdown: counts first, on which models they rest, how to read it, then a table
     for each origin."""
     lines = [f"- {line}." for line in (counted(table, kind) for kind in ORIGINS) if line]
-    texts = (covered(table), resting(table), advice(table))
+    both = both_verdicts(table)
+    texts = (covered(table), resting(table), agreement(table) * bool(len(both)), advice(table))
     lines += [line for text in texts if text for line in ("", text)]
     lines += ["", "## How to read this page", "", "Outcomes:", "", *entries(MEANINGS), "",
               "Columns:", "", *entries(COLUMNS)]
+    if len(both):
+        lines += ["", "## Two judges", "", TWO_JUDGES, "",
+                  *markdown_lines(list(both), both)]
     twice = twice_judged(table)
     if len(twice):
         lines += ["", "## Judged on two models", "", *markdown_lines(list(twice), twice)]

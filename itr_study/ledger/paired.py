@@ -119,6 +119,15 @@ class Arms:
         a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
         return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative))
 
+    def mixed(self, arms: set[str]) -> list[int]:
+        """The seeds at which some rows of these arms state in what arithmetic they were trained and
+        others, which are older, do not: rounding is then no longer shared by the pair."""
+        if "arithmetic" not in self.rows:
+            return []
+        of_arms = self.rows[self.rows["arm"].isin(arms)]
+        states = of_arms["arithmetic"].fillna("").ne("").groupby(of_arms["seed"])
+        return sorted(states.nunique().loc[lambda kinds: kinds > 1].index)
+
     def model(self, arms: set[str]) -> str:
         """The models of some arms, in words, separated by semicolons."""
         return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))

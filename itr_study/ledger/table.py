@@ -8,7 +8,10 @@ import pandas as pd
 from itr_study.checks import check_choice
 from itr_study.digits import digits_for, signed, with_interval
 from itr_study.ledger.judge import OUTCOMES, Verdict, judge, metrics_of
+from itr_study.ledger.judges import Judgement, has_run, judged_again
+from itr_study.ledger.models import DECIDED
 from itr_study.ledger.reported import reported_differences
+from itr_study.ledger.rules import HELD
 from itr_study.ledger.units import units_of
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
@@ -26,17 +29,22 @@ def origin(claim: dict[str, str]) -> str:
     return "counter-check" if ours else "claim"
 
 
-def verdicts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
-             elsewhere: Sequence[pd.DataFrame] = ()) -> list[tuple[dict, Verdict]]:
-    """Every claim with its verdict, on each data set of the rows (once where there are none).
+def judgements(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+               elsewhere: Sequence[pd.DataFrame] = ()) -> list[tuple[dict, Judgement]]:
+    """Every claim with its verdicts, on each data set of the rows (once where there are none): of
+    the first judge, and of the second where it has run.
 
     Args:    elsewhere: other rows, such as those of generated data, where relevance is known
              exactly, or of a benchmark: a claim about what the rows do not hold is judged on the
              first of these that hold it.
     """
     frames = [frame for _, frame in rows.groupby("dataset")] if len(rows) else [rows]
-    return [(claim, judge(claim, with_metrics(claim, frame, elsewhere), evidence))
-            for frame in frames for claim in claims.to_dict("records")]
+    found, again = [], has_run(rows)
+    for frame in frames:
+        for claim in claims.to_dict("records"):
+            first = judge(claim, with_metrics(claim, frame, elsewhere), evidence)
+            found.append((claim, judged_again(claim, first, frame) if again else Judgement(first)))
+    return found
 
 
 def with_metrics(claim: dict[str, str], rows: pd.DataFrame,
@@ -76,14 +84,17 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
     """One row per claim and data set: what was reported, what we measured, the verdict.
 
     Args:    claims: rows of claims.csv.  rows: as in `judge`, of any number of data sets.
-             evidence: as in `judge`.  elsewhere: as in `verdicts`.
+             evidence: as in `judge`.  elsewhere: as in `judgements`.
     Returns: id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin, unit,
              reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
              missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
-             (one of WAITS, else empty).
+             (one of WAITS, else empty). Where the second judge has run, ours to missing are those
+             of the headline, and more columns follow: first_ours, first_outcome, first_model,
+             second_ours, second_outcome (empty where a claim has one judge).
     """
-    records = []
-    for claim, verdict in verdicts(claims, rows, evidence, elsewhere):
+    records, again = [], has_run(rows)
+    for claim, judgement in judgements(claims, rows, evidence, elsewhere):
+        verdict = judgement.headline
         printed = list(reported_differences(claim)["difference"])
         records.append({
             **{name: claim[name] for name in ("id", "paper", "place")}, "origin": origin(claim),
@@ -93,22 +104,32 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
             "ours": measured_span(verdict), "levels": verdict.levels,
             "dataset": verdict.dataset, "model": verdict.model, "pairs": verdict.pairs,
             "outcome": verdict.outcome, "needed": verdict.needed, "missing": verdict.missing,
-            "verdict": verdict.sentence, "parts": claim["parts"], "note": claim["note"],
-            "waits_for": claim["waits_for"]})
+            "verdict": judgement.sentence, "parts": claim["parts"], "note": claim["note"],
+            "waits_for": claim["waits_for"], **(of_both(judgement) if again else {})})
     return pd.DataFrame(records).astype({"needed": "Int64"})
+
+
+def of_both(judgement: Judgement) -> dict[str, str]:
+    """The columns of the ledger that hold what each of two judges says."""
+    first, second = judgement.first, judgement.second
+    return {"first_ours": measured_span(first), "first_outcome": first.outcome,
+            "first_model": first.model, "second_ours": measured_span(second) if second else "",
+            "second_outcome": second.outcome if second else ""}
 
 
 def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
                  elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
-    """One row per comparison behind the ledger: the table of its figure. standing is what the
-    comparison says by itself, outcome the verdict on its whole claim."""
+    """One row per comparison behind the headlines of the ledger: the table of its figure. standing
+    is what the comparison says by itself, outcome the verdict on its whole claim."""
+    headlines = [judgement.headline for _, judgement in judgements(claims, rows, evidence,
+                                                                   elsewhere)]
     records = [
         {"id": verdict.id, "outcome": verdict.outcome,
          "standing": verdict.standing(part), "dataset": verdict.dataset,
          "model": verdict.model, "arm_a": part.arm_a, "arm_b": part.arm_b,
          "metric": part.metric, "pairs": part.n, "difference": part.mean,
          "low": part.interval()[0], "high": part.interval()[1]}
-        for _, verdict in verdicts(claims, rows, evidence, elsewhere) for part in verdict.parts]
+        for verdict in headlines for part in verdict.parts]
     return pd.DataFrame(records, columns=["id", "outcome", "standing", "dataset", "model", "arm_a",
                                           "arm_b", "metric", "pairs", "difference", "low", "high"])
 
@@ -138,8 +159,13 @@ def covered(table: pd.DataFrame) -> str:
     here = table[(table["origin"] == "claim") & (table["waits_for"] == "")]
     tested = here[here["outcome"] != "not tested"]
     decided = tested[~tested["outcome"].isin(["undecided", "collapsed"])]
+    measured = tested[~tested["outcome"].isin(HELD.values())]
+    settled = measured["outcome"].isin(DECIDED).sum()
     if tested.empty:
         return ""
+    alone = (f" Without those that a test holds, {settled} of {len(measured)} are decided "
+             f"({100 * settled / len(measured):.0f} %)." if len(measured) else "")
     return (f"Of the {len(here)} claims of the papers that wait for no other data, model or "
             f"people, {len(tested)} have a verdict ({100 * len(tested) / len(here):.0f} %), and "
-            f"{len(decided)} of these are decided ({100 * len(decided) / len(tested):.0f} %).")
+            f"{len(decided)} of these are decided ({100 * len(decided) / len(tested):.0f} %)."
+            f"{alone}")

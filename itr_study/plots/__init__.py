@@ -8,6 +8,7 @@ from itr_study.plots.collapse import collapse_paths
 from itr_study.plots.curves import learning_curves
 from itr_study.plots.examples import example_grid
 from itr_study.plots.figures import save_figure
+from itr_study.plots.gains import gain_curves
 from itr_study.plots.grids import dot_intervals, heat_map
 from itr_study.plots.names import marks_note, name_of
 from itr_study.plots.reranking import gain_scatter, occurrence_lines, schematic_rerank
@@ -31,8 +32,8 @@ from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
-           "collapse_paths", "dot_intervals", "example_grid", "gain_scatter",
-           "heat_map", "histogram", "learning_curves", "look", "loss_curves",
+           "collapse_paths", "dot_intervals", "example_grid", "gain_curves",
+           "gain_scatter", "heat_map", "histogram", "learning_curves", "look", "loss_curves",
            "marked", "marked_names", "marks_note", "name_of", "occurrence_lines", "rank_curve",
            "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
            "schematic_pairs_and_lists", "schematic_rerank", "schematic_topk",

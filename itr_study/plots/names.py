@@ -14,6 +14,7 @@ from itr_study.models import MODELS
 SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_soft",
          "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
+JUDGES = {"clean_gru": "Clean GRU"}  # base configs that are shown under a name of their own
 MARK = " †"  # behind what has seen captions of the data before
 EDGE, FALLEN = " §", " ¶"  # behind arms at the edge of the rates tried; with collapsed scores
 MARKS = {MARK: "the text encoder or the maker of the labels has seen captions",
@@ -37,6 +38,8 @@ def name_of(arm: str) -> str:
         ('Two-branch, Fisher: top-5', 'top-5 − sum', 'other images')
         >>> name_of("soft+0.3×windows"), name_of("alpha=0.2,beta=0.1"), name_of("sum@batch=64")
         ('soft + 0.3 × windows', 'α = 0.2, β = 0.1', 'sum, batches of 64')
+        >>> name_of("clean_gru/hardest@fast"), name_of("clean_gru")
+        ('Clean GRU: hardest, FR', 'Clean GRU')
         >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
         ('hardest, FR', 'hardest, FR (best first < second)')
     """
@@ -57,8 +60,9 @@ def name_of(arm: str) -> str:
         return ", ".join(map(name_of, arm.split(",")))
     setting, slash, terms = arm.partition("/")
     model, plus, inputs = setting.partition("+")
-    if model in MODELS:
-        named = MODELS[model].label + (f", {INPUTS.get(inputs, inputs)}" if plus else "")
+    if model in MODELS or setting in JUDGES:
+        named = JUDGES.get(setting) or MODELS[model].label + (
+            f", {INPUTS.get(inputs, inputs)}" if plus else "")
         return f"{named}: {name_of(terms)}" if slash else named
     if arm in SAME:
         return SAME[arm]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run, remember
 from itr_study.runs.rows import Rows, make_row
@@ -13,8 +14,9 @@ from itr_study.runs.store import RunResult
 
 def keeps_rows(config: RunConfig) -> bool:
     """Whether runs of a config leave rows: those of real data, and those of generated data at its
-    own size. What profiles of a few minutes make of a smaller part is trained where it is drawn."""
-    return not (DATASETS[config.dataset].generated and config.data_options)
+    own size, however its captions are written. What profiles of a few minutes make of a smaller
+    part is trained where it is drawn."""
+    return not (DATASETS[config.dataset].generated and config.data_options.keys() & set(SPLITS))
 
 
 def committed(run: Run, figures: Path | str | None = None,

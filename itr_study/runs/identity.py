@@ -81,6 +81,13 @@ def remembered(folder: Path) -> dict[str, dict[str, str]]:
     return read_json(path) if path.exists() else {}
 
 
+def is_remembered(config: RunConfig, folder: Path) -> bool:
+    """Whether rows may lie in a folder of runs on the same data, encoded alike: whoever adds a row
+    writes it into the folder's `data.json`. True, too, where there is no such file."""
+    known = remembered(folder)
+    return not known or _digest(data_part(config)) in known
+
+
 def remember(run: Run, folder: Path) -> None:
     """Write into a folder's `data.json` what identifies the data of a run."""
     part = data_part(run.config)

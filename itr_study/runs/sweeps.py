@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from itr_study.data.base import DataError
 from itr_study.evaluation.measures import check_edition
 from itr_study.files.paths import check_home, figures_folder
 from itr_study.progress import counting, in_lines
@@ -57,6 +58,22 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
         rows |= _train(missing, editions, root, figures, device, *_place(workers, executor))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
+
+
+def ended_row(config: RunConfig, root: Path | str | None = None,
+              figures: Path | str | None = None, edition: int = 1) -> dict[str, Any] | None:
+    """The row of a run if it has ended, committed or in the store; nothing is trained. None, too,
+    where the data is not here, and no row is kept that was encoded like it.
+
+    Args, Raises: as `sweep`; DataError where a root is given that does not hold the data.
+    """
+    try:
+        run = identify(config, root, figures_folder(figures))
+    except DataError:
+        if root is not None:
+            raise
+        return None
+    return _ended_row(run, figures, edition)
 
 
 def _latest(runs: Sequence[Run], edition: int | Sequence[int]) -> dict[str, int]:

@@ -14,7 +14,7 @@ import pandas as pd
 from itr_study.data import DATASETS
 from itr_study.models import MODELS
 from itr_study.runs.config import RunConfig
-from itr_study.runs.sweeps import sweep
+from itr_study.runs.sweeps import ended_row, sweep
 from itr_study.studies.bases import base, frozen_rates
 from itr_study.training.objective import SENTENCE_COSINES
 
@@ -117,6 +117,19 @@ def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
     model in words in `model`."""
     rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers,
                  edition=[arm.edition for arm in arms])
+    return _named(rows, arms)
+
+
+def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
+               figures: Path | str | None = None) -> pd.DataFrame:
+    """The rows of those runs that have ended already, as `train_arms` has them; none is trained.
+    """
+    found = [(arm, ended_row(arm.config, root, figures, arm.edition)) for arm in arms]
+    kept = [(arm, row) for arm, row in found if row is not None]
+    return _named(pd.DataFrame([row for _, row in kept]), [arm for arm, _ in kept])
+
+
+def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
     words = [f"{MODELS[c.model].label} on {c.images}, {c.sentences or c.tokens}"
              for c in (arm.config for arm in arms)]
     return rows.assign(arm=[arm.label for arm in arms], model=words)

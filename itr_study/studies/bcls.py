@@ -114,25 +114,10 @@ def bcls_plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]
 
 
 def compared_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """Tables V-VII, and beyond: which ranking loss should I use? One model, seeds, budget."""
+    """Tables V-VII in 06, and all of them in 13: which ranking loss should I use? One model, seeds,
+    budget."""
     return in_one_model(dataset, parameters, parameters.seeds,
                         {label: COMPARED[label] for label in parameters.compared})
-
-
-def trained_on(arm: str) -> str:
-    """What a loss of the comparison is trained on, in words."""
-    graded = any("labels" in TERMS[term] for term in COMPARED[arm])
-    return "also trained on graded labels" if graded else "trained on matches alone"
-
-
-def exceeded(differences: pd.DataFrame) -> list[str]:
-    """The arms that another arm is settled to exceed by every metric.
-
-    Args:    differences: of every arm less every other, as `Study.compare` gives them.
-    """
-    higher = differences["verdict"].eq("higher").groupby(
-        [differences["arm_a"], differences["arm_b"]]).all()
-    return sorted(set(higher[higher].index.get_level_values("arm_b")))
 
 
 def compared_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from itr_study.ledger.judges import JUDGE
 from itr_study.ledger.table import ORIGINS, TITLES, ledger_parts
 from itr_study.ledger.units import unit_of
 from itr_study.plots.names import name_of
@@ -26,14 +27,15 @@ TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
 def topic_of(part: pd.Series) -> str:
     """The picture that a difference stands in: a key of TOPICS."""
     paper, metric = part["id"].split("-")[0], part["metric"]
-    if part["arm_a"].startswith("labels("):
+    arm = part["arm_a"].removeprefix(f"{JUDGE}/")  # judges share their pictures
+    if arm.startswith("labels("):
         return "labels"
     if paper == "topk":
-        return "settings" if "/" in part["arm_a"] else "sweeps"
+        return "settings" if "/" in arm else "sweeps"
     if paper == "dvse":
         if part["id"].startswith("dvse-tab4"):
             return "dvse_time" if metric == RERANKING else "dvse_gain"
-        return "dvse_scales" if "@fast(" in part["arm_a"] else "dvse_models"
+        return "dvse_scales" if "@fast(" in arm else "dvse_models"
     if metric.startswith("test_") and any(of in metric for of in ("ndcg_", "_tau", "human")):
         return f"{paper}_graded"
     recalls = metric == "test_rsum" or metric.startswith(("test_i2t_r", "test_t2i_r"))

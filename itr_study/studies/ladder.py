@@ -35,8 +35,15 @@ RUNGS: dict[str, Rung] = {
     "hidden layer": Rung("first guess", {"model_arguments.image_hidden": 1024,
                                          "model_arguments.hidden_dropout": 0.5}),
     "words dropped": Rung("first guess", {"model_arguments.word_dropout": 0.2}),
-    "larger batch": Rung("first guess", {"settings.batch_size": 256}),
+    "more dropout": Rung("first guess", {"model_arguments.dropout": 0.4,
+                                         "model_arguments.image_dropout": 0.5}),
     "mean of weights": Rung("first guess", {"settings.average": 3}),
+    "one network": Rung("first guess", {"images": "lite2:pooled:flip"}),
+    "twice as long": Rung("first guess", {"settings.epochs": 24, "settings.warmup_epochs": 10}),
+    "batches of 256": Rung("first guess", {"settings.batch_size": 256}),
+    "batches of 64": Rung("first guess", {"settings.batch_size": 64}),
+    "batches of 32": Rung("first guess", {"settings.batch_size": 32}),
+    "both ways in batches of 64": Rung("batches of 64", {"model_arguments.text": "bigru"}),
 }
 
 

@@ -2,7 +2,7 @@
 before anything is trained. What type they have `profiles` has checked.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,13 +16,16 @@ from itr_study.relevance import RELEVANCE
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
 from itr_study.studies.bcls import COMPARED, DEFAULTS
+from itr_study.studies.forgive import FORGIVING, REFERENCE
+from itr_study.studies.judges import ARMS
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
                  "second_losses")
 WIDEST = 2.0  # of a window: labels are cosines
 SEEDS = "seeds"  # how parameters that count runs end
-NONE_WILL_DO = ("exact_seeds",)  # claims about exact relevance are then not tested
+# Claims about exact relevance are then not tested, and every claim has one judge.
+NONE_WILL_DO = ("exact_seeds", "judge_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -44,13 +47,49 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "label_sources": lambda _dataset, _parameters: RELEVANCE,
     "compared": lambda _dataset, _parameters: COMPARED,
     "rate_losses": lambda _dataset, parameters: parameters.compared,
+    "judge_searched": lambda _dataset, _parameters: ARMS,
     "batch_losses": lambda _dataset, _parameters: COMPARED,
     "grid_ends": lambda _dataset, parameters: [
         f"alpha={alpha:g},beta={beta:g}"
         for alpha in parameters.grid_alphas for beta in parameters.grid_betas],
     "reranked": models,
     "swept": lambda _dataset, parameters: parameters.reranked,
-    "tuned": lambda _dataset, parameters: parameters.reranked}
+    "tuned": lambda _dataset, parameters: parameters.reranked,
+    "forgiving": lambda _dataset, _parameters: FORGIVING,
+    "second_losses": lambda _dataset, _parameters: FORGIVING,
+    "left_out": lambda _dataset, _parameters: CHOICES[1:]}
+
+
+def noises(values: Sequence[float]) -> None:
+    """Shares of the training captions."""
+    for share in values:
+        check_share(share, "noises")
+
+
+def levels(values: Sequence[int]) -> None:
+    """Levels of vagueness that the generator has."""
+    for level in values:
+        check_count("levels", level, 0, len(STYLES) - 1)
+
+
+def against(values: Sequence[str]) -> None:
+    """Losses that are held against the hardest negative, which is one of them."""
+    if values and REFERENCE not in values:
+        raise ValueError(f"of {', '.join(values)} each is held against {REFERENCE!r}, which is not "
+                         "among them: name it, too")
+
+
+def both_or_none(values: Sequence[str]) -> None:
+    """Images left out, and as many others: one is the measure of the other."""
+    if len(set(values)) == 1:
+        raise ValueError(f"left_out = {list(values)} has nothing to be held against: name both "
+                         f"{' and '.join(CHOICES[1:])}, or none")
+
+
+# A parameter whose values must be more than names: what refuses others.
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "noises": noises, "levels": levels, "left_out": both_or_none, "forgiving": against,
+    "second_losses": against}
 
 
 # Parameters that choose from what others hold: who sets these alone may leave some names behind.
@@ -61,7 +100,8 @@ COUNTS: dict[str, dict[str, float]] = {
     "epochs": {"least": 0}, "ks": {"least": 1}, "dims": {"least": 1}, "batches": {"least": 2},
     "pairs": {"least": 1}, "resamples": {"least": 1}}
 NUMBERS: dict[str, dict[str, float]] = {
-    **dict.fromkeys(("rates", "rate_factors", "taus", "weights", "gammas", "scales"), {"above": 0}),
+    **dict.fromkeys(("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas",
+                     "scales"), {"above": 0}),
     **dict.fromkeys(("alphas", "grid_alphas"), {"least": 0, "below": WIDEST}),
     "betas": {"above": 0, "most": WIDEST - DEFAULTS["relaxation"]},
     "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}}
@@ -78,7 +118,7 @@ OPTIONS: dict[str, Callable[[Any], None]] = {
 def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
     """Raise ValueError for an unknown data set, a number that trains nothing or that a part would
     refuse later, an empty list or one that holds an item twice, an option that the data does not
-    take, or a name that a parameter cannot choose, naming those that it can.
+    take, a name that a parameter cannot choose, naming those that it can, or what CHECKS refuses.
 
     On data whose learning rates nobody has searched, names that hold settings are left to
     `bases.frozen_rates`, which says so.
@@ -92,9 +132,11 @@ def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
             check_count(name, value, least=0 if name in NONE_WILL_DO else 1)
     _check_pairs(dataset, parameters)
     _check_data(dataset, parameters)
-    for name in vars(parameters):
+    for name, value in vars(parameters).items():
         if name in NAMES and (known := NAMES[name](dataset, parameters)):
             _check_names(name, parameters, known)
+        if name in CHECKS:
+            CHECKS[name](value)
 
 
 def _check_list(name: str, values: list | tuple) -> None:

@@ -30,6 +30,9 @@ from itr_study.studies.bcls import (
 )
 from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.exact import exact_arms
+from itr_study.studies.forgive import near_duplicate_arms, noise_arms, scene_arms
+from itr_study.studies.judges import judge_arms, judge_rate_arms
+from itr_study.studies.ladder import ladder_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
@@ -80,13 +83,15 @@ BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "01_data_and_judgements": (),  # nothing is trained, but its parameters are checked
-    "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms),
+    "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms, ladder_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
     "04_relevance": (),
     "05_listwise": (*LISTWISE, weight_arms),
-    "06_kendall": (*BCLS, compared_rate_arms, window_weight_arms, grid_arms, batch_arms),
+    "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
     "08_reranking": (reranked_arms,),
-    "12_claims": (ledger_arms, exact_arms),
+    "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
+    "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
+                           near_duplicate_arms),
 }
 
 

@@ -14,8 +14,9 @@ import pandas as pd
 def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     """The search behind the frozen learning rates: one line per setting, loss and rate.
 
-    Args:    rows: of `topk.rate_arms`, arms named "<setting>/<loss>/<rate>", with dev_rsum.
-             frozen: as `bases.frozen_rates` gives them.
+    Args:    rows: of `topk.rate_arms` or `judges.judge_rate_arms`, arms named
+             "<setting>/<loss>/<rate>", with dev_rsum.
+             frozen: as `bases.frozen_rates` or, by setting, `judges.judge_rates` gives them.
     Returns: setting, loss, rate, seed, dev_rsum, best (highest on dev of its setting and loss,
              the smaller rate of equals), edge ("smallest" or "largest" rate tried, else ""),
              frozen (the rate that the sweeps use).
@@ -42,7 +43,7 @@ def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     if beyond := at_the_edge(table):
         raise ValueError(f"a learning rate at the edge of its grid is not chosen: {beyond}; widen "
                          "the grid (`tried` in studies/bases, or the parameter `rates` of "
-                         "notebook 03) until every best lies inside")
+                         "notebook 03, `judge_factors` of 12) until every best lies inside")
     rates: dict[str, dict[str, float]] = {}
     for line in table[table["best"]].itertuples():
         rates.setdefault(line.setting, {})[line.loss] = line.rate

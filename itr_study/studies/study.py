@@ -32,7 +32,7 @@ from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
-from itr_study.studies.arms import ArmRun, Maker, base_config, train_arms
+from itr_study.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
 from itr_study.studies.bases import at_edge
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import chosen_from
@@ -111,6 +111,14 @@ class Study:
                 "are kept: execute this again to train what is missing")
         self._note_collapses(rows)
         return rows if failed else rows[rows["status"] == "done"]
+
+    def ended(self, arms: Maker | Sequence[ArmRun]) -> pd.DataFrame:
+        """The rows of those runs that are here already: nothing is trained, and nothing missed."""
+        runs = self.arms(arms) if callable(arms) else list(arms)
+        rows = ended_arms(runs, root=self.root, figures=self.figures)
+        if len(rows):
+            self._note_collapses(rows)
+        return rows
 
     def _note_collapses(self, rows: pd.DataFrame) -> None:
         """Remember which runs have collapsed, and say of which arms they are."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from itr_study.files.paths import figures_folder
-from itr_study.runs.identity import identify
+from itr_study.runs.identity import identify, is_remembered
 from itr_study.runs.rows import Rows, edition_of
 from itr_study.studies.plans import PLANS
 from itr_study.studies.profiles import PROFILES
@@ -14,14 +14,15 @@ def unasked(dataset: str, figures: Path | str | None = None) -> list[str]:
 
     Args:    figures: where rows are kept.
     Raises:  ValueError where no rows are kept, or the plan of a notebook cannot be made for this
-             data set; DataError where nothing says what identifies a planned run.
+             data set; DataError where nothing says what identifies the runs of a data set.
     """
     folder = figures_folder(figures)
     rows = Rows(folder / dataset).read()
     if not rows:
         raise ValueError(f"no rows are kept in {folder / dataset}; there is nothing to set aside")
     asked = {identify(arm.config, None, folder).id for profile in PROFILES
-             for plan in PLANS.values() for arm in plan(dataset, profile)}
+             for plan in PLANS.values() for arm in plan(dataset, profile)
+             if arm.config.dataset == dataset and is_remembered(arm.config, folder / dataset)}
     return sorted(run_id for run_id, row in rows.items()
                   if run_id not in asked and edition_of(row) == 1)
 

@@ -80,8 +80,7 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
         return NOTHING
     pairs = differences["n"].max()
     if pairs < FEWEST:
-        return f"{pairs} seeds settle nothing ({FEWEST} are needed)" if pairs > 1 \
-            else f"one seed settles nothing ({FEWEST} are needed)"
+        return too_few(pairs)
     verdicts = differences["verdict"].str.split().str[0]
     sayings = {"higher": higher, "lower": lower, "undecided": undecided,
                "collapsed": "{} collapsed"}
@@ -92,6 +91,12 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
             parts.append(saying.format(listed(names, len(differences)),
                                        be="is" if len(names) == 1 else "are"))
     return "; ".join(parts)
+
+
+def too_few(pairs: int) -> str:
+    """What is said of fewer paired seeds than the ledger asks for."""
+    return f"{pairs} seeds settle nothing ({FEWEST} are needed)" if pairs > 1 \
+        else f"one seed settles nothing ({FEWEST} are needed)"
 
 
 def findings(differences: pd.DataFrame, higher: str, lower: str,

@@ -206,6 +206,19 @@ def test_verdict_names_our_data_and_model():
     assert said == "reproduced on scenes with two_branch, n = 5 pairs"
 
 
+def test_older_rows_that_are_paired_with_newer_ones_are_counted():
+    rows = runs(a=1, b=0)
+    assert "older rows" not in judge(claim(), rows).sentence
+    stated = rows.assign(arithmetic=["{}" if arm == "a" or seed < 2 else None for arm, seed in zip(
+        rows["arm"], rows["seed"], strict=True)])
+    verdict = judge(claim(), stated)
+    assert verdict.mixed == verdict.pairs - 2
+    assert verdict.sentence.endswith(f"at {verdict.mixed} seeds older rows are paired with newer "
+                                     "ones")
+    assert judge(claim(), rows.assign(arithmetic=None)).mixed == 0
+    assert judge(claim(), stated.assign(arithmetic="{}")).mixed == 0
+
+
 def test_a_claim_may_span_settings_whose_models_differ_and_names_them_all():
     rows = pd.concat([runs(**{"fisher/top5": 1, "fisher/sum": 0}, model="two_branch"),
                       runs(**{"gru/top5": 2, "gru/sum": 0}, model="vsepp")])
@@ -357,7 +370,8 @@ def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
         columns=["origin", "waits_for", "outcome"])
     assert covered(table) == (
         "Of the 4 claims of the papers that wait for no other data, model or people, 3 have a "
-        "verdict (75 %), and 2 of these are decided (67 %).")
+        "verdict (75 %), and 2 of these are decided (67 %). Without those that a test holds, 1 of "
+        "2 are decided (50 %).")
     assert covered(table.assign(outcome="not tested")) == ""
     assert covered(table.replace("undecided", "collapsed")) == covered(table)  # decides nothing
     with pytest.raises(ValueError, match="waits for .*one of data, model, people; got 'modell'; did"

@@ -43,10 +43,10 @@ def test_a_window_at_work_is_drawn_with_its_counts():
     assert "window 14: from 0.40 to 0.60" in words(figure)
 
 
-def square(beaten=(), rows=ROWS):
-    kinds = rows["method"].map({"sum": "matches", "hardest": "matches", "bcls": "graded"})
-    figure = trade_off(rows.assign(kind=kinds), "rsum", "tau", "Which?", "RSUM", "Kendall τ",
-                       beaten)
+def square(beaten=(), rows=ROWS, judge="first"):
+    kinds = rows["method"].map({"bcls": "graded"}).fillna("matches")
+    rows = rows.assign(kind=kinds, hollow=rows["method"].isin(beaten), judge=judge)
+    figure = trade_off(rows, "rsum", "tau", "Which?", "RSUM", "Kendall τ")
     return figure, figure.axes[0]
 
 
@@ -65,21 +65,32 @@ def test_a_square_has_a_mark_at_both_means_and_their_intervals():
 
 
 def test_its_front_leaves_out_what_another_exceeds_by_both():
-    worse = ROWS[ROWS["method"] == "sum"].assign(method="soft", kind="matches")
+    worse = ROWS[ROWS["method"] == "sum"].assign(method="soft")
     worse[["rsum", "tau"]] -= 5
     _, axes = square(rows=pd.concat([ROWS, worse]))
     (front,) = [line for line in axes.lines if line.get_label().startswith("front")]
     assert list(front.get_xdata()) == [261, 291, 301]
 
 
+def test_each_judge_has_a_front_and_marks_of_its_own():
+    """A loss of the second judge stands beside that of the first, and is not averaged with it."""
+    second = ROWS.assign(rsum=ROWS["rsum"] + 40)
+    rows = pd.concat([ROWS, second], ignore_index=True)
+    _, axes = square(rows=rows, judge=["first"] * len(ROWS) + ["second"] * len(ROWS))
+    fronts = {line.get_label(): list(line.get_xdata()) for line in axes.lines
+              if line.get_label().startswith("front")}
+    assert {label.rpartition("(")[2]: at for label, at in fronts.items()} == {
+        "first)": [261, 291, 301], "second)": [301, 331, 341]}
+    assert sorted(text.get_text() for text in axes.texts) == sorted(2 * ["sum", "hardest", "bcls"])
+
+
 def test_no_name_covers_a_mark_or_another_name():
     """Also where methods stand on top of each other."""
     noise = np.random.default_rng(0).normal(size=(12, 3, 2))
-    rows = pd.DataFrame([(f"a loss named {n}", seed, "matches", 280 + 4 * x, 47 + y / 2)
+    rows = pd.DataFrame([(f"a loss named {n}", seed, 280 + 4 * x, 47 + y / 2)
                          for n, part in enumerate(noise) for seed, (x, y) in enumerate(part)],
-                        columns=["method", "seed", "kind", "rsum", "tau"])
-    figure = trade_off(rows, "rsum", "tau", "Which?", "RSUM", "Kendall τ")
-    (axes,) = figure.axes
+                        columns=["method", "seed", "rsum", "tau"])
+    figure, axes = square(rows=rows)
     figure.canvas.draw()
     boxes = [Text.get_window_extent(note) for note in axes.texts]
     means = rows.groupby("method")[["rsum", "tau"]].mean()

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from itr_study import processes
+from itr_study.data.base import DataError
 from itr_study.files.paths import project_root
 from itr_study.runs import executors, sweeps
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
@@ -20,8 +21,9 @@ from itr_study.runs.identity import identify
 from itr_study.runs.jobs import Answer, Job
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
-from itr_study.runs.sweeps import sweep
+from itr_study.runs.sweeps import ended_row, sweep
 from itr_study.runs.worker import STOPPED
+from itr_study.studies.bases import base
 from tests.posix import posix_only
 from tests.small_runs import SMALL, as_of_edition_1, count_trainings
 
@@ -196,7 +198,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from itr_study.runs.identity import identify
 from itr_study.runs.store import RunStore
-from itr_study.runs.sweeps import sweep
+from itr_study.runs.sweeps import ended_row, sweep
 from tests.runs.test_sweeps import SLOW, SMALL, living_workers, saved, wait_for
 
 if __name__ == "__main__":
@@ -340,3 +342,17 @@ def test_runs_that_are_only_measured_again_are_not_said_to_be_trained(store, sai
         said.clear()
         sweep([SMALL, other], executor=executor, edition=2)
     assert said[0] == ("measuring", 1, "runs") and said[1] == (0, "")
+
+
+def test_an_ended_run_is_read_and_no_other_is_trained(store, monkeypatch):
+    (row,) = sweep([SMALL], workers=0).to_dict("records")
+    trained = count_trainings(monkeypatch)
+    assert ended_row(SMALL)["run"] == row["run"]
+    assert ended_row(SMALL.with_(seed=7)) is None and not trained
+
+
+def test_data_that_is_not_here_has_no_ended_runs_but_a_wrong_folder_is_told(tmp_path):
+    photographs = base("flickr8k", "two_branch")
+    assert ended_row(photographs, figures=tmp_path) is None
+    with pytest.raises(DataError):
+        ended_row(photographs, root=tmp_path, figures=tmp_path)

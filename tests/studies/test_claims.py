@@ -28,6 +28,7 @@ def test_no_two_metrics_share_a_unit_that_neither_has():
 
 @pytest.mark.parametrize("id_, metric, arm, topic", [
     ("topk-fig6-rise", "test_i2t_r1", "k=2", "sweeps"),
+    ("topk-fig6-rise", "test_i2t_r1", "clean_gru/k=3", "sweeps"),  # of the second judge
     ("topk-tab4-vsepp-gru", "test_i2t_r1", "vsepp+gru/top5", "settings"),
     ("listwise-tab5-both", "test_rsum", "hardest+listwise", "listwise_retrieval"),
     ("listwise-people", "test_human_expert_tau_c", "hardest+listwise", "listwise_graded"),

@@ -1,32 +1,41 @@
-"""The arms of notebook 13 and where curves cross: worked by hand, and as often right as said."""
+"""The arms of notebook 13, and what a loss gains beside the hardest negative."""
 
 import doctest
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from itr_study.data.scenes.styles import USUAL
-from itr_study.metrics.intervals import student_interval
+from itr_study.runs.committed import keeps_rows
 from itr_study.studies import forgive
 from itr_study.studies.arms import in_one_model
+from itr_study.studies.bcls import compared_arms
 from itr_study.studies.forgive import (
     FORGIVING,
-    by_level,
-    crossings,
-    false_negatives,
+    WHOLE,
+    beside_hardest,
+    between,
+    gain_table,
+    gains,
     near_duplicate_arms,
     noise_arms,
+    scene_arms,
+    vague_levels,
     vagueness_arms,
+    with_exact,
+    within,
 )
+from itr_study.studies.profiles import choose
+from itr_study.studies.study import Study
 
 SMALL = SimpleNamespace(epochs=0, seeds=2, data_options={}, levels=[0, 1, 2, 3, 4],
                         scenes={"train": 40, "dev": 5, "test": 5}, noises=[0.0, 0.2, 0.4],
-                        left_out=["near_duplicates", "as_many_others"])
+                        left_out=["near_duplicates", "as_many_others"],
+                        forgiving=list(FORGIVING), second_losses=[])
 
 
-def test_example_in_docstring():
+def test_examples_in_docstrings():
     result = doctest.testmod(forgive)
     assert result.attempted and not result.failed
 
@@ -69,74 +78,127 @@ def test_a_data_set_without_the_option_has_no_such_arms():
     assert noise_arms("coco", SMALL) == []
 
 
-def test_false_negatives_of_each_level():
-    found = false_negatives(SimpleNamespace(**vars(SMALL) | {"levels": [0, 4]}))
-    assert list(found) == [0, 4] and found[0].cells == found[4].cells == 128 * 127
-    assert found[4].share > 50 * found[0].share
+def test_the_vaguer_the_more_false_negatives_and_ambiguous_texts():
+    found = vague_levels("scenes", SMALL)
+    assert list(found) == [0, 1, 2, 3, 4] and found[0].pairs.cells == 128 * 127
+    assert found[4].pairs.share > 50 * found[0].pairs.share
+    assert found[4].ambiguous > found[0].ambiguous
+    assert all(len(level.captions) == 3 for level in found.values())
+    assert found[0].captions != found[4].captions
 
 
-def made_up(values, metric="test_rsum"):
-    """Rows of arms: {(loss, level): value by seed}."""
+def test_another_data_set_gives_the_scenes_nothing_but_its_name():
+    """Its options are none of the generator's, and in profile full their rows are kept."""
+    full = choose("13_when_to_forgive", "full", levels=WHOLE["levels"],
+                  data_options={"skip_bad": True})
+    runs = scene_arms("flickr8k", full)
+    assert len(runs) == 5 * 6 * 5 and all(keeps_rows(run.config) for run in runs)
+    assert {run.config.dataset for run in runs} == {"scenes"}
+    assert runs == vagueness_arms("scenes", choose("13_when_to_forgive", "full",
+                                                   levels=WHOLE["levels"]))
+    assert not any(keeps_rows(run.config) for run in scene_arms("scenes", SMALL))
+
+
+def test_no_noise_is_the_comparison_of_section_1():
+    """Nothing is trained twice."""
+    full = choose("13_when_to_forgive", "full", noises=[0.0])
+    known = {(arm.label, arm.config.seed): arm.config.differing()
+             for arm in compared_arms("flickr8k", full)}
+    for arm in noise_arms("flickr8k", full):
+        assert known[arm.label.removesuffix(", noise=0"), arm.config.seed] == arm.config.differing()
+
+
+def test_the_second_judge_has_its_own_base_and_labels():
+    both = SimpleNamespace(**vars(SMALL) | {"second_losses": ["hardest", "soft"]})
+    second = [arm for arm in noise_arms("flickr8k", both) if arm.label.startswith("clean_gru/")]
+    assert len(second) == 3 * 2 * 2 and second[-1].label == "clean_gru/soft, noise=0.4"
+    assert {arm.config.tokens for arm in second} == {"glove"}
+    assert noise_arms("scenes", both) == noise_arms("scenes", SMALL)  # which has no such base
+
+
+def test_a_rate_that_was_searched_for_a_loss_is_taken(monkeypatch):
+    both = {"soft": ("soft",), "sum": ("sum",)}
+    for searched, rates in (({}, (4e-3, 4e-3)), ({"soft": 2e-3, "hardest": 1e-3}, (2e-3, 1e-3))):
+        monkeypatch.setattr(forgive, "searched_rates", lambda _, found=searched: {
+            "clean_gru": found})
+        runs = forgive.in_base("flickr8k", "clean_gru", SMALL, both)
+        assert {run.label: run.config.settings.learning_rate for run in runs} == dict(
+            zip(("clean_gru/soft", "clean_gru/sum"), rates, strict=True))
+
+
+def made_up(values):
+    """Rows of arms: {arm: value by seed}, with names of their runs."""
     return pd.DataFrame([
-        {"arm": f"{loss}, vagueness={level}", "seed": seed, "dataset": "scenes", "model": "m",
-         metric: value} for (loss, level), by_seed in values.items()
-        for seed, value in by_seed.items()])
+        {"arm": arm, "seed": seed, "dataset": "flickr8k", "model": "m", "test_rsum": value,
+         "run": f"{arm} {seed}"}
+        for arm, by_seed in values.items() for seed, value in enumerate(by_seed)])
 
 
-def test_differences_are_paired_over_seeds_that_all_levels_have():
-    rows = made_up({("a", 0): {0: 10, 1: 20, 2: 30}, ("b", 0): {0: 1, 1: 2, 2: 3},
-                    ("a", 1): {0: 5, 2: 7}, ("b", 1): {2: 1, 0: 2}})
-    np.testing.assert_array_equal(by_level(rows, "a", "b", "vagueness", [0, 1], "test_rsum"),
-                                  [[9, 27], [3, 6]])
-    alone = made_up({("a", 0): {0: 1}, ("b", 0): {0: 1}, ("a", 1): {1: 1}, ("b", 1): {1: 1}})
-    with pytest.raises(ValueError, match="no seed of .a. and .b. was run at all .* 0, 1"):
-        by_level(alone, "a", "b", "vagueness", [0, 1], "test_rsum")
-    with pytest.raises(ValueError, match="share no seed"):
-        by_level(rows, "a", "c", "vagueness", [0, 1], "test_rsum")
+ROWS = made_up({"hardest, noise=0": [10, 20], "soft, noise=0": [11, 23],
+                "hardest, noise=0.4": [1, 2], "soft, noise=0.4": [5, 9],
+                "clean_gru/hardest, noise=0": [100, 100], "clean_gru/soft, noise=0": [90, 80]})
 
 
-NOISE = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])  # of five seeds: mean 0, spread 0.79
+def test_a_gain_is_over_the_hardest_negative_of_the_same_judge_setting_and_seed():
+    found = gains(ROWS, ["test_rsum"]).set_index(["arm", "seed"]).test_rsum.to_dict()
+    assert found == {("soft, noise=0", 0): 1, ("soft, noise=0", 1): 3,
+                     ("soft, noise=0.4", 0): 4, ("soft, noise=0.4", 1): 7,
+                     ("clean_gru/soft, noise=0", 0): -10, ("clean_gru/soft, noise=0", 1): -20}
+    assert beside_hardest(ROWS.arm) == [
+        (arm, arm.replace("soft", "hardest")) for arm in dict.fromkeys(ROWS.arm) if "soft" in arm]
 
 
-def test_the_interval_ends_where_that_of_student_leaves_zero():
-    """All seeds move alike: zero lies where the mean is as far from it as the interval reaches."""
-    (found,) = crossings([0, 1, 3], np.array([-4 + NOISE, -2 + NOISE, 6 + NOISE]))
-    reach = student_interval(NOISE)[1]
-    assert found.at == pytest.approx(1.5, abs=1e-3) and found.rising
-    assert (found.low, found.high) == pytest.approx((1.5 - reach / 4, 1.5 + reach / 4), abs=1e-3)
+def test_a_gain_over_a_collapsed_run_says_so():
+    found = gains(ROWS, ["test_rsum"], {"hardest, noise=0 1"}).set_index(["arm", "seed"]).run
+    assert found["soft, noise=0", 1] == "hardest, noise=0 1"
+    assert found["soft, noise=0", 0] == "soft, noise=0 0"
 
 
-def test_a_curve_that_falls_and_one_that_turns():
-    (fall,) = crossings([0, 1], np.array([3 + NOISE, -3 + NOISE]))
-    assert not fall.rising and fall.at == pytest.approx(0.5, abs=1e-3)
-    up, down = crossings([0, 1, 2], np.array([-3 + NOISE, 3 + NOISE, -3 + NOISE]))
-    assert (up.rising, down.rising) == (True, False)
-    assert (up.at, down.at) == pytest.approx((0.5, 1.5), abs=1e-3)
+def test_settings_are_compared_within_a_judge_and_a_loss():
+    arms = [*ROWS.arm, "clean_gru/soft, noise=0.4"]
+    assert between(arms, "noise=0.4", "noise=0") == [
+        ("hardest, noise=0.4", "hardest, noise=0"), ("soft, noise=0.4", "soft, noise=0"),
+        ("clean_gru/soft, noise=0.4", "clean_gru/soft, noise=0")]
 
 
-@pytest.mark.parametrize("means", [(3, 4), (-3, 0.2), (-0.2, 0.2), (3, 0.1, 3)])
-def test_no_crossing_where_one_side_is_not_settled(means):
-    assert crossings(range(len(means)), np.array([mean + NOISE for mean in means])) == []
+def test_a_difference_is_small_where_its_interval_lies_inside_the_margin():
+    table = pd.DataFrame({"low": [-4, -6, 6, -9, 1], "high": [4, 4, 9, -6, 2],
+                          "verdict": ["undecided", "undecided", "higher", "lower",
+                                      "undecided (3 seeds)"]})
+    assert list(within(table, 5).verdict) == ["higher", "undecided", "lower", "lower",
+                                              "undecided (3 seeds)"]
+    assert within(table.assign(verdict="collapsed"), 5).verdict.eq("collapsed").all()
 
 
-def test_four_seeds_settle_nothing():
-    clear = np.array([-9 + NOISE, 9 + NOISE])
-    assert len(crossings([0, 1], clear)) == 1 and crossings([0, 1], clear[:, :4]) == []
+def test_each_judge_has_panels_of_its_own():
+    table = pd.DataFrame({"arm_a": ["soft, noise=0", "clean_gru/soft, noise=0.4"],
+                          "metric": "test_rsum"})
+    drawn = gain_table(table, {"noise=0": 0.0, "noise=0.4": 0.4}, {"test_rsum": "RSUM"})
+    assert list(drawn.panel) == ["RSUM", "RSUM, second judge"] and list(drawn.x) == [0, 0.4]
 
 
-def test_levels_must_rise():
-    for x in ([1, 0], [0, 0], [0, 1, 2]):
-        with pytest.raises(ValueError, match="levels must rise, and have a row"):
-            crossings(x, np.zeros((2, 5)))
+def test_exact_ndcg_is_the_mean_of_both_directions():
+    rows = pd.DataFrame({"test_i2t_ndcg_exact": [90.0], "test_t2i_ndcg_exact": [80.0]})
+    assert with_exact(rows).test_ndcg_exact.tolist() == [85.0]
 
 
-def test_nineteen_of_twenty_intervals_hold_the_true_crossing(monkeypatch):
-    """Made-up seeds around a line that is zero at 0.4: 95 %, and not 99 % or 80 %."""
-    monkeypatch.setattr(forgive, "STEPS", 1000)
-    random, x = np.random.default_rng(0), np.array([0.0, 0.5, 1.0])
-    held = []
-    for _ in range(400):
-        seeds = 10 * (x - 0.4)[:, None] + random.normal(size=(3, 6))
-        (found,) = crossings(x, seeds)
-        held.append(found.low <= 0.4 <= found.high)
-    assert 0.92 <= np.mean(held) <= 0.98
+CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "figures": None}
+
+
+@pytest.mark.parametrize("given, said", [
+    ({"noises": [1.0]}, r"noises must be a share in \[0, 1\), got 1.0"),
+    ({"noises": [-0.1]}, "noises must be >= 0"),
+    ({"levels": [5]}, "levels must be an integer >= 0 and <= 4, got 5"),
+    ({"left_out": ["near_duplicates"]}, "name both near_duplicates and as_many_others, or none"),
+    ({"forgiving": ["soft"]}, "soft each is held against 'hardest', which is not among them"),
+    ({"second_losses": ["sum", "soft"]}, "sum, soft each is held against 'hardest'")])
+def test_parameters_are_refused_before_anything_is_trained(given, said):
+    with pytest.raises(ValueError, match=said):
+        Study("13_when_to_forgive", CELL | given)
+
+
+def test_fewer_captions_than_the_noise_shuffles():
+    study = Study("13_when_to_forgive", CELL | {
+        "noises": [0.2], "scenes": {"train": 1, "dev": 1, "test": 1}})
+    with pytest.raises(ValueError, match="caption_noise=0.2 of 5 training captions .*too few"):
+        study.train(noise_arms)

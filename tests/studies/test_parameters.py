@@ -63,7 +63,7 @@ def test_lists_need_items_and_hold_none_twice(name):
 
 def test_empty_lists_and_bounds_are_of_parameters_that_there_are():
     assert set(COUNTS) | set(NUMBERS) <= set(NOTEBOOK)
-    assert {"rates", "grid_ends"} <= set(EMPTY_WILL_DO)  # the others are of notebooks to come
+    assert set(EMPTY_WILL_DO) <= set(LISTS)
 
 
 OUTSIDE = {  # a parameter: what is refused, and what is not
@@ -72,8 +72,8 @@ OUTSIDE = {  # a parameter: what is refused, and what is not
     "alphas": ((-0.1, 2.0), (0.0, 1.99)), "grid_alphas": ((-0.1, 2.0), (0.0, 1.4)),
     "betas": ((0.0, 1.9), (1.8,)), "grid_betas": ((0.0, 2.1), (1.6,)),
     "margins": ((-0.1,), (0.0, 3.0))} | dict.fromkeys(
-        ("rates", "rate_factors", "taus", "weights", "gammas"), ((0.0, -1.0), (1e-9, 1e3)))
-OUTSIDE["scales"] = OUTSIDE["rates"]
+        ("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas", "scales"),
+        ((0.0, -1.0), (1e-9, 1e3)))
 
 
 @pytest.mark.parametrize("name", [*COUNTS, *NUMBERS])
@@ -118,7 +118,7 @@ def test_options_of_real_data_are_refused_before_it_is_read(options, message):
 
 
 @pytest.mark.parametrize("notebook, given, remedy", [
-    ("06_kendall", {"compared": ["hardest"]}, "compared .* no 'sum', .* set rate_losses, too, "),
+    ("13_when_to_forgive", {"compared": ["hardest"]}, "compared .* no 'sum', .* set rate_losses, too, "),
     ("08_reranking", {"reranked": ["hardest"]}, "reranked .* no 'sum', .*: set tuned, too, to "),
     ("08_reranking", {"reranked": ["sum"], "tuned": ["sum"]}, "reranked .* set swept, too, to "),
     ("06_kendall", {"grid_alphas": [0.1]}, "grid_alphas as given leave no .* set grid_ends, too")])
@@ -129,9 +129,9 @@ def test_who_leaves_names_behind_is_told_which_parameter_to_set(notebook, given,
 
 
 def test_who_sets_both_to_what_does_not_fit_is_told_which_is_wrong():
-    assert refused("06_kendall", compared=["hardest"], rate_losses=["sum"]) == (
+    assert refused("13_when_to_forgive", compared=["hardest"], rate_losses=["sum"]) == (
         "rate_losses must be one of hardest; got 'sum'")
-    check_parameters("scenes", choose("06_kendall", "smoke", compared=["hardest"],
+    check_parameters("scenes", choose("13_when_to_forgive", "smoke", compared=["hardest"],
                                       rate_losses=["hardest"]))
 
 

@@ -36,7 +36,8 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
     others = {(arm.config.model_dump_json(), arm.edition)
-              for notebook in ("03_topk", "05_listwise", "06_kendall", "08_reranking")
+              for notebook in ("03_topk", "05_listwise", "06_kendall", "08_reranking",
+                               "13_when_to_forgive")
               for arm in PLANS[notebook](dataset, profile)}
     assert {(arm.config.model_dump_json(), arm.edition) for arm in arms} <= others
 
@@ -129,7 +130,7 @@ def test_the_ends_of_a_grid_are_best_and_worst_on_dev_by_seed_0():
 def test_only_the_batch_changes_with_its_size():
     parameters = choose("06_kendall", "full", batches=[64])
     usual = {(arm.label, arm.config.seed): arm.config
-             for arm in compared_arms("flickr8k", parameters)}
+             for arm in compared_arms("flickr8k", choose("13_when_to_forgive", "full"))}
     arms = batch_arms("flickr8k", parameters)
     assert len(arms) == 2 * 5 * len(parameters.batch_losses)
     for arm in arms:
@@ -154,7 +155,7 @@ def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
     more = [run for run in runs if run.config.seed > 4]  # for claims that five pairs leave open
     assert {run.label for run in more} == {"hardest"}
     others = {(arm.label, arm.config.model_dump_json()): arm.edition
-              for notebook in ("03_topk", "05_listwise", "06_kendall")
+              for notebook in ("03_topk", "05_listwise", "06_kendall", "13_when_to_forgive")
               for make in plans.ARMS[notebook]
               for arm in make("flickr8k", choose(notebook, "full"))}
     assert {others[run.label, run.config.model_dump_json()] for run in runs

@@ -1,0 +1,159 @@
+"""The second judge: the objectives of the sweeps in another model, each once."""
+
+import pandas as pd
+import pytest
+
+from itr_study.ledger.judge import named_arms
+from itr_study.ledger.judges import JUDGE
+from itr_study.ledger.reported import load_claims
+from itr_study.studies import bases
+from itr_study.studies.bases import base
+from itr_study.studies.judges import (
+    ARMS,
+    judge_arms,
+    judge_rate_arms,
+    judge_rates,
+    swept_configs,
+    why_one_judge,
+)
+from itr_study.studies.parameters import check_parameters
+from itr_study.studies.plans import PLANS, ledger_arms
+from itr_study.studies.profiles import PROFILES, choose
+from itr_study.studies.rates import chosen_rates, rate_table
+
+ON = choose("12_claims", "full", judge_seeds=5)
+
+
+@pytest.fixture
+def no_rates(tmp_path, monkeypatch):
+    """Flickr8k before anybody has searched a learning rate; its base file, to be written to."""
+    file = tmp_path / "flickr8k.toml"
+    text = (bases.BASES / "flickr8k.toml").read_text(encoding="utf-8")
+    file.write_text(text.partition("[rates.")[0], encoding="utf-8")
+    monkeypatch.setattr(bases, "BASES", tmp_path)
+    return file
+
+
+@pytest.fixture
+def own_rates(no_rates):
+    """Flickr8k with learning rates that were searched for the second judge alone."""
+    with no_rates.open("a", encoding="utf-8") as file:
+        file.write(f"[rates.{JUDGE}]\ntried = [1e-3, 2e-3, 4e-3]\nhardest = 2e-3\nbcls = 3e-3\n")
+
+
+def test_twenty_arms_of_five_seeds_each_trained_once():
+    runs = judge_arms("flickr8k", ON)
+    assert len(ARMS) == len(set(ARMS)) == 20
+    assert len({run.config.model_dump_json() for run in runs}) == 20 * 5
+    assert {f"{JUDGE}/{arm}" for arm in ARMS} <= {run.label for run in runs}
+    seeds = {}
+    for run in runs:
+        seeds.setdefault(run.label, []).append(run.config.seed)
+    assert set(map(tuple, seeds.values())) == {(0, 1, 2, 3, 4)}
+
+
+def test_an_arm_has_the_objective_of_the_sweeps_and_all_else_of_the_base():
+    swept, start = swept_configs("flickr8k", ON), base("flickr8k", JUDGE)
+    for run in judge_arms("flickr8k", ON):
+        objective = swept[run.label.removeprefix(f"{JUDGE}/")].objective
+        assert run.config.objective == objective
+        assert run.config.with_(objective=start.objective, seed=0, **{
+            "settings.learning_rate": start.settings.learning_rate}) == start
+
+
+def test_labels_of_one_run_in_the_sweeps_are_one_run_here():
+    of = {(run.label.removeprefix(f"{JUDGE}/"), run.config.seed): run.config
+          for run in judge_arms("flickr8k", ON)}
+    for same, arm in (("k=5", "top5"), ("tau=0.01", "hardest+listwise"), ("gamma=50", "soft"),
+                      ("hardest+listwise(sentence)", "hardest+listwise"), ("alpha=0.2", "bcls"),
+                      ("beta=0.1", "bcls")):
+        assert of[same, 3] == of[arm, 3], same
+    assert of["k=1", 3] != of["hardest", 3]  # another loss, the same mathematics
+    assert not {label for label, _ in of} & {"k=2", "tau=1", "alpha=0.1", "sigmoid", "listwise"}
+
+
+def test_claims_that_it_can_judge_are_those_whose_arms_it_has():
+    """Sweeps in between keep one judge: at least these claims have two, those of all others not."""
+    here = {run.label.removeprefix(f"{JUDGE}/") for run in judge_arms("flickr8k", ON)}
+    named = {claim["id"]: named_arms(claim["arm_a"], claim["arm_b"])
+             for claim in load_claims().to_dict("records")}
+    judged = {name for name, arms in named.items() if arms and arms <= here}
+    assert {"topk-eq8-overstrict", "listwise-tab5-both", "listwise-fig8-drop", "bcls-tab8-order",
+            "bcls-tab5-sam", "listwise-people-infonce", "bcls-fig5-sampling"} <= judged
+    assert not judged & {"topk-fig6-inside", "bcls-fig5-alpha-rsum", "listwise-tab5-alone"}
+
+
+def test_it_is_off_in_every_profile_that_does_not_ask_for_it():
+    off = choose("12_claims", "full", judge_seeds=0, judge_searched=[])
+    assert judge_arms("flickr8k", off) == judge_rate_arms("flickr8k", off) == []
+    assert "judge_seeds = 0" in why_one_judge("flickr8k", off)
+    assert why_one_judge("flickr8k", ON) == ""
+    for profile in PROFILES:
+        check_parameters("flickr8k", choose("12_claims", profile, judge_seeds=0))
+
+
+@pytest.mark.parametrize("dataset", ["scenes", "coco", "folder", "nowhere"])
+def test_data_without_its_base_have_one_judge_and_say_so(dataset):
+    assert judge_arms(dataset, ON) == []
+    assert why_one_judge(dataset, ON) == (
+        f"{dataset} has no base config clean_gru, which the second judge is: every claim has one "
+        "judge here.")
+
+
+def test_a_search_on_data_without_its_base_is_refused():
+    asked = choose("12_claims", "full", judge_searched=["sum"])
+    with pytest.raises(ValueError, match="base config of scenes must be one of .*'clean_gru'"):
+        judge_rate_arms("scenes", asked)
+    with pytest.raises(ValueError, match="judge_searched must be one of sum, .*; got 'hardst'"):
+        check_parameters("flickr8k", choose("12_claims", "full", judge_searched=["hardst"]))
+
+
+def test_a_profile_that_sweeps_less_has_fewer_arms():
+    smoke = choose("12_claims", "smoke", judge_seeds=1)
+    labels = {run.label for run in judge_arms("flickr8k", smoke)}
+    assert f"{JUDGE}/k=1" in labels and f"{JUDGE}/k=3" not in labels
+    assert {run.config.settings.epochs for run in judge_arms("flickr8k", smoke)} == {1}
+
+
+def test_no_label_of_the_judge_is_one_of_the_sweeps():
+    swept = {run.label for run in ledger_arms("flickr8k", ON)}
+    assert not swept & {run.label for run in judge_arms("flickr8k", ON)}
+
+
+def test_without_a_search_every_arm_takes_the_rate_of_the_base(no_rates):
+    usual = base("flickr8k", JUDGE).settings.learning_rate
+    assert judge_rates("flickr8k", ON) == dict.fromkeys(ARMS, usual)
+
+
+def test_a_searched_rate_is_that_of_its_arm_under_every_label(own_rates):
+    rates = {run.label.removeprefix(f"{JUDGE}/"): run.config.settings.learning_rate
+             for run in judge_arms("flickr8k", ON)}
+    assert rates["bcls"] == rates["alpha=0.2"] == 3e-3
+    assert rates["sum"] == rates["hardest"] == rates["alpha=0"] == 2e-3
+
+
+def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rates):
+    asked = choose("12_claims", "full", judge_searched=["bcls", "hardest+listwise(cider)"],
+                   judge_factors=[0.25, 0.5, 1.0, 2.0, 4.0])
+    usual = base("flickr8k", JUDGE).settings.learning_rate
+    runs = judge_rate_arms("flickr8k", asked)
+    assert [run.label for run in runs[:5]] == [
+        f"{JUDGE}/bcls/{times * usual:g}" for times in (0.25, 0.5, 1, 2, 4)]
+    assert len(runs) == 10 and {run.config.seed for run in runs} == {0}
+    for run in runs:
+        assert float(run.label.rpartition("/")[2]) == run.config.settings.learning_rate
+    rows, used = pd.DataFrame({"arm": [run.label for run in runs], "seed": 0}), {
+        JUDGE: judge_rates("flickr8k", asked)}
+    inside = rate_table(rows.assign(dev_rsum=[1, 2, 3, 2, 1, 1, 2, 3, 2, 1]), used)
+    assert chosen_rates(inside) == {JUDGE: {"bcls": usual, "hardest+listwise(cider)": usual}}
+    edge = rate_table(rows.assign(dev_rsum=range(10)), used)
+    with pytest.raises(ValueError, match=f"{JUDGE}/bcls at .*, the largest of .*judge_factors"):
+        chosen_rates(edge)
+
+
+def test_the_plan_of_the_ledger_holds_what_is_asked_for(monkeypatch):
+    monkeypatch.setattr("itr_study.studies.plans.choose", lambda *names, **given: choose(
+        *names, **given | {"judge_seeds": 2, "judge_searched": ["sum"]}))
+    labels = [run.label for run in PLANS["12_claims"]("flickr8k", "full")]
+    assert labels.count(f"{JUDGE}/ladder") == 2
+    assert sum(label.startswith(f"{JUDGE}/sum/") for label in labels) == 5
