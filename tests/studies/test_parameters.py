@@ -118,7 +118,8 @@ def test_options_of_real_data_are_refused_before_it_is_read(options, message):
 
 
 @pytest.mark.parametrize("notebook, given, remedy", [
-    ("13_when_to_forgive", {"compared": ["hardest"]}, "compared .* no 'sum', .* set rate_losses, too, "),
+    ("13_when_to_forgive", {"compared": ["hardest"]},
+     "compared .* no 'sum', .* set rate_losses, too, "),
     ("08_reranking", {"reranked": ["hardest"]}, "reranked .* no 'sum', .*: set tuned, too, to "),
     ("08_reranking", {"reranked": ["sum"], "tuned": ["sum"]}, "reranked .* set swept, too, to "),
     ("06_kendall", {"grid_alphas": [0.1]}, "grid_alphas as given leave no .* set grid_ends, too")])
