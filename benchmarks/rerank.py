@@ -28,6 +28,7 @@ import pandas as pd  # noqa: E402
 from _memory import peak_mb  # noqa: E402
 
 from itr_study.files.atomic import write_atomic  # noqa: E402
+from itr_study.ledger.paired import FEWEST  # noqa: E402
 from itr_study.metrics import Scores, ranks  # noqa: E402
 from itr_study.rerank import RERANKERS, fast_grid  # noqa: E402
 from itr_study.studies.timing import RERANKING, reranking_file  # noqa: E402
@@ -192,14 +193,22 @@ def child(*arguments: object, threads: int = 1) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--images", type=int, default=5000)
-    parser.add_argument("--texts", type=int, default=25000)
-    parser.add_argument("--repeats", type=int, default=3)
+    sizes = {"images": 5000, "texts": 25000, "repeats": 3}
+    for name in sizes:
+        parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--save", action="store_true", help="keep rounds of turns instead")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--only", choices=[*PAIRS, "grid"], help=argparse.SUPPRESS)
     parser.add_argument("--which", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.save and any(vars(given)[name] is not None for name in sizes):
+        parser.error("--save measures 1,000 images and 5,000 texts: leave --images, --texts and "
+                     "--repeats out")
+    if given.rounds < FEWEST:
+        parser.error(f"--rounds must be at least {FEWEST}, got {given.rounds}: fewer pairs decide "
+                     "no claim")
+    for name, usual in sizes.items():
+        vars(given)[name] = usual if vars(given)[name] is None else vars(given)[name]
     if not 150 <= given.images <= given.texts:
         parser.error("--images must be at least 150, and --texts at least --images")
     if given.only == "grid":

@@ -96,13 +96,14 @@ def complain(message: str | None) -> None:
 
 
 def check_number(name: str, value: float, *, above: float = -math.inf, least: float = -math.inf,
-                 most: float = math.inf) -> None:
-    """Raise ValueError unless `above < value`, `least <= value <= most` and value is finite."""
+                 most: float = math.inf, below: float = math.inf) -> None:
+    """Raise ValueError unless `above < value < below`, `least <= value <= most` and value is
+    finite."""
     if isinstance(value, bool) or not (isinstance(value, int | float) and math.isfinite(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
-    if not (above < value and least <= value <= most):
+    if not (above < value < below and least <= value <= most):
         bounds = [f"> {above}"] * (above > -math.inf) + [f">= {least}"] * (least > -math.inf)
-        bounds += [f"<= {most}"] * (most < math.inf)
+        bounds += [f"<= {most}"] * (most < math.inf) + [f"< {below}"] * (below < math.inf)
         raise ValueError(f"{name} must be {' and '.join(bounds)}, got {value}")
 
 

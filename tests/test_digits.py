@@ -6,7 +6,7 @@ import math
 import pytest
 
 from itr_study import digits
-from itr_study.digits import MINUS, number, signed, with_interval
+from itr_study.digits import MINUS, digits_for, number, signed, with_interval
 
 
 def test_examples():
@@ -30,3 +30,8 @@ def test_tiny_numbers_keep_two_digits_and_their_ends_as_many():
     assert with_interval(0.00042, 0.0001, 0.00074) == "+0.00042 [+0.00010, +0.00074]"
     assert signed(0.999) == "+1.00" and signed(1.0) == "+1.0"
     assert with_interval(2.0, -math.inf, math.inf) == "+2.0 [−inf, +inf]"
+
+
+def test_ends_that_are_no_numbers_take_no_digits_from_the_others():
+    assert with_interval(0.04, -math.inf, math.inf) == "+0.040 [−inf, +inf]"
+    assert digits_for(math.nan, 0.04) == 3 and digits_for(math.nan) == 1

@@ -39,9 +39,9 @@ def plain(error: Exception) -> str:
     pydantic = sys.modules.get("pydantic")
     if pydantic is None or not isinstance(error, pydantic.ValidationError):
         return str(error) + remedy(error)
-    problems = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
-                for e in error.errors()]
-    return "\n".join(f"{field}: {message}" if field else message for field, message in problems)
+    from itr_study.training.settings import problems  # where records that pydantic checks stand
+
+    return problems(error)
 
 
 def remedy(error: Exception) -> str:

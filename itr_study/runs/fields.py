@@ -3,12 +3,12 @@ name at once. `config` builds what the names stand for."""
 
 from typing import Any, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from itr_study.checks import check_arguments, check_choice, nearest
 from itr_study.data import DATASETS
 from itr_study.files.atomic import canonical_json
-from itr_study.training.settings import Least0, Settings, StrictModel
+from itr_study.training.settings import Least0, Settings, StrictModel, problems
 
 
 class TermConfig(StrictModel):
@@ -36,7 +36,7 @@ class ConfigFields(StrictModel):
     sentences: str | None = None
     model: str
     model_arguments: dict[str, Any] = {}
-    objective: tuple[TermConfig, ...] = Field(strict=False, min_length=1)
+    objective: tuple[TermConfig, ...] = Field(strict=False)
     warmup_objective: tuple[TermConfig, ...] = Field((), strict=False)
     settings: Settings = Settings()
     seed: int = Field(0, ge=0, lt=2**63)
@@ -46,6 +46,8 @@ class ConfigFields(StrictModel):
         check_choice("dataset", self.dataset, DATASETS)
         check_arguments(f"dataset {self.dataset!r}", DATASETS[self.dataset].load,
                         self.data_options, skip=1)
+        if not self.objective:
+            raise ValueError("objective must have a term, such as {'loss': 'topk'}; found none")
         if bool(self.warmup_objective) != bool(self.settings.warmup_epochs):
             raise ValueError("warmup_objective and settings.warmup_epochs go together: "
                              "give both or none")
@@ -60,13 +62,17 @@ class ConfigFields(StrictModel):
     def with_(self, **changes: Any) -> Self:
         """A changed copy; dots lead inside: with_(**{"objective.0.arguments.k": 3, "seed": 1}).
 
-        Raises:  ValueError for a path that leads nowhere.
+        Raises:  ValueError for a path that leads nowhere, or a value that is refused there, in
+                 plain words: the first line is all that a table of notebooks shows.
         """
         values = self.model_dump(mode="json")
         for path, value in changes.items():
             _check_field(path)
             _set(values, path, value)
-        return type(self).model_validate(values)
+        try:
+            return type(self).model_validate(values)
+        except ValidationError as error:
+            raise ValueError(problems(error)) from error
 
 
 def _check_field(path: str) -> None:

@@ -20,6 +20,8 @@ from itr_study.runs.run import is_complete
 from itr_study.runs.store import RunStore
 from itr_study.studies.plans import PLANS
 
+CHANGE_NO_RUN = ("data", "figures", "workers")  # parameters of every notebook
+
 
 @dataclass
 class Planned:
@@ -36,10 +38,10 @@ class Planned:
 
 
 def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planned]:
-    """What each notebook would train with these parameters (profile, dataset, data,
-    data_options, figures).
+    """What each notebook would train with these parameters, those of its cell that are set.
 
-    Raises:  DataError where the data is not there and no rows of it are kept.
+    Raises:  ValueError where a notebook would refuse one; DataError where the data is not there
+             and no rows of it are kept.
     """
     figures, before = figures_folder(parameters.get("figures")), set()
     kept = cache(lambda dataset: _Kept.read(figures / dataset))
@@ -78,8 +80,8 @@ def _plan_one(notebook: str, parameters: Mapping[str, Any], figures: Path,
               kept: Callable[[str], _Kept], before: set[str]) -> Planned:
     """Of one notebook; `before` gains the ids that it will train, which later ones find there."""
     plan, make = Planned(notebook), PLANS.get(notebook)
-    chosen = [parameters.get(name) for name in ("dataset", "profile", "data_options")]
-    for arm in make(*chosen) if make else ():
+    given = {name: value for name, value in parameters.items() if name not in CHANGE_NO_RUN}
+    for arm in make(**given) if make else ():
         run = identify(arm.config, parameters.get("data"), figures)
         rows = kept(arm.config.dataset)
         edition = EDITION if run.id in before else rows.edition(run.id, arm.edition)

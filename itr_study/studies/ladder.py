@@ -88,7 +88,10 @@ def rung_config(dataset: str, name: str, parameters: SimpleNamespace) -> RunConf
     rung = RUNGS[name]
     start = (rung_config(dataset, rung.below, parameters) if rung.below else
              base_config(dataset, START, parameters))
-    return start.with_(**rung.changes)
+    changes = dict(rung.changes)
+    if "settings.average" in changes:  # a profile of fewer epochs has fewer weights
+        changes["settings.average"] = min(changes["settings.average"], start.settings.epochs)
+    return start.with_(**changes)
 
 
 def summary(steps: pd.DataFrame) -> str:

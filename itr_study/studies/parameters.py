@@ -2,22 +2,27 @@
 before anything is trained. What type they have `profiles` has checked.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from itr_study.checks import check_choice, check_count
+from itr_study.checks import check_arguments, check_choice, check_count, check_number
 from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
 from itr_study.data.caption_noise import check_share
 from itr_study.data.near_duplicates import CHOICES
 from itr_study.data.scenes.styles import STYLES
 from itr_study.relevance import RELEVANCE
 from itr_study.studies.arms import TERMS
-from itr_study.studies.bases import searched_rates
-from itr_study.studies.bcls import COMPARED
+from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
+from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
 from itr_study.studies.judges import ARMS
 
+# Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
+EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
+                 "second_losses")
+WIDEST = 2.0  # of a window: labels are cosines
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance are then not tested, and every claim has one judge.
 NONE_WILL_DO = ("exact_seeds", "judge_seeds")
@@ -87,19 +92,109 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "second_losses": against}
 
 
+# Parameters that choose from what others hold: who sets these alone may leave some names behind.
+WITHIN = {"rate_losses": ("compared",), "swept": ("reranked",), "tuned": ("reranked",),
+          "grid_ends": ("grid_alphas", "grid_betas")}
+# Bounds of a parameter, or of each number that it lists: whole numbers, and all others.
+COUNTS: dict[str, dict[str, float]] = {
+    "epochs": {"least": 0}, "ks": {"least": 1}, "dims": {"least": 1}, "batches": {"least": 2},
+    "pairs": {"least": 1}, "resamples": {"least": 1}}
+NUMBERS: dict[str, dict[str, float]] = {
+    **dict.fromkeys(("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas",
+                     "scales"), {"above": 0}),
+    **dict.fromkeys(("alphas", "grid_alphas"), {"least": 0, "below": WIDEST}),
+    "betas": {"above": 0, "most": WIDEST - DEFAULTS["relaxation"]},
+    "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}}
+# Options of the data: what refuses another value before the data is read.
+OPTIONS: dict[str, Callable[[Any], None]] = {
+    **{name: lambda value, name=name: check_choice(name, value, (True, False))
+       for name in ("skip_bad", "as_published")},
+    "leave_out": lambda value: check_choice("leave_out", value, CHOICES),
+    "caption_noise": check_share,
+    "noise_seed": lambda value: check_count("noise_seed", value, 0),
+    "vagueness": lambda value: check_count("vagueness", value, 0, len(STYLES) - 1)}
+
+
 def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
-    """Raise ValueError for an unknown data set, a number of seeds that trains nothing, a name that
-    a parameter cannot choose, naming those that it can, or what CHECKS refuses.
+    """Raise ValueError for an unknown data set, a number that trains nothing or that a part would
+    refuse later, an empty list or one that holds an item twice, an option that the data does not
+    take, a name that a parameter cannot choose, naming those that it can, or what CHECKS refuses.
 
     On data whose learning rates nobody has searched, names that hold settings are left to
     `bases.frozen_rates`, which says so.
     """
     check_choice("dataset", dataset, DATASETS)
     for name, value in vars(parameters).items():
+        if isinstance(value, list | tuple):
+            _check_list(name, value)
+        _check_numbers(name, value)
         if name.endswith(SEEDS):
             check_count(name, value, least=0 if name in NONE_WILL_DO else 1)
+    _check_pairs(dataset, parameters)
+    _check_data(dataset, parameters)
+    for name, value in vars(parameters).items():
         if name in NAMES and (known := NAMES[name](dataset, parameters)):
-            for chosen in [value] if isinstance(value, str) else value:
-                check_choice(name, chosen, known)
+            _check_names(name, parameters, known)
         if name in CHECKS:
             CHECKS[name](value)
+
+
+def _check_list(name: str, values: list | tuple) -> None:
+    """Refuse a list without an item where one is needed, or with one twice."""
+    if not values and name not in EMPTY_WILL_DO:
+        raise ValueError(f"{name} is empty and needs an item; leave it out for the profile's")
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise ValueError(f"{name} holds {value!r} twice; each is trained and drawn once")
+
+
+def _check_numbers(name: str, value: Any) -> None:
+    """Refuse a number outside its bounds."""
+    check, bounds = (check_count, COUNTS) if name in COUNTS else (check_number, NUMBERS)
+    for number in value if isinstance(value, list | tuple) else [value]:
+        if name in bounds:
+            check(name, number, **bounds[name])
+
+
+def _check_pairs(dataset: str, parameters: SimpleNamespace) -> None:
+    """Refuse numbers that do not go together: more negatives than a batch has, a window's stride
+    beyond the end of the labels, a grid of scales in which none is above another."""
+    given = {"ks": [1], "grid_alphas": [0], "grid_betas": [0], "scales": [1, 2]} | vars(parameters)
+    largest = max(given["ks"])
+    if largest > 1 and dataset in datasets_with_bases() and "two_branch" in base_tables(dataset):
+        batch = base(dataset, "two_branch").settings.batch_size
+        if largest >= batch:
+            raise ValueError(f"ks must be below {batch}, got {largest}: in a batch of {batch} "
+                             f"pairs a match has at most {batch - 1} negatives")
+    alpha, beta = max(given["grid_alphas"]), max(given["grid_betas"])
+    if beta > WIDEST - alpha:
+        raise ValueError(f"grid_betas must be at most {WIDEST:g} - alpha, got {beta:g} and alpha "
+                         f"{alpha:g} in grid_alphas: labels are cosines, so that no window would "
+                         "move; take smaller ones of either")
+    if len(given["scales"]) < 2:
+        raise ValueError(f"scales must hold two or more, got {given['scales']}: the first of a "
+                         "pair is taken above and below the second")
+
+
+def _check_data(dataset: str, parameters: SimpleNamespace) -> None:
+    """Refuse sizes and options of the data that its reader would refuse."""
+    for split, count in vars(parameters).get("scenes", {}).items():
+        check_choice("scenes: a split", split, SPLITS)
+        check_count(f"scenes: {split}", count)
+    options: Mapping[str, Any] = parameters.data_options
+    check_arguments(f"dataset {dataset!r}", DATASETS[dataset].load, options, skip=1)
+    for name, value in options.items():
+        if name in OPTIONS:
+            OPTIONS[name](value)
+
+
+def _check_names(name: str, parameters: SimpleNamespace, known: Iterable[str]) -> None:
+    """Refuse a name that there is not; where it was left behind, say which parameter to set."""
+    value, given = vars(parameters)[name], parameters.explicit
+    wider = [other for other in WITHIN.get(name, ()) if other in given and name not in given]
+    for chosen in [value] if isinstance(value, str) else value:
+        if wider and chosen not in known:
+            raise ValueError(f"{' and '.join(wider)} as given leave no {chosen!r}, which {name} "
+                             f"of this profile names: set {name}, too, to some of "
+                             f"{', '.join(known)}")
+        check_choice(name, chosen, known)

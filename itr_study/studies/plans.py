@@ -7,7 +7,7 @@ The arms of each paper stand in its file beside this one; numbers come from prof
 configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -82,8 +82,10 @@ BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms
                            gamma_arms, margin_check_arms, compared_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
+    "01_data_and_judgements": (),  # nothing is trained, but its parameters are checked
     "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms, ladder_arms),
     "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
+    "04_relevance": (),
     "05_listwise": (*LISTWISE, weight_arms),
     "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
     "08_reranking": (reranked_arms,),
@@ -93,14 +95,16 @@ ARMS: dict[str, tuple[Maker, ...]] = {
 }
 
 
-def arms_of(notebook: str, dataset: str, profile: str,
-            data_options: Mapping[str, Any] | None = None) -> list[ArmRun]:
-    """Every run of a notebook in a profile, on a data set with these options."""
-    parameters = choose(notebook, profile, data_options=data_options)
+def arms_of(notebook: str, dataset: str, profile: str, **given: Any) -> list[ArmRun]:
+    """Every run of a notebook in a profile, with the parameters given, `data_options` among them.
+
+    Raises:  ValueError for one that the notebook would refuse.
+    """
+    parameters = choose(notebook, profile, **given)
     check_parameters(dataset, parameters)
     return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
 
 
-# Called with dataset, profile and, where there are any, options of the data.
+# Called with dataset, profile and what else is set of a notebook's parameters.
 PLANS: dict[str, Callable[..., list[ArmRun]]] = {
     notebook: partial(arms_of, notebook) for notebook in ARMS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from itr_study.checks import check_choice
 
@@ -32,6 +32,13 @@ class StrictModel(BaseModel):
             check_choice(f"field of {cls.model_config.get('title', cls.__name__)}", name,
                          cls.model_fields)
         return values
+
+
+def problems(error: ValidationError) -> str:
+    """What pydantic found, a line a field, without what only programmers need."""
+    found = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
+             for e in error.errors()]
+    return "\n".join(f"{field}: {message}" if field else message for field, message in found)
 
 
 def constant(epoch: float, settings: Settings) -> float:
@@ -117,6 +124,9 @@ class Settings(StrictModel):
     def names_exist(self) -> Settings:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
+        if self.average > self.epochs:
+            raise ValueError(f"average must be at most the number of epochs, got {self.average} of "
+                             f"{self.epochs}: a mean of so many weights is never taken")
         if self.batch_size < 2:
             raise ValueError(f"batch_size must be at least 2, got {self.batch_size}: the pairs of "
                              "a batch are each other's negatives, and alone nothing is learnt")

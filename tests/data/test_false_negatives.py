@@ -7,7 +7,7 @@ import pytest
 
 from itr_study.data import false_negatives, load_dataset
 from itr_study.data.batches import EncodedSplit
-from itr_study.data.false_negatives import expected_pairs
+from itr_study.data.false_negatives import ROWS, expected_pairs
 from itr_study.relevance import RELEVANCE
 from itr_study.training.sampling import epoch_samples, expected_siblings
 from itr_study.training.settings import Settings
@@ -67,8 +67,18 @@ def test_siblings_as_sampling_expects_them(split):
     assert expected.siblings == pytest.approx(2 * expected_siblings([5] * 80, 32))
 
 
+def test_all_images_are_looked_at():
+    """More than one block of rows: a false negative of the first image, one of the last."""
+    images = 2 * ROWS + 3
+    graded = np.eye(images)
+    graded[0, 1] = graded[-1, 0] = 1 - 1e-4
+    assert expected_pairs(graded, np.arange(images), images)[1:] == (2.0, 0.0)
+
+
 def test_what_cannot_be_counted_is_refused(split):
     with pytest.raises(ValueError, match="batch must be an integer >= 2 and <= 400"):
         expected_pairs(split.relevance, split.image_of_text, 401)
     with pytest.raises(ValueError, match=r"relevance must be \(I, T\) of the 400 texts"):
         expected_pairs(split.relevance[:, 1:], split.image_of_text, 8)
+    with pytest.raises(ValueError, match=r"relevance must be \(I, T\) .*got \(79, 400\)"):
+        expected_pairs(split.relevance[:-1], split.image_of_text, 8)  # of 80 images

@@ -27,6 +27,13 @@ def test_both_must_be_alike():
     assert found([0, 54], [0, 59]) == found([0, 52], [0, 61]) == {}
 
 
+def test_who_is_as_alike_as_asked_for_is_alike():
+    """A cosine of exactly 0.6, and one of exactly 0.5."""
+    looks, said = (np.array([[1.0, 0.0], [cosine, (1 - cosine**2) ** 0.5]])
+                   for cosine in (near_duplicates.LOOKS, near_duplicates.SAID))
+    assert near_duplicates.near_duplicates("ab", looks, said) == {"b": "a"}
+
+
 def test_what_is_left_out_leaves_nobody_else_out():
     """b goes because of a, and c, alike b alone, stays."""
     assert found([0, 50, 100], [0, 50, 100]) == {"b": "a"}

@@ -114,6 +114,17 @@ def test_peak_is_the_best_of_the_region_against_all_outside(inside, expected):
     assert outcome(claim("peak", "low;b", "c;d"), rows) == expected
 
 
+def test_who_may_pick_among_places_is_judged_by_a_stricter_level():
+    """For a peak the best of three is picked, against it any of two metrics and two arms outside;
+    against an equivalence any of two pairs."""
+    rows = runs(low=-1, middle=0, b=3, c=1, d=2)
+    rows["test_i2t_r1"] = rows["test_rsum"]
+    peak = claim("peak", "low;middle;b", "c;d", "test_rsum;test_i2t_r1")
+    assert judge(peak, rows).levels == "98.33 %; against 98.75 %"
+    two = claim("equivalence", "c;d", "b;b", margin="1")
+    assert judge(two, rows).levels == "95 %; against 97.5 %"
+
+
 def test_zero_mean_step_and_contrasts():
     rows = runs(a=1, b=0, c=3)
     assert outcome(claim(arm_a="mean(a|c)", arm_b="b"), rows) == "reproduced"
@@ -350,6 +361,8 @@ def test_parts_say_what_each_says_by_itself():
     assert [within.standing(part) for part in within.parts] == ["for", "open", "collapsed"]
     narrow = judge(claim("equivalence", "a", "b", margin="0.5"), rows)
     assert narrow.standing(narrow.parts[0]) == "against"  # 1 +- 0.196 lies outside +- 0.5
+    below = judge(claim("equivalence", "c", "b", margin="0.5"), rows)
+    assert below.standing(below.parts[0]) == "against"
 
 
 def test_generalisation_is_compared_only_among_arms_that_fit_their_images_alike():
@@ -357,6 +370,8 @@ def test_generalisation_is_compared_only_among_arms_that_fit_their_images_alike(
     rows = runs("generalisation", a=1, b=0)
     near = rows.assign(train_rsum=rows["arm"].map({"a": 529.0, "b": 500.0}))
     assert judge(kept, near).outcome == "reproduced"
+    end = rows.assign(train_rsum=rows["arm"].map({"a": 530.0, "b": 500.0}))
+    assert judge(kept, end).outcome == "reproduced"  # within 30 points: 30 are
     far = judge(kept, rows.assign(train_rsum=rows["arm"].map({"a": 531.0, "b": 500.0})))
     assert far.outcome == "not tested" and far.parts[0].mean == pytest.approx(1)
     assert far.missing.startswith("RSUM on training images must be within 30 of the best arm's 531")

@@ -32,8 +32,20 @@ def test_wrong_configs_are_refused_with_the_names_there_are():
                                           "label_arguments": {"scale": "cosine"},
                                           "arguments": {"thresholds": 0.5}}}))
     assert "go together" in refused(**{"settings.warmup_epochs": 2})
+    assert ("settings: average must be at most the number of epochs, got 99 of "
+            in refused(**{"settings.average": 99}))
     with pytest.raises(ValidationError, match="frozen"):
         SMALL.seed = 3
+
+
+def test_the_first_line_says_what_is_wrong_and_nothing_else_is_added():
+    """A table of notebooks shows "why" by one line; a second complaint was false."""
+    assert refused(**{"objective.0.weight": -1}) == (
+        "objective.0.weight: Input should be greater than or equal to 0")
+    assert refused(**{"objective.0.arguments.margin": -0.1}) == "margin must be >= 0, got -0.1"
+    assert refused(objective=[]).startswith("objective must have a term, such as ")
+    with pytest.raises(ValidationError, match="must have a term"):
+        RunConfig(dataset="scenes", images="detector", model="two_branch", objective=())
 
 
 def test_changes_reach_inside_and_leave_the_original_alone():

@@ -21,9 +21,9 @@ PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
 def paths(tmp_path, store, monkeypatch):
     """Two notebooks that share a run."""
     seeds = {"00_a": (0, 1), "01_b": (1, 2, 2), "02_c": ()}
-    plans = {name: (lambda d, p, o, chosen=chosen: [ArmRun("a", SMALL.with_(seed=s))
-                                                    for s in chosen])
-             for name, chosen in seeds.items() if chosen}
+    plans = {name: (lambda dataset, profile, chosen=chosen: [
+        ArmRun("a", SMALL.with_(seed=s)) for s in chosen])
+        for name, chosen in seeds.items() if chosen}
     monkeypatch.setattr(forecast, "PLANS", plans)
     return [write_notebook(tmp_path / f"{name}.ipynb") for name in seeds]
 
@@ -41,13 +41,31 @@ def test_runs_are_counted_once(paths):
     assert plan_table([a, b]).startswith("Runs: present here, missing, or stale (kept, but")
 
 
-def test_options_of_the_data_are_planned_with(paths, monkeypatch):
+def test_every_parameter_is_planned_with_but_those_that_change_no_run(paths, monkeypatch):
+    """`-p k_seeds=100` was planned as the profile's 5."""
     asked = []
-    monkeypatch.setattr(forecast, "PLANS", {"00_a": lambda *given: asked.append(given) or []})
+    monkeypatch.setattr(forecast, "PLANS", {"00_a": lambda **given: asked.append(given) or []})
     planned(paths[:1], PARAMETERS)
-    planned(paths[:1], PARAMETERS | {"data_options": {"skip_bad": True}})
-    dataset, profile = PARAMETERS["dataset"], PARAMETERS["profile"]
-    assert asked == [(dataset, profile, None), (dataset, profile, {"skip_bad": True})]
+    given = {"data_options": {"skip_bad": True}, "k_seeds": 100}
+    planned(paths[:1], PARAMETERS | given | {"data": None, "figures": None, "workers": 1})
+    assert asked == [PARAMETERS, PARAMETERS | given]
+
+
+def test_a_plan_counts_what_the_parameters_ask_for_and_refuses_what_a_notebook_would(
+        tmp_path, store):
+    """Those of notebooks that train nothing, too."""
+    def plan(name, **given):
+        (of_notebook,) = planned([tmp_path / f"{name}.ipynb"], PARAMETERS | {
+            "figures": str(tmp_path)} | given)
+        return of_notebook
+
+    given = {"ks": [1], "dims": [200], "settings": ["vsepp+gru"]}
+    few, many = (plan("03_topk", k_seeds=seeds, **given).missing for seeds in (1, 4))
+    assert many == few + 3 * 3  # of k=1, the sum and the 5th alone
+    for name, wrong in (("03_topk", {"ks": [0]}), ("04_relevance", {"pairs": 0}),
+                        ("01_data_and_judgements", {"scenes": {"train": 0}})):
+        with pytest.raises(ValueError, match=f"{[*wrong][0]}.* must be an integer >= 1, got 0"):
+            plan(name, **wrong)
 
 
 def row(minutes: float, **changes) -> dict:
@@ -68,7 +86,7 @@ def test_runs_of_edition_1_are_present_where_that_is_asked_for(tmp_path, store, 
     """Where 2 is asked for they are stale; with weights in the store that costs no hours."""
     asked = {"00_a": 1, "01_b": 2, "02_c": 1}
     monkeypatch.setattr(forecast, "PLANS", {
-        name: lambda d, p, o, edition=edition: [ArmRun("a", SMALL, edition)]
+        name: lambda dataset, profile, edition=edition: [ArmRun("a", SMALL, edition)]
         for name, edition in asked.items()})
     paths = [write_notebook(tmp_path / f"{name}.ipynb") for name in asked]
     as_of_edition_1(execute(identify(SMALL)))
@@ -96,7 +114,7 @@ def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
     monkeypatch.setattr(forecast.Rows, "read", lambda self: kept)
     for edition, expected in ((1, (1, 1, 0, 0.0)), (2, (0, 0, 1, 0.1))):
         monkeypatch.setattr(forecast, "PLANS", {
-            "00_a": lambda d, p, o, edition=edition: [ArmRun("a", SMALL, edition)]})
+            "00_a": lambda dataset, profile, edition=edition: [ArmRun("a", SMALL, edition)]})
         (plan,) = planned([write_notebook(tmp_path / "00_a.ipynb")],
                           PARAMETERS | {"figures": str(tmp_path)})
         assert (plan.present, plan.first_edition, plan.stale, plan.hours) == expected
@@ -112,7 +130,7 @@ def test_rows_are_looked_up_in_the_folder_of_the_data_of_a_run(tmp_path, store, 
                                    "config": own_size.model_dump_json()}
     monkeypatch.setattr(forecast.Rows, "read", lambda self: asked.append(self.folder.name) or (
         {run_id: row_of} if self.folder.name == "scenes" else {}))
-    monkeypatch.setattr(forecast, "PLANS", {"12_a": lambda d, p, o: [
+    monkeypatch.setattr(forecast, "PLANS", {"12_a": lambda dataset, profile: [
         ArmRun("a", own_size), ArmRun("a", own_size.with_(seed=1))]})
     (plan,) = planned([write_notebook(tmp_path / "12_a.ipynb")],
                       PARAMETERS | {"dataset": "flickr8k", "figures": str(tmp_path)})

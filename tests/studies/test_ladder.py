@@ -70,6 +70,9 @@ def test_a_profile_sizes_every_rung_but_the_one_that_is_about_length():
     epochs = {arm.label.partition("/")[0]: arm.config.settings.epochs
               for arm in ladder_arms("flickr8k", sized)}
     assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24}
+    short = rung_config("flickr8k", "mean of weights", SimpleNamespace(
+        **vars(PARAMETERS) | {"epochs": 2}))
+    assert short.settings.average == 2  # of fewer epochs there is no mean of three
 
 
 def test_the_second_judge_is_a_rung_of_the_ladder():

@@ -1,8 +1,16 @@
 """What parameters may be is checked before anything is trained."""
 
+import re
+
 import pytest
 
-from itr_study.studies.parameters import NAMES, check_parameters
+from itr_study.studies.parameters import (
+    COUNTS,
+    EMPTY_WILL_DO,
+    NAMES,
+    NUMBERS,
+    check_parameters,
+)
 from itr_study.studies.plans import ARMS, arms_of
 from itr_study.studies.profiles import FILE, PROFILES, choose, read_profiles
 from itr_study.studies.study import Study
@@ -27,6 +35,105 @@ def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(name):
     wrong = "hardst" if name == "swept" else ["hardst"]
     with pytest.raises(ValueError, match=f"^{name} must be one of .*; got 'hardst'"):
         Study(NOTEBOOK[name], CELL | {name: wrong})
+
+
+def refused(notebook, dataset="scenes", profile="smoke", **given) -> str:
+    """Why a notebook takes no such parameters."""
+    with pytest.raises(ValueError) as caught:
+        check_parameters(dataset, choose(notebook, profile, **given))
+    return str(caught.value)
+
+
+LISTS = {name: (notebook, value) for notebook, profiles in read_profiles(FILE).items()
+         for name, value in profiles["smoke"].items() if isinstance(value, list)}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_need_items_and_hold_none_twice(name):
+    """`ks=[]` trained for 43 s, then "attempt to get argmax of an empty sequence"."""
+    notebook, value = LISTS[name]
+    if name in EMPTY_WILL_DO:
+        check_parameters("scenes", choose(notebook, "smoke", **{name: []}))
+    else:
+        assert refused(notebook, **{name: []}).startswith(f"{name} is empty and needs an item; ")
+    if value:
+        assert refused(notebook, **{name: [*value, value[0]]}).startswith(
+            f"{name} holds {value[0]!r} twice")
+
+
+def test_empty_lists_and_bounds_are_of_parameters_that_there_are():
+    assert set(COUNTS) | set(NUMBERS) <= set(NOTEBOOK)
+    assert set(EMPTY_WILL_DO) <= set(LISTS)
+
+
+OUTSIDE = {  # a parameter: what is refused, and what is not
+    "epochs": ((-1,), (0, 3)), "ks": ((0, -2), (1, 127)), "dims": ((0, -3), (1,)),
+    "batches": ((1, 0), (2,)), "pairs": ((0,), (1,)), "resamples": ((0,), (1,)),
+    "alphas": ((-0.1, 2.0), (0.0, 1.99)), "grid_alphas": ((-0.1, 2.0), (0.0, 1.4)),
+    "betas": ((0.0, 1.9), (1.8,)), "grid_betas": ((0.0, 2.1), (1.6,)),
+    "margins": ((-0.1,), (0.0, 3.0))} | dict.fromkeys(
+        ("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas", "scales"),
+        ((0.0, -1.0), (1e-9, 1e3)))
+
+
+@pytest.mark.parametrize("name", [*COUNTS, *NUMBERS])
+def test_numbers_outside_their_bounds_are_refused_and_their_ends_are_not(name):
+    """`-p dims=[-3]` was a ValidationError of which "why" did not say what was wrong."""
+    (notebook, inside), (wrong, right) = LISTS.get(name, (NOTEBOOK[name], None)), OUTSIDE[name]
+
+    def given(value):
+        ends = {"grid_ends": []} if name.startswith("grid_") else {}
+        return ends | {name: value if inside is None else [value, inside[-1]]}
+
+    for value in wrong:
+        assert re.match(rf"{name} must be .* got {value}$", refused(notebook, **given(value)))
+    for value in right:
+        check_parameters("scenes", choose(notebook, "smoke", **given(value)))
+
+
+@pytest.mark.parametrize("notebook, given, message", [
+    ("03_topk", {"ks": [5, 500]}, "ks must be below 128, got 500: .* at most 127 negatives"),
+    ("03_topk", {"ks": [128]}, "ks must be below 128"),
+    ("06_kendall", {"grid_alphas": [1.5], "grid_betas": [0.2, 0.6], "grid_ends": []},
+     "grid_betas must be at most 2 - alpha, got 0.6 and alpha 1.5 in grid_alphas"),
+    ("08_reranking", {"scales": [25.0]}, "scales must hold two or more"),
+    ("03_topk", {"scenes": {"train": 0}}, "scenes: train must be an integer >= 1, got 0"),
+    ("01_data_and_judgements", {"scenes": {"val": 5}}, "split must be one of train, dev, test"),
+    ("03_topk", {"data_options": {"caption_noise": 2.0}}, "caption_noise must be a share in "),
+    ("03_topk", {"data_options": {"noise_seed": -1}}, "noise_seed must be an integer >= 0"),
+    ("03_topk", {"data_options": {"vagueness": 9}}, "vagueness must be an integer >= 0 and <= 4"),
+    ("03_topk", {"data_options": {"skip_bad": True}}, "argument of dataset 'scenes' must be one "),
+    ("02_pairwise_losses", {"epochs": -1}, "epochs must be an integer >= 0, got -1")])
+def test_what_a_part_would_refuse_after_minutes_is_refused_at_once(notebook, given, message):
+    with pytest.raises(ValueError, match=message):
+        Study(notebook, CELL | given)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"leave_out": "near_duplicate"}, "leave_out must be one of nothing, near_duplicates, "),
+    ({"skip_bad": 2}, "skip_bad must be one of True, False; got 2"),
+    ({"as_published": "no"}, "as_published must be one of True, False; got 'no'")])
+def test_options_of_real_data_are_refused_before_it_is_read(options, message):
+    assert refused("03_topk", "flickr8k", "full", data_options=options).startswith(message)
+
+
+@pytest.mark.parametrize("notebook, given, remedy", [
+    ("13_when_to_forgive", {"compared": ["hardest"]},
+     "compared .* no 'sum', .* set rate_losses, too, "),
+    ("08_reranking", {"reranked": ["hardest"]}, "reranked .* no 'sum', .*: set tuned, too, to "),
+    ("08_reranking", {"reranked": ["sum"], "tuned": ["sum"]}, "reranked .* set swept, too, to "),
+    ("06_kendall", {"grid_alphas": [0.1]}, "grid_alphas as given leave no .* set grid_ends, too")])
+def test_who_leaves_names_behind_is_told_which_parameter_to_set(notebook, given, remedy):
+    """"rate_losses must be one of hardest; got 'sum'" blamed what the user had not set."""
+    message = refused(notebook, "flickr8k", "full", **given)
+    assert re.match(remedy, message), message
+
+
+def test_who_sets_both_to_what_does_not_fit_is_told_which_is_wrong():
+    assert refused("13_when_to_forgive", compared=["hardest"], rate_losses=["sum"]) == (
+        "rate_losses must be one of hardest; got 'sum'")
+    check_parameters("scenes", choose("13_when_to_forgive", "smoke", compared=["hardest"],
+                                      rate_losses=["hardest"]))
 
 
 @pytest.mark.parametrize("notebook, seeds", [

@@ -23,6 +23,12 @@ def test_the_best_rate_on_dev_is_compared_with_the_frozen_one():
     assert rates_verdict(table).startswith("All 2 frozen learning rates are the best")
 
 
+def test_the_order_of_rows_changes_nothing():
+    """Of equals the smaller rate is the best, wherever it stands."""
+    frozen = {"gru": {"sum": 2e-3, "top5": 1e-3}}
+    pd.testing.assert_frame_equal(rate_table(SEARCH[::-1], frozen), rate_table(SEARCH, frozen))
+
+
 def test_a_frozen_rate_that_is_not_the_best_is_named():
     table = rate_table(SEARCH, {"gru": {"sum": 1e-3, "top5": 1e-3}})
     assert rates_verdict(table).splitlines() == [

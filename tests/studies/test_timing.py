@@ -105,6 +105,7 @@ def test_objectives_take_turns_and_the_first_steps_are_left_out(benchmark, monke
 
 @pytest.mark.parametrize("lines, named", [
     (["sum,0,-1.5,scenes,m"], "above 0"), (["sum,0,,scenes,m"], "above 0"),
+    (["sum,0,0,scenes,m"], "above 0"),
     (["sum,0,inf,scenes,m"], "above 0"), (["sum,0,fast,scenes,m"], "above 0"),
     (["sum,0,1.5,scenes,m", "sum,0,1.6,scenes,m"], "a round twice"),
     (["sum,0,1.5,scenes,m", "sum,1,1.6,coco,m"], "several data sets")])
@@ -114,6 +115,32 @@ def test_a_table_that_the_benchmark_did_not_leave_is_refused(tmp_path, lines, na
     path.write_text("\n".join(["arm,seed,step_milliseconds,dataset,model", *lines, ""]))
     with pytest.raises(ValueError, match=f"steps.csv.*{named}.*measure again"):
         step_rows(tmp_path)
+
+
+@pytest.mark.parametrize("given, told", [
+    (["--save", "--rounds", "1"], "--rounds must be at least 5, got 1"),
+    (["--save", "--rounds", "0"], "--rounds must be at least 5"),
+    (["--save", "--images", "5000"], "--save measures 1,000 images and 5,000 texts: leave"),
+    (["--save", "--repeats", "3"], "leave --images, --texts and --repeats out"),
+    (["--images", "100"], "--images must be at least 150")])
+def test_what_would_spoil_the_committed_rounds_is_refused(monkeypatch, capsys, given, told):
+    """`--rounds 1` would have kept one round in the place of twelve."""
+    benchmark = loaded(monkeypatch, "rerank")
+    for name in ("save", "check_equal", "child"):
+        monkeypatch.setattr(benchmark, name, lambda *_: pytest.fail("it measures"))
+    monkeypatch.setattr("sys.argv", ["rerank.py", *given])
+    with pytest.raises(SystemExit):
+        benchmark.main()
+    assert told in capsys.readouterr().err
+
+
+def test_enough_rounds_are_kept(monkeypatch):
+    benchmark, kept = loaded(monkeypatch, "rerank"), []
+    monkeypatch.setattr(benchmark, "check_equal", lambda: None)
+    monkeypatch.setattr(benchmark, "save", kept.append)
+    monkeypatch.setattr("sys.argv", ["rerank.py", "--save", "--rounds", "5"])
+    benchmark.main()
+    assert kept == [5]
 
 
 def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
