@@ -64,6 +64,16 @@ def test_the_answer_to_which_loss_is_that_of_the_comparison():
     assert "soft negatives cannot be told apart from the hardest negative" in README
 
 
+def test_where_forgiving_begins_to_pay_is_where_the_curves_cross():
+    answers = pd.read_csv(FLICKR8K / "13_when_to_forgive__predictions.csv")
+    crossed = answers[answers["prediction"].str.contains("the curves cross")
+                      & (answers["measure"] == "RSUM")]["measured"].item()
+    rising, _, _ = crossed.removeprefix("rise above it: ").partition("; ")
+    assert crossed.startswith("rise above it: ") and f"{rising} (same notebook" in README
+    curves = pd.read_csv(FLICKR8K / "13_when_to_forgive__curves.csv")
+    assert curves["n"].eq(5).all() and "n = 5 seeds" in README
+
+
 def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     """Old rows state none; what differs between them and new ones may be rounding."""
     shown = json.loads(Path(f"{SQUARE}.json").read_text(encoding="utf-8"))

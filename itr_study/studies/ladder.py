@@ -64,9 +64,9 @@ def worth(rows: pd.DataFrame) -> pd.DataFrame:
     """What each rung adds on dev to the rung that it stands on, seed by seed.
 
     Args:    rows: of `ladder_arms`, with dev_rsum and minutes.
-    Returns: a line per loss and rung, in their order: group (the loss), label (the rung, and what
-             it stands on where that is not the lowest), difference (mean over seeds), low, high
-             (the smallest and the largest of them: no interval), n, dev_rsum, minutes (means).
+    Returns: a line per loss and rung, in their order: group (the loss), label (the rung),
+             difference (mean over seeds), low, high (the smallest and the largest of them: no
+             interval), n, dev_rsum, minutes (means).
     """
     of = {arm: part.set_index("seed") for arm, part in rows.groupby("arm")}
     records = []
@@ -76,8 +76,7 @@ def worth(rows: pd.DataFrame) -> pd.DataFrame:
             if here is None or below is None:
                 continue
             gains = (here["dev_rsum"] - below["dev_rsum"]).dropna()
-            records.append((loss, name + f" (on {rung.below})" * bool(RUNGS[rung.below].below),
-                            gains.mean(), gains.min(), gains.max(), len(gains),
+            records.append((loss, name, gains.mean(), gains.min(), gains.max(), len(gains),
                             here["dev_rsum"].mean(), here["minutes"].mean()))
     return pd.DataFrame(records, columns=["group", "label", "difference", "low", "high", "n",
                                           "dev_rsum", "minutes"])
@@ -102,9 +101,10 @@ def summary(steps: pd.DataFrame) -> str:
         >>> steps = pd.DataFrame({"label": ["both ways", "own words"] * 2, "n": 2,
         ...                       "difference": [4, -9, 1, 3], "dev_rsum": [296, 280, 290, 289]})
         >>> summary(steps)
-        'On dev 1 of 2 steps helped both losses, in the mean of 2 seeds: both ways'
+        'On dev 1 of 2 steps helped both losses, by the mean of 2 seeds: both ways'
     """
     least = steps.groupby("label", sort=False)["difference"].min()
     helped = [*least.index[least > 0]]
-    return (f"On dev {len(helped)} of {len(least)} steps helped both losses, in the mean of "
-            f"{steps['n'].min()} seeds" + f": {', '.join(helped)}" * bool(helped))
+    seeds = "one seed" if (n := steps["n"].min()) == 1 else f"the mean of {n} seeds"
+    return (f"On dev {len(helped)} of {len(least)} steps helped both losses, by {seeds}"
+            + f": {', '.join(helped)}" * bool(helped))
