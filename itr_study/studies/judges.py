@@ -24,6 +24,11 @@ from itr_study.studies.topk import k_arms
 ARMS = ("sum", "hardest", "soft", "top5", "k=1", "k=3", "k=10", "hardest+listwise", "tau=0.1",
         "hardest+listwise(cider)", "windows", "bcls", "alpha=0", "alpha=0.6", "gamma=10",
         "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce")
+# One sweep, one learning rate, as in the sweeps' own model: whose rate an arm takes.
+KIN = {"k=1": "hardest", "k=3": "top5", "k=10": "top5", "tau=0.1": "hardest+listwise",
+       "hardest+listwise(cider)": "hardest+listwise", "alpha=0": "bcls", "alpha=0.6": "bcls",
+       "gamma=10": "soft", "gamma=200": "soft"}
+SEARCHED = tuple(arm for arm in ARMS if arm not in KIN)
 # Makers whose arms differ in their objective alone: `d_arms` and the rest of notebook 06 do not.
 SWEEPS: tuple[Maker, ...] = (
     k_arms, term_arms, tau_arms, label_arms, alternative_arms, branch_arms, alpha_arms, beta_arms,
@@ -59,7 +64,7 @@ def judge_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 def judge_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The search of learning rates for the arms `parameters.judge_searched`: multiples
+    """The search of learning rates for `parameters.judge_searched` of SEARCHED: multiples
     `parameters.judge_factors` of the base's rate, seed 0, as "clean_gru/<label>/<rate>".
 
     `rates.chosen_rates` chooses on dev from `rates.rate_table` of these rows, and refuses the edge.
@@ -75,10 +80,11 @@ def judge_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 def judge_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, float]:
-    """The learning rate of every arm of ARMS: the one frozen for it in [rates.clean_gru]; an arm
-    without one takes that of "hardest". Where nobody has searched, all take the base's."""
+    """The learning rate of every arm of ARMS: the one frozen in [rates.clean_gru] for it, or for
+    the arm of KIN that it varies; one without takes that of "hardest". Where nobody has searched,
+    all take the base's."""
     usual = base_config(dataset, JUDGE, parameters).settings.learning_rate
-    return {arm: rate_in(dataset, JUDGE, arm, usual) for arm in ARMS}
+    return {arm: rate_in(dataset, JUDGE, KIN.get(arm, arm), usual) for arm in ARMS}
 
 
 def swept_configs(dataset: str, parameters: SimpleNamespace) -> dict[str, RunConfig]:

@@ -40,6 +40,8 @@ RUNGS: dict[str, Rung] = {
     "mean of weights": Rung("first guess", {"settings.average": 3}),
     "one network": Rung("first guess", {"images": "lite2:pooled:flip"}),
     "twice as long": Rung("first guess", {"settings.epochs": 24, "settings.warmup_epochs": 10}),
+    "three times as long": Rung("twice as long", {"settings.epochs": 36,
+                                                  "settings.warmup_epochs": 15}),
     "batches of 256": Rung("first guess", {"settings.batch_size": 256}),
     "batches of 64": Rung("first guess", {"settings.batch_size": 64}),
     "batches of 32": Rung("first guess", {"settings.batch_size": 32}),

@@ -17,7 +17,7 @@ from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
 from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
-from itr_study.studies.judges import ARMS
+from itr_study.studies.judges import SEARCHED
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
@@ -47,7 +47,7 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "label_sources": lambda _dataset, _parameters: RELEVANCE,
     "compared": lambda _dataset, _parameters: COMPARED,
     "rate_losses": lambda _dataset, parameters: parameters.compared,
-    "judge_searched": lambda _dataset, _parameters: ARMS,
+    "judge_searched": lambda _dataset, _parameters: SEARCHED,
     "batch_losses": lambda _dataset, _parameters: COMPARED,
     "grid_ends": lambda _dataset, parameters: [
         f"alpha={alpha:g},beta={beta:g}"

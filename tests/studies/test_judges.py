@@ -10,6 +10,8 @@ from itr_study.studies import bases
 from itr_study.studies.bases import base
 from itr_study.studies.judges import (
     ARMS,
+    KIN,
+    SEARCHED,
     judge_arms,
     judge_rate_arms,
     judge_rates,
@@ -129,11 +131,19 @@ def test_a_searched_rate_is_that_of_its_arm_under_every_label(own_rates):
     rates = {run.label.removeprefix(f"{JUDGE}/"): run.config.settings.learning_rate
              for run in judge_arms("flickr8k", ON)}
     assert rates["bcls"] == rates["alpha=0.2"] == 3e-3
-    assert rates["sum"] == rates["hardest"] == rates["alpha=0"] == 2e-3
+    assert rates["sum"] == rates["hardest"] == rates["k=1"] == rates["gamma=10"] == 2e-3
+
+
+def test_the_values_of_a_sweep_share_the_rate_of_what_they_vary(own_rates):
+    rates = judge_rates("flickr8k", ON)
+    assert rates["alpha=0"] == rates["alpha=0.6"] == rates["bcls"] != rates["hardest"]
+    assert {*KIN} | {*SEARCHED} == {*ARMS} and {*KIN.values()} <= {*SEARCHED}
+    with pytest.raises(ValueError, match="judge_searched must be one of sum, .*; got 'alpha=0'"):
+        check_parameters("flickr8k", choose("12_claims", "full", judge_searched=["alpha=0"]))
 
 
 def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rates):
-    asked = choose("12_claims", "full", judge_searched=["bcls", "hardest+listwise(cider)"],
+    asked = choose("12_claims", "full", judge_searched=["bcls", "hardest+listwise"],
                    judge_factors=[0.25, 0.5, 1.0, 2.0, 4.0])
     usual = base("flickr8k", JUDGE).settings.learning_rate
     runs = judge_rate_arms("flickr8k", asked)
@@ -145,7 +155,7 @@ def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rate
     rows, used = pd.DataFrame({"arm": [run.label for run in runs], "seed": 0}), {
         JUDGE: judge_rates("flickr8k", asked)}
     inside = rate_table(rows.assign(dev_rsum=[1, 2, 3, 2, 1, 1, 2, 3, 2, 1]), used)
-    assert chosen_rates(inside) == {JUDGE: {"bcls": usual, "hardest+listwise(cider)": usual}}
+    assert chosen_rates(inside) == {JUDGE: {"bcls": usual, "hardest+listwise": usual}}
     edge = rate_table(rows.assign(dev_rsum=range(10)), used)
     with pytest.raises(ValueError, match=f"{JUDGE}/bcls at .*, the largest of .*judge_factors"):
         chosen_rates(edge)

@@ -1,5 +1,6 @@
 """The ladder to the second judge: one step at a time, for both losses alike, without a leak."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -13,6 +14,7 @@ from itr_study.studies.bases import base
 from itr_study.studies.ladder import LOSSES, RUNGS, ladder_arms, rung_config
 
 PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, ladder_seeds=2)
+ROOT = Path(__file__).resolve().parents[2]
 START = base("flickr8k", ladder.START)
 
 
@@ -69,7 +71,7 @@ def test_a_profile_sizes_every_rung_but_the_one_that_is_about_length():
     sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 11})
     epochs = {arm.label.partition("/")[0]: arm.config.settings.epochs
               for arm in ladder_arms("flickr8k", sized)}
-    assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24}
+    assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24, "three times as long": 36}
     short = rung_config("flickr8k", "mean of weights", SimpleNamespace(
         **vars(PARAMETERS) | {"epochs": 2}))
     assert short.settings.average == 2  # of fewer epochs there is no mean of three
@@ -79,6 +81,16 @@ def test_the_second_judge_is_a_rung_of_the_ladder():
     judge = base("flickr8k", "clean_gru")
     assert judge == rung_config("flickr8k", "twice as long", PARAMETERS)
     assert judge.settings.warmup_epochs < judge.settings.epochs
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_size"])
+def test_what_the_second_judge_takes_lies_inside_what_was_tried(name):
+    table = pd.read_csv(ROOT / "figures/flickr8k/02_pairwise_losses__ladder.csv")
+    assert {*table["group"]} == {*LOSSES}
+    for _, rows in table.groupby("group"):  # its first line stands on the lowest rung
+        tried = {getattr(rung_config("flickr8k", rung, PARAMETERS).settings, name)
+                 for rung in ("first guess", *rows["label"])}
+        assert min(tried) < getattr(base("flickr8k", "clean_gru").settings, name) < max(tried)
 
 
 def test_a_rung_stands_on_one_that_is_there():
