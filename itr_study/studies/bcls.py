@@ -131,7 +131,7 @@ def bcls_plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]
 def compared_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables V-VII in 06, and all of them in 13: which ranking loss should I use? One model, seeds,
     budget."""
-    return in_one_model(dataset, parameters, parameters.seeds,
+    return in_one_model(dataset, parameters, parameters.compared_seeds,
                         {label: COMPARED[label] for label in parameters.compared})
 
 

@@ -15,7 +15,7 @@ EDITION = MEASURES["reranked"].edition  # of rows that hold recalls after re-ran
 
 def reranked_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables I-IV: every model of `parameters.reranked`, labelled as everywhere ("hardest",
-    "vsepp+gru/hardest"). That of most claims, `parameters.swept`, has seeds of its own number."""
+    "vsepp+gru/hardest"): those of one model over the seeds of its comparison, `compared_seeds`."""
     return [run._replace(edition=EDITION) for label in parameters.reranked
             for run in _over_seeds(label, dataset, parameters)]
 
@@ -39,5 +39,5 @@ def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace) -> list[A
         rates = frozen_rates(dataset)[setting]
         start = with_loss(dataset, setting, parameters, "hardest",
                           rates.get(loss, rates["hardest"]))
-    seeds = parameters.swept_seeds if label == parameters.swept else parameters.seeds
+    seeds = parameters.seeds if setting else parameters.compared_seeds
     return over_seeds(label, sum_of(start, *COMPARED[loss]), seeds)

@@ -138,7 +138,7 @@ def test_who_sets_both_to_what_does_not_fit_is_told_which_is_wrong():
 
 @pytest.mark.parametrize("notebook, seeds", [
     ("03_topk", {"k_seeds": 0}), ("03_topk", {"dim_seeds": -1}),
-    ("08_reranking", {"swept_seeds": 0}), ("12_claims", {"exact_seeds": -1})])
+    ("08_reranking", {"compared_seeds": 0}), ("12_claims", {"exact_seeds": -1})])
 def test_numbers_of_seeds_that_train_nothing_are_refused(notebook, seeds):
     (name,) = seeds
     with pytest.raises(ValueError, match=f"{name} must be an integer >= [01], got"):
