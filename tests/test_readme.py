@@ -48,13 +48,14 @@ def test_the_answer_to_which_loss_is_that_of_the_comparison():
     runs = pd.read_csv(f"{SQUARE}.csv").rename(columns={"method": "arm"})
     runs = runs[runs["judge"] == MODEL].assign(dataset="flickr8k", model="one")
     assert runs["arm"].nunique() == 15 and "Fifteen ranking losses on one model" in README
-    assert runs.groupby("arm").size().eq(5).all() and "five paired seeds" in README
+    assert runs.groupby("arm").size().eq(12).all() and "twelve paired seeds" in README
     table = differences(runs, [(arm, "hardest") for arm in ("bcls", "soft", "ladder")],
                         ["test_rsum", "test_human_expert_tau_c"]).set_index(["arm_a", "metric"])
     rsum, experts = (table.xs(metric, level="metric") for metric in (
         "test_rsum", "test_human_expert_tau_c"))
     hardest = runs.loc[runs["arm"] == "hardest", "test_rsum"].mean()
-    assert f"the hardest negative ({hardest:.0f} points of RSUM)" in README
+    assert (f"the hardest negative ({hardest:.0f} points of RSUM); they change agreement with "
+            f"experts by {interval(experts.loc['soft'])}") in README
     assert (f"soft negatives with windows change RSUM by {interval(rsum.loc['bcls'])} points and "
             f"agreement with experts by {interval(experts.loc['bcls'])}; the ladder loss changes "
             f"RSUM by {interval(rsum.loc['ladder'])} and agreement by "
@@ -72,6 +73,12 @@ def test_where_forgiving_begins_to_pay_is_where_the_curves_cross():
     assert crossed.startswith("rise above it: ") and f"{rising} (same notebook" in README
     curves = pd.read_csv(FLICKR8K / "13_when_to_forgive__curves.csv")
     assert curves["n"].eq(5).all() and "n = 5 seeds" in README
+    fallen = curves.loc[curves["verdict"] == "collapsed", "x"]
+    assert curves.loc[~curves.index.isin(fallen.index), "x"].max() < fallen.min()
+    assert f"from {fallen.min():.0f} % on runs of the hardest negative have collapsed" in README
+    soft = curves[(curves["loss"] == "soft") & (curves["metric"] == "test_rsum")]
+    places = soft.groupby("verdict")["x"].min()
+    assert "lower" not in places and f"above it from {places['higher']:.2g} % on" in README
 
 
 def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
@@ -104,4 +111,4 @@ def test_every_difference_of_the_findings_has_its_interval():
     """Between the picture and the notebooks: no signed number without the interval behind it."""
     findings = README[README.index("Which ranking loss?"):README.index("Every figure with its")]
     signed = re.findall(r"(?<![\[,] )(?<!\[)[+−]\d+\.\d(?! \[)", findings)
-    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 8
+    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 9
