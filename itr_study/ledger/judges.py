@@ -124,7 +124,7 @@ def agreement(table: pd.DataFrame) -> str:
     Args:    table: a ledger of one data set, as `ledger` gives it.
     """
     if "second_outcome" not in table:
-        return "No second judge has run here: every claim has one."
+        return "No second judge has run here: every claim has one verdict."
     twice = _twice(table)
     first, second = _names(twice)
     said = []

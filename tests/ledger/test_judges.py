@@ -185,7 +185,7 @@ def test_nothing_changes_where_the_second_judge_has_not_run(rows):
     assert not has_run(alone) and has_run(rows) and not has_run(pd.DataFrame())
     assert not [name for name in off if name.startswith(("first_", "second_"))]
     assert not off["verdict"].str.contains("judge").any()
-    assert agreement(off) == "No second judge has run here: every claim has one."
+    assert agreement(off) == "No second judge has run here: every claim has one verdict."
     assert both_verdicts(off).empty and "judge" not in ledger_markdown(off)
     on = ledger(named, rows).set_index("id")
     assert on["first_ours"].tolist() == off["ours"].tolist()
