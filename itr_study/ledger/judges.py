@@ -138,8 +138,8 @@ def agreement(table: pd.DataFrame) -> str:
             f"{named}; {counts[FIRST_ALONE]} that the first decides are not decided by the second, "
             f"{counts[SECOND_ALONE]} the other way round"
             + f", and {counts[NEITHER]} are decided by neither" * bool(counts[NEITHER]) + ".")
-    return " ".join(said) or ("The second judge has run, but no claim was judged by both; each says "
-                               "why.")
+    return " ".join(said) or (
+        "The second judge has run, but no claim was judged by both; each says why.")
 
 
 def _twice(table: pd.DataFrame) -> pd.DataFrame:
