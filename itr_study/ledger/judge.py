@@ -40,6 +40,7 @@ class Verdict:
     margin: float | None = None  # of an equivalence
     rates: str = ""  # at which learning rates its arms were trained
     mixed: int = 0  # seeds at which older rows, of another rounding, are paired with newer ones
+    flat: str = ""  # which arms have got the equal scores that their loss asks for
 
     @property
     def sentence(self) -> str:
@@ -57,8 +58,10 @@ class Verdict:
                   "only more judged images would decide" if unit == "images" else
                   f"how many would decide is unknown, or more than {MOST}")
         older = f"; at {self.mixed} seeds older rows are paired with newer ones" * bool(self.mixed)
-        return f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}{older}"
-
+        flat = ("; no collapse, but scores drew together towards a minimum of that loss: "
+                f"{self.flat}") * bool(self.flat)
+        return (f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}"
+                f"{older}{flat}")
 
     def standing(self, part: Part | LabelPart) -> str:
         """What one part says by itself, by its 95 % interval: "for" the claim, "against" it, or
@@ -117,7 +120,7 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
 
     Args:    claim: a row of claims.csv.
              rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent;
-             `collapsed`, where it is known, says why a run has, and is empty where it has not.
+             `collapsed` and `flattened`, where known, say why a run has, empty where it has not.
              evidence: of label sources, as `read_evidence` gives it.
     A claim may span several models, such as the settings of a table: each pair of arms is of one
     model, and the verdict names all of them.
@@ -141,13 +144,13 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
     case = CASES[claim["kind"]](claim, arms)
     outcome, needed = decide(case)
     pairs, used = min(part.n for part in case.shown), named_arms(claim["arm_a"], claim["arm_b"])
-    fallen, unfit = collapsed_runs(rows, used), unlike_fit(claim, arms, used)
+    fallen, unfit = runs_that(rows, "collapsed", used), unlike_fit(claim, arms, used)
     if unfit or fallen:
         outcome, needed = "not tested" if unfit else "collapsed", None
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
                    needed, unfit or collapse_in_words(claim, fallen), tuple(fallen),
                    levels=levels(case), margin=margin_of(claim), mixed=most_mixed(arms, case),
-                   rates=rates_of(rows, used))
+                   rates=rates_of(rows, used), flat=in_words(runs_that(rows, "flattened", used)))
 
 
 def most_mixed(arms: Arms, case: Case) -> int:
@@ -200,11 +203,11 @@ def rate_of(config: str) -> float:
     return json.loads(config)["settings"]["learning_rate"]
 
 
-def collapsed_runs(rows: pd.DataFrame, arms: set[str]) -> dict[str, str]:
-    """The arms that hold collapsed runs, and how many: {"hardest": "5 of 5 runs"}."""
-    if "collapsed" not in rows:
+def runs_that(rows: pd.DataFrame, ended: str, arms: set[str]) -> dict[str, str]:
+    """The arms with runs that a column says have so ended, and how many: {"sum": "5 of 5 runs"}."""
+    if ended not in rows:
         return {}
-    counts = rows["collapsed"].map(bool, na_action="ignore").eq(True).groupby(rows["arm"]).agg(
+    counts = rows[ended].map(bool, na_action="ignore").eq(True).groupby(rows["arm"]).agg(
         ["sum", "size"])
     return {arm: f"{counts.loc[arm, 'sum']} of {counts.loc[arm, 'size']} runs"
             for arm in sorted(arms) if counts.loc[arm, "sum"]}
@@ -212,9 +215,13 @@ def collapsed_runs(rows: pd.DataFrame, arms: set[str]) -> dict[str, str]:
 
 def collapse_in_words(claim: Mapping[str, str], fallen: Mapping[str, str]) -> str:
     """Which arms of a claim collapsed, and whether these are only those it compares with."""
-    named = ", ".join(f"{arm} in {runs}" for arm, runs in fallen.items())
     who = "collapsed" if named_arms(claim["arm_a"]) & set(fallen) else "baseline collapsed"
-    return f"{who}: {named}" if fallen else ""
+    return f"{who}: {in_words(fallen)}" if fallen else ""
+
+
+def in_words(runs: Mapping[str, str]) -> str:
+    """Arms and how many of their runs: "hardest in 5 of 5 runs, sum in 1 of 5 runs"."""
+    return ", ".join(f"{arm} in {many}" for arm, many in runs.items())
 
 
 def margin_of(claim: Mapping[str, str]) -> float | None:

@@ -2,8 +2,9 @@
 
 The first judge is the model of the sweeps; on photographs it reads MiniLM, which made the labels
 and has seen the captions. The second, the base config `clean_gru`, reads no captions but those it
-is trained on. Where it has run the arms of a claim, and they can be compared, its verdict is the
-headline, collapsed or not: what is counted and drawn. The first verdict is kept beside it.
+is trained on. Where it has run the arms of a claim with as many pairs as decide anything, and they
+can be compared, its verdict is the headline, collapsed or not: what is counted and drawn. The first
+verdict is kept beside it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import pandas as pd
 from itr_study.ledger.evidence import LABELS
 from itr_study.ledger.judge import Verdict, judge, named_arms
 from itr_study.ledger.models import DECIDED, judged_twice, most_frequent, plain
-from itr_study.ledger.paired import arms_in
+from itr_study.ledger.paired import FEWEST, arms_in
 from itr_study.ledger.reported import split_list
 from itr_study.ledger.rules import HELD
 
@@ -66,6 +67,8 @@ def judged_again(claim: Mapping[str, str], first: Verdict, rows: pd.DataFrame) -
     second = judge({**claim, **renamed, "needs": ""}, rows)
     if second.outcome == "not tested":
         return Judgement(first, once=f"{ONCE}: {second.missing}")
+    if second.pairs < FEWEST:
+        return Judgement(first, once=f"{ONCE}: {second.pairs} of {FEWEST} pairs that are needed")
     return Judgement(first, second)
 
 
@@ -121,7 +124,7 @@ def agreement(table: pd.DataFrame) -> str:
     Args:    table: a ledger of one data set, as `ledger` gives it.
     """
     if "second_outcome" not in table:
-        return "No second judge has run here: every claim has one."
+        return "No second judge has run here: every claim has one verdict."
     twice = _twice(table)
     first, second = _names(twice)
     said = []
@@ -135,7 +138,8 @@ def agreement(table: pd.DataFrame) -> str:
             f"{named}; {counts[FIRST_ALONE]} that the first decides are not decided by the second, "
             f"{counts[SECOND_ALONE]} the other way round"
             + f", and {counts[NEITHER]} are decided by neither" * bool(counts[NEITHER]) + ".")
-    return " ".join(said) or "The second judge has run, but no claim was judged by both."
+    return " ".join(said) or (
+        "The second judge has run, but no claim was judged by both; each says why.")
 
 
 def _twice(table: pd.DataFrame) -> pd.DataFrame:

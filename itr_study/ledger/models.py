@@ -22,10 +22,13 @@ def resting(table: pd.DataFrame) -> str:
 
     Args:    table: a ledger of one data set, as `ledger` gives it.
     """
-    decided = table[table["outcome"].isin(DECIDED) & (table["origin"] != "composite")]
+    single = table[table["origin"] != "composite"]
+    decided = single[single["outcome"].isin(DECIDED)]
     if decided.empty:
-        held = table["outcome"].isin(HELD.values()).sum()
-        return f"No measured verdict is decided here{f'; {held} are held by tests' * bool(held)}."
+        held = single[single["outcome"].isin(HELD.values())].groupby("origin").size()
+        counts = " and ".join(f"{count} {origin}s" for origin, count in held.items())
+        rest = f"; {counts} are {' or '.join(HELD.values())}" * bool(counts)
+        return f"No measured verdict is decided here{rest}."
     alone = decided["model"].mask(judged_twice(decided), "")
     if (alone == "").all():
         return "Every decided verdict was judged on two models."

@@ -7,6 +7,7 @@ import pandas as pd
 from itr_study.files.atomic import write_atomic
 from itr_study.ledger.judges import agreement, both_verdicts
 from itr_study.ledger.models import resting, twice_judged
+from itr_study.ledger.paired import FEWEST
 from itr_study.ledger.reported import split_list
 from itr_study.ledger.table import ORIGINS, TITLES, counted, covered
 
@@ -26,8 +27,9 @@ MEANINGS = {
     "not tested": "there are no such runs, or none that can be compared; the row says what is "
                   "missing"}
 TWO_JUDGES = (
-    "The second judge has read no captions but those it is trained on. Where it judged a claim, "
-    "its verdict is the headline, which is counted; other claims keep one judge, and say why.")
+    "The second judge has read no captions but those it is trained on. Where it judged a claim by "
+    f"{FEWEST} pairs or more, its verdict is the headline, which is counted; other claims keep one "
+    "judge, and say why.")
 COLUMNS = {
     "claim, place, statement": "its id here, where the paper makes it, what it says; in small type "
                                "how it was read, and what the verdict does not say",

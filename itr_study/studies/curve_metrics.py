@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.evaluation.percent import percent
-from itr_study.studies.results import collapses, curves, generalisation
+from itr_study.studies.results import curves, endings, generalisation
 
 # Means over an epoch of what a loss says of itself -> names here; percent, as all metrics are.
 LOGGED = {"smooth_ndcg.ndcg": "ndcg", "smooth_ndcg.smooth_ndcg": "smooth_ndcg",
@@ -25,8 +25,7 @@ def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Data
     100 (1 - correlation) of true and smooth NDCG over the epochs; half_rsum: RSUM on dev when
     half of the epochs are done; half_hinge: the hardest-negative term of the training loss then,
     unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev
-    included; collapsed: why the scores of the run have collapsed, empty where they have not. And of
-    the row itself, generalisation: see there.
+    included; collapsed, flattened: see `endings`. And of the row itself, generalisation: see there.
 
     Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
     """
@@ -34,8 +33,8 @@ def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Data
     milestones_of = {key: _milestones(epochs) for key, epochs in by_run}
     keys = zip(rows["arm"], rows["seed"], strict=True)
     columns = pd.DataFrame([milestones_of.get(key, {}) for key in keys], index=rows.index)
-    return pd.concat([rows, columns], axis=1).assign(
-        collapsed=collapses(rows, figures), generalisation=generalisation(rows))
+    return pd.concat([rows, columns, endings(rows, figures)], axis=1).assign(
+        generalisation=generalisation(rows))
 
 
 def _milestones(epochs: pd.DataFrame) -> dict[str, float]:

@@ -13,16 +13,19 @@ from itr_study.data.caption_noise import check_share
 from itr_study.data.near_duplicates import CHOICES
 from itr_study.data.scenes.styles import STYLES
 from itr_study.relevance import RELEVANCE
+from itr_study.relevance.exact import Exact
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
 from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
-from itr_study.studies.judges import SEARCHED
+from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
                  "second_losses")
 WIDEST = 2.0  # of a window: labels are cosines
+LARGEST = 1e6  # of what multiplies scores, losses or steps: far below where float32 ends
+INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance are then not tested, and every claim has one judge.
 NONE_WILL_DO = ("exact_seeds", "judge_seeds")
@@ -40,14 +43,25 @@ def models(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
         rates)
 
 
-# A parameter that holds names, or one: what it may choose from.
+def sources(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
+    """Label sources that a data set has: only generated data knows exact relevance."""
+    return [name for name in RELEVANCE if name != Exact.name or DATASETS[dataset].generated]
+
+
+def searched(dataset: str, parameters: SimpleNamespace) -> Iterable[str]:
+    """Arms of the second judge that these parameters sweep, and whose rate is not another's."""
+    swept = swept_configs(dataset, parameters) if parameters.judge_searched else SEARCHED
+    return [arm for arm in SEARCHED if arm in swept]
+
+
+# A parameter that holds names, or one: what it may choose from. They are checked in this order:
+# what reads other names stands behind them.
 NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "settings": settings, "plug_in_settings": settings, "bcls_settings": settings,
     "losses": lambda _dataset, _parameters: TERMS,
-    "label_sources": lambda _dataset, _parameters: RELEVANCE,
+    "label_sources": sources,
     "compared": lambda _dataset, _parameters: COMPARED,
     "rate_losses": lambda _dataset, parameters: parameters.compared,
-    "judge_searched": lambda _dataset, _parameters: SEARCHED,
     "batch_losses": lambda _dataset, _parameters: COMPARED,
     "grid_ends": lambda _dataset, parameters: [
         f"alpha={alpha:g},beta={beta:g}"
@@ -57,7 +71,8 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "tuned": lambda _dataset, parameters: parameters.reranked,
     "forgiving": lambda _dataset, _parameters: FORGIVING,
     "second_losses": lambda _dataset, _parameters: FORGIVING,
-    "left_out": lambda _dataset, _parameters: CHOICES[1:]}
+    "left_out": lambda _dataset, _parameters: CHOICES[1:],
+    "judge_searched": searched}
 
 
 def noises(values: Sequence[float]) -> None:
@@ -101,7 +116,7 @@ COUNTS: dict[str, dict[str, float]] = {
     "pairs": {"least": 1}, "resamples": {"least": 1}}
 NUMBERS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas",
-                     "scales"), {"above": 0}),
+                     "scales"), {"above": 0, "most": LARGEST}),
     **dict.fromkeys(("alphas", "grid_alphas"), {"least": 0, "below": WIDEST}),
     "betas": {"above": 0, "most": WIDEST - DEFAULTS["relaxation"]},
     "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}}
@@ -132,20 +147,26 @@ def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
             check_count(name, value, least=0 if name in NONE_WILL_DO else 1)
     _check_pairs(dataset, parameters)
     _check_data(dataset, parameters)
-    for name, value in vars(parameters).items():
-        if name in NAMES and (known := NAMES[name](dataset, parameters)):
+    given = vars(parameters)
+    for name in filter(given.__contains__, NAMES):
+        if known := NAMES[name](dataset, parameters):
             _check_names(name, parameters, known)
-        if name in CHECKS:
-            CHECKS[name](value)
+    for name in filter(given.__contains__, CHECKS):
+        CHECKS[name](given[name])
+    _check_trained(dataset, parameters)
 
 
 def _check_list(name: str, values: list | tuple) -> None:
-    """Refuse a list without an item where one is needed, or with one twice."""
+    """Refuse a list without an item where one is needed, or with two of one label."""
     if not values and name not in EMPTY_WILL_DO:
         raise ValueError(f"{name} is empty and needs an item; leave it out for the profile's")
-    for place, value in enumerate(values):
-        if value in values[:place]:
-            raise ValueError(f"{name} holds {value!r} twice; each is trained and drawn once")
+    seen: dict[str, Any] = {}
+    for value in values:
+        label = f"{value + 0.0:g}" if isinstance(value, float) else str(value)  # as arms have it
+        if label in seen:
+            both = f" (as {seen[label]!r}, whose label is {label}, too)" * (value != seen[label])
+            raise ValueError(f"{name} holds {value!r} twice{both}; each is trained and drawn once")
+        seen[label] = value
 
 
 def _check_numbers(name: str, value: Any) -> None:
@@ -174,6 +195,23 @@ def _check_pairs(dataset: str, parameters: SimpleNamespace) -> None:
     if len(given["scales"]) < 2:
         raise ValueError(f"scales must hold two or more, got {given['scales']}: the first of a "
                          "pair is taken above and below the second")
+
+
+def _check_trained(dataset: str, parameters: SimpleNamespace) -> None:
+    """Refuse what would train nothing, or a search that could choose nothing."""
+    given = {"judge_searched": [], "judge_factors": [], "second_losses": []} | vars(parameters)
+    if given["judge_searched"] and len(given["judge_factors"]) < INSIDE:
+        raise ValueError(f"judge_factors must hold {INSIDE} or more for judge_searched, got "
+                         f"{given['judge_factors']}: a best rate at an end of those tried is not "
+                         "chosen")
+    if not given["second_losses"]:
+        return
+    if JUDGE not in base_tables(dataset):
+        raise ValueError(f"second_losses are trained in the base config {JUDGE}, which {dataset} "
+                         "does not have: leave them out")
+    if not given["noises"] and not given["left_out"]:
+        raise ValueError(f"second_losses = {given['second_losses']} train nothing by themselves: "
+                         "name noises, too, such as [0.0, 0.4], or left_out")
 
 
 def _check_data(dataset: str, parameters: SimpleNamespace) -> None:

@@ -53,7 +53,7 @@ def choose(notebook: str, profile: str, *, data_options: Mapping[str, Any] | Non
     for name, value in parameters.items():
         check_choice(f"parameter of {notebook}", name, chosen)
         if value is not None:
-            _check_type(name, value, chosen[name])
+            _check_type(name, value, chosen[name] or _filled(name, notebooks[notebook]))
             chosen[name] = value
     chosen["data_options"] = dict(data_options or {})
     given = parameters | {"data_options": data_options}
@@ -70,12 +70,20 @@ def chosen_from(notebook: str, profile: str, cell: Mapping[str, Any]) -> SimpleN
                                         ("data_options", *notebooks[notebook]["smoke"])})
 
 
+def _filled(name: str, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A parameter as a profile has it in which it is not empty: by its items another value is
+    checked. A list that is empty in all of them is one of names."""
+    values = [profile[name] for profile in profiles.values()]
+    empty = ["a name"] if isinstance(values[0], list) else values[0]
+    return next(filter(None, values), empty)
+
+
 def _check_type(name: str, value: Any, like: Any) -> None:
     """Refuse another type: papermill turns a tuple into the text "(1, 2)" and says nothing."""
     number = isinstance(like, float) and isinstance(value, int) and not isinstance(value, bool)
     if isinstance(like, list) and isinstance(value, list | tuple):
         for one in value:
-            _check_type(name, one, like[0] if like else one)
+            _check_type(name, one, like[0])
     elif not number and type(value) is not type(like):
         raise ValueError(f"{name} must be like {like!r} ({type(like).__name__}); "
                          f"got {value!r} ({type(value).__name__})")

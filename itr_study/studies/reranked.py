@@ -23,8 +23,8 @@ from itr_study.rerank import fast_grid
 
 METHODS = ("fast", "fast_bank", "reciprocal", "multi")
 MEASURED = (*RECALLS, "test_rsum", "test_i2t_hubness", "test_t2i_hubness")
-KEPT = ("arm", "seed", "dataset", "model", "run", "status", "seen", "data",
-        "collapsed")  # of a run, re-ranked
+KEPT = ("arm", "seed", "dataset", "model", "run", "status", "seen", "data", "collapsed",
+        "flattened", "config", "arithmetic")  # of a run, re-ranked
 WINNER = {"i2t": "test_i2t_r1", "t2i": "test_t2i_r1"}
 REGIONS: dict[str, Callable[[pd.Series, pd.Series], pd.Series]] = {
     "1=2": pd.Series.eq, "1>2": pd.Series.gt, "1<2": pd.Series.lt}  # of first and second
@@ -105,7 +105,7 @@ def scale_rows(grid: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
                 by_label.setdefault(label, {})[WINNER[direction]] = value
         records += [{"arm": f"{arm}@fast({label})", "of": arm, "seed": seed} | values
                     for label, values in by_label.items()]
-    known = rows[["arm", "seed", "dataset", "model", "run", "status"]].rename(columns={"arm": "of"})
+    known = rows[[name for name in KEPT if name in rows]].rename(columns={"arm": "of"})
     arms = pd.DataFrame(records, columns=["arm", "of", "seed", *WINNER.values()])
     return arms.merge(known, on=["of", "seed"]).drop(columns="of")
 

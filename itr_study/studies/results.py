@@ -21,7 +21,7 @@ from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.rows import Rows, edition_of
 from itr_study.runs.shelves import shelves
 from itr_study.runs.store import RunStore
-from itr_study.training.collapse import collapse, equal_scores
+from itr_study.training.collapse import collapse, equal_scores, flattened
 
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
 
@@ -186,8 +186,14 @@ def generalisation(rows: pd.DataFrame) -> pd.Series:
 
 
 def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Series:
-    """Why each run has collapsed, empty where it has not, from its curve: also of runs that ended
-    before their row said so (`training.collapse`).
+    """Why each run has collapsed, empty where it has not. Args: as in `curves`."""
+    return endings(rows, figures)["collapsed"]
+
+
+def endings(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
+    """`collapsed`, why each run has, and `flattened`, that it got the equal scores that its
+    objective asks for, each empty where it has not; from its curve: also of runs that ended before
+    their row said so (`training.collapse`).
 
     Args:    as in `curves`.
     """
@@ -195,14 +201,15 @@ def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Serie
     reasons = []
     for row in rows.to_dict("records"):
         if row["status"] != "done":
-            reasons.append("")
+            reasons.append(("", ""))
             continue
         config = RunConfig.model_validate_json(row["config"])
         key = (str(config.objective), config.settings.batch_size)
         if key not in by_objective:
             by_objective[key] = equal_scores(build_objective(config.objective), key[1])
-        reasons.append(collapse(_curve(row, figures), by_objective[key]))
-    return pd.Series(reasons, index=rows.index, dtype=object)
+        curve = _curve(row, figures)
+        reasons.append(tuple(says(curve, by_objective[key]) for says in (collapse, flattened)))
+    return pd.DataFrame(reasons, rows.index, ["collapsed", "flattened"], dtype=object)
 
 
 def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:

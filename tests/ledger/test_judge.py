@@ -240,6 +240,9 @@ def test_older_rows_that_are_paired_with_newer_ones_are_counted():
                                      "ones")
     assert judge(claim(), rows.assign(arithmetic=None)).mixed == 0
     assert judge(claim(), stated.assign(arithmetic="{}")).mixed == 0
+    newer = rows[rows["arm"] == "a"].assign(arm="c", arithmetic="{}")  # of two parts the larger
+    both = claim(arm_a="c;a", arm_b="a;b")
+    assert judge(both, pd.concat([stated, newer])).mixed == verdict.mixed
 
 
 def test_a_claim_may_span_settings_whose_models_differ_and_names_them_all():
@@ -325,6 +328,17 @@ def fallen(rows: pd.DataFrame, arm: str, seeds: int) -> pd.DataFrame:
     return rows.assign(collapsed=hit.map({True: "collapsed: by hand", False: ""}))
 
 
+def test_a_verdict_says_which_arms_got_the_equal_scores_that_their_loss_asks_for():
+    rows = runs(a=1, b=0)
+    flat = rows.assign(collapsed="", flattened=np.where(
+        (rows["arm"] == "b") & (rows["seed"] < 3), "in the last epoch", ""))
+    verdict = judge(claim(), flat)
+    assert verdict.outcome == "reproduced" and verdict.sentence == (
+        "reproduced on scenes with two_branch, n = 5 pairs; no collapse, but scores drew together "
+        "towards a minimum of that loss: b in 3 of 5 runs")
+    assert "minimum" not in judge(claim(), flat.assign(flattened="")).sentence
+
+
 def test_no_verdict_rests_on_a_collapsed_run():
     rows = runs(a=1, b=0)
     baseline = judge(claim(), fallen(rows, "b", 1))
@@ -393,8 +407,9 @@ def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
         columns=["origin", "waits_for", "outcome"])
     assert covered(table) == (
         "Of the 4 claims of the papers that wait for no other data, model or people, 3 have a "
-        "verdict (75 %), and 2 of these are decided (67 %). Without those that a test holds, 1 of "
-        "2 are decided (50 %).")
+        "verdict, of which undecided is one (75 %), and 2 of these are decided (67 %): reproduced, "
+        "contradicted, held by a test or not as printed. Without the last two, 1 of 2 are decided "
+        "(50 %).")
     assert covered(table.assign(outcome="not tested")) == ""
     assert covered(table.replace("undecided", "collapsed")) == covered(table)  # decides nothing
     with pytest.raises(ValueError, match="waits for .*one of data, model, people; got 'modell'; did"

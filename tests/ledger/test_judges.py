@@ -95,6 +95,8 @@ def test_a_claim_without_an_arm_on_the_second_judge_keeps_one_and_says_so(table)
 @pytest.mark.parametrize("changes, once", [
     ({"arm_a": f"{FIRST}/a", "arm_b": f"{FIRST}/z"},
      "not judged a second time: it names its model"),
+    ({"arm_a": f"times(2|{FIRST}/a)", "arm_b": "z"},  # one of its arms is enough
+     "not judged a second time: it names its model"),
     ({"metric": "gone"}, "not judged a second time: no values of gone"),
     ({"kind": "definition", "test": "x"}, ""),
     ({"arm_a": "", "arm_b": "", "needs": "people"}, ""),
@@ -114,6 +116,22 @@ def test_what_a_benchmark_or_other_data_hold_is_not_judged_a_second_time(rows):
                      elsewhere=[timed]).to_dict("records")
     assert line["outcome"] == "reproduced" and line["verdict"].endswith(
         "; not judged a second time: no values of step_milliseconds")
+
+
+def test_fewer_pairs_than_decide_anything_leave_the_headline_to_the_first_judge(rows):
+    """One or four runs of the second judge once turned decided claims to undecided."""
+    second = rows["arm"].str.startswith(JUDGE)
+    named = claims(("a", "z"), ("t", "z"), ("e", "z"))
+    for seeds in (1, 4):
+        table = ledger(named, rows[~second | (rows["seed"] < seeds)])
+        assert table["outcome"].tolist() == ["reproduced", "contradicted", "undecided"]
+        assert (table["model"] == BASE).all() and (table["second_outcome"] == "").all()
+        assert table["verdict"].str.endswith(
+            f"; not judged a second time: {seeds} of 5 pairs that are needed").all()
+        assert agreement(table) == ("The second judge has run, but no claim was judged by both; "
+                                    "each says why.")
+        assert ledger_markdown(table.assign(reported_difference="", levels="")).count(
+            f"{seeds} of 5 pairs") == 3
 
 
 def test_arms_that_fit_unlike_leave_the_headline_to_the_first_judge(rows):
@@ -167,7 +185,7 @@ def test_nothing_changes_where_the_second_judge_has_not_run(rows):
     assert not has_run(alone) and has_run(rows) and not has_run(pd.DataFrame())
     assert not [name for name in off if name.startswith(("first_", "second_"))]
     assert not off["verdict"].str.contains("judge").any()
-    assert agreement(off) == "No second judge has run here: every claim has one."
+    assert agreement(off) == "No second judge has run here: every claim has one verdict."
     assert both_verdicts(off).empty and "judge" not in ledger_markdown(off)
     on = ledger(named, rows).set_index("id")
     assert on["first_ours"].tolist() == off["ours"].tolist()

@@ -29,9 +29,10 @@ def test_decided_verdicts_of_one_model_alone_are_counted():
         "Two-branch with MiniLM; MiniLM made the labels, too, and has seen the captions.")
     assert "MiniLM" not in resting(LEDGER[LEDGER["model"] == GRU])
     assert resting(LEDGER.assign(outcome="undecided")) == "No measured verdict is decided here."
-    held = LEDGER.assign(outcome=["not as printed", "held by a test"] + ["undecided"] * (
-        len(LEDGER) - 2))
-    assert resting(held).endswith("decided here; 2 are held by tests.")
+    held = LEDGER.assign(outcome=["not as printed", "held by a test", "undecided", "undecided",
+                                  "held by a test", "held by a test"])
+    assert resting(held).endswith("decided here; 2 claims and 1 counter-checks are held by a test "
+                                  "or not as printed.")
 
 
 def test_the_same_arms_on_two_models_stand_side_by_side():
@@ -73,6 +74,7 @@ def test_claims_with_other_margins_or_on_several_models_are_not_the_same_claim(m
 def test_the_page_has_both(tmp_path):
     assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith(
         "No measured")
+    assert twice_judged(kept_ledger(tmp_path)).empty
     named = ["unit", "reported_difference", "ours", "levels", "verdict"]
     table = load_claims().assign(origin="claim", outcome="reproduced", model=GRU,
                                  **dict.fromkeys(named, ""))

@@ -53,6 +53,8 @@ def test_a_crossing_is_a_bar_below_all_lines_of_its_panel():
     first, second = figure.axes
     mark, = [line for line in lines(first, "^") if len(line.get_xdata()) == 1]
     assert mark.get_xdata()[0] == 0.1 and len(lines(second, "^")) == 1
+    bar, = [line for line in first.lines if list(line.get_xdata()) == [0.05, 0.2]]  # the interval
+    assert set(bar.get_ydata()) == set(mark.get_ydata())
     figure.canvas.draw()
     foot = mark.get_window_extent().y1
     lowest = first.transData.transform((0.01, -5))[1]

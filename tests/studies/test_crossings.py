@@ -55,6 +55,12 @@ def test_a_curve_that_falls_and_one_that_turns():
     assert (up.at, down.at) == pytest.approx((0.5, 1.5), abs=1e-3)
 
 
+def test_of_three_zeros_between_two_settled_places_the_middle_is_told():
+    """Levels 1 and 2 settle nothing; the mean passes zero at 0.97, 1.67 and 2.02."""
+    (found,) = crossings(range(4), np.array([mean + NOISE for mean in (-6, 0.2, -0.1, 6)]))
+    assert found.at == pytest.approx(1 + 2 / 3, abs=1e-3) and found.low < 0.9 and found.high > 2.1
+
+
 @pytest.mark.parametrize("means", [(3, 4), (-3, 0.2), (-0.2, 0.2), (3, 0.1, 3)])
 def test_no_crossing_where_one_side_is_not_settled(means):
     assert crossings(range(len(means)), np.array([mean + NOISE for mean in means])) == []

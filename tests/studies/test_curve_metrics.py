@@ -22,8 +22,8 @@ ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum"
 @pytest.fixture
 def found(monkeypatch):
     monkeypatch.setattr(module, "curves", lambda rows, figures: STORY)
-    monkeypatch.setattr(module, "collapses", lambda rows, figures: pd.Series(
-        ["", "collapsed: worked by hand", ""], index=rows.index))
+    monkeypatch.setattr(module, "endings", lambda rows, figures: pd.DataFrame(
+        {"collapsed": ["", "collapsed: worked by hand", ""], "flattened": ""}, index=rows.index))
     return milestones(ROWS)
 
 
@@ -46,7 +46,7 @@ def test_how_far_apart_two_curves_run(found):
 
 
 def test_a_run_without_a_curve_has_none(found):
-    said = ["seed", "test_rsum", "train_rsum", "generalisation", "collapsed"]
+    said = ["seed", "test_rsum", "train_rsum", "generalisation", "collapsed", "flattened"]
     assert found.set_index("arm").loc["failed"].drop(said).isna().all()
     assert found["collapsed"].tolist() == ["", "collapsed: worked by hand", ""]
 

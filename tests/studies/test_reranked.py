@@ -61,6 +61,24 @@ def test_a_claim_about_a_gain_is_judged_by_them():
     assert old.outcome == "not tested" and "no runs of old@fast" in old.missing
 
 
+def test_a_run_beside_its_own_re_ranking_is_of_one_rounding_and_names_its_rate():
+    """Re-ranked rows once lost how they were trained: each was then older than its own run."""
+    config = '{"settings": {"learning_rate": 0.002}}'
+    rows = runs().assign(arithmetic=["fused", "", ""], config=config, collapsed="")
+    every = with_rerankers(rows)
+    arms = pd.concat([every, scale_rows(table(), every)], ignore_index=True)
+    claim = {"id": "x", "kind": "difference", "margin": "", "needs": ""}
+    for arm_a, arm_b in (("hardest@fast", "hardest"), ("hardest@fast", "hardest@multi"),
+                         ("hardest@fast(1)", "hardest"),
+                         ("hardest@fast(1)", "hardest@fast(2)")):
+        verdict = judge(claim | {"arm_a": arm_a, "arm_b": arm_b, "metric": "test_i2t_r1"},
+                        arms.assign(test_i2t_r1=arms["test_i2t_r1"].fillna(0.0)))
+        assert verdict.mixed == 0 and verdict.rates == "learning rate 0.002"
+    mixed = arms.replace({"hardest": "a", "hardest@fast": "b"}).assign(
+        arithmetic=np.where(arms["arm"].eq("hardest"), "", arms["arithmetic"]))
+    assert judge(claim | {"arm_a": "b", "arm_b": "a", "metric": "test_rsum"}, mixed).mixed == 1
+
+
 def test_rows_of_edition_1_alone_stay_as_they_are():
     rows = with_rerankers(runs().drop(columns=[name for name in runs() if "fast" in name]))
     assert list(rows["arm"]) == ["hardest", "hardest", "old"]

@@ -9,18 +9,20 @@ import pytest
 from itr_study.evaluation.table import retrieval_table
 from itr_study.files.paths import figures_folder
 from itr_study.metrics import Ranks
+from itr_study.runs.config import RunConfig
 from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import identify
 from itr_study.runs.rows import Rows
 from itr_study.runs.store import RunStore
 from itr_study.studies import results
-from itr_study.studies.arms import ArmRun, train_arms
+from itr_study.studies.arms import TERMS, ArmRun, train_arms
 from itr_study.studies.plans import ARMS
 from itr_study.studies.profiles import choose
 from itr_study.studies.results import (
     arrays_of,
     collapses,
     curves,
+    endings,
     first_of,
     judged_of,
     over_images,
@@ -231,6 +233,20 @@ def test_a_collapse_is_read_off_the_curve_of_a_run(rows, tmp_path):
     assert found[0].startswith("collapsed: in the last epoch the loss stands at 0.41, 0.4 being")
     assert found[1:].tolist() == ["", ""]
     assert collapses(rows).tolist() == ["", ""]  # generated data: from the store
+    assert (endings(real, tmp_path)["flattened"] == "").all()
+
+
+def test_a_run_whose_loss_asks_for_equal_scores_is_no_collapse_but_flat(rows, tmp_path):
+    windows = RunConfig.model_validate_json(rows.config[0]).with_(objective=[TERMS["windows"]])
+    real = rows.iloc[[0, 0]].assign(dataset="flickr8k", run=list("ab"), status="done",
+                                    config=windows.model_dump_json()).reset_index(drop=True)
+    folder = tmp_path / "flickr8k" / "curves"
+    folder.mkdir(parents=True)
+    for run, last in (("a", 0.005), ("b", 0.05)):
+        (folder / f"{run}.csv").write_text(f"epoch,score_std\n1,0.2\n2,{last}\n")
+    found = endings(real, tmp_path)
+    assert found["collapsed"].tolist() == ["", ""] and found["flattened"][1] == ""
+    assert found["flattened"][0].startswith("in the last epoch the scores spread by 0.005, at")
 
 
 def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
@@ -240,7 +256,10 @@ def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
             for run in make("flickr8k", choose(notebook, "full"))}
     table = Rows(figures_folder() / "flickr8k").read()
     rows = pd.DataFrame([table[run] | {"arm": arm} for arm, run in sorted(arms) if run in table])
-    rows["accused"] = collapses(rows) != ""
+    ended = endings(rows)
+    flat = rows.loc[ended["flattened"] != "", "arm"]
+    assert set(flat.str.partition("@")[0]) == {"windows"}  # at several learning rates
+    rows["accused"] = ended["collapsed"] != ""
     accused = rows.groupby("arm")["accused"].agg(["sum", "size"])
     assert len(accused) > 140
     both_ways = {"hardest": (3, 13), "top5": (3, 8)}  # notebook 02 shows them collapsing, and sound

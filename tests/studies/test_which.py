@@ -67,6 +67,14 @@ def test_advice_names_all_that_are_not_told_apart_and_who_of_them_has_more_of_th
         "To agree with experts: windows.")
 
 
+def test_where_the_second_purpose_sorts_out_nobody_nothing_is_said_of_it():
+    table = verdicts({("soft", "sum"): ("undecided", "undecided"),
+                      ("windows", "sum"): ("lower", "higher"),
+                      ("windows", "soft"): ("lower", "higher")})
+    assert advice(table, (FINDING, EXPERTS)) == (
+        "To find the match: sum or soft. To agree with experts: windows.")
+
+
 @pytest.mark.parametrize("n, said", [(3, "3 seeds settle nothing"), (1, "one seed settles nothin")])
 def test_few_seeds_advise_nothing(n, said):
     assert advice(verdicts({("soft", "sum"): ("higher", "higher")}, n),
