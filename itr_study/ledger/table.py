@@ -181,7 +181,7 @@ def covered(table: pd.DataFrame) -> str:
     alone = (f" Without the last two, {settled} of {len(measured)} are decided "
              f"({100 * settled / len(measured):.0f} %)." if len(measured) else "")
     return (f"Of the {len(here)} claims of the papers that wait for no other data, model or "
-            f"people, {len(tested)} have a verdict, of which undecided is one "
-            f"({100 * len(tested) / len(here):.0f} %), and {len(decided)} of these are decided "
+            f"people, {len(tested)} have a verdict ({100 * len(tested) / len(here):.0f} %; "
+            f"undecided is one), and {len(decided)} of these are decided "
             f"({100 * len(decided) / len(tested):.0f} %): {', '.join(DECIDED)}, "
             f"{' or '.join(HELD.values())}.{alone}")

@@ -407,7 +407,7 @@ def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
         columns=["origin", "waits_for", "outcome"])
     assert covered(table) == (
         "Of the 4 claims of the papers that wait for no other data, model or people, 3 have a "
-        "verdict, of which undecided is one (75 %), and 2 of these are decided (67 %): reproduced, "
+        "verdict (75 %; undecided is one), and 2 of these are decided (67 %): reproduced, "
         "contradicted, held by a test or not as printed. Without the last two, 1 of 2 are decided "
         "(50 %).")
     assert covered(table.assign(outcome="not tested")) == ""
