@@ -316,6 +316,15 @@ def test_a_legend_below_all_panels_and_the_caption_share_no_place(words):
     assert legend.get_window_extent().y1 <= below + 1
 
 
+def test_a_legend_without_a_caption_has_room_below_the_panels():
+    words = pd.DataFrame({"split": ["train", "dev"] * 4, "words": range(8)})
+    figure = plots.histogram(words, "words", "t", "words in a text", by="split")
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert not figure.get_supxlabel()
+    assert legend.get_window_extent().y1 <= figure.axes[0].get_tightbbox().y0 + 1
+
+
 def test_a_picture_grows_with_the_lines_of_its_title():
     rows = pd.DataFrame({"label": ["a", "b"], "difference": 1.0, "low": 0.0, "high": 2.0})
     short, long = (plots.dot_intervals(rows, title) for title in ("t", "many words " * 20))
