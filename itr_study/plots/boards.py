@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from itr_study.plots.marks import summarise
-from itr_study.plots.naming import name_marks, settle
+from itr_study.plots.naming import name_marks, obstacles, settle
 from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
 
 SIZE, WIDE = (6.4, 6.6), (9.6, 8.4)  # inches, of one judge and of two
@@ -54,7 +53,9 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
     caption(figure, note)
     settle(figure)
     name_marks(axes, points["method"], points[["mean_x", "mean_y"]].to_numpy(),
-               [colour for colour, _ in points["look"]], obstacles(axes, points, edges))
+               [colour for colour, _ in points["look"]],
+               obstacles(axes, points.rename(columns={"mean_x": "x", "mean_y": "y"}), [
+                   edge[["mean_x", "mean_y"]].to_numpy() for edge in edges]))
     return figure
 
 
@@ -82,22 +83,3 @@ def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
     """
     return pd.Series([not ((x >= a) & (y >= b) & ((x > a) | (y > b))).any()
                       for a, b in zip(x, y, strict=True)], index=x.index)
-
-
-def obstacles(axes: Axes, points: pd.DataFrame, edges: Sequence[pd.DataFrame]) -> np.ndarray:
-    """What names must not cover, (M, 4) boxes in pixels: marks, intervals, and the lines."""
-    x, y = points["mean_x"], points["mean_y"]
-    spans = [(x, y, x, y, 4), (points["low_x"], y, points["high_x"], y, 1.3),
-             (x, points["low_y"], x, points["high_y"], 1.3)]
-    for edge in edges:
-        steps = np.linspace(0, max(len(edge) - 1, 0), 20 * len(edge))
-        line = [np.interp(steps, range(len(edge)), edge[mean]) for mean in ("mean_x", "mean_y")]
-        spans.append((*line, *line, 1))
-    boxes = []
-    for left, low, right, high, pad in spans:
-        ends = [axes.transData.transform(np.column_stack(end))
-                for end in ((left, low), (right, high))]
-        boxes.append(np.hstack([ends[0], ends[1]])
-                     + pad * axes.figure.dpi / 72 * np.array([-1, -1, 1, 1]))
-    boxes = np.concatenate(boxes)
-    return boxes[~np.isnan(boxes).any(axis=1)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -13,8 +14,8 @@ PASSES = 6  # each name is placed anew so often, around where the others stand b
 STEPS, THICK = 16, 1.5  # a leader as boxes: how many, and half their width in points
 CLEAR = 7  # points: a name nearer than that to another mark could be its name
 # What a name over something costs, a line over something (for its area), a name near another mark,
-# and each step farther away (for a square point).
-COVERED, CROSSED, CONFUSED, FARTHER = 10.0, 12.0, 4.0, 15.0
+# and steps away (of their square, for a square point).
+COVERED, CROSSED, CONFUSED, FARTHER = 10.0, 12.0, 4.0, 8.0
 
 
 def name_marks(axes: Axes, names: Sequence[str], at: np.ndarray, colours: Sequence[str],
@@ -45,6 +46,27 @@ def settle(figure: Figure) -> None:
         figure.canvas.draw()
 
 
+def obstacles(axes: Axes, points: pd.DataFrame, lines: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """What names must not cover, (M, 4) boxes in pixels: marks, their intervals, lines.
+
+    Args:    points: x, y, low_x, high_x, low_y, high_y (NaN: no interval); lines: (N, 2) each.
+    """
+    x, y = points["x"], points["y"]
+    spans = [(x, y, x, y, 4), (points["low_x"], y, points["high_x"], y, 1.3),
+             (x, points["low_y"], x, points["high_y"], 1.3)]
+    for line in lines:
+        steps = np.linspace(0, len(line) - 1, 20 * len(line))
+        along = [np.interp(steps, range(len(line)), ends) for ends in line.T]
+        spans.append((*along, *along, 1))
+    boxes = []
+    for left, low, right, high, pad in spans:
+        ends = [axes.transData.transform(np.column_stack(end))
+                for end in ((left, low), (right, high))]
+        boxes.append(np.hstack(ends) + pad * axes.figure.dpi / 72 * np.array([-1, -1, 1, 1]))
+    boxes = np.concatenate(boxes)
+    return boxes[~np.isnan(boxes).any(axis=1)]
+
+
 def placed(marks: np.ndarray, sizes: np.ndarray, taken: np.ndarray, room: np.ndarray,
            scale: float) -> tuple[np.ndarray, np.ndarray]:
     """(N, 4) boxes of names, and (N,) which are joined to their mark by a line.
@@ -67,7 +89,7 @@ def placed(marks: np.ndarray, sizes: np.ndarray, taken: np.ndarray, room: np.nda
                 + CROSSED * overlaps(ways.reshape(-1, 4), full).sum(axis=1).reshape(
                     len(boxes), -1).sum(axis=1)
                 + CONFUSED * overlaps(boxes, np.delete(around, name, axis=0)).sum(axis=1)
-                + FARTHER * scale ** 2 * np.repeat(np.arange(len(AWAY)), len(WAYS))))
+                + FARTHER * scale ** 2 * np.repeat(np.arange(len(AWAY)) ** 2, len(WAYS))))
     order = [chosen[name] for name in range(len(marks))]
     return (np.array([boxes[spot] for boxes, spot in zip(spots, order, strict=True)]),
             np.array(order) >= len(WAYS))
