@@ -40,6 +40,18 @@ def signed(value: float, digits: int | None = None) -> str:
     return text if text.startswith(MINUS) or not text.strip("0.") else f"+{text}"
 
 
+def counted(fewest: int, what: str, most: int | None = None) -> str:
+    """How many of something there are, or from how many to how many.
+
+    Example:
+        >>> counted(1, "seed"), counted(3, "seed"), counted(5, "seed", 10), counted(5, "run", 5)
+        ('1 seed', '3 seeds', '5 to 10 seeds', '5 runs')
+    """
+    most = fewest if most is None else most
+    first = "" if fewest == most else f"{fewest} to "
+    return f"{first}{most} {what}" + ("" if most == 1 else "s")
+
+
 def with_interval(mean: float, low: float, high: float) -> str:
     """A difference and its interval, of equally many digits; of so many that an end shows on which
     side of zero it lies, if a second decimal can tell.

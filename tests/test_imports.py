@@ -38,7 +38,7 @@ ORDER = {
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "timing", "listwise", "bcls",
                 "dvse", "exact", "judges", "forgive", "batch_log", "parameters", "ladder", "plans",
                 "results", "ambiguity", "rates", "curve_metrics", "reranked", "forecast", "unasked",
-                "wording", "crossings", "which", "claims", "study"),
+                "wording", "crossings", "predictions", "which", "claims", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from itr_study.digits import counted
 from itr_study.files.atomic import read_json, write_atomic
 from itr_study.plots.figures import COMMON
 
@@ -62,8 +63,8 @@ def gallery_text(records: list[tuple[str, dict[str, Any]]]) -> str:
 def entry(stem: str, record: dict[str, Any]) -> str:
     """One figure: the picture, if it has one, with its summary as alt text, and its origin."""
     alt = record["summary"].replace("[", "(").replace("]", ")")
-    count = record["seeds_count"]
-    seeds = f"{count} seed{'s' * (count != 1)}" if count else "nothing random"
+    seeds = counted(record["seeds_count"], "seed") if record["seeds_count"] else "nothing random"
+    seeds += f"; drawn: {record['drawn']}" if "drawn" in record else ""
     origin = f"profile {record['profile']}, {seeds}" if "profile" in record else record.get(
         "made_from", NOT_MEASURED)
     picture = f"![{alt}]({stem}.png)\n\n" if record.get("picture", True) else ""

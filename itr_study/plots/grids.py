@@ -23,12 +23,16 @@ from itr_study.plots.style import (
     styled,
 )
 
+BLUE = "#0072b2"
 # What one difference says by itself: its sign; for a claim, against it, neither; or nothing at all,
-# since runs have collapsed or fit their training images too differently.
+# since runs have collapsed or fit their training images too differently. One whose whole interval
+# lies inside its margin says that it is none to speak of.
 OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
                  "against": (WRONG, "X", "full"), "open": (GREY, "o", "none"),
-                 "collapsed": (GREY, "D", "none"), "unlike fit": (GREY, "v", "none")}
-OUTCOMES = {"higher": "settled", "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
+                 "collapsed": (GREY, "D", "none"), "unlike fit": (GREY, "v", "none"),
+                 "the same (inside the zone)": (BLUE, "D", "full")}
+OUTCOMES = {"same": "the same (inside the zone)", "higher": "settled",
+            "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
 
 
 @styled

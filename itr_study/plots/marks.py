@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from itr_study.digits import counted
 from itr_study.metrics.intervals import student_interval
 from itr_study.plots.style import Look
 
@@ -33,9 +34,8 @@ def plain_log(axis: Axis) -> None:
 def seeds_note(counts: pd.Series) -> str:
     """How many seeds stand behind the points: "n = 5 seeds", "n = 3 to 5 seeds"."""
     least, most = int(counts.min()), int(counts.max())
-    number = str(most) if least == most else f"{least} to {most}"
-    return f"n = {number} seed{'s' * (most != 1)}, band: 95 % interval of the mean" if most > 1 \
-        else "n = 1 seed, no interval"
+    return f"n = {counted(least, 'seed', most)}, " + (
+        "band: 95 % interval of the mean" if most > 1 else "no interval")
 
 
 def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,

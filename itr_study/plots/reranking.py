@@ -1,12 +1,12 @@
 """Re-ranking: a worked example, hubs, and what a gain goes with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from itr_study.plots.marks import spread
+from itr_study.plots.naming import name_marks, obstacles, settle
 from itr_study.plots.schematics import draw_matrix, outline
 from itr_study.plots.style import (
     DIRECTIONS,
@@ -77,52 +77,45 @@ def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture
 @styled
 def gain_scatter(table: pd.DataFrame, title: str, x_label: str, y_label: str,
                  note: str = "") -> Picture:
-    """A gain against something known before, a dot a method with the intervals of both, named at
-    the right edge; a colour and marker per model, a panel per direction.
+    """A gain against something known before, a dot a method with the intervals of both, numbered;
+    the key stands at the right. A colour and marker per model, a panel per direction.
 
-    Args:    table: direction, model, label, x, x_low, x_high, y, y_low, y_high (NaN: no interval).
+    Args:    table: direction, model, label, x, x_low, x_high, y, y_low, y_high (NaN: no interval);
+             the same methods in both directions.
     """
     figure, panels = canvas(table["direction"].nunique(), size=(9.6, 3.9))
     looks = dict(zip(table["model"].unique(), MODEL_LOOKS, strict=False))
-    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False),
-                                       strict=True):
+    parts = [part for _, part in table.groupby("direction", sort=False)]
+    for axes, part in zip(panels, parts, strict=True):
         for row in part.itertuples():
             colour, marker = looks[row.model]
             axes.plot([row.x_low, row.x_high], [row.y, row.y], color=colour, linewidth=0.9)
             axes.plot([row.x, row.x], [row.y_low, row.y_high], color=colour, linewidth=0.9)
             axes.plot(row.x, row.y, marker, color=colour)
         axes.axhline(0, color=INK, linewidth=0.8)
-        axes.set(title=DIRECTIONS[direction], xlabel=x_label,
+        axes.set(title=DIRECTIONS[part["direction"].iloc[0]], xlabel=x_label,
                  ylabel=y_label if axes is panels[0] else "")
         axes.margins(x=0.08)
     entries = [panels[0].plot([], [], marker, color=colour, linestyle="", label=model)[0]
                for model, (colour, marker) in looks.items()]
     headline(figure, title)
     caption(figure, note)
+    colours = [looks[model][0] for model in parts[-1]["model"]]
+    key(panels[-1], parts[-1]["label"], colours)
     legend_below(figure, entries, [entry.get_label() for entry in entries])
-    for axes, (_, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
-        name_dots(axes, part, [looks[model][0] for model in part["model"]])
+    settle(figure)
+    for axes, part in zip(panels, parts, strict=True):
+        zero = np.array([(x, 0.0) for x in axes.get_xlim()])
+        ends = {f"{axis}_{end}": f"{end}_{axis}" for axis in "xy" for end in ("low", "high")}
+        name_marks(axes, [f"{number}" for number in range(1, len(part) + 1)],
+                   part[["x", "y"]].to_numpy(), colours,
+                   obstacles(axes, part.rename(columns=ends), [zero]), size=8)
     return figure
 
 
-def name_dots(axes: Axes, part: pd.DataFrame, colours: list[str], size: float = 8) -> None:
-    """Names in a column right of a panel, moved apart, each joined to its dot by a thin line: level
-    to the edge, aslant beyond it, so that no line crosses another."""
-    left, right = axes.get_xlim()
-    axes.set_xlim(left, right)  # else the level lines would move it
-    names = right + 0.05 * (right - left)
-    line = {"linewidth": 0.5, "alpha": 0.5}
-    notes = []
-    for row, colour in zip(part.itertuples(), colours, strict=True):
-        axes.plot([row.x, right], [row.y, row.y], color=colour, zorder=1, **line)
-        notes.append(axes.annotate(
-            row.label, (right, row.y), xytext=(names, row.y), textcoords="data", fontsize=size,
-            color=colour, va="center", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0, 0.5), "shrinkA": 0,
-                        "shrinkB": 0} | line))
-    axes.figure.canvas.draw()
-    to_points = 72 / axes.figure.dpi
-    heights = axes.transData.transform([(right, y) for y in part["y"]])[:, 1] * to_points
-    for note, height in zip(notes, spread(heights, size * 1.35), strict=True):
-        y = axes.transData.inverted().transform((0, height / to_points))[1]
-        note.set_position((names, y))
+def key(axes: Axes, names: Sequence[str], colours: Sequence[str], size: float = 8) -> None:
+    """Numbered names in a column right of a panel, from its top."""
+    for number, (name, colour) in enumerate(zip(names, colours, strict=True), start=1):
+        axes.annotate(f"{number}  {name}", (1, 1), xycoords="axes fraction", fontsize=size,
+                      xytext=(12, -1.5 * size * (number - 1)), textcoords="offset points",
+                      color=colour, va="top", annotation_clip=False)

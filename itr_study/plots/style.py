@@ -152,13 +152,14 @@ def words_below(figure: Figure, lines: str) -> None:
 
 def legend_below(figure: Figure, handles: Sequence[Artist], labels: Sequence[str],
                  columns: int = 4) -> None:
-    """One legend for all panels, below them and above the caption, which must be there already: a
-    layout keeps room for the larger of the two alone."""
+    """One legend for all panels, below them and above the caption, if it has one, which must be
+    there already: a layout keeps room for the larger of the two alone, and for no legend that
+    stands at a place of its own."""
     words = figure.get_supxlabel()
     columns = min(len(labels), columns)
-    own = 8 * 1.25 * (words.count("\n") + bool(words)) / 72 / figure.get_figheight()
+    own = 8 * 1.25 * (words.count("\n") + 1) / 72 / figure.get_figheight()
     figure.legend(handles, labels, loc="outside lower right", ncols=columns,
-                  bbox_to_anchor=(0, own, 1, 1 - own))
+                  bbox_to_anchor=(0, own, 1, 1 - own) if words else None)
     if words:  # lines of 8 points, entries of 12, and a margin
         words_below(figure, "\n" * ceil((12 * ceil(len(labels) / columns) + 4) / 9.6) + words)
 

@@ -136,12 +136,27 @@ def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
     """A tick for every value (fewer when there are many), and for those apart."""
     numbers = [value for value in places if not isinstance(value, str)]
     extra = [value for value in places if isinstance(value, str)]
-    shown = spaced(numbers) if log else numbers if len(numbers) <= 9 else numbers[::2]
+    shown = spaced(numbers) if log else evenly(numbers) if len(numbers) <= 9 else numbers[::2]
     axes.set_xticks([places[value] for value in shown + extra],
                     [value if isinstance(value, str) else f"{value:g}"
                      for value in shown + extra])
     axes.set_xticks([places[value] for value in numbers], minor=True)
     axes.tick_params(axis="x", which="minor", labelbottom=False)
+
+
+def evenly(numbers: Sequence[float]) -> list[float]:
+    """Rising numbers of a linear axis whose ticks can be read side by side, a tenth of the axis
+    apart at least; of two that are nearer, the larger.
+
+    Example:
+        >>> evenly([0.05, 0.1, 0.2, 0.6]), evenly([3])
+        ([0.1, 0.2, 0.6], [3])
+    """
+    shown = [numbers[-1]]
+    for number in numbers[-2::-1]:
+        if shown[0] - number >= (numbers[-1] - numbers[0]) / 10:
+            shown.insert(0, number)
+    return shown
 
 
 def spaced(numbers: Sequence[float]) -> list[float]:

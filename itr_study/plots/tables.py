@@ -102,12 +102,14 @@ class Page(str):
         return str(self)
 
 
-def marked(rows: pd.DataFrame) -> pd.DataFrame:
-    """Runs with the name of their arm in `method`, marked † and put last where an encoder or the
-    maker of the labels has seen captions of this data: only like may be compared with like."""
+def marked(rows: pd.DataFrame, apart: bool = True) -> pd.DataFrame:
+    """Runs with the name of their arm in `method`, marked † where an encoder or the maker of the
+    labels has seen captions of this data, and if `apart` put last: only like may be compared with
+    like."""
     seen = rows["seen"] != ""
-    return rows.assign(method=[name_of(arm) + MARK * mark for arm, mark in zip(
-        rows["arm"], seen, strict=True)]).sort_values("seen", kind="stable")
+    named = rows.assign(method=[name_of(arm) + MARK * mark for arm, mark in zip(
+        rows["arm"], seen, strict=True)])
+    return named.sort_values("seen", kind="stable") if apart else named
 
 
 def marked_names(rows: pd.DataFrame) -> dict[str, str]:

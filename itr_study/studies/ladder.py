@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from itr_study.digits import counted
+from itr_study.ledger.paired import FEWEST
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.studies.bases import base_tables, datasets_with_bases
@@ -96,17 +98,18 @@ def rung_config(dataset: str, name: str, parameters: SimpleNamespace) -> RunConf
 
 
 def summary(steps: pd.DataFrame) -> str:
-    """Which rungs helped both losses on dev, as a title.
+    """Which rungs lie right of zero for both losses on dev, as a title.
 
     Args:    steps: as `worth` gives them.
     Example:
         >>> steps = pd.DataFrame({"label": ["both ways", "own words"] * 2, "n": 2,
         ...                       "difference": [4, -9, 1, 3], "dev_rsum": [296, 280, 290, 289]})
         >>> summary(steps)
-        'On dev 1 of 2 steps helped both losses, by the mean of 2 seeds: both ways'
+        'On dev 1 of 2 steps is right of zero for both losses, 2 seeds (settles nothing): both ways'
     """
     least = steps.groupby("label", sort=False)["difference"].min()
-    helped = [*least.index[least > 0]]
-    seeds = "one seed" if (n := steps["n"].min()) == 1 else f"the mean of {n} seeds"
-    return (f"On dev {len(helped)} of {len(least)} steps helped both losses, by {seeds}"
+    helped, n = [*least.index[least > 0]], steps["n"].min()
+    few, be = " (settles nothing)" if n < FEWEST else "", "is" if len(helped) == 1 else "are"
+    return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for both losses, "
+            f"{counted(n, 'seed')}{few}"
             + f": {', '.join(helped)}" * bool(helped))

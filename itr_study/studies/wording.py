@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from itr_study.digits import digits_for, signed, with_interval
+from itr_study.digits import counted, digits_for, signed, with_interval
 from itr_study.ledger.judge import rate_of
 from itr_study.ledger.paired import FEWEST
 from itr_study.metrics.intervals import LEVEL
@@ -50,17 +50,39 @@ def standing(beside: pd.DataFrame) -> str:
         ...     "verdict": ["undecided", "lower"], "reference_mean": 294.2, "level": 0.95})
         >>> standing(table)
         'RSUM: sum is below soft (294); hardest cannot be told apart from it (each at 95 %)'
+        >>> standing(table.assign(n=1))
+        'RSUM of soft, hardest and sum: one seed settles nothing (5 are needed)'
     """
     if beside.empty:
         return NOTHING
     first = beside.iloc[0]
     mean = f"{first['reference_mean']:.{0 if first['reference_mean'] >= 100 else 1}f}"
     reference = f"{name_of(first['arm_b'])} ({mean})"
+    if beside["n"].max() < FEWEST:
+        return f"{drawn_of(beside)}: {too_few(beside['n'].max())}"
     said = finding(beside, f"{{}} {{be}} above {reference}", f"{{}} {{be}} below {reference}",
                    f"{{}} cannot be told apart from {reference}")
     before, named, after = said.partition(reference)
     said = f"{title_of(first['metric'])}: {before}{named}{after.replace(reference, 'it')}"
     return said + f" {EACH}" * bool(named and len(beside) > 1 and first["level"] == LEVEL)
+
+
+def drawn_of(beside: pd.DataFrame) -> str:
+    """What is held against what, where nothing more can be said of it.
+
+    Example:
+        >>> table = pd.DataFrame({"arm_a": ["margin=0.1", "margin=0.5"], "arm_b": "margin=0.2",
+        ...                       "metric": "test_rsum"})
+        >>> drawn_of(table), drawn_of(table.assign(arm_b=list("xy")))
+        ('RSUM by margin', 'RSUM of x, margin = 0.1 and margin = 0.5')
+    """
+    first = beside.iloc[0]
+    names = [name_of(arm) for arm in (first["arm_b"], *beside["arm_a"])]
+    metric, symbols = title_of(first["metric"]), {name.partition(" = ")[0] for name in names}
+    if len(symbols) == 1 < len(names):
+        return f"{metric} by {symbols.pop()}"
+    return f"{metric} of " + (listed(names, len(names) + 1) if len(names) <= MOST_NAMES else
+                              f"{len(names)} arms")
 
 
 def finding(differences: pd.DataFrame, higher: str, lower: str,
@@ -211,5 +233,15 @@ def pairs_of(differences: pd.DataFrame) -> str:
         ('5 paired seeds', '5 to 10 paired seeds')
     """
     fewest, most = differences["n"].min(), differences["n"].max()
-    return f"{most} paired seed{'s' if most > 1 else ''}" if fewest == most else \
-        f"{fewest} to {most} paired seeds"
+    return counted(fewest, "paired seed", most)
+
+
+def intervals_over(differences: pd.DataFrame) -> str:
+    """Which intervals are drawn around some differences, for a note; one seed has none.
+
+    Example:
+        >>> intervals_over(pd.DataFrame({"n": [5, 10]})), intervals_over(pd.DataFrame({"n": [1]}))
+        ('95 % intervals over 5 to 10 paired seeds', 'one seed, no interval')
+    """
+    return f"{100 * LEVEL:g} % intervals over {pairs_of(differences)}" \
+        if differences["n"].max() > 1 else "one seed, no interval"

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.text import Text
 
 import itr_study.plots.boards as boards
+import itr_study.plots.naming as naming
 import itr_study.plots.windows as module
 from itr_study.plots.boards import trade_off
 from itr_study.plots.marks import summarise
@@ -24,7 +25,7 @@ def words(figure) -> list[str]:
 
 
 def test_examples():
-    for examined in (module, boards):
+    for examined in (module, boards, naming):
         failed, tried = doctest.testmod(examined)
         assert tried and not failed
 
@@ -43,10 +44,13 @@ def test_a_window_at_work_is_drawn_with_its_counts():
     assert "window 14: from 0.40 to 0.60" in words(figure)
 
 
-def square(beaten=(), rows=ROWS, judge="first"):
-    kinds = rows["method"].map({"bcls": "graded"}).fillna("matches")
-    rows = rows.assign(kind=kinds, hollow=rows["method"].isin(beaten), judge=judge)
-    figure = trade_off(rows, "rsum", "tau", "Which?", "RSUM", "Kendall τ")
+KINDS = ["matches", "graded"]
+
+
+def square(beaten=(), rows=ROWS, judge="first", fewest=2):
+    kind = rows["method"].map({"bcls": "graded"}).fillna("matches")
+    rows = rows.assign(kind=kind, hollow=rows["method"].isin(beaten), judge=judge)
+    figure = trade_off(rows, "rsum", "tau", "Which?", "RSUM", "Kendall τ", KINDS, fewest)
     return figure, figure.axes[0]
 
 
@@ -84,6 +88,23 @@ def test_each_judge_has_a_front_and_marks_of_its_own():
     assert sorted(text.get_text() for text in axes.texts) == sorted(2 * ["sum", "hardest", "bcls"])
 
 
+def test_a_judge_of_few_seeds_has_no_front():
+    second = ROWS[ROWS["seed"] == 0].assign(rsum=ROWS["rsum"] + 40)
+    rows = pd.concat([ROWS, second], ignore_index=True)
+    judge = ["first"] * len(ROWS) + ["second"] * len(second)
+    for fewest, fronts in ((2, ["first)"]), (4, [])):
+        _, axes = square(rows=rows, judge=judge, fewest=fewest)
+        assert [line.get_label().rpartition("(")[2] for line in axes.lines
+                if line.get_label().startswith("front")] == fronts
+
+
+def test_a_kind_keeps_its_colour_whichever_others_are_there():
+    alone = ROWS[ROWS["method"] == "bcls"]  # the graded one
+    colours = {line.get_color() for rows in (ROWS, alone) for line in square(rows=rows)[1].lines
+               if line.get_label() == "graded"}
+    assert len(colours) == 1 and colours != {boards.KIND_LOOKS[0][0]}
+
+
 def test_no_name_covers_a_mark_or_another_name():
     """Also where methods stand on top of each other."""
     noise = np.random.default_rng(0).normal(size=(12, 3, 2))
@@ -97,3 +118,15 @@ def test_no_name_covers_a_mark_or_another_name():
     marks = axes.transData.transform(means)
     assert len(boxes) == 12 and not any(box.contains(*mark) for box in boxes for mark in marks)
     assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
+
+
+def test_names_of_marks_far_apart_cover_no_interval():
+    """Intervals are looked for where they are drawn: the layout is settled before."""
+    _, axes = square()
+    axes.figure.canvas.draw()
+    bars = [axes.transData.transform(line.get_xydata()) for line in axes.lines
+            if len(line.get_xdata()) == 2 and not line.get_label().startswith("front")]
+    for note in axes.texts:
+        box = Text.get_window_extent(note)
+        assert not any(box.contains(*(start + part * (end - start)))
+                       for start, end in bars for part in np.linspace(0, 1, 99))

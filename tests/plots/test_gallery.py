@@ -21,6 +21,11 @@ def test_gallery_shows_every_figure_in_order(tmp_path):
         assert f"(flickr8k/02_pairwise_losses__collapse.{ending})" in text
 
 
+def test_what_is_drawn_stands_beside_the_seeds_of_the_title(tmp_path):
+    save(tmp_path, seeds=[0, 1, 2], drawn=1)
+    assert "3 seeds; drawn: 1*" in build_gallery(tmp_path).read_text()
+
+
 def test_gallery_is_deterministic_and_holds_for_no_figures(tmp_path):
     save(tmp_path)
     first = build_gallery(tmp_path).read_bytes()

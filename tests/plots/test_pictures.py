@@ -316,6 +316,15 @@ def test_a_legend_below_all_panels_and_the_caption_share_no_place(words):
     assert legend.get_window_extent().y1 <= below + 1
 
 
+def test_a_legend_without_a_caption_has_room_below_the_panels():
+    words = pd.DataFrame({"split": ["train", "dev"] * 4, "words": range(8)})
+    figure = plots.histogram(words, "words", "t", "words in a text", by="split")
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert not figure.get_supxlabel()
+    assert legend.get_window_extent().y1 <= figure.axes[0].get_tightbbox().y0 + 1
+
+
 def test_a_picture_grows_with_the_lines_of_its_title():
     rows = pd.DataFrame({"label": ["a", "b"], "difference": 1.0, "low": 0.0, "high": 2.0})
     short, long = (plots.dot_intervals(rows, title) for title in ("t", "many words " * 20))
@@ -380,6 +389,21 @@ def test_heat_map_is_centred_prints_values_and_outlines_the_best():
     assert (outline.get_x(), outline.get_y()) == (0, 1)  # the 5.0: row 1, column 0
 
 
+def test_a_difference_inside_its_zone_is_drawn_as_the_same():
+    table = pd.DataFrame({"label": ["a", "b"], "difference": [1.0, 6.0], "low": [-1.0, 3.0],
+                          "high": [2.0, 9.0], "verdict": ["same", "undecided"], "margin": 5.0})
+    figure = plots.dot_intervals(table, "t")
+    entries = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert entries == ["open", "the same (inside the zone)"]
+
+
+def test_ticks_of_a_linear_axis_do_not_touch():
+    rows = pd.DataFrame([(beta, seed, 280.0 + seed) for beta in (0.05, 0.1, 0.2, 0.6)
+                         for seed in range(2)], columns=["beta", "seed", "rsum"])
+    axes = plots.sweep_curve(rows, "beta", {"": ["rsum"]}, "t", "β").axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0.1", "0.2", "0.6"]
+
+
 def test_intervals_show_zero_the_margin_and_the_outcome():
     figure = PICTURES["dots"]
     axes = figure.axes[0]
@@ -398,7 +422,7 @@ def test_schematic_pays_what_the_loss_pays():
 def test_examples_of_tables_and_steps():
     import doctest
 
-    from itr_study.plots import steps, tables
-    for module in (steps, tables):
+    from itr_study.plots import steps, sweep, tables
+    for module in (steps, sweep, tables):
         failed, tried = doctest.testmod(module)
         assert tried and not failed

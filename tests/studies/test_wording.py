@@ -90,4 +90,4 @@ def test_a_standing_names_its_reference_once_in_full():
     assert standing(beside) == ("RSUM: top-5 is above hardest (291); soft + windows is below it; "
                                 "sum cannot be told apart from it (each at 95 %)")
     assert standing(beside.assign(n=3, verdict="undecided (3 seeds)")) == \
-        "RSUM: 3 seeds settle nothing (5 are needed)"
+        "RSUM of hardest, soft + windows, top-5 and sum: 3 seeds settle nothing (5 are needed)"
