@@ -4,7 +4,7 @@
     advice(both, (FINDING, EXPERTS))
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -88,12 +88,11 @@ KNOWN = Purpose("test_i2t_tau_exact", "agree with exact relevance",
                 "agreement with exact relevance")
 
 
-def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose],
-           leaking: Collection[str] = ()) -> str:
+def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose]) -> str:
     """For each of two purposes the losses that are settled to be behind none; of those of the
     first, the ones that are behind none of them in the second, too.
 
-    Args:    differences: as `exceeded`; leaking: arms that are marked with a star.
+    Args:    differences: as `exceeded`.
 
     Example: a is above b in x, b above a in y, c is behind both in both
         >>> verdicts = {("a", "b"): "hl", ("b", "a"): "lh", ("a", "c"): "hh", ("c", "a"): "ll",
@@ -102,8 +101,8 @@ def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose],
         ...     {"arm_a": a, "arm_b": b, "metric": metric, "n": 5,
         ...      "verdict": {"h": "higher", "l": "lower"}[letter]}
         ...     for (a, b), letters in verdicts.items() for metric, letter in zip("xy", letters)])
-        >>> advice(table, (Purpose("x", "find it", "x"), Purpose("y", "agree", "y")), ["b"])
-        'To find it: a. To agree: b*.'
+        >>> advice(table, (Purpose("x", "find it", "x"), Purpose("y", "agree", "y")))
+        'To find it: a. To agree: b.'
     """
     if differences.empty:
         return NOTHING
@@ -113,15 +112,15 @@ def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose],
     first, second = (unbeaten(differences, purpose.metric) for purpose in purposes)
     among = differences[differences["arm_a"].isin(first) & differences["arm_b"].isin(first)]
     both = unbeaten(among, other.metric)
-    rest = f"; of these, to {other.to}, too: {starred(both, leaking)}" \
+    rest = f"; of these, to {other.to}, too: {in_words(both)}" \
         if 0 < len(both) < len(first) else ""
-    return (f"To {one.to}: {starred(first, leaking)}{rest}. "
-            f"To {other.to}: {starred(second, leaking)}.")
+    return (f"To {one.to}: {in_words(first)}{rest}. "
+            f"To {other.to}: {in_words(second)}.")
 
 
-def starred(arms: Sequence[str], leaking: Collection[str]) -> str:
-    """Names of arms as a choice, a star behind those that leak."""
-    names = [quoted(name_of(parts_of(arm).loss)) + "*" * (arm in leaking) for arm in arms]
+def in_words(arms: Sequence[str]) -> str:
+    """Names of arms as a choice."""
+    names = [quoted(name_of(parts_of(arm).loss)) for arm in arms]
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
