@@ -8,9 +8,11 @@ from types import SimpleNamespace
 
 import pandas as pd
 
+from itr_study.data import DATASETS
 from itr_study.ledger.paired import FEWEST, sign
 from itr_study.losses import LOSSES
 from itr_study.metrics.intervals import student_interval
+from itr_study.relevance.exact import Exact
 from itr_study.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
 from itr_study.studies.timing import STEPS
 
@@ -58,10 +60,16 @@ def weight_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def label_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
-    whose maker saw no captions; "binary", a list of matches and the rest, without any relevance."""
+    whose maker saw no captions; "binary", a list of matches and the rest, without any relevance.
+    "exact" is left out on data that does not know it."""
     return in_one_model(dataset, parameters, parameters.seeds, {
         f"hardest+listwise({source})": ("hardest", TERMS["listwise"] | {"labels": source})
-        for source in parameters.label_sources})
+        for source in parameters.label_sources if has_labels(dataset, source)})
+
+
+def has_labels(dataset: str, source: str) -> bool:
+    """Whether a data set can have the labels of a source: only generated data knows exact ones."""
+    return source != Exact.name or DATASETS[dataset].generated
 
 
 def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

@@ -13,12 +13,12 @@ from itr_study.data.caption_noise import check_share
 from itr_study.data.near_duplicates import CHOICES
 from itr_study.data.scenes.styles import STYLES
 from itr_study.relevance import RELEVANCE
-from itr_study.relevance.exact import Exact
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
 from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
 from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
+from itr_study.studies.listwise import has_labels
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
@@ -43,9 +43,11 @@ def models(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
         rates)
 
 
-def sources(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
-    """Label sources that a data set has: only generated data knows exact relevance."""
-    return [name for name in RELEVANCE if name != Exact.name or DATASETS[dataset].generated]
+def sources(dataset: str, parameters: SimpleNamespace) -> Iterable[str]:
+    """Label sources that a data set has: only generated data knows exact relevance. A profile may
+    name it for all data; `label_arms` leaves it out elsewhere."""
+    asked = "label_sources" in parameters.explicit
+    return [name for name in RELEVANCE if not asked or has_labels(dataset, name)]
 
 
 def searched(dataset: str, parameters: SimpleNamespace) -> Iterable[str]:
