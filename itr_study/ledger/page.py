@@ -42,7 +42,9 @@ COLUMNS = {
     "margin, levels": "the margin within which an equivalence holds; the levels of confidence for "
                       "the claim and against it",
     "verdict": "the outcome, with the data, the model, its learning rates and the number of pairs "
-               "that it rests on: the same two losses may stand in two rows, at two rates"}
+               "that it rests on: the same two losses may stand in two rows, at two rates. Where "
+               "few pairs left a claim open more were trained, in steps, and no interval corrects "
+               "for having looked before"}
 
 
 def ledger_markdown(table: pd.DataFrame) -> str:
