@@ -262,7 +262,7 @@ def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
     rows["accused"] = ended["collapsed"] != ""
     accused = rows.groupby("arm")["accused"].agg(["sum", "size"])
     assert len(accused) > 140
-    both_ways = {"hardest": (3, 15), "top5": (3, 15)}  # notebook 02 shows them collapsing, and sound
+    both_ways = {"hardest": (3, 15), "top5": (3, 15)}  # 02 shows them collapsing, and sound
     assert {arm: (line["sum"], line["size"]) for arm, line in accused.iterrows() if line["sum"]} \
         == both_ways | {arm: (n, n) for arm, n in {
             "a tenth of the rate": 3, "hardest@batch=512": 5,
