@@ -46,6 +46,8 @@ def interval(line: pd.Series) -> str:
 
 def test_the_answer_to_which_loss_is_that_of_the_comparison():
     runs = pd.read_csv(f"{SQUARE}.csv").rename(columns={"method": "arm"})
+    assert runs.loc[runs["judge"] != MODEL, "arm"].nunique() == 2
+    assert "two of them on a second one too" in README
     runs = runs[runs["judge"] == MODEL].assign(dataset="flickr8k", model="one")
     assert runs["arm"].nunique() == 15 and "Fifteen ranking losses on one model" in README
     assert runs.groupby("arm").size().eq(12).all() and "twelve paired seeds" in README
