@@ -11,12 +11,15 @@ A loss never reads a number of its tensors, which would stop a GPU until all its
 
 from itr_study.losses.approx_ndcg import ApproxNDCGLoss
 from itr_study.losses.base import RankingLoss
+from itr_study.losses.diversity import DiversityLoss
 from itr_study.losses.info_nce import InfoNCELoss
 from itr_study.losses.kendall import KendallLoss
 from itr_study.losses.kendall_window import KendallWindowLoss
 from itr_study.losses.kth import KthLoss
 from itr_study.losses.ladder import LadderLoss
 from itr_study.losses.listnet import ListNetLoss
+from itr_study.losses.mmd import MMDLoss
+from itr_study.losses.orthogonality import OrthogonalityLoss
 from itr_study.losses.semantic_margin import SemanticMarginLoss
 from itr_study.losses.sigmoid import SigmoidLoss
 from itr_study.losses.smooth_ndcg import SmoothNDCGLoss
@@ -24,10 +27,12 @@ from itr_study.losses.topk import TopKLoss
 from itr_study.losses.triplet_hardest import TripletHardestLoss
 from itr_study.losses.triplet_soft import TripletSoftLoss
 from itr_study.losses.triplet_sum import TripletSumLoss
+from itr_study.losses.variance_weighted import VarianceWeightedLoss
 
 LOSSES = {loss.name: loss for loss in (
     TripletSumLoss, TripletHardestLoss, TripletSoftLoss, TopKLoss, KthLoss, InfoNCELoss,
     SigmoidLoss, SmoothNDCGLoss, ListNetLoss, ApproxNDCGLoss, KendallLoss, KendallWindowLoss,
     LadderLoss, SemanticMarginLoss,
 )}
-OUTPUT_LOSSES: dict[str, type[RankingLoss]] = {}
+OUTPUT_LOSSES: dict[str, type[RankingLoss]] = {loss.name: loss for loss in (
+    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss)}

@@ -1,6 +1,8 @@
 """Models by name. To add one: its file, and its class here."""
 
+from itr_study.models.dvse import DVSE
+from itr_study.models.pvse import PVSE
 from itr_study.models.two_branch import TwoBranch
 from itr_study.models.vsepp import VSEPP
 
-MODELS = {model.name: model for model in (TwoBranch, VSEPP)}
+MODELS = {model.name: model for model in (TwoBranch, VSEPP, PVSE, DVSE)}

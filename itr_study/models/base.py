@@ -21,9 +21,12 @@ class ModelOutput:
 
     scores: Tensor
     head_scores: Tensor | None = None  # (K, I, T)
-    subembeddings: Tensor | None = None  # (I, K, D)
-    mask: Tensor | None = None  # (I, K)
-    attention: Tensor | None = None  # returned, not stored
+    subembeddings: Tensor | None = None  # (I, K, D), what is compared, of length 1
+    residuals: Tensor | None = None  # (I, K, D), what each head adds to the whole
+    mask: Tensor | None = None  # (I, K), 1 where a head counts
+    attention: Tensor | None = None  # (I, K, R), returned, not stored
+    text_subembeddings: Tensor | None = None  # (T, K, D)
+    text_residuals: Tensor | None = None  # (T, K, D)
 
 
 class RetrievalModel(nn.Module, ABC):

@@ -17,6 +17,13 @@ def keep_some(mask: Tensor, share: float) -> Tensor:
     return mask & ((draws >= share) | last)
 
 
+def drop_features(vectors: Tensor, share: float) -> Tensor:
+    """Vectors (N, K, D) with about that share of the features of each item set to 0, in all its K
+    vectors alike, and the others scaled up: what one lacks cannot be read in the next."""
+    kept = torch.rand(len(vectors), 1, vectors.shape[2], device=vectors.device) >= share
+    return vectors * (kept.to(vectors.dtype) / (1 - share))
+
+
 def drop_words(tokens: Tensor, lengths: Tensor, share: float) -> tuple[Tensor, Tensor]:
     """Texts with about that share of their words left out: the others move up, in their order.
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.data.batches import InputSpec
 from itr_study.models.drop import drop_words
-from itr_study.models.recurrent import at, both_ways
+from itr_study.models.recurrent import at, both_ways, from_the_end
 
 
 def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
@@ -57,14 +57,31 @@ class RecurrentText(nn.Module):
 
     def state(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """(T, state size) the last state, or the mean of those of both directions."""
+        return self.state_of(self.word_vectors(tokens), lengths)
+
+    def word_vectors(self, tokens: Tensor) -> Tensor:
+        """(T, W, D) after dropout."""
+        return self.dropout(self.words(tokens))
+
+    def state_of(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """`state` of word vectors (T, W, D)."""
         # Padded, not packed: batches hold captions of like length, so that padding costs little.
         # Packing costs a third of a small GRU's step, and stops the device, which must tell the
         # host the lengths. Rows say which: arithmetic.SEQUENCES.
-        words = self.dropout(self.words(tokens))  # (T, W, D)
         if not self.gru.bidirectional:
             return at(lengths - 1, self.gru(words)[0])
         onward, back = both_ways(self.gru, words, lengths)
         return (at(lengths - 1, onward) + at(lengths - 1, back)) / 2
+
+    def states(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """States at all words (T, W, D), the mean of both directions, and the last (T, D)."""
+        words = self.word_vectors(tokens)
+        if not self.gru.bidirectional:
+            states = self.gru(words)[0]
+            return states, at(lengths - 1, states)
+        onward, back = both_ways(self.gru, words, lengths)
+        aligned = at(from_the_end(lengths, words.shape[1]), back)
+        return (onward + aligned) / 2, (at(lengths - 1, onward) + at(lengths - 1, back)) / 2
 
 
 def gru(inputs: InputSpec, size: int, word_size: int, dropout: float, **more: Any) -> nn.Module:

@@ -48,12 +48,14 @@ class Term:
 
 
 SENTENCE_COSINES = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
+BALANCE = 0.6  # eta of dvse Eq. 12: of the ranking loss; the rest is the orthogonality's
 # Objectives whose name is not that of a loss; every loss is an objective by its own name.
 OBJECTIVES: dict[str, tuple[Term, ...]] = {
     "triplet": (Term("triplet_hardest"),),
     "listwise": (Term("triplet_hardest"), Term("smooth_ndcg", labels="sentence")),
     "bcls": (Term("triplet_soft"),
              Term("kendall_window", arguments={"hard": True}, **SENTENCE_COSINES)),
+    "dvse": (Term("variance_weighted", BALANCE), Term("orthogonality", 1 - BALANCE)),
 }
 
 

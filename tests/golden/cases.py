@@ -33,7 +33,13 @@ VARIANTS = {"vsepp": ({"text": "bigru", "pool": "max", "size": 16},
                       {"pool": "gpo", "region_dropout": 0.3, "size": 16},
                       {"text": "bigru", "word_dropout": 0.3, "text_size": 24, "image_hidden": 24,
                        "hidden_dropout": 0.5, "size": 16}),
-            "two_branch": ({"text_layers": 1, "input_dropout": 0.2, "size": 16},)}
+            "two_branch": ({"text_layers": 1, "input_dropout": 0.2, "size": 16},),
+            "pvse": ({"heads": 3, "size": 16, "hidden": 8, "text": "gru", "dropout": 0.2,
+                      "image_dropout": 0.2},),
+            "dvse": ({"heads": 3, "size": 16, "hidden": 8, "text": "gru", "dropout": 0.2,
+                      "image_dropout": 0.2}, {"heads": 4, "size": 16, "activation": "sigmoid",
+                                              "mask": "off", "aggregate": "mean"},
+                     {"heads": 0, "size": 16, "text_attention": False})}
 EDITIONS = {"vsepp": 2}  # of the cases of models; 1 where none is named
 # A mixture of 30 from a few words would end elsewhere on another machine.
 TEXT_ARGUMENTS = {"fisher": {"components": 2, "dims": 20}}
@@ -63,8 +69,9 @@ def loss_numbers(name: str) -> list[float]:
     for _ in range(STEPS):
         heads = torch.einsum("ikd,td->kit", normalize(images, dim=2), normalize(texts, dim=1))
         output = ModelOutput(heads.amax(dim=0), head_scores=heads,
-                             subembeddings=normalize(images, dim=2),
-                             mask=torch.ones(PAIRS, HEADS, dtype=torch.float64))
+                             subembeddings=normalize(images, dim=2), residuals=images,
+                             mask=torch.ones(PAIRS, HEADS, dtype=torch.float64),
+                             text_subembeddings=normalize(texts, dim=1)[:, None])
         value = loss(output if name in OUTPUT_LOSSES else output.scores, relevance)
         optimizer.zero_grad()
         value.backward()
@@ -82,7 +89,8 @@ def model_numbers(name: str) -> list[float]:
     for arguments in ({}, *VARIANTS.get(name, ())):
         torch.manual_seed(0)
         model = MODELS[name](InputSpec(6, 20, 5), **arguments).train()
-        split = with_regions(train) if "region_dropout" in arguments else train
+        several = {"region_dropout", "heads"} & set(arguments)
+        split = with_regions(train) if several else train
         objective = Objective([Term("triplet_sum")])
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         for step in range(STEPS):

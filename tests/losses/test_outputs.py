@@ -1,0 +1,227 @@
+"""What every loss on outputs must do; one without an oracle is red here."""
+
+import doctest
+import importlib
+import inspect
+import sys
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.models.base import ModelOutput
+
+# Every switch that changes a number, beside the default.
+SWITCHES = {"variance_weighted": [{"weights": "equal"}, {"spread": "softmax"}, {"margin": 0.5},
+                                  {"reduction": "sum"}],
+            "orthogonality": [{"masked": False}, {"over": "mean", "bound": 0.1},
+                              {"over": "pair", "bound": 0.2}],
+            "diversity": [], "mmd": [{"gamma": 2.0}, {"kernel": "square"}]}
+CASES = [(name, arguments) for name in OUTPUT_LOSSES for arguments in ({}, *SWITCHES[name])]
+ALONE = {"variance_weighted"}  # those that read the scores
+
+
+def oracle_of(name):
+    return importlib.import_module(f"tests.oracles.{name}")
+
+
+def random_output(seed, images=5, texts=7, heads=3, size=4):
+    """An output of I images and T texts in float64, and relevance with some images twice."""
+    random = torch.Generator().manual_seed(seed)
+    vectors = torch.randn(images, heads, size, generator=random, dtype=torch.float64)
+    words = torch.randn(texts, 2, size, generator=random, dtype=torch.float64)
+    unit, text_unit = normalize(vectors, dim=2), normalize(words, dim=2)
+    scores = torch.einsum("ikd,td->kit", unit, text_unit[:, 0])
+    owner = torch.randint(images, (texts,), generator=random)
+    relevance = (owner == torch.arange(images)[:, None]).double()
+    mask = torch.randint(2, (images, heads), generator=random).double()
+    return ModelOutput(scores.amax(dim=0), head_scores=scores, subembeddings=unit,
+                       residuals=vectors, mask=mask, text_subembeddings=text_unit,
+                       text_residuals=words), relevance
+
+
+def read(name):
+    """The field of an output whose gradient a loss gives."""
+    return {"variance_weighted": "head_scores", "mmd": "subembeddings"}.get(name, "residuals")
+
+
+def of_fields(given):
+    values = {name: None if value is None else torch.tensor(value, dtype=torch.float64)
+              for name, value in given.items()}
+    first = next(value for value in values.values() if value is not None)
+    count = first.shape[1:] if "head_scores" in values else (len(first), len(first))
+    return ModelOutput(torch.zeros(*count, dtype=torch.float64), **values)
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_hand_worked_values(name):
+    assert oracle_of(name).HAND
+    for arguments, given, relevance, expected in oracle_of(name).HAND:
+        output, labels = of_fields(given), torch.tensor(relevance, dtype=torch.float64)
+        value = OUTPUT_LOSSES[name](**arguments)(output, labels)
+        assert value.item() == pytest.approx(expected, abs=1e-9), (arguments, given)
+        slow = oracle_of(name).from_output(output, labels, **arguments)
+        assert slow == pytest.approx(expected, abs=1e-9), (arguments, given)
+
+
+@pytest.mark.parametrize(("name", "arguments"), CASES)
+def test_equals_slow_oracle(name, arguments):
+    for seed in range(20):
+        output, relevance = random_output(seed)
+        value = OUTPUT_LOSSES[name](**arguments)(output, relevance)
+        assert value.shape == () and value.dtype == torch.float64
+        slow = oracle_of(name).from_output(output, relevance, **arguments)
+        assert value.item() == pytest.approx(slow, abs=1e-9), seed
+
+
+@pytest.mark.parametrize(("name", "arguments"), CASES)
+def test_gradient_is_right(name, arguments):
+    if name == "variance_weighted" and arguments.get("weights") != "equal":
+        arguments = arguments | {"detach": False}  # a detached sigma is no derivative
+    output, relevance = random_output(1)
+    field = read(name)
+    values = getattr(output, field).clone().requires_grad_()
+
+    def loss(given):
+        return OUTPUT_LOSSES[name](**arguments)(replace(output, **{field: given}), relevance)
+
+    assert torch.autograd.gradcheck(loss, (values,))
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_example_in_docstring(name):
+    result = doctest.testmod(sys.modules[OUTPUT_LOSSES[name].__module__])
+    assert result.attempted and not result.failed
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_a_model_without_heads_is_refused_by_the_name_of_what_it_lacks(name):
+    with pytest.raises(ValueError, match=f"{name} needs {read(name)} in the output.*'dvse'"):
+        OUTPUT_LOSSES[name]()(ModelOutput(torch.zeros(2, 2)), torch.eye(2))
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+@pytest.mark.parametrize("relevance", [torch.full((5, 7), 2.0), torch.ones(5, 6)])
+def test_bad_labels_are_refused(name, relevance):
+    with pytest.raises(ValueError, match="relevance must"):
+        OUTPUT_LOSSES[name]()(random_output(0)[0], relevance)
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_nan_is_not_hidden(name):
+    output, relevance = random_output(0)
+    values = getattr(output, read(name)).clone()
+    values[0, 0, 0] = torch.nan
+    broken = replace(output, **{read(name): values}, mask=torch.ones_like(output.mask))
+    assert OUTPUT_LOSSES[name]()(broken, relevance).isnan()
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_half_precision_is_widened(name):
+    output, relevance = random_output(0)
+    half = ModelOutput(**{f.name: value if value is None else value.bfloat16() for f in
+                          fields(output) for value in [getattr(output, f.name)]})
+    value = OUTPUT_LOSSES[name]()(half, relevance.float())
+    wide = ModelOutput(**{f.name: value if value is None else value.double() for f in
+                          fields(half) for value in [getattr(half, f.name)]})
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value.double(), OUTPUT_LOSSES[name]()(wide, relevance),
+                               atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_one_head_and_no_head_are_finite(name):
+    for heads in (1, 0):
+        if name in ALONE | {"mmd"} and not heads:
+            continue  # a model without heads has one vector and its scores
+        output, relevance = random_output(0, heads=max(heads, 1))
+        given = {"residuals": output.residuals[:, :heads], "mask": output.mask[:, :heads],
+                 "text_residuals": output.text_residuals[:, :heads]}
+        output = replace(output, **given)
+        field = read(name)
+        values = getattr(output, field).clone().requires_grad_()
+        loss = OUTPUT_LOSSES[name]()(replace(output, **{field: values}), relevance)
+        loss.backward()
+        assert loss.isfinite() and values.grad.isfinite().all()
+        assert name in ALONE | {"mmd"} or loss == 0
+
+
+@pytest.mark.parametrize("name", OUTPUT_LOSSES)
+def test_equal_heads_and_zeros_have_a_finite_gradient(name):
+    output, relevance = random_output(0)
+    for fill in (0.0, 1.0):
+        values = torch.full_like(getattr(output, read(name)), fill).requires_grad_()
+        loss = OUTPUT_LOSSES[name]()(replace(output, **{read(name): values}), relevance)
+        loss.backward()
+        assert loss.isfinite() and values.grad.isfinite().all()
+
+
+def test_a_detached_sigma_gets_no_gradient():
+    """The hinges' gradient over sigma squared, and nothing of the spread's own."""
+    scores = torch.tensor([[[0.9, 0.8, 0.1]]], dtype=torch.float64, requires_grad=True)
+    relevance = torch.tensor([[1.0, 0, 0]])
+    for detach in (True, False):
+        scores.grad = None
+        loss = OUTPUT_LOSSES["variance_weighted"](detach=detach)
+        loss(ModelOutput(scores[0], head_scores=scores), relevance).backward()
+        far = scores.grad[0, 0, 2].item()  # no hinge reaches it, only the spread does
+        assert (far == 0) == detach
+    sigma = 1 + (2 * 0.35 ** 2) ** 0.5
+    loss = OUTPUT_LOSSES["variance_weighted"]()
+    scores.grad = None
+    loss(ModelOutput(scores[0], head_scores=scores), relevance).backward()
+    assert scores.grad[0, 0].tolist() == pytest.approx([-1 / sigma ** 2, 1 / sigma ** 2, 0])
+
+
+def test_the_mask_passes_no_gradient_and_takes_pairs_away():
+    output, relevance = random_output(3)
+    residuals = output.residuals.clone().requires_grad_()
+    mask = torch.ones_like(output.mask)
+    mask[:, 0] = 0
+    mask.requires_grad_()
+    loss = OUTPUT_LOSSES["orthogonality"](bound=0.0)
+    loss(replace(output, residuals=residuals, mask=mask), relevance).backward()
+    assert mask.grad is None
+    assert not residuals.grad[:, 0].any() and residuals.grad[:, 1:].any()
+
+
+def test_diagnostics_say_what_the_heads_do():
+    output, relevance = random_output(0)
+    value, numbers = OUTPUT_LOSSES["orthogonality"]().diagnose(output, relevance)
+    assert value == OUTPUT_LOSSES["orthogonality"]()(output, relevance)
+    cosines = oracle_of("heads").cosine
+    expected = [abs(cosines(image[a], image[b])) for image in output.residuals.tolist()
+                for a in range(3) for b in range(3) if a != b]
+    assert numbers["correlation"].item() == pytest.approx(sum(expected) / len(expected))
+    assert numbers["mask_rate"].item() == pytest.approx(output.mask.mean().item())
+    spread = oracle_of("variance_weighted").std
+    numbers = OUTPUT_LOSSES["variance_weighted"]().diagnose(output, relevance)[1]
+    sigmas = [1 + spread([s for s, r in zip(row, of, strict=True) if r != 1])
+              for head in output.head_scores.tolist()
+              for rows, labels in ((head, relevance.tolist()),
+                                   ([*zip(*head, strict=True)], relevance.T.tolist()))
+              for row, of in zip(rows, labels, strict=True)]
+    assert numbers["sigma"].item() == pytest.approx(sum(sigmas) / len(sigmas))
+    equal = OUTPUT_LOSSES["variance_weighted"](weights="equal")
+    assert equal.diagnose(output, relevance)[1] == {}
+
+
+BAD = [("margin", -0.1), ("weights", "none"), ("spread", "std"), ("detach", "no"),
+       ("reduction", "max"), ("bound", -1), ("masked", 2), ("over", "all"), ("gamma", 0),
+       ("kernel", "cosine")]
+
+
+@pytest.mark.parametrize(("argument", "value"), BAD)
+def test_bad_arguments_are_refused_by_every_loss_that_has_them(argument, value):
+    having = [loss for loss in OUTPUT_LOSSES.values()
+              if argument in inspect.signature(loss).parameters]
+    assert having
+    for loss in having:
+        with pytest.raises(ValueError, match=argument):
+            loss(**{argument: value})
+
+
+def test_no_name_is_used_twice():
+    assert not set(LOSSES) & set(OUTPUT_LOSSES)
