@@ -40,7 +40,9 @@ from tests.small_runs import SMALL
 
 ALL = LOSSES | OUTPUT_LOSSES
 OTHER_ARGUMENTS = {"kendall_window": ({"hard": False},), "kendall": ({"reduction": "sum"},),
-                   "semantic_margin": ({"negatives": "hardest"},), "topk": ({"k": 2},)}
+                   "semantic_margin": ({"negatives": "hardest"},), "topk": ({"k": 2},),
+                   "variance_weighted": ({"weights": "equal"}, {"spread": "softmax"}),
+                   "orthogonality": ({"over": "pair"},), "mmd": ({"kernel": "square"},)}
 ALL_ARGUMENTS = [(name, arguments) for name in ALL
                  for arguments in ({}, *OTHER_ARGUMENTS.get(name, ()))]
 SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {}),
@@ -50,7 +52,8 @@ SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {})
            *((name, {"scale": scale}) for name in ("clip", "features")
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
-            ("vsepp", {"text": "bigru", "pool": "max"})]
+            ("vsepp", {"text": "bigru", "pool": "max"}), ("pvse", {"heads": 2}),
+            ("dvse", {"heads": 3}), ("dvse", {"heads": 0, "text": "gru"})]
 SETTINGS = Settings(epochs=1, batch_size=12, optimizer="sgd", learning_rate=0.1, select="last",
                     bucket=False)
 
@@ -93,8 +96,9 @@ def small(name, arguments):
 def gradients(loss, heads, relevance, device):
     """Value, and gradient in what every score is made of: three heads of each image."""
     heads = heads.to(device).requires_grad_()
-    output = ModelOutput(heads.amax(dim=0), head_scores=heads,
-                         subembeddings=heads.permute(1, 0, 2),
+    vectors = heads.permute(1, 0, 2)
+    output = ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors,
+                         residuals=vectors, text_subembeddings=vectors.detach(),
                          mask=torch.ones(heads.shape[1], len(heads), device=device))
     value = loss(output if loss.takes == "output" else output.scores, relevance.to(device))
     value.backward()

@@ -1,0 +1,114 @@
+"""The arms of notebook 07: parts of DVSE switched on and off, numbers of heads, bounds, balances.
+
+Labels: "dvse/mask+var+ort" is DVSE whole, "dvse/single" has no heads at all, "dvse/heads" has heads
+and nothing that keeps them apart; "K=6", "bound=0.4" and "balance=0.6" *are* "dvse/mask+var+ort".
+"""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from itr_study.losses import OUTPUT_LOSSES
+from itr_study.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.training.objective import BALANCE
+
+BASE = "dvse"
+WHOLE = "dvse/mask+var+ort"
+K = 6  # of the base, the paper's for photographs
+BOUND = OUTPUT_LOSSES["orthogonality"]().bound
+EDITION = 2  # of rows that hold recalls after re-ranking: FR on top
+# Table V, rows 1 to 7. Without "var" every head counts alike; without "ort" the triplet loss is
+# all; without "mask" every head is on.
+COMPONENTS = (WHOLE, "dvse/var+ort", "dvse/ort", "dvse/heads", "dvse/single", "dvse/mask+var",
+              "dvse/mask+ort")
+DECIDING = {WHOLE, "dvse/heads", "dvse/single", "K=none", "K=2", "K=4", "K=6"}
+# What the paper leaves open: a choice other than ours, one at a time.
+CHOICES: dict[str, Mapping[str, Any]] = {
+    "s=sigmoid": {"model_arguments.activation": "sigmoid"},
+    "s=identity": {"model_arguments.activation": "identity"},
+    "mask=loss": {"model_arguments.mask": "loss"},
+    "score=mean": {"model_arguments.aggregate": "mean"},
+    "text=last": {"model_arguments.text_attention": False},
+    "sigma=learnt": {"objective.0.arguments": {"detach": False}},
+    "sigma=softmax": {"objective.0.arguments": {"spread": "softmax"}},
+    "ort=mean": {"objective.1.arguments": {"over": "mean"}},
+    "ort=pair": {"objective.1.arguments": {"over": "pair"}}}
+
+
+def component_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Table V: those of `parameters.components`."""
+    return [run for label in parameters.components
+            for run in _seeded(label, dataset, parameters, _component(label))]
+
+
+def head_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Table VI: numbers of heads; 0 is "K=none", the single embedding of Table V."""
+    return [run for heads in parameters.heads for run in _seeded(
+        f"K={heads or 'none'}", dataset, parameters,
+        {"model_arguments.heads": heads} if heads else _component("dvse/single"))]
+
+
+def bound_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Fig. 8: how much correlation of heads is free (the paper's β)."""
+    return [run for bound in parameters.bounds for run in _seeded(
+        f"bound={bound:g}", dataset, parameters,
+        {} if bound == BOUND else {"objective.1.arguments": {"bound": bound}})]
+
+
+def balance_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Fig. 9: the weight of the triplet loss, one less it of the orthogonality (the paper's η)."""
+    return [run for balance in parameters.balances for run in _seeded(
+        f"balance={balance:g}", dataset, parameters, {} if balance == BALANCE else _balanced(
+            balance))]
+
+
+def choice_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """What the paper leaves open, each chosen otherwise than by us: "dvse/s=sigmoid" …"""
+    return [run for choice in parameters.choices
+            for run in _seeded(f"dvse/{choice}", dataset, parameters, CHOICES[choice])]
+
+
+def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Table III and its claim: PVSE with several numbers of embeddings, "pvse/K=2"; with one there
+    is nothing to keep apart."""
+    start = base_config(dataset, "pvse", parameters)
+    return [run._replace(edition=EDITION) for heads in parameters.pvse_heads
+            for run in over_seeds(f"pvse/K={heads}", start.with_(**{
+                "model_arguments.heads": heads}), parameters.seeds)]
+
+
+def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """The search of learning rates: multiples `parameters.rate_factors` of the base's, seed 0, for
+    DVSE whole and for the single embedding, as "dvse/mask+var+ort/0.004"."""
+    usual = base_config(dataset, BASE, parameters).settings.learning_rate
+    return [ArmRun(f"{label}/{times * usual:g}", base_config(
+        dataset, BASE, parameters, **_component(label),
+        **{"settings.learning_rate": float(f"{times * usual:g}")}))
+        for label in parameters.rate_components for times in parameters.rate_factors]
+
+
+def _component(label: str) -> dict[str, Any]:
+    """What a row of Table V changes of the base."""
+    parts = set(label.removeprefix("dvse/").split("+"))
+    changes: dict[str, Any] = {} if "mask" in parts else {"model_arguments.mask": "off"}
+    if "single" in parts:
+        changes = {"model_arguments.heads": 0}
+    if "var" not in parts:
+        changes["objective.0.arguments"] = {"weights": "equal"}
+    if "ort" not in parts:
+        changes["objective"] = [{"loss": "variance_weighted", "weight": BALANCE,
+                                 "arguments": changes.pop("objective.0.arguments", {})}]
+    return changes
+
+
+def _balanced(balance: float) -> dict[str, Any]:
+    """The weights of both terms; with 1 the orthogonality is left out, 1 - balance as we write it.
+    """
+    return {"objective.0.weight": balance, "objective.1.weight": round(1 - balance, 9)}
+
+
+def _seeded(label: str, dataset: str, parameters: SimpleNamespace,
+            changes: Mapping[str, Any]) -> list[ArmRun]:
+    seeds = parameters.seeds if label in DECIDING else parameters.other_seeds
+    config = base_config(dataset, BASE, parameters, **changes)
+    return [run._replace(edition=EDITION) for run in over_seeds(label, config, seeds)]
