@@ -36,9 +36,10 @@ ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
              "committed", "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "timing", "listwise", "bcls",
-                "dvse", "exact", "judges", "forgive", "batch_log", "parameters", "ladder", "plans",
-                "results", "ambiguity", "rates", "curve_metrics", "reranked", "forecast", "unasked",
-                "wording", "crossings", "predictions", "which", "claims", "study"),
+                "dvse", "subembeddings", "exact", "judges", "forgive", "batch_log", "parameters",
+                "ladder", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
+                "reranked", "forecast", "unasked", "wording", "crossings", "predictions", "which",
+                "claims", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",

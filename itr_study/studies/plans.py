@@ -51,6 +51,14 @@ from itr_study.studies.pairwise import (
 )
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import choose
+from itr_study.studies.subembeddings import (
+    balance_arms,
+    bound_arms,
+    choice_arms,
+    component_arms,
+    head_arms,
+    pvse_arms,
+)
 from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
 
 
@@ -80,6 +88,8 @@ LISTWISE: tuple[Maker, ...] = (plug_in_arms, added_arms, term_arms, tau_arms, la
                                alternative_arms)
 BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
                            gamma_arms, margin_check_arms, compared_arms)
+SUBEMBEDDINGS: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms,
+                                    choice_arms, pvse_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "01_data_and_judgements": (),  # nothing is trained, but its parameters are checked
@@ -88,6 +98,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "04_relevance": (),
     "05_listwise": (*LISTWISE, weight_arms),
     "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
+    "07_sub_embeddings": SUBEMBEDDINGS,
     "08_reranking": (reranked_arms,),
     "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
     "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,

@@ -77,16 +77,6 @@ def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
                 "model_arguments.heads": heads}), parameters.seeds)]
 
 
-def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The search of learning rates: multiples `parameters.rate_factors` of the base's, seed 0, for
-    DVSE whole and for the single embedding, as "dvse/mask+var+ort/0.004"."""
-    usual = base_config(dataset, BASE, parameters).settings.learning_rate
-    return [ArmRun(f"{label}/{times * usual:g}", base_config(
-        dataset, BASE, parameters, **_component(label),
-        **{"settings.learning_rate": float(f"{times * usual:g}")}))
-        for label in parameters.rate_components for times in parameters.rate_factors]
-
-
 def _component(label: str) -> dict[str, Any]:
     """What a row of Table V changes of the base."""
     parts = set(label.removeprefix("dvse/").split("+"))

@@ -1,0 +1,85 @@
+"""What the heads of trained models do: how alike they are, how sure, where they look.
+
+    whole = study.searcher(study.first(subembeddings.component_arms, subembeddings.WHOLE))
+    entropies({"DVSE": whole})          a line for each image and head
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from itr_study.evaluation.pointing import detected_objects, pointing
+from itr_study.evaluation.search import Searcher
+from itr_study.metrics.attention import rank_map, region_cosines
+from itr_study.metrics.correlation import head_correlation, mean_correlation
+from itr_study.metrics.entropy import TEMPERATURE, score_entropy
+from itr_study.models.base import ModelOutput
+from itr_study.training.collapse import TENTH
+
+NEVER = TENTH / 2  # of images; a head on in fewer, or off in fewer, does not choose
+
+
+def output_of(searcher: Searcher) -> ModelOutput:
+    """What a model says of all images and texts of a split at once, heads included."""
+    return searcher.model.score(searcher.images, searcher.texts)
+
+
+def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATURE) -> pd.DataFrame:
+    """Embedding entropy (dvse Eq. 2) of every image: by each head against all texts of a split.
+
+    Returns: kind (the name of the model, with "each head" where it has several), image, head (from
+             1), nats, noise; a text that has several embeddings stands for its closest one.
+    """
+    tables = []
+    for name, searcher in searchers.items():
+        heads = output_of(searcher).head_scores.numpy()  # (K, I, T)
+        kind = name if len(heads) == 1 else f"{name}, each head"
+        for head, scores in enumerate(heads, 1):
+            found = score_entropy(scores, searcher.split.image_of_text, temperature)
+            tables.append(pd.DataFrame({"kind": kind, "image": np.arange(len(scores)),
+                                        "head": head, "nats": found.nats, "noise": found.noise}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.ndarray]:
+    """Fig. 6: |cosine| of what the heads of one image add, (K, K) for each model."""
+    return {name: head_correlation(output_of(one).residuals[image:image + 1])[0]
+            for name, one in searchers.items()}
+
+
+def mean_correlations(searchers: Mapping[str, Searcher]) -> dict[str, float]:
+    """The same off the diagonal, over all images: the picture is of one."""
+    return {name: mean_correlation(output_of(one).residuals) for name, one in searchers.items()}
+
+
+def mask_table(searcher: Searcher) -> pd.DataFrame:
+    """How often each head of a model is on, over the images of a split: head, on (share), chooses
+    (whether it is on for some images and off for others: for at least 5 % of them each)."""
+    on = output_of(searcher).mask.numpy().mean(axis=0)
+    return pd.DataFrame({"head": np.arange(1, len(on) + 1), "on": on,
+                         "chooses": (on > NEVER) & (on < 1 - NEVER)})
+
+
+def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
+    """Where the heads of DVSE look, (I, K, R): the softmax over regions, and the paper's rank map
+    of regions by their cosine with a sub-embedding."""
+    output = output_of(searcher)
+    batch = searcher.encoded.image_batch(np.arange(searcher.encoded.n_images))
+    projected = searcher.model.image.regions(batch.regions).detach()
+    mask = batch.region_mask.numpy()
+    cosines = region_cosines(output.subembeddings, projected)
+    return {"attention": output.attention.numpy(), "rank map": rank_map(cosines, mask[:, None])}
+
+
+def pointing_rows(searchers: Sequence[Searcher]) -> pd.DataFrame:
+    """How much of a head's map lies on one object, and how many objects the heads of an image
+    cover, on generated data: map, seed (the place of the searcher), focus, coverage, percent."""
+    records = []
+    for seed, searcher in enumerate(searchers):
+        encoded = searcher.encoded
+        mask = encoded.image_batch(np.arange(encoded.n_images)).region_mask.numpy()
+        shown = detected_objects(searcher.dataset, searcher.split, mask)
+        records += [(name, seed, 100 * found.focus.mean(), 100 * found.coverage.mean())
+                    for name, found in pointing(maps_of(searcher), shown, mask).items()]
+    return pd.DataFrame(records, columns=["arm", "seed", "focus", "coverage"])
