@@ -10,6 +10,12 @@ from itr_study.plots.examples import example_grid
 from itr_study.plots.figures import save_figure
 from itr_study.plots.gains import gain_curves
 from itr_study.plots.grids import dot_intervals, heat_map
+from itr_study.plots.head_schematics import (
+    schematic_collapse,
+    schematic_subembeddings,
+    schematic_weights,
+)
+from itr_study.plots.heads import attention_maps, correlation_maps, entropy_strips
 from itr_study.plots.names import marks_note, name_of
 from itr_study.plots.reranking import gain_scatter, occurrence_lines, schematic_rerank
 from itr_study.plots.retrieval import Query, Result, answer_grid, retrieval_grid
@@ -32,12 +38,12 @@ from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
-           "collapse_paths", "dot_intervals", "example_grid", "gain_curves",
-           "gain_scatter", "heat_map", "histogram", "learning_curves", "look", "loss_curves",
-           "marked", "marked_names", "marks_note", "name_of", "occurrence_lines", "rank_curve",
-           "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
-           "schematic_pairs_and_lists", "schematic_rerank", "schematic_topk",
-           "score_histogram", "sliding_windows", "smooth_steps", "step_table",
-           "style", "sweep_curve", "table_cells", "table_figure", "table_html",
-           "tables_by_seen", "tabulate", "title_of", "trade_off", "verdict_bars",
-           "window_table"]
+           "attention_maps", "collapse_paths", "correlation_maps", "dot_intervals",
+           "entropy_strips", "example_grid", "gain_curves", "gain_scatter", "heat_map", "histogram",
+           "learning_curves", "look", "loss_curves", "marked", "marked_names", "marks_note",
+           "name_of", "occurrence_lines", "rank_curve", "retrieval_grid", "save_figure",
+           "scale_maps", "schematic_branches", "schematic_collapse", "schematic_pairs_and_lists",
+           "schematic_rerank", "schematic_subembeddings", "schematic_topk", "schematic_weights",
+           "score_histogram", "sliding_windows", "smooth_steps", "step_table", "style",
+           "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen", "tabulate",
+           "title_of", "trade_off", "verdict_bars", "window_table"]

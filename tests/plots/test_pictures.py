@@ -13,6 +13,7 @@ from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, png_bytes
 from itr_study.plots.tables import HALF
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
 from tests.plots.reranked import reranking_pictures
+from tests.plots.subembedded import head_pictures
 
 PRINTED = pd.DataFrame({"panel": "printed in Table I", "x": [4.0, 6.0], "metric": "test_i2t_r1",
                         "value": [33.3, 32.1]})
@@ -58,7 +59,7 @@ def all_pictures() -> dict:
         "branches": plots.schematic_branches(), "lists": plots.schematic_pairs_and_lists(),
         "steps": plots.smooth_steps([0.01, 0.1]),
         "examples": plots.example_grid([(picture(), [CAPTION, "A dog."])], "Parts"),
-        **reranking_pictures()}
+        **reranking_pictures(), **head_pictures()}
 
 
 PICTURES = all_pictures()

@@ -1,0 +1,228 @@
+"""Sub-embeddings: how alike they are, where they look, and how many texts each stands for."""
+
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, PowerNorm
+from matplotlib.patches import Rectangle
+from PIL import Image
+
+from itr_study.digits import number
+from itr_study.plots.grids import cell_text
+from itr_study.plots.style import (
+    DIFFERENCES,
+    GREY,
+    INK,
+    VALUES,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    styled,
+)
+
+PRINTED = 6  # heads: a correlation is written into its cell up to so many
+MOST_HEADS = 8  # that fit beside each other with type that can be read
+RASTER = 224  # pixels a side of a map that is drawn over a picture
+HEAT, PALEST = "Reds", 0.6  # colours of a map, darkened by the picture: black by this factor
+FEW = 16  # regions of which the edges are drawn; those of a fine grid would hide the map
+DOTS = "#7fb0d6"
+
+
+@styled
+def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str = "",
+                     signed: bool = False) -> Picture:
+    """How alike the sub-embeddings of an image are to each other, a panel per model, on one scale.
+
+    Args:    matrices: by title, (K, K) of one image as `head_correlation` gives it (or means of
+             many); up to four in a row; signed: they are cosines in [-1, 1], not absolute values.
+    Raises:  ValueError for none, a matrix that is not square, K = 1, values out of range.
+    Source:  dvse, Fig. 6.
+    Differs: one scale for all panels, which is printed; under each the mean off its diagonal.
+    """
+    if not matrices:
+        raise ValueError("correlation_maps needs at least one matrix, got none")
+    for name, matrix in matrices.items():
+        check_correlations(name, matrix, signed)
+    figure, panels = canvas(len(matrices), size=(max(3.4, 2.3 * len(matrices) + 0.4), 3.1))
+    for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
+        heads = len(matrix)
+        image = axes.imshow(matrix, cmap=DIFFERENCES if signed else VALUES,
+                            vmin=-1 if signed else 0, vmax=1, interpolation="nearest")
+        if heads <= PRINTED:
+            write_values(axes, matrix, dark_below=None if signed else 0.5)
+        shown = np.arange(0, heads, -(-heads // 6))
+        axes.set_xticks(shown, shown + 1)
+        axes.set_yticks(shown, shown + 1)
+        axes.grid(False)
+        off = matrix[~np.eye(heads, dtype=bool)].mean()
+        axes.set(title=name, xlabel=f"sub-embedding\nmean off the diagonal {number(off, 2)}")
+    panels[0].set_ylabel("sub-embedding")
+    bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015)
+    bar.set_label("cosine" if signed else "|cosine|")
+    headline(figure, title)
+    caption(figure, note)
+    return figure
+
+
+def check_correlations(name: str, matrix: np.ndarray, signed: bool) -> None:
+    """Raise ValueError unless the matrix is (K, K) in its range, K at least 2."""
+    shape = np.shape(matrix)
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
+        raise ValueError(f"{name!r} must be (K, K) with K >= 2, got {shape}")
+    if not ((matrix >= (-1 if signed else 0)) & (matrix <= 1)).all():
+        raise ValueError(f"{name!r} must lie in [{-1 if signed else 0}, 1], NaN is an error; got "
+                         f"{np.min(matrix)} to {np.max(matrix)}")
+
+
+def write_values(axes: Axes, matrix: np.ndarray, dark_below: float | None) -> None:
+    """The number in every cell; white where the colour is dark: below a value, or far from 0."""
+    for (row, column), value in np.ndenumerate(matrix):
+        dark = abs(value) > 0.6 if dark_below is None else value < dark_below
+        axes.text(column, row, cell_text(round(value, 6)), ha="center", va="center", fontsize=8,
+                  color="white" if dark else INK)
+
+
+@styled
+def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, np.ndarray],
+                   scores: Mapping[str, Sequence[float]], title: str, note: str = "",
+                   score_label: str = "share of the map on one object") -> Picture:
+    """Where every head looks: a column per head, a row per kind of map, on one colour scale.
+
+    Args:    picture: the image; boxes: (R, 4) left, top, right, bottom of its regions in fractions
+             of the picture, NaN for one that lies nowhere; maps: (K, R) weights of each head by the
+             name of the row; scores: K numbers for each row, printed below its maps; score_label:
+             what they are.
+    Raises:  ValueError for no map, shapes that differ, NaN, more than 8 heads.
+    Source:  dvse, Fig. 10: a pixel has the sum of the regions that cover it.
+    """
+    heads = check_heads(boxes, maps, scores)
+    rasters = {name: [pixel_map(of_head, boxes) for of_head in weights]
+               for name, weights in maps.items()}
+    # of many regions by the square root, so that a rank map is visible beside a sharp softmax
+    most = max(raster.max() for row in rasters.values() for raster in row)
+    scale = PowerNorm(0.5 if len(boxes) > FEW else 1, 0, most)
+    side = min(1.45, 8.7 / (heads + 1))
+    figure, panels = canvas(heads + 1, len(maps), size=(side * (heads + 1) + 0.9,
+                                                        (side + 0.17) * len(maps) + 0.7))
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, rect=(0.008, 0, 0.982, 1))
+    for row, (name, drawn) in enumerate(rasters.items()):
+        first, *cells = panels[row * (heads + 1):(row + 1) * (heads + 1)]
+        first.axis("off")
+        if row == 0:
+            first.imshow(np.asarray(picture.convert("RGB")), extent=(0, 1, 1, 0))
+            first.set_title("the picture", fontsize=8)
+        for head, (axes, raster) in enumerate(zip(cells, drawn, strict=True)):
+            draw_heat(axes, picture, raster, boxes, scale)
+            axes.set_xlabel(number(scores[name][head], 2), fontsize=8)
+            if row == 0:
+                axes.set_title(f"head {head + 1}", fontsize=8)
+        cells[0].set_ylabel(fill(name, 12), fontsize=8)
+    bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.8, pad=0.01)
+    bar.set_label("weight")
+    headline(figure, title)
+    caption(figure, " · ".join(filter(None, [f"number: {score_label}", "colour: sum of the weights "
+                                             "of the regions that cover a pixel", note])))
+    return figure
+
+
+def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray],
+                scores: Mapping[str, Sequence[float]]) -> int:
+    """K; ValueError where the parts of `attention_maps` do not fit each other."""
+    shapes = {np.shape(weights) for weights in maps.values()}
+    if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or np.shape(boxes) != (shape[1], 4) \
+            or any(len(scores.get(name, ())) != shape[0] for name in maps):
+        raise ValueError("maps must all be (K, R), boxes (R, 4), and scores K numbers for each map;"
+                         f" got {[np.shape(w) for w in maps.values()]}, {np.shape(boxes)} and "
+                         f"{ {name: len(values) for name, values in scores.items()} }")
+    if not 1 <= shape[0] <= MOST_HEADS:
+        raise ValueError(f"1 to {MOST_HEADS} heads fit beside each other, got {shape[0]}; choose "
+                         "some of them")
+    if not all(np.isfinite(weights).all() for weights in maps.values()):
+        raise ValueError("weights of maps must be finite numbers, NaN is an error")
+    return shape[0]
+
+
+def pixel_map(weights: np.ndarray, boxes: np.ndarray, size: int = RASTER) -> np.ndarray:
+    """Sum of the weights (R,) of the regions that cover each pixel, (size, size): of those whose
+    box (R, 4) holds its centre. Regions that lie nowhere (NaN) cover none.
+
+    Example: the left half has 0.7, and the whole picture 0.3 more
+        >>> pixel_map(np.array([0.7, 0.3]), np.array([[0, 0, 0.5, 1], [0, 0, 1, 1]]), 2).tolist()
+        [[1.0, 0.3], [1.0, 0.3]]
+    """
+    centre = (np.arange(size) + 0.5) / size
+    left, top, right, bottom = np.asarray(boxes, dtype=float).T[..., None]
+    across = (centre >= left) & (centre < right)  # (R, size); false beside NaN
+    down = (centre >= top) & (centre < bottom)
+    return np.einsum("r,ry,rx->yx", np.asarray(weights, dtype=float), down, across)
+
+
+def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.ndarray,
+              scale: Normalize) -> None:
+    """The colours of a map, darkened where the picture is dark, and thin lines around regions."""
+    light = np.asarray(picture.convert("L").resize(raster.shape[::-1]), dtype=float) / 255
+    colours = matplotlib.colormaps[HEAT](scale(raster))[..., :3]
+    axes.imshow(colours * (PALEST + (1 - PALEST) * light)[..., None], extent=(0, 1, 1, 0),
+                interpolation="nearest")
+    outlined = boxes[np.isfinite(boxes).all(axis=1)] if len(boxes) <= FEW else []
+    for left, top, right, bottom in outlined:
+        axes.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False,
+                                 edgecolor=GREY, linewidth=0.4))
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    axes.grid(False)
+
+
+@styled
+def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
+                   note: str = "") -> Picture:
+    """Embedding entropy of every image, and beside it the share of the noise, without which low
+    entropy cannot be told from finding nothing; a row per kind of vector.
+
+    Args:    table: kind (drawn in the order it comes), nats, noise, a line an image; bound: of the
+             entropy, log(m + 1), where all images have m texts.
+    Raises:  ValueError for an empty table, NaN.
+    Source:  dvse, Eqs. 1 and 2, which the paper does not draw.
+    """
+    if table.empty or table[["nats", "noise"]].isna().any(axis=None):
+        raise ValueError(f"entropy_strips needs numbers in every line, NaN is an error; got "
+                         f"{len(table)} lines")
+    kinds = list(table.groupby("kind", sort=False))
+    figure, panels = canvas(2, size=(9.6, 1.35 + 0.3 * len(kinds)), sharey=True)
+    for axes, column in zip(panels, ("nats", "noise"), strict=True):
+        for height, (_, part) in enumerate(kinds):
+            strip(axes, height, part[column].to_numpy(dtype=float))
+        axes.grid(False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set(ylim=(len(kinds) - 0.4, -0.6), xlim=(0, None))
+    if bound is not None:
+        panels[0].axvline(bound, color=GREY, linestyle=":", linewidth=1)
+        panels[0].annotate(f"most, {number(bound, 2)}", (bound, 1),
+                           xycoords=("data", "axes fraction"), xytext=(0, 1), va="bottom",
+                           textcoords="offset points", ha="center", fontsize=8, color=GREY)
+    panels[0].set_yticks(range(len(kinds)), [name for name, _ in kinds])
+    panels[0].set_xlabel("embedding entropy, nats")
+    panels[1].set(xlabel="probability of all texts that do not match", xlim=(0, 1))
+    headline(figure, title)
+    caption(figure, " · ".join(filter(None, ["dot: an image; bar: the middle half; number: median",
+                                             note])))
+    return figure
+
+
+def strip(axes: Axes, height: float, values: np.ndarray) -> None:
+    """A dot for every value, a bar over the middle half of them, the median as a mark and a number
+    right of the panel."""
+    shift = np.random.default_rng(0).uniform(-0.24, 0.24, len(values))  # so that dots lie apart
+    axes.plot(values, height + shift, ".", color=DOTS, markersize=2.5, alpha=0.5,
+              markeredgewidth=0, rasterized=True)
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+    axes.plot([low, high], [height, height], color=INK, linewidth=2.2, solid_capstyle="butt")
+    axes.plot(middle, height, "o", color=INK, markerfacecolor="white", markersize=5)
+    axes.annotate(number(middle, 2), (1, height), xycoords=("axes fraction", "data"), fontsize=8,
+                  xytext=(5, 0), textcoords="offset points", va="center", annotation_clip=False)

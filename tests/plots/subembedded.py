@@ -1,0 +1,41 @@
+"""Pictures of sub-embeddings, from numbers made up."""
+
+import numpy as np
+import pandas as pd
+
+from itr_study import plots
+from itr_study.evaluation.pointing import grid_boxes
+from itr_study.metrics.attention import rank_map
+from tests.plots.frames import picture
+
+HALF = np.full((3, 3), 0.5) + 0.5 * np.eye(3)
+BOXES = np.array([[0, 0, 0.5, 1], [0.5, 0.5, 1, 1], [np.nan] * 4, [0, 0, 1, 1]])
+SHARP = np.array([[0.7, 0.1, 0.1, 0.1], [0.0, 0.9, 0.1, 0.0]])  # two heads, four regions
+SCORES = {"softmax attention": [0.7, 0.9], "rank map": [0.4, 0.5]}
+
+
+def maps() -> dict[str, np.ndarray]:
+    """Both maps of two heads."""
+    return {"softmax attention": SHARP, "rank map": rank_map(SHARP)}
+
+
+def entropies() -> pd.DataFrame:
+    """Two kinds of vectors for nine images."""
+    nats = np.linspace(0, 1, 9)
+    return pd.concat([pd.DataFrame({"kind": kind, "nats": nats * most, "noise": nats[::-1] * most})
+                      for kind, most in (("single embedding", 1.0), ("DVSE, head 1", 0.5))])
+
+
+def head_pictures() -> dict:
+    """One of each kind."""
+    many = np.eye(49)[:8]
+    return {"correlations": plots.correlation_maps({f"({c}) variant": HALF for c in "abcd"}, "Half",
+                                                   "n = 1"),
+            "signed": plots.correlation_maps({"ten": -np.eye(10)}, "Turned", signed=True),
+            "attention": plots.attention_maps(picture(size=(60, 60)), BOXES, maps(), SCORES, "Two"),
+            "many heads": plots.attention_maps(
+                picture(size=(60, 60)), grid_boxes(7), {"softmax attention": many},
+                {"softmax attention": [0.5] * 8}, "Eight heads"),
+            "entropies": plots.entropy_strips(entropies(), "Half of it", np.log(3), "n = 9"),
+            "collapse": plots.schematic_collapse(), "weights": plots.schematic_weights(),
+            "subembeddings": plots.schematic_subembeddings()}
