@@ -10,6 +10,7 @@ from itr_study.ledger.reported import difference
 from itr_study.metrics.intervals import LEVEL, student_interval
 
 FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
+RIVALS = {"dvse", "pvse"}  # what arms name before the slash: models that claims compare
 
 
 class Sample(NamedTuple):
@@ -86,7 +87,10 @@ class Arms:
 
     def values(self, arm: str, metric: str) -> pd.Series:
         """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)", "times(2|a)" and contrasts
-        "m-n" too."""
+        "m-n" too: how much larger m of such an arm is than its n."""
+        first, *rest = metric.split("-")
+        if rest:
+            return self.values(arm, first) - self.values(arm, rest[0])
         if arm == "zero":
             return pd.Series(0.0, index=sorted(self.rows["seed"].unique()))
         if arm.startswith("times("):
@@ -96,9 +100,7 @@ class Arms:
                               axis=1, join="inner")
             steps = arm.startswith("step(")
             return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
-        of_arm = self.rows[self.rows["arm"] == arm].set_index("seed")
-        first, *rest = (of_arm[name].astype(float) for name in metric.split("-"))
-        values = first - rest[0] if rest else first
+        values = self.rows[self.rows["arm"] == arm].set_index("seed")[metric].astype(float)
         if values.isna().any():
             raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "
                              f"{list(values.index[values.isna()])}; finish or drop those runs")
@@ -107,7 +109,8 @@ class Arms:
     def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
         """The paired differences of two arms over the seeds that both have.
 
-        Raises:  ValueError where the arms share no seed, or were trained with other models.
+        Raises:  ValueError where the arms share no seed, or were trained with other models and are
+                 not RIVALS.
         """
         a, b = self.values(arm_a, metric), self.values(arm_b, metric)
         seeds = sorted(set(a.index) & set(b.index))
@@ -115,7 +118,8 @@ class Arms:
             raise ValueError(f"{arm_a!r} (seeds {sorted(a.index)}) and {arm_b!r} (seeds "
                              f"{sorted(b.index)}) share no seed; run both with the same seeds")
         models = [self.model(set(arms_in(arm))) for arm in (arm_a, arm_b) if arm != "zero"]
-        if len(set(models)) > 1:
+        named = {inner.partition("/")[0] for arm in (arm_a, arm_b) for inner in arms_in(arm)}
+        if len(set(models)) > 1 and named != RIVALS:
             raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
                              "of one model can be paired")
         a, b = a[seeds].to_numpy(), b[seeds].to_numpy()

@@ -19,10 +19,14 @@ MARK = " †"  # behind what has seen captions of the data before
 EDGE, FALLEN = " §", " ¶"  # behind arms at the edge of the rates tried; with collapsed scores
 MARKS = {MARK: "the text encoder or the maker of the labels has seen captions",
          EDGE: "learning rate at the edge of those tried", FALLEN: "scores have collapsed"}
-GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ"}
+GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ", "bound": "bound β",
+         "balance": "balance η"}
 RERANKED = {"fast": "FR", "fast_bank": "FR with a bank", "reciprocal": "RR", "multi": "MR"}
 OTHER = {"bcls": "soft + windows", "top5": "top-5", "k=1": "hardest (k = 1)",
-         "sw": "windows, all pairs"}
+         "sw": "windows, all pairs",
+         # parts of DVSE; K counts heads
+         "mask": "mask", "var": "weights", "ort": "orthogonality", "heads": "heads alone",
+         "single": "single embedding", "K=none": "K = none"}
 # One arm under two names: ApproxNDCG is Smooth-NDCG at this temperature, but for a constant.
 TWICE = "τ = 0.1 (= ApproxNDCG)"
 SAME = {"tau=0.1": TWICE, "hardest+approx_ndcg": TWICE}
@@ -40,6 +44,8 @@ def name_of(arm: str) -> str:
         ('soft + 0.3 × windows', 'α = 0.2, β = 0.1', 'sum, batches of 64')
         >>> name_of("clean_gru/hardest@fast"), name_of("clean_gru")
         ('Clean GRU: hardest, FR', 'Clean GRU')
+        >>> name_of("dvse/mask+var+ort"), name_of("pvse/K=2"), name_of("bound=0.4")
+        ('DVSE: mask + weights + orthogonality', 'PVSE: K = 2', 'bound β = 0.4')
         >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
         ('hardest, FR', 'hardest, FR (best first < second)')
     """

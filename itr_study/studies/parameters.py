@@ -12,6 +12,7 @@ from itr_study.data.base import SPLITS
 from itr_study.data.caption_noise import check_share
 from itr_study.data.near_duplicates import CHOICES
 from itr_study.data.scenes.styles import STYLES
+from itr_study.models.dvse import MOST_HEADS
 from itr_study.relevance import RELEVANCE
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
@@ -19,16 +20,17 @@ from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
 from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
 from itr_study.studies.listwise import has_labels
+from itr_study.studies.subembeddings import COMPONENTS
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
-                 "second_losses")
+                 "second_losses", "bounds", "balances", "pvse_heads")
 WIDEST = 2.0  # of a window: labels are cosines
 LARGEST = 1e6  # of what multiplies scores, losses or steps: far below where float32 ends
 INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
-# Claims about exact relevance are then not tested, and every claim has one judge.
-NONE_WILL_DO = ("exact_seeds", "judge_seeds")
+# Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
+NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -74,7 +76,8 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "forgiving": lambda _dataset, _parameters: FORGIVING,
     "second_losses": lambda _dataset, _parameters: FORGIVING,
     "left_out": lambda _dataset, _parameters: CHOICES[1:],
-    "judge_searched": searched}
+    "judge_searched": searched,
+    "components": lambda _dataset, _parameters: COMPONENTS}
 
 
 def noises(values: Sequence[float]) -> None:
@@ -115,13 +118,15 @@ WITHIN = {"rate_losses": ("compared",), "swept": ("reranked",), "tuned": ("reran
 # Bounds of a parameter, or of each number that it lists: whole numbers, and all others.
 COUNTS: dict[str, dict[str, float]] = {
     "epochs": {"least": 0}, "ks": {"least": 1}, "dims": {"least": 1}, "batches": {"least": 2},
-    "pairs": {"least": 1}, "resamples": {"least": 1}}
+    "pairs": {"least": 1}, "resamples": {"least": 1}, "heads": {"least": 0, "most": MOST_HEADS},
+    "pvse_heads": {"least": 1, "most": MOST_HEADS}}
 NUMBERS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas",
                      "scales"), {"above": 0, "most": LARGEST}),
     **dict.fromkeys(("alphas", "grid_alphas"), {"least": 0, "below": WIDEST}),
     "betas": {"above": 0, "most": WIDEST - DEFAULTS["relaxation"]},
-    "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}}
+    "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}, "bounds": {"least": 0},
+    "balances": {"above": 0, "most": 1}}
 # Options of the data: what refuses another value before the data is read.
 OPTIONS: dict[str, Callable[[Any], None]] = {
     **{name: lambda value, name=name: check_choice(name, value, (True, False))

@@ -51,6 +51,7 @@ from itr_study.studies.pairwise import (
 )
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import choose
+from itr_study.studies.subembeddings import claimed_arms
 from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
 
 
@@ -61,7 +62,7 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
     makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": LISTWISE,
-              "bcls": BCLS, "dvse": (reranked_arms,)}
+              "bcls": BCLS, "dvse": (reranked_arms, claimed_arms)}
     for paper in parameters.papers:
         check_choice("paper of the ledger", paper, makers)
     arms = {}

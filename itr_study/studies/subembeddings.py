@@ -77,6 +77,16 @@ def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
                 "model_arguments.heads": heads}), parameters.seeds)]
 
 
+def claimed_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Notebook 12: the arms that claims name, over `parameters.dvse_seeds` and, of those that do
+    not decide, `parameters.dvse_other_seeds`; none at all where both are 0, on any data."""
+    own = SimpleNamespace(**vars(parameters) | {"seeds": parameters.dvse_seeds,
+                                                "other_seeds": parameters.dvse_other_seeds})
+    makers = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms)
+    return [run for make in makers for run in make(dataset, own)] if (
+        own.seeds or own.other_seeds) else []
+
+
 def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The search of learning rates: multiples `parameters.rate_factors` of the base's, seed 0, for
     DVSE whole and for the single embedding, as "dvse/mask+var+ort/0.004"."""
