@@ -7,6 +7,9 @@ TIMES = (STEPS, RERANKING)  # from benchmarks, not from runs
 # The first that fits a metric is its unit; one that none fits is a unit of its own.
 UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "spread": "standard deviation of cosines, × 100",
+         "head_correlation": "mean |cosine| of two heads, × 100", "mask_rate": "heads on, %",
+         "mask_std": "standard deviation of the mask, × 100",
+         "sigma_std": "standard deviation of σ over heads, × 100",
          "agreement": "correlation with people, × 100", "eccv": "mAP@R or R-P, points",
          "generalisation": "100 ln(RSUM on test / RSUM on training images)",
          "error": "error of Smooth-NDCG, × 100", "apart": "1 − correlation, × 100",

@@ -23,7 +23,9 @@ TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
           "bcls_retrieval": "soft + windows and recall",
           "bcls_graded": "soft + windows and graded truth", "labels": "label sources",
           "dvse_gain": "what three re-rankers gain", "dvse_time": "what three re-rankers cost",
-          "dvse_models": "FR on every model", "dvse_scales": "the scales of FR"}
+          "dvse_models": "FR on every model", "dvse_scales": "the scales of FR",
+          "dvse_parts": "the parts of DVSE", "dvse_sweeps": "numbers of heads, β and η",
+          "dvse_training": "heads while training"}
 
 RIGHT = {"reproduced": "right here (reproduced)", "contradicted": "wrong here (contradicted)"}
 
@@ -39,7 +41,10 @@ def topic_of(part: pd.Series) -> str:
     if paper == "dvse":
         if part["id"].startswith("dvse-tab4"):
             return "dvse_time" if metric == RERANKING else "dvse_gain"
-        return "dvse_scales" if "@fast(" in arm else "dvse_models"
+        if "@" in arm:
+            return "dvse_scales" if "@fast(" in arm else "dvse_models"
+        return "dvse_training" if metric.startswith("last_") else (
+            "dvse_parts" if "/" in arm else "dvse_sweeps")
     if metric.startswith("test_") and any(of in metric for of in ("ndcg_", "_tau", "human")):
         return f"{paper}_graded"
     recalls = metric == "test_rsum" or metric.startswith(("test_i2t_r", "test_t2i_r"))

@@ -13,7 +13,9 @@ from itr_study.studies.results import curves, endings, generalisation
 
 # Means over an epoch of what a loss says of itself -> names here; percent, as all metrics are.
 LOGGED = {"smooth_ndcg.ndcg": "ndcg", "smooth_ndcg.smooth_ndcg": "smooth_ndcg",
-          "smooth_ndcg.error": "error"}
+          "smooth_ndcg.error": "error", "orthogonality.correlation": "head_correlation",
+          "orthogonality.mask_rate": "mask_rate", "orthogonality.mask_std": "mask_std",
+          "variance_weighted.sigma_std": "sigma_std"}
 HALF = {"dev_rsum": ("half_rsum", 1), "triplet_hardest": ("half_hinge", 100)}
 
 
@@ -21,7 +23,8 @@ def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Data
     """The rows with more columns, NaN where a run does not log what they are made of.
 
     first_<name>, last_<name> for ndcg, smooth_ndcg and error: the loss's diagnostics on training
-    batches (listwise Figs. 6, 7), means over the first and the last epoch, percent; ndcg_apart:
+    batches (listwise Figs. 6, 7), means over the first and the last epoch, percent; the same of
+    heads for head_correlation, mask_rate, mask_std, sigma_std (dvse Figs. 4, 6); ndcg_apart:
     100 (1 - correlation) of true and smooth NDCG over the epochs; half_rsum: RSUM on dev when
     half of the epochs are done; half_hinge: the hardest-negative term of the training loss then,
     unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev

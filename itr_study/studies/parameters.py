@@ -25,13 +25,13 @@ from itr_study.studies.subembeddings import COMPONENTS
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
-                 "second_losses")
+                 "second_losses", "bounds", "balances", "pvse_heads")
 WIDEST = 2.0  # of a window: labels are cosines
 LARGEST = 1e6  # of what multiplies scores, losses or steps: far below where float32 ends
 INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
-# Claims about exact relevance are then not tested, and every claim has one judge.
-NONE_WILL_DO = ("exact_seeds", "judge_seeds")
+# Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
+NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -126,9 +126,9 @@ NUMBERS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas",
                      "scales"), {"above": 0, "most": LARGEST}),
     **dict.fromkeys(("alphas", "grid_alphas"), {"least": 0, "below": WIDEST}),
-    "bounds": {"least": 0}, "balances": {"above": 0, "most": 1},
     "betas": {"above": 0, "most": WIDEST - DEFAULTS["relaxation"]},
-    "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}}
+    "grid_betas": {"above": 0, "most": WIDEST}, "margins": {"least": 0}, "bounds": {"least": 0},
+    "balances": {"above": 0, "most": 1}}
 # Options of the data: what refuses another value before the data is read.
 OPTIONS: dict[str, Callable[[Any], None]] = {
     **{name: lambda value, name=name: check_choice(name, value, (True, False))

@@ -51,14 +51,7 @@ from itr_study.studies.pairwise import (
 )
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import choose
-from itr_study.studies.subembeddings import (
-    balance_arms,
-    bound_arms,
-    choice_arms,
-    component_arms,
-    head_arms,
-    pvse_arms,
-)
+from itr_study.studies.subembeddings import SUBEMBEDDINGS, claimed_arms
 from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
 
 
@@ -69,7 +62,7 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
     makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": LISTWISE,
-              "bcls": BCLS, "dvse": (reranked_arms,)}
+              "bcls": BCLS, "dvse": (reranked_arms, claimed_arms)}
     for paper in parameters.papers:
         check_choice("paper of the ledger", paper, makers)
     arms = {}
@@ -88,8 +81,6 @@ LISTWISE: tuple[Maker, ...] = (plug_in_arms, added_arms, term_arms, tau_arms, la
                                alternative_arms)
 BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
                            gamma_arms, margin_check_arms, compared_arms)
-SUBEMBEDDINGS: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms,
-                                    choice_arms, pvse_arms)
 ARMS: dict[str, tuple[Maker, ...]] = {
     "00_start_here": (first_arms,),
     "01_data_and_judgements": (),  # nothing is trained, but its parameters are checked

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from itr_study.losses import OUTPUT_LOSSES
-from itr_study.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.training.objective import BALANCE
 
 BASE = "dvse"
@@ -75,6 +75,19 @@ def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     return [run._replace(edition=EDITION) for heads in parameters.pvse_heads
             for run in over_seeds(f"pvse/K={heads}", start.with_(**{
                 "model_arguments.heads": heads}), parameters.seeds)]
+
+
+CLAIMED: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms)
+SUBEMBEDDINGS: tuple[Maker, ...] = (*CLAIMED, choice_arms)  # of notebook 07
+
+
+def claimed_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Notebook 12: the arms that claims name, over `parameters.dvse_seeds` and, of those that do
+    not decide, `parameters.dvse_other_seeds`; none at all where both are 0, on any data."""
+    own = SimpleNamespace(**vars(parameters) | {"seeds": parameters.dvse_seeds,
+                                                "other_seeds": parameters.dvse_other_seeds})
+    return [run for make in CLAIMED for run in make(dataset, own)] if (
+        own.seeds or own.other_seeds) else []
 
 
 def _component(label: str) -> dict[str, Any]:

@@ -257,6 +257,28 @@ def test_a_claim_may_span_settings_whose_models_differ_and_names_them_all():
         judge(crossed, rows)
 
 
+def test_of_all_models_dvse_and_pvse_alone_may_be_compared():
+    """A claim that names both holds one model against the other; re-ranked, too."""
+    rows = pd.concat([runs(**{"dvse/ort@fast": 1, "dvse/heads": 0}, model="DVSE"),
+                      runs(**{"pvse/K=2@fast": 0}, model="PVSE")])
+    verdict = judge(claim(arm_a="dvse/ort@fast", arm_b="pvse/K=2@fast"), rows)
+    assert verdict.sentence == "reproduced on scenes with DVSE; PVSE, n = 5 pairs"
+    for arm in ("vsepp+gru/sum", "K=6"):
+        other = rows.assign(arm=rows["arm"].replace("pvse/K=2@fast", arm))
+        with pytest.raises(ValueError, match="only runs of one model"):
+            judge(claim(arm_a="dvse/heads", arm_b=arm), other)
+
+
+def test_a_contrast_of_steps_is_how_much_larger_the_steps_of_one_metric_are():
+    rows = runs(a=1, b=0, c=3)
+    rows["test_i2t_r1"] = -2 * rows["test_rsum"]  # steps twice as large, of either sign
+    part = judge(claim(arm_a="step(a|b|c)", arm_b="zero", metric="test_i2t_r1-test_rsum"),
+                 rows).parts[0]
+    assert part.mean == pytest.approx((1 + 3) / 2)
+    mean = judge(claim(arm_a="mean(a|c)", arm_b="b", metric="test_i2t_r1-test_rsum"), rows)
+    assert mean.parts[0].mean == pytest.approx(-3 * 2)
+
+
 def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
     claims = load_claims("topk").set_index("id", drop=False)
     rows = pd.concat([runs(**{"k=5": 1}), runs(sum=0)])

@@ -39,7 +39,12 @@ def test_no_two_metrics_share_a_unit_that_neither_has():
     ("dvse-tab4-seconds-rr", "rerank_cpu_seconds", "reciprocal", "dvse_time"),
     ("dvse-tab4-rr", "test_rsum", "hardest@reciprocal", "dvse_gain"),
     ("dvse-fr-bank", "test_rsum", "hardest@fast_bank", "dvse_models"),
-    ("dvse-fig7-rise", "test_i2t_r1", "hardest@fast(20)", "dvse_scales")])
+    ("dvse-fig7-rise", "test_i2t_r1", "hardest@fast(20)", "dvse_scales"),
+    ("dvse-fr-own", "test_rsum", "dvse/mask+var+ort@fast", "dvse_models"),
+    ("dvse-tab5-se", "test_rsum", "dvse/heads", "dvse_parts"),
+    ("dvse-fig8-i2t", "test_i2t_r1-test_t2i_r1", "step(bound=0|bound=1)", "dvse_sweeps"),
+    ("dvse-tab6-best", "test_rsum", "K=6", "dvse_sweeps"),
+    ("dvse-fig6-ort", "last_head_correlation", "dvse/heads", "dvse_training")])
 def test_each_difference_has_its_picture(id_, metric, arm, topic):
     assert topic in TOPICS
     assert topic_of(pd.Series({"id": id_, "metric": metric, "arm_a": arm})) == topic

@@ -13,7 +13,10 @@ STORY = pd.DataFrame({
     "triplet_hardest": [0.4, 0.25, 0.2, 0.1, np.nan, np.nan],
     "smooth_ndcg.ndcg": [0.90, 0.92, 0.94, 0.96, np.nan, np.nan],
     "smooth_ndcg.smooth_ndcg": [0.80, 0.88, 0.92, 0.95, np.nan, np.nan],
-    "smooth_ndcg.error": [0.1, 0.04, 0.02, 0.01, np.nan, np.nan]})
+    "smooth_ndcg.error": [0.1, 0.04, 0.02, 0.01, np.nan, np.nan],
+    "orthogonality.correlation": [np.nan, 0.4, 0.3, 0.12, np.nan, np.nan],  # not in a warm-up
+    "orthogonality.mask_std": [np.nan, 0.5, 0.5, 0.45, np.nan, np.nan],
+    "variance_weighted.sigma_std": [np.nan, 0.01, 0.02, 0.03, np.nan, np.nan]})
 ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0],
                      "train_rsum": [2.0, 2.0, 9.0]},
                     index=[7, 8, 9])
@@ -34,6 +37,9 @@ def test_each_row_gets_its_own_curve(found):
     smooth = ["first_smooth_ndcg", "last_smooth_ndcg"]
     assert of.loc["a", smooth].tolist() == pytest.approx([80, 95])
     assert of.loc["a", ["first_error", "last_error"]].tolist() == pytest.approx([10, 1])
+    heads = ["last_head_correlation", "last_mask_std", "last_sigma_std"]
+    assert of.loc["a", heads].tolist() == pytest.approx([12, 45, 3])
+    assert of.loc["b", heads].isna().all() and "last_mask_rate" not in of
     assert of.loc["a", ["half_rsum", "half_hinge"]].tolist() == pytest.approx([20, 25])
     assert of.loc["a", "epoch_seconds"] == 3.5 and of.loc["b", "epoch_seconds"] == 1.5
     assert of.loc["b", "half_rsum"] == 50

@@ -129,7 +129,8 @@ OUTSIDE = {  # a parameter: what is refused, and what is not
     "batches": ((1, 0), (2,)), "pairs": ((0,), (1,)), "resamples": ((0,), (1,)),
     "alphas": ((-0.1, 2.0), (0.0, 1.99)), "grid_alphas": ((-0.1, 2.0), (0.0, 1.4)),
     "betas": ((0.0, 1.9), (1.8,)), "grid_betas": ((0.0, 2.1), (1.6,)),
-    "margins": ((-0.1,), (0.0, 3.0))} | dict.fromkeys(
+    "margins": ((-0.1,), (0.0, 3.0)), "heads": ((-1, 65), (0, 64)), "pvse_heads": ((0,), (64,)),
+    "bounds": ((-0.1,), (0.0, 2.0)), "balances": ((0.0, 1.1), (0.1, 1.0))} | dict.fromkeys(
         ("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas", "scales"),
         ((0.0, -1.0, 1e7), (1e-9, 1e3)))
 
@@ -196,7 +197,8 @@ def test_who_sets_both_to_what_does_not_fit_is_told_which_is_wrong():
 
 @pytest.mark.parametrize("notebook, seeds", [
     ("03_topk", {"k_seeds": 0}), ("03_topk", {"dim_seeds": -1}),
-    ("08_reranking", {"compared_seeds": 0}), ("12_claims", {"exact_seeds": -1})])
+    ("08_reranking", {"compared_seeds": 0}), ("12_claims", {"exact_seeds": -1}),
+    ("12_claims", {"dvse_seeds": -1})])
 def test_numbers_of_seeds_that_train_nothing_are_refused(notebook, seeds):
     (name,) = seeds
     with pytest.raises(ValueError, match=f"{name} must be an integer >= [01], got"):

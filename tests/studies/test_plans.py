@@ -1,5 +1,6 @@
 """Which runs the notebooks share, and that no label stands for two."""
 
+import re
 from types import SimpleNamespace
 
 import pandas as pd
@@ -25,6 +26,7 @@ from itr_study.studies.dvse import reranked_arms, scale_arms, tuned_arms
 from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms, weight_arms
 from itr_study.studies.plans import PLANS, ledger_arms
 from itr_study.studies.profiles import choose
+from itr_study.studies.subembeddings import DECIDING, claimed_arms
 from itr_study.studies.topk import k_arms
 
 PLACES = (("scenes", "quick"), ("flickr8k", "full"))
@@ -176,6 +178,35 @@ def test_every_arm_that_a_claim_names_is_trained(paper):
                  for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
                  for inner in arms_in(arm)}
         assert named <= trained or claim["needs"], (claim["id"], sorted(named - trained))
+
+
+SUBS = {"dvse_seeds": 2, "dvse_other_seeds": 1}
+
+
+def test_every_sub_embedding_arm_that_a_claim_names_is_there_once_asked_for():
+    """With the lists of profile full; what leaves them out is the number of seeds alone."""
+    asked = claimed_arms("scenes", choose("12_claims", "full", **SUBS))
+    named = {inner.partition("@")[0] for claim in load_claims("dvse").to_dict("records")
+             for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
+             for inner in arms_in(arm)}
+    of_subs = {arm for arm in named if re.match("dvse/|pvse/|K=|bound=|balance=", arm)}
+    assert of_subs == {run.label for run in asked}
+    seeds = {label: [run.config.seed for run in asked if run.label == label] for label in of_subs}
+    assert {label for label in of_subs if seeds[label] == [0, 1]} == DECIDING | {
+        "pvse/K=1", "pvse/K=2", "pvse/K=4"}
+    assert all(seeds[label] in ([0, 1], [0]) for label in of_subs)
+    assert {run.edition for run in asked} == {2}  # FR on top
+    configs = {run.label: run.config for run in asked if run.config.seed == 0}
+    assert configs["K=none"] == configs["dvse/single"]
+    assert (configs["K=6"] == configs["bound=0.4"] == configs["balance=0.6"]
+            == configs["dvse/mask+var+ort"])
+
+
+@pytest.mark.parametrize("dataset", ["flickr8k", "flickr30k", "scenes"])
+def test_without_seeds_no_sub_embeddings_are_planned_on_any_data(dataset):
+    none = choose("12_claims", "full", dvse_seeds=0, dvse_other_seeds=0)
+    assert claimed_arms(dataset, none) == []
+    assert claimed_arms("scenes", choose("12_claims", "smoke"))
 
 
 def test_plans_hold_for_options_of_the_data():
