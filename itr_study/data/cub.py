@@ -164,7 +164,7 @@ def _dev_images(listed: list[str], images: dict[str, list[str]], class_of: dict[
 def _captions(folder: Path, class_of: dict[str, str], report: DataReport) -> list[Caption]:
     """The sentences of all text files, image by image; empty lines are none."""
     files = {path.relative_to(folder).with_suffix("").as_posix(): path
-             for path in folder.glob("*/*.txt")}
+             for path in folder.glob("*/*.txt") if not path.name.startswith(".")}
     image_of = {image.rpartition(".")[0]: image for image in class_of}
     report.errors += [Problem("text of an unknown picture", f"{TEXTS}/{stem}.txt", f"{TABLES[0]} "
                               "has none of this name") for stem in sorted(files.keys() - image_of)]

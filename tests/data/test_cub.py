@@ -64,6 +64,11 @@ def test_what_lies_in_the_archive_of_the_sentences_is_found_there(tmp_path):
     assert data.splits["dev"].image_ids[0] == "003.Gull/Gull_0.jpg"
 
 
+def test_hidden_files_that_a_mac_leaves_are_no_texts(folder):
+    (folder / "text_c10" / "001.Crow" / "._Crow_0.txt").write_bytes(b"\x00\xff")
+    assert load(folder).report.counts["texts"] == 24
+
+
 def test_lists_beside_the_archive_are_taken_before_those_inside(tmp_path):
     """The papers' lists are Xian's; and of two sets of lists none is mixed."""
     folder = tiny.cub(tmp_path, "cvpr2016_cub")
