@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from itr_study.cli.chosen import Chosen
 
 Dataset = Annotated[str, typer.Option(
-    metavar="NAME", help="scenes, flickr8k, flickr30k, coco or folder.")]
+    metavar="NAME", help="scenes, flickr8k, flickr30k, coco, cub or folder.")]
 OfRun = Annotated[str | None, typer.Option(
     "--dataset", metavar="NAME",
-    help="scenes, flickr8k, flickr30k, coco or folder; default what CONFIG says, else scenes.")]
+    help="scenes, flickr8k, flickr30k, coco, cub or folder; default what CONFIG has, else scenes.")]
 Data = Annotated[Path | None, typer.Option(
     metavar="FOLDER", help="Folder that holds the data sets, or one of them; default $ITR_DATA.")]
 Names = Annotated[list[str] | None, typer.Argument(

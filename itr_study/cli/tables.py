@@ -18,6 +18,7 @@ LEGEND = {
     "r10": "share of queries with a match among the first 10",
     "medr": "median rank of the best match, 1 = first",
     "meanr": "mean rank of the best match",
+    "rp": "share of matches among the first R results, R how many matches the query has",
     "rsum": "sum of r1, r5 and r10 of i2t and t2i, at most 600",
     "ndcg": "how far the whole list has the most relevant on top, 100 = wholly",
     "tau": "Kendall's tau-b of scores and relevance over the whole list: 100 = the same order, "
@@ -28,8 +29,10 @@ LEGEND = {
     "hubness": "skewness of how often a candidate is among the first 10 results, 0 = no hubs",
     "fast": "after fast re-ranking (FR), which sees all queries of the test split",
     "bank": "FR with the queries of the dev split in the place of the test split's",
+    "cub": "FR with the scales of dvse for CUB: 9 and 8 for i2t, 8 and 17 for t2i",
     "reciprocal": "after reciprocal re-ranking (RR)",
     "multi": "after multivariate re-ranking (MR)",
+    "class": "matches are all pairs of one class, not those of one image alone",
     "exact": "relevance as the data knows it",
     "sentence": "relevance by cosines of sentence vectors (MiniLM) of the captions",
     "cider": "relevance by n-grams that captions share (CIDEr)",

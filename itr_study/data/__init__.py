@@ -4,7 +4,7 @@ ends in its record, and that record here."""
 from pathlib import Path
 
 from itr_study.checks import check_arguments, check_choice
-from itr_study.data import flickr8k, folder, karpathy
+from itr_study.data import cub, flickr8k, folder, karpathy
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.record import DatasetRecord
 from itr_study.data.scenes import load as scenes
@@ -14,6 +14,7 @@ DATASETS: dict[str, DatasetRecord] = {record.name: record for record in (
     flickr8k.FLICKR8K,
     karpathy.FLICKR30K,
     karpathy.COCO,
+    cub.CUB,
     folder.FOLDER,
 )}
 

@@ -74,7 +74,8 @@ class RetrievalDataset:
     as the detector features of `scenes`. `relevance` gives exact graded relevance (I, T) in
     [0, 1] for a split where the data has it (1 for matches, at most 1 - 1e-4 otherwise).
     `content` is the key of features and sentence vectors: data sets that differ only in who belongs
-    to whom share them.
+    to whom share them. `classes` names the class of each image where retrieval is measured by class
+    (CUB's species); a match stays what it is, an image and a text written about it.
     """
 
     name: str
@@ -88,6 +89,7 @@ class RetrievalDataset:
     seen_by: tuple[str, ...] = ()  # text encoders trained on these captions (leakage)
     terms: str = ""  # licence and citation, one sentence
     judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people
+    classes: dict[str, str] = field(default_factory=dict)  # image id -> class
     content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
 
     def __post_init__(self) -> None:

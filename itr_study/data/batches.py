@@ -114,7 +114,8 @@ class EncodedSplit:
     label_vectors: the texts as label sources compare them, by the name of what made them
     ("minilm" -> (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see them.
     judgements: what people said of pairs, by the name of the collection. pixels: the pictures
-    themselves, where a network is fine-tuned; regions then have D = 0.
+    themselves, where a network is fine-tuned; regions then have D = 0. image_classes: equal for
+    images of one class, where the data names classes; only metrics read it.
     """
 
     name: str
@@ -127,6 +128,7 @@ class EncodedSplit:
     label_vectors: Mapping[str, LabelVectors] = field(default_factory=dict)
     judgements: Mapping[str, JudgedPairs] = field(default_factory=dict)
     pixels: Pixels | None = None
+    image_classes: np.ndarray | None = None  # (I,) int64
 
     @property
     def n_images(self) -> int:
@@ -146,7 +148,8 @@ class EncodedSplit:
             None if self.sentences is None else self.sentences[texts],
             None if self.relevance is None else self.relevance[:images, texts],
             {name: vectors[texts] for name, vectors in self.label_vectors.items()},
-            pixels=None if self.pixels is None else self.pixels.head(images))
+            pixels=None if self.pixels is None else self.pixels.head(images),
+            image_classes=None if self.image_classes is None else self.image_classes[:images])
 
     def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
         """Batch of the given images and no texts; `views` (I,) picks one view per image."""

@@ -19,6 +19,7 @@ class DatasetRecord:
     in_folds: splits that are also measured in five folds, COCO's "1K" protocol.
     searched: the split that a search looks at, "all" for all of them.
     human_columns: the correlations with human judgements that rows carry, by split.
+    by_class: whether dev and test are also measured by class (`classes` of the data set).
     kept_judgements: collections of which a run keeps the score of every judged pair of test.
     """
 
@@ -31,3 +32,4 @@ class DatasetRecord:
     searched: str = "test"
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kept_judgements: tuple[str, ...] = ()
+    by_class: bool = False

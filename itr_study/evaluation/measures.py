@@ -3,7 +3,7 @@
 Graded truth: `exact` where the data knows it (scenes), else labels from captions: `sentence`
 (MiniLM's cosine, on the unit scale) and its control `cider`, whose makers saw no captions. Columns
 are named <direction>_<metric>_<truth>. Human judgements where people gave them. COCO's test is also
-ranked in five folds. The test split is also re-ranked.
+ranked in five folds, CUB is also measured by class. The test split is also re-ranked.
 
 An edition is all that an evaluation measured at a time. A row has the columns of the edition it was
 made in and of those before; what was added since would need its scores, which no row keeps.
@@ -18,6 +18,7 @@ import numpy as np
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
+from itr_study.evaluation.by_class import by_class, class_columns
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.reranked import SECONDS, reranked, reranked_columns
 from itr_study.evaluation.scored import Scored
@@ -133,6 +134,7 @@ MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
     "human": Measure(human_columns, human),
     "folds": Measure(fold_columns, folded),
+    "by class": Measure(class_columns, by_class),  # of data of which no row was ever without it
     "first ten": Measure(graded_columns("rel10"), graded, edition=2),
     "reranked": Measure(reranked_columns, reranked, edition=2, costs=SECONDS),
 }

@@ -69,7 +69,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
         sentences=sentence_vectors[name],
         relevance=exact_relevance(dataset, name) if relevance else None,
         label_vectors=compared[name], judgements=judged_pairs(dataset, split),
-        pixels=split_pixels(dataset, split, parts))
+        pixels=split_pixels(dataset, split, parts), image_classes=image_classes(dataset, split))
         for name, split in dataset.splits.items()}
     return EncodedData(
         splits, input_spec(splits["train"], vocabulary, tokens, parts),
@@ -170,6 +170,15 @@ def split_pixels(dataset: RetrievalDataset, split: Split,
     if parts[0].kind != "pixels":
         return None
     return Pixels(dataset.open_image, split.image_ids, pixel_size(parts[0]))
+
+
+def image_classes(dataset: RetrievalDataset, split: Split) -> np.ndarray | None:
+    """(I,) int64: the place of each image's class among all classes of the data set, in the order
+    of their names; None without classes."""
+    if not dataset.classes:
+        return None
+    place = {name: number for number, name in enumerate(sorted(set(dataset.classes.values())))}
+    return np.array([place[dataset.classes[image]] for image in split.image_ids])
 
 
 def input_spec(split: EncodedSplit, vocabulary: Vocabulary | WordPieces | None,

@@ -9,6 +9,7 @@ re-ranking gives them: what begins with "i2t" is read from the rows of the one, 
 match stands; `per_query` walks scores beside graded relevance, once for any number of metrics.
 """
 
+from itr_study.metrics.class_based import class_based
 from itr_study.metrics.coherent import coherent, coherent_per_query, coherent_rows
 from itr_study.metrics.eccv import eccv_table, read_eccv
 from itr_study.metrics.first import first
@@ -32,7 +33,7 @@ GRADED_METRICS: dict[str, RowMetric] = {
     "ndcg": ndcg_rows(), "tau": kendall_rows(), "cs100": coherent_rows(),
     "rel10": mean_relevance_rows()}
 
-__all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "coherent",
+__all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "class_based", "coherent",
            "coherent_per_query", "eccv_table", "first", "five_fold", "folds", "hubness", "kendall",
            "kendall_per_query", "map_at_r", "mean_relevance", "mean_relevance_per_query", "ndcg",
            "ndcg_per_query", "per_query", "query_means", "r_precision", "ranks",

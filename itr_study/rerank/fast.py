@@ -15,6 +15,7 @@ from itr_study.rerank.base import Matrix, by_direction, doubles, ranks_of_querie
 from itr_study.rerank.counting import count
 from itr_study.rerank.rivals import rivals, softplus
 
+CUB_SCALES = {"gamma1": 9, "gamma2": 8, "lambda1": 8, "lambda2": 17}  # dvse, Sec. IV-A-3
 SMALLEST, LARGEST = 1e-6, 1e6  # of a scale: between them no number leaves single precision
 
 
@@ -35,7 +36,8 @@ def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: flo
         bank: scores of other queries with this gallery.
     Shape: `Scores`, both (I, T) float64, computed on first use; `ranks` of them makes no matrix.
     Raises: ValueError for scores that are not finite, other scales, a bank of another gallery.
-    Source: dvse, Eqs. 13-15.
+    Source: dvse, Eqs. 13-15; the defaults are its scales for Flickr30K and MSCOCO, CUB_SCALES those
+        for CUB.
     Differs: the printed sums run over the wrong sets (Eq. 13: l != j should be l != i; Eqs. 13, 14:
         the set is a column of A, not a row); logarithms, which keep the order, in two parts, so
         that no scale overflows and the winners of columns do not tie (see `rivals`). Of one query

@@ -149,6 +149,7 @@ def test_data_warns_of_splits_that_mean_nothing(run, folder):  # noqa: F811
     ("folder", ("first", "words")),
     ("flickr30k", ("two_branch", "two_branch+sentence", "vsepp+gru")),
     ("coco", ("two_branch", "two_branch+sentence", "vsepp+gru")),
+    ("cub", ("two_branch", "vsepp+gru")),
 ])
 def test_every_data_set_has_base_configs(dataset, names):
     for name in names:

@@ -15,7 +15,8 @@ def small_split() -> EncodedSplit:
     return EncodedSplit(
         "train", np.array([1, 0, 2, 0, 2]), regions,
         tokens=[np.arange(1, 2 + n) for n in range(5)],
-        sentences=np.eye(5, dtype=np.float32), relevance=np.arange(15.0).reshape(3, 5))
+        sentences=np.eye(5, dtype=np.float32), relevance=np.arange(15.0).reshape(3, 5),
+        image_classes=np.array([4, 2, 4]))
 
 
 def test_row_i_of_a_pair_batch_is_the_image_of_text_i():
@@ -40,6 +41,7 @@ def test_head_keeps_the_first_images_and_their_texts_in_order():
     assert [len(tokens) for tokens in head.tokens] == [1, 2, 4]
     assert head.sentences.argmax(axis=1).tolist() == [0, 1, 3]
     assert head.relevance.tolist() == [[0, 1, 3], [5, 6, 8]]
+    assert head.image_classes.tolist() == [4, 2]
 
 
 def test_regions_that_do_not_exist_stay_masked():

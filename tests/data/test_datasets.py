@@ -15,7 +15,7 @@ def test_unknown_names_and_options():
 
 
 def test_the_promised_names():
-    assert set(DATASETS) >= {"scenes", "flickr8k", "flickr30k", "coco", "folder"}
+    assert set(DATASETS) >= {"scenes", "flickr8k", "flickr30k", "coco", "folder", "cub"}
     assert all(name == record.name for name, record in DATASETS.items())
 
 

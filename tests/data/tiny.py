@@ -78,6 +78,35 @@ def precomputed(root: Path, name: str = "coco", repeat: int = 1, texts: int = 2)
     return folder
 
 
+BIRDS = {"001.Crow": "train", "002.Wren": "train", "003.Gull": "dev", "004.Tern": "dev",
+         "005.Jay": "test", "006.Auk": "test"}
+
+
+def cub(root: Path, inside: str = "") -> Path:
+    """Six species, two a split, of two pictures with two sentences each; the lists of both ways to
+    choose dev, and texts, in the sub-folder `inside`."""
+    folder = root / "cub"
+    tables = {"images": [], "image_class_labels": [], "classes": []}
+    lists = {"trainclasses": [], "valclasses": [], "testclasses": [], "trainvalclasses": []}
+    for number, (name, split) in enumerate(BIRDS.items(), start=1):
+        tables["classes"].append(f"{number} {name}")
+        lists[f"{split.replace('dev', 'val')}classes"].append(name)
+        lists["trainvalclasses"] += [name] * (split != "test")
+        for k in range(2):
+            one = f"{name}/{name[4:]}_{k}"
+            picture(folder / "CUB_200_2011" / "images" / f"{one}.jpg", seed=2 * number + k)
+            tables["images"].append(f"{2 * number + k - 1} {one}.jpg")
+            tables["image_class_labels"].append(f"{2 * number + k - 1} {number}")
+            text = folder / inside / "text_c10" / f"{one}.txt"
+            text.parent.mkdir(parents=True, exist_ok=True)
+            text.write_text(f"sentence 0 of {one} .\nsentence 1 of {one} .\n")
+    lists["seen_test_images"] = [f"{name}/{name[4:]}_1.jpg" for name in BIRDS]
+    for place, files in (("CUB_200_2011", tables), (inside, lists)):
+        for name, lines in files.items():
+            (folder / place / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
 def own_folder(root: Path, split: bool = True) -> Path:
     """Six pictures, two a split, one caption each and a second one for the first."""
     folder = root / "mine"
