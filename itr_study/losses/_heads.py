@@ -19,7 +19,7 @@ def part(output: Output, name: str, loss: str) -> Tensor:
 
     Raises:  ValueError where the model gives none, naming the models that do.
     """
-    found = getattr(output, name, None)
+    found = vars(output).get(name)
     if found is None:
         raise ValueError(f"{loss} needs {name} in the output of the model, and this one gives "
                          "none; take a model with several heads, such as 'dvse' or 'pvse'")

@@ -12,11 +12,8 @@ What the sub-embeddings of an image do is read from vectors and maps, not from a
 `entropy`, `correlation`, `attention`.
 """
 
-<<<<<<< HEAD
-from itr_study.metrics.class_based import class_based
-=======
 from itr_study.metrics.attention import coverage, focus, rank_map
->>>>>>> heads
+from itr_study.metrics.class_based import class_based
 from itr_study.metrics.coherent import coherent, coherent_per_query, coherent_rows
 from itr_study.metrics.correlation import head_correlation, mean_correlation
 from itr_study.metrics.eccv import eccv_table, read_eccv
@@ -42,18 +39,10 @@ GRADED_METRICS: dict[str, RowMetric] = {
     "ndcg": ndcg_rows(), "tau": kendall_rows(), "cs100": coherent_rows(),
     "rel10": mean_relevance_rows()}
 
-<<<<<<< HEAD
 __all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "class_based", "coherent",
-           "coherent_per_query", "eccv_table", "first", "five_fold", "folds", "hubness", "kendall",
-           "kendall_per_query", "map_at_r", "mean_relevance", "mean_relevance_per_query", "ndcg",
-           "ndcg_per_query", "per_query", "query_means", "r_precision", "ranks",
-           "ranks_from_embeddings", "read_eccv", "recall", "recall_of_ranks"]
-=======
-__all__ = ["GRADED_METRICS", "Positives", "Ranks", "Scores", "Truth", "coherent",
            "coherent_per_query", "coverage", "eccv_table", "embedding_entropy", "first",
            "five_fold", "focus", "folds", "head_correlation", "hubness", "kendall",
            "kendall_per_query", "map_at_r", "mean_correlation", "mean_relevance",
            "mean_relevance_per_query", "ndcg", "ndcg_per_query", "per_query", "query_means",
            "r_precision", "rank_map", "ranks", "ranks_from_embeddings", "read_eccv", "recall",
            "recall_of_ranks", "score_entropy"]
->>>>>>> heads

@@ -49,8 +49,10 @@ def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.
 
 
 def mean_correlations(searchers: Mapping[str, Searcher]) -> dict[str, float]:
-    """The same off the diagonal, over all images: the picture is of one."""
-    return {name: mean_correlation(output_of(one).residuals) for name, one in searchers.items()}
+    """The same off the diagonal, over all images and their heads that are on: a picture is of one.
+    """
+    found = {name: output_of(one) for name, one in searchers.items()}
+    return {name: mean_correlation(one.residuals, one.mask) for name, one in found.items()}
 
 
 def mask_table(searcher: Searcher) -> pd.DataFrame:
