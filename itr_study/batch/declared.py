@@ -71,6 +71,10 @@ class Notebook:
     def name(self) -> str:
         return self.path.stem
 
+    def suits(self, dataset: str) -> bool:
+        """Whether it is for this data set."""
+        return self.datasets is None or dataset in self.datasets
+
     def check(self, given: Mapping[str, Any]) -> None:
         """Refuse unknown names and wrong types, all of them in one ValueError."""
         problems = []

@@ -89,7 +89,11 @@ class Request:
             return 0.0
         from itr_study.studies.forecast import planned
 
-        return sum(p.hours for p in planned(self.paths, self.parameters))
+        return sum(p.hours for p in planned(self.suiting(), self.parameters))
+
+    def suiting(self) -> list[Path]:
+        """The notebooks that are for the data set: of the others no run is trained."""
+        return [path for path in self.paths if read_notebook(path).suits(self.dataset)]
 
     def plan(self) -> str:
         """The runs of each notebook: present, missing, stale, and hours."""
@@ -97,7 +101,7 @@ class Request:
 
         note = ("\nThis data is generated: a run counts as present while its store is here, and "
                 "hours are not foreseen." if DATASETS[self.dataset].generated else "")
-        return plan_table(planned(self.paths, self.parameters)) + note
+        return plan_table(planned(self.suiting(), self.parameters)) + note
 
     def run(self) -> int:
         """Execute, make the gallery anew, print the table and the way to retry; 0 only if every

@@ -40,7 +40,7 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     _check_all(notebooks, parameters)
     results: dict[str, NotebookResult] = {}
     for notebook in notebooks:
-        if notebook.datasets is not None and dataset not in notebook.datasets:
+        if not notebook.suits(dataset):
             reason = f"it is for {', '.join(notebook.datasets)}"
             results[notebook.name] = NotebookResult(notebook.name, "skipped", 0.0, reason)
     chosen = [n for n in notebooks if n.name not in results]

@@ -60,3 +60,11 @@ def test_what_the_user_says_about_notebooks_at_once_holds(monkeypatch):
     for asked, expected in ((None, 2), (5, 5)):
         made = Request.make(["00_start_here"], "scenes", None, None, None, (), asked, None)
         assert made.workers == expected
+
+
+def test_no_run_is_planned_of_a_notebook_that_is_for_other_data(tmp_path):
+    """It is skipped, and so no hours are asked for either."""
+    here, elsewhere = (write_notebook(tmp_path / f"{name}.ipynb", datasets=datasets)
+                       for name, datasets in (("here", ["scenes"]), ("elsewhere", ["coco"])))
+    asked = Request([here, elsewhere], "scenes", "quick", {}, 1, 60, ())
+    assert asked.suiting() == [here]
