@@ -14,6 +14,8 @@ from itr_study.evaluation.search import Searcher
 from itr_study.metrics.attention import rank_map, region_cosines
 from itr_study.metrics.correlation import head_correlation, mean_correlation
 from itr_study.metrics.entropy import TEMPERATURE, score_entropy
+from itr_study.metrics.retrieval_sets import r_precision
+from itr_study.metrics.truth import Truth
 from itr_study.models.base import ModelOutput
 from itr_study.training.collapse import TENTH
 
@@ -53,6 +55,14 @@ def mean_correlations(searchers: Mapping[str, Searcher]) -> dict[str, float]:
     """
     found = {name: output_of(one) for name, one in searchers.items()}
     return {name: mean_correlation(one.residuals, one.mask) for name, one in found.items()}
+
+
+def image_precision(searcher: Searcher) -> float:
+    """R-Precision of image queries in percent: how many of an image's m texts are among its first
+    m. (A text has one image, so that its R-Precision is its R@1.)"""
+    split = searcher.split
+    truth = Truth(split.image_of_text, len(split.image_ids))
+    return 100 * r_precision(searcher.scores, truth)["i2t_r_precision"]
 
 
 def mask_table(searcher: Searcher) -> pd.DataFrame:

@@ -1,0 +1,66 @@
+"""What is read of the heads of trained models: by hand, on a model that is not trained."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from itr_study.models.base import ModelOutput
+from itr_study.studies.heads import (
+    correlations,
+    entropies,
+    image_precision,
+    mask_table,
+    mean_correlations,
+)
+
+OWNER = np.array([0, 0, 1, 1])
+
+
+def searcher(heads, residuals=None, mask=None):
+    """Stands in for a Searcher of 2 images and 4 texts whose heads score so: (K, 2, 4)."""
+    scores = torch.tensor(heads)
+    count = len(scores)
+    output = ModelOutput(scores.amax(dim=0), head_scores=scores,
+                         residuals=None if residuals is None else torch.tensor(residuals),
+                         mask=torch.ones(2, count) if mask is None else torch.tensor(mask))
+    return SimpleNamespace(
+        model=SimpleNamespace(score=lambda images, texts: output), images=None, texts=None,
+        scores=output.scores.numpy(),
+        split=SimpleNamespace(image_of_text=OWNER, image_ids=("a", "b")))
+
+
+def test_entropy_has_a_line_for_each_image_and_head():
+    """Equal scores: each text has a quarter, the noise half: 2 (log 4) / 4 + (log 2) / 2."""
+    one, two = searcher([[[0.5] * 4] * 2]), searcher([[[0.5] * 4] * 2] * 3)
+    table = entropies({"single": one, "DVSE": two}, temperature=0.1)
+    assert table.groupby("kind", sort=False).size().to_dict() == {"single": 2,
+                                                                  "DVSE, each head": 6}
+    assert table.nats.to_numpy() == pytest.approx(np.log(4) / 2 + np.log(2) / 2)
+    assert table.noise.to_numpy() == pytest.approx(0.5)
+    assert table["head"].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
+
+
+def test_correlation_is_drawn_of_one_image_and_meant_over_all_whose_heads_are_on():
+    residuals = [[[1.0, 0.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]]
+    model = searcher([[[0.5] * 4] * 2] * 2, residuals)
+    assert correlations({"a": model}, 0)["a"] == pytest.approx(np.array([[1, 0.6], [0.6, 1]]))
+    assert mean_correlations({"a": model}) == {"a": pytest.approx((0.6 + 0) / 2)}
+    second_off = searcher([[[0.5] * 4] * 2] * 2, residuals, [[1.0, 1.0], [1.0, 0.0]])
+    assert mean_correlations({"a": second_off}) == {"a": pytest.approx(0.6)}
+
+
+def test_a_head_that_is_always_on_or_always_off_chooses_nothing():
+    table = mask_table(searcher([[[0.5] * 4] * 2] * 3, mask=[[1.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
+    expected = pd.DataFrame({"head": [1, 2, 3], "on": [1, 0, 0.5],
+                             "chooses": [False, False, True]})
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_precision_of_image_queries():
+    """Image 0 has one of its two texts among its first two, image 1 both."""
+    scores = normalize(torch.tensor([[0.9, 0.1, 0.5, 0.0], [0.1, 0.2, 0.8, 0.7]]), dim=1)
+    assert image_precision(searcher([scores.tolist()])) == pytest.approx(75)
