@@ -3,7 +3,7 @@
 Use:  beside a ranking loss, with a model of several heads; alone it retrieves nothing.
 See:  diversity (PVSE's way to the same end), variance_weighted (the other half of DVSE).
 
-    L = mean over images of [ sum_{a != b} m_a m_b |cos(v_a, v_b)| - bound ]+
+    L = mean over images of [ sum_{a != b} m_a m_b |cos(v̂_a, v̂_b)| - bound ]+
 """
 
 from torch import Tensor

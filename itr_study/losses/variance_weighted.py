@@ -1,11 +1,12 @@
-"""DVSE's triplet loss: one hinge a head, weighted by how widely its scores of others spread.
+"""DVSE's triplet loss: each head has its own, weighted by how widely its scores spread.
 
 Use:  with a model of several heads (dvse, pvse), beside orthogonality, which keeps heads apart.
 See:  triplet_hardest (the same hinge on one score a pair), orthogonality (the other half of DVSE),
       diversity (what PVSE adds).
 
-    L = mean over matches of  sum_k [m + max_u s^k_iu - s^k_it]+ / v_ki + log(v_ki) / 2
-        + the same over images for the text;   v_ki = (1 + Std_{u no match} s^k_iu)^2
+    L = mean over matches (image i, text t) of the sum over heads k of
+            [m + max_u s^k_iu - s^k_it]+ / sigma^2 + log sigma      u over texts of other images
+        + the same over images for the text;   sigma = 1 + Std of s^k_iu over all texts u but t
 """
 
 import torch
@@ -29,7 +30,8 @@ class VarianceWeightedLoss(RankingLoss):
         weights: "variance", 1 / sigma^2; or "equal", 1 for every head and query, without the
             logarithm: the ablation, and the solid lines of Fig. 4.
         spread: sigma - 1 is the sample standard deviation of the "cosine" of a head with all
-            non-matches of a query, or of their "softmax" probabilities over the batch.
+            candidates of a query but the target (its other matches, too: Eq. 7), or of their
+            "softmax" probabilities over the batch.
         detach: whether sigma is a constant to the gradient.
         reduction: "mean" over matches, or "sum"; over heads it is a sum, as printed.
     Shape: output.head_scores (K, I, T), relevance (I, T); returns () >= 0.
@@ -37,8 +39,8 @@ class VarianceWeightedLoss(RankingLoss):
         of range.
     Source: dvse paper Eqs. 8 to 11.
     Differs: Eq. 8 takes the Std of "P(Theta = 0)": of cosines here, as the text says; of softmax
-        probabilities it is below 0.001 and weighs nothing. sigma belongs to an image and a head in
-        i2t, to a text and a head in t2i; the paper writes sigma_k. Eq. 10 is no identity (log exp x
+        probabilities it is below 0.001 and weighs nothing. sigma belongs to a match, a head and a
+        direction; the paper writes sigma_k. Eq. 10 is no identity (log exp x
         is x, not [x]+); the hinge is what is trained. Other texts of the same image are matches.
         sigma is detached: as a weight it should not be learnt smaller. Mean over matches.
     Example:
@@ -70,33 +72,35 @@ class VarianceWeightedLoss(RankingLoss):
 
     def diagnose(self, output: Output,
                  relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss; sigma: its mean over heads and queries of both directions; sigma_std: how much
-        it differs between the heads of a query."""
-        heads, total, sigmas = part(output, "head_scores", self.name), 0.0, []
+        """The loss; sigma: its mean over heads and matches in both directions; sigma_std: how much
+        it differs between the heads of a match."""
+        heads, total, sigmas, stds = part(output, "head_scores", self.name), 0.0, [], []
         for scores, labels in ((heads, relevance), (heads.transpose(1, 2), relevance.T)):
             match = read_batch(scores[0], labels, self.labels)[1]  # (Q, C) queries, candidates
             hardest = negatives(scores, match).amax(dim=2, keepdim=True)  # (K, Q, 1)
             hinges = (self.margin + hardest - scores).relu()  # (K, Q, C)
             if self.weights == "variance":
-                sigma = 1 + self.std(scores, match)  # (K, Q)
-                sigmas.append(sigma)
-                hinges = (hinges / sigma.square()[..., None] + sigma.log()[..., None])
+                sigma = 1 + self.std(scores)
+                hinges = hinges / sigma.square() + sigma.log()
+                sigmas.append(over_matches(sigma.detach().mean(dim=0), match, "mean"))
+                stds.append(over_matches(sigma.detach().std(dim=0, correction=0), match, "mean"))
             total = total + over_matches(hinges.sum(dim=0), match, self.reduction)
         if not sigmas:
             return total, {}
-        found = [sigma.detach() for sigma in sigmas]
-        return total, {"sigma": torch.cat([s.flatten() for s in found]).mean(),
-                       "sigma_std": torch.cat([s.std(dim=0, correction=0) for s in found]).mean()}
+        return total, {"sigma": sum(sigmas) / 2, "sigma_std": sum(stds) / 2}
 
-    def std(self, scores: Tensor, match: Tensor) -> Tensor:
-        """(K, Q) sample standard deviation over the non-matches of each query; 0 for fewer than
-        two of them."""
+    def std(self, scores: Tensor) -> Tensor:
+        """(K, Q, C) of every candidate as the target: sample standard deviation over the others of
+        its query; 0 where these are fewer than two, or equal but for rounding."""
         values = scores.detach() if self.detach else scores
         if self.spread == "softmax":
             values = values.softmax(dim=2)
-        count = (~match).sum(dim=1)  # (Q,)
-        mean = values.masked_fill(match, 0.0).sum(dim=2) / count.clamp(min=1)
-        squares = (values - mean[..., None]).square().masked_fill(match, 0.0).sum(dim=2)
-        variance = squares / (count - 1).clamp(min=1)
-        none = variance == 0  # the root of 0 has no finite gradient
-        return variance.masked_fill(none, 1.0).sqrt().masked_fill(none, 0.0)
+        count = values.shape[2]
+        if count < 3:
+            return torch.zeros_like(values)
+        off = values - values.mean(dim=2, keepdim=True)
+        # the sum of squares around the mean of all, less what one of them has in it
+        whole = off.square().sum(dim=2, keepdim=True)
+        squares = whole - off.square() * (count / (count - 1))
+        none = squares <= 8 * torch.finfo(values.dtype).eps * whole  # the root of 0 has no gradient
+        return (squares.masked_fill(none, 1.0) / (count - 2)).sqrt().masked_fill(none, 0.0)

@@ -41,9 +41,10 @@ class DVSE(RetrievalModel):
     Differs: what the paper leaves open: s = tanh (a sigmoid makes all entries of v̂ positive, so
              that no two heads can be orthogonal); m has length K (a mask of length D would drop
              features, not sub-embeddings); it multiplies v̂ before the residual, else a mask without
-             the orthogonality loss (Table V, row 6) would do nothing; all m = 0 leaves h(z); a
-             score is the largest over heads; vectors have length 1 after LN; padding has no weight.
-             One region gives every head the same v̂. More heads than regions are allowed.
+             the orthogonality loss (Table V, row 6) would do nothing; a head that is off still
+             scores, by LN(h(z)); a score is the largest over heads; vectors have length 1 after
+             LN; padding has no weight. One region gives every head the same v̂. More heads than
+             regions are allowed.
     """
 
     name, label, source, version = "dvse", "DVSE", "dvse paper, Sec. III-A", 1

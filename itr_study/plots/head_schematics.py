@@ -61,7 +61,7 @@ def schematic_collapse() -> Picture:
     headline(figure, "A set of sub-embeddings collapses in two ways, and entropy sees the second "
                      "alone")
     caption(figure, "circle: a sub-embedding; square: a text of the image; cross: another text; "
-                    "line: to the nearest of its texts · entropy: mean of the three, "
+                    "line: to texts about as near as the nearest · entropy: mean of the three, "
                     f"{number(np.log(1 + len(TEXTS)), 2)} at most")
     return figure
 
@@ -92,11 +92,11 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
             (4.0, 3.75, "pooled: one\nvector (D)", BLUE, 1.3, 0.6),
             (4.0, 2.85, f"{heads} attention\nheads over R", BLUE, 1.3, 0.6),
             (4.0, 1.95, "mask: frozen w2,\nsigmoid, round", GREY, 1.45, 0.6),
-            (5.75, 2.85, f"sub-embeddings\n({heads}, D) × mask", BLUE, 1.45, 0.6),
+            (5.75, 2.85, f"residuals\n({heads}, D) × mask", BLUE, 1.45, 0.6),
             (7.45, 3.2, "add, layer norm,\nlength 1", BLUE, 1.45, 0.6),
             (0.85, 0.65, "text", ORANGE, 0.9, 0.6),
             (2.35, 0.65, "words\n(W, D)", ORANGE, 1.15, 0.6),
-            (4.0, 0.65, "pooled, and\nself-attention", ORANGE, 1.3, 0.6),
+            (4.0, 0.65, "last state, and\nself-attention", ORANGE, 1.3, 0.6),
             (5.75, 0.65, "add, layer norm,\nlength 1", ORANGE, 1.45, 0.6),
             (8.7, 1.95, f"scores\n({heads}, I, T)", INK, 1.2, 0.7)):
         box(axes, x, y, words, colour, wide, high)
@@ -115,7 +115,7 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
         axes.text(x, y, words, ha="center", va="center", fontsize=8.5, color=GREEN,
                   fontweight="bold")
         arrow(axes, (x, below), (x, y + 0.25), GREEN)
-    axes.text(8.7, 3.95, "after training:\nmaximum over heads,\nre-ranking (FR)", ha="center",
+    axes.text(8.7, 3.95, "maximum over heads;\nre-ranking (FR)\nafter training", ha="center",
               va="center", fontsize=8.5, color=GREY)
     arrow(axes, (8.95, 2.37), (8.95, 3.58), GREY)
     headline(figure, f"An image gets {heads} sub-embeddings, a text one embedding; two losses are "

@@ -49,7 +49,7 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         raise ValueError("correlation_maps needs at least one matrix, got none")
     for name, matrix in matrices.items():
         check_correlations(name, matrix, signed)
-    figure, panels = canvas(len(matrices), size=(max(3.4, 2.3 * len(matrices) + 0.4), 3.1))
+    figure, panels = canvas(len(matrices), size=(max(4.6, 2.3 * len(matrices) + 0.4), 3.6))
     for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
         heads = len(matrix)
         image = axes.imshow(matrix, cmap=DIFFERENCES if signed else VALUES,
@@ -61,8 +61,8 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         axes.set_yticks(shown, shown + 1)
         axes.grid(False)
         off = matrix[~np.eye(heads, dtype=bool)].mean()
-        axes.set(title=name, xlabel=f"sub-embedding\nmean off the diagonal {number(off, 2)}")
-    panels[0].set_ylabel("sub-embedding")
+        axes.set(title=name, xlabel=f"residual of head\nmean off the diagonal {number(off, 2)}")
+    panels[0].set_ylabel("residual of head")
     bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015)
     bar.set_label("cosine" if signed else "|cosine|")
     headline(figure, title)
@@ -210,8 +210,8 @@ def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
     panels[0].set_xlabel("embedding entropy, nats")
     panels[1].set(xlabel="probability of all texts that do not match", xlim=(0, 1))
     headline(figure, title)
-    caption(figure, " · ".join(filter(None, ["dot: an image; bar: the middle half; number: median",
-                                             note])))
+    words = "dot: an image and a head; bar: the middle half; number: median"
+    caption(figure, " · ".join(filter(None, [words, note])))
     return figure
 
 

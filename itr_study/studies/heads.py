@@ -50,11 +50,15 @@ def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.
             for name, one in searchers.items()}
 
 
-def mean_correlations(searchers: Mapping[str, Searcher]) -> dict[str, float]:
+def mean_correlations(searchers: Mapping[str, Searcher],
+                      finished: bool = False) -> dict[str, float]:
     """The same off the diagonal, over all images and their heads that are on: a picture is of one.
+
+    Args:    finished: of the vectors that are compared, in which the whole has its part, too.
     """
     found = {name: output_of(one) for name, one in searchers.items()}
-    return {name: mean_correlation(one.residuals, one.mask) for name, one in found.items()}
+    return {name: mean_correlation(one.subembeddings if finished else one.residuals, one.mask)
+            for name, one in found.items()}
 
 
 def image_precision(searcher: Searcher) -> float:

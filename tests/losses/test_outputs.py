@@ -198,12 +198,16 @@ def test_diagnostics_say_what_the_heads_do():
     assert numbers["mask_rate"].item() == pytest.approx(output.mask.mean().item())
     spread = oracle_of("variance_weighted").std
     numbers = OUTPUT_LOSSES["variance_weighted"]().diagnose(output, relevance)[1]
-    sigmas = [1 + spread([s for s, r in zip(row, of, strict=True) if r != 1])
-              for head in output.head_scores.tolist()
-              for rows, labels in ((head, relevance.tolist()),
-                                   ([*zip(*head, strict=True)], relevance.T.tolist()))
-              for row, of in zip(rows, labels, strict=True)]
-    assert numbers["sigma"].item() == pytest.approx(sum(sigmas) / len(sigmas))
+    means = []
+    for turned in (False, True):
+        sigmas = []
+        for head in output.head_scores.tolist():
+            rows = [*map(list, zip(*head, strict=True))] if turned else head
+            labels = (relevance.T if turned else relevance).tolist()
+            sigmas += [1 + spread(row[:t] + row[t + 1:]) for row, of in
+                       zip(rows, labels, strict=True) for t, r in enumerate(of) if r == 1]
+        means.append(sum(sigmas) / len(sigmas))
+    assert numbers["sigma"].item() == pytest.approx(sum(means) / 2)
     equal = OUTPUT_LOSSES["variance_weighted"](weights="equal")
     assert equal.diagnose(output, relevance)[1] == {}
 

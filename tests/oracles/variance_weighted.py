@@ -1,6 +1,6 @@
 import math
 
-from tests.oracles.loops import directions, per_match
+from tests.oracles.loops import directions
 
 ONE_HEAD = [[[0.9, 0.8, 0.6], [0.3, 0.5, 0.1]]]
 STD = math.sqrt(0.02)  # of 0.8 and 0.6, and (around 0.2) of 0.3 and 0.1
@@ -19,6 +19,10 @@ HAND = [  # arguments, fields of the output, relevance, value worked by hand
     (dict(margin=0.2, reduction="sum", weights="equal"), dict(head_scores=ONE_HEAD),
      [[1, 0, 0], [0, 1, 0]], 0.1 + 0.0 + 0.0 + 0.5),
     (dict(), dict(head_scores=[[[0.4, 0.6]]]), [[1, 1]], 0.0),  # no negative at all
+    # of two texts of one image each is among the other's non-targets: Std of 0.7 and 0.1, and of
+    # 0.9 and 0.1; no hinge
+    (dict(margin=0.2), dict(head_scores=[[[0.9, 0.7, 0.1]]]), [[1, 1, 0]],
+     (math.log(1 + 0.6 / math.sqrt(2)) + math.log(1 + 0.8 / math.sqrt(2))) / 2),
 ]
 
 
@@ -27,12 +31,15 @@ def oracle(head_scores, relevance, margin=0.2, weights="variance", spread="cosin
     total, matches = 0.0, sum(value == 1 for row in relevance for value in row)
     for scores in head_scores:
         for queries, labels in directions(scores, relevance):
-            for row, of in zip(queries, labels, strict=True):
+            for row, of in zip(map(list, queries), labels, strict=True):
                 values = softmax(row) if spread == "softmax" else row
-                sigma = 1 + std([v for v, r in zip(values, of, strict=True) if r != 1])
-                for own, others, _ in per_match([row], [of]):
-                    hinge = max([0.0, *(margin + other - own for other in others)])
-                    total += hinge if weights == "equal" else hinge / sigma ** 2 + math.log(sigma)
+                negatives = [v for v, r in zip(row, of, strict=True) if r != 1]
+                for t, relevant in enumerate(of):
+                    if relevant == 1:
+                        sigma = 1 + std(values[:t] + values[t + 1:])
+                        hinge = max([0.0, *(margin + other - row[t] for other in negatives)])
+                        total += (hinge if weights == "equal"
+                                  else hinge / sigma ** 2 + math.log(sigma))
     return total if reduction == "sum" or not matches else total / matches
 
 
