@@ -98,9 +98,8 @@ def _component(label: str) -> dict[str, Any]:
         changes = {"model_arguments.heads": 0}
     if "var" not in parts:
         changes["objective.0.arguments"] = {"weights": "equal"}
-    if "ort" not in parts:
-        changes["objective"] = [{"loss": "variance_weighted", "weight": BALANCE,
-                                 "arguments": changes.pop("objective.0.arguments", {})}]
+    if "ort" not in parts:  # no weight, but its place: the curve then says how alike heads are
+        changes["objective.1.weight"] = 0.0
     return changes
 
 

@@ -38,8 +38,8 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
     others = {(arm.config.model_dump_json(), arm.edition)
-              for notebook in ("03_topk", "05_listwise", "06_kendall", "08_reranking",
-                               "13_when_to_forgive")
+              for notebook in ("03_topk", "05_listwise", "06_kendall", "07_sub_embeddings",
+                               "08_reranking", "13_when_to_forgive")
               for arm in PLANS[notebook](dataset, profile)}
     assert {(arm.config.model_dump_json(), arm.edition) for arm in arms} <= others
 
@@ -198,6 +198,10 @@ def test_every_sub_embedding_arm_that_a_claim_names_is_there_once_asked_for():
     assert {run.edition for run in asked} == {2}  # FR on top
     configs = {run.label: run.config for run in asked if run.config.seed == 0}
     assert configs["K=none"] == configs["dvse/single"]
+    for label, config in configs.items():  # all log how alike heads are (Fig. 6); these train on it
+        weight = {term.loss: term.weight for term in config.objective}.get("orthogonality")
+        trained = label not in ("dvse/heads", "dvse/single", "dvse/mask+var", "K=none", "balance=1")
+        assert label.startswith("pvse/") or (weight > 0) == trained, label
     assert (configs["K=6"] == configs["bound=0.4"] == configs["balance=0.6"]
             == configs["dvse/mask+var+ort"])
 
