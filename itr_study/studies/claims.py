@@ -41,7 +41,7 @@ def topic_of(part: pd.Series) -> str:
     if paper == "dvse":
         if part["id"].startswith("dvse-tab4"):
             return "dvse_time" if metric == RERANKING else "dvse_gain"
-        if "@" in arm:
+        if "@" in arm + part.get("arm_b", ""):
             return "dvse_scales" if "@fast(" in arm else "dvse_models"
         return "dvse_training" if metric.startswith("last_") else (
             "dvse_parts" if "/" in arm else "dvse_sweeps")

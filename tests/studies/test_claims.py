@@ -50,6 +50,12 @@ def test_each_difference_has_its_picture(id_, metric, arm, topic):
     assert topic_of(pd.Series({"id": id_, "metric": metric, "arm_a": arm})) == topic
 
 
+def test_what_falls_by_re_ranking_is_a_claim_about_fr_too():
+    """Its first arm is not re-ranked, the second is."""
+    assert topic_of(pd.Series({"id": "dvse-fr-hubs", "metric": "test_i2t_hubness",
+                               "arm_a": "hardest", "arm_b": "hardest@fast"})) == "dvse_models"
+
+
 def test_claims_and_our_checks_are_counted_apart():
     parts = pd.DataFrame({"id": ["a", "a", "b", "c"],
                           "origin": ["claim", "claim", "claim", "counter-check"],
