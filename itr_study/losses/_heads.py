@@ -21,8 +21,9 @@ def part(output: Output, name: str, loss: str) -> Tensor:
     """
     found = vars(output).get(name)
     if found is None:
+        models = "'pvse'" if name.startswith("text_") else "'dvse' or 'pvse'"
         raise ValueError(f"{loss} needs {name} in the output of the model, and this one gives "
-                         "none; take a model with several heads, such as 'dvse' or 'pvse'")
+                         f"none; take a model that does, such as {models}")
     return found if found.dtype == torch.float64 else found.float()
 
 

@@ -64,6 +64,7 @@ class FunctionLoss(RankingLoss):
     def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
         self.name = getattr(function, "__name__", type(function).__name__)
+        self.takes = getattr(function, "takes", "scores")
         self.function = function
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:

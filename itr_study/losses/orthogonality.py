@@ -63,7 +63,11 @@ class OrthogonalityLoss(RankingLoss):
         read_batch(output.scores, relevance, self.labels)  # checked alone: no label is used
         cosines = head_cosines(part(output, "residuals", self.name)).abs()  # (I, K, K)
         heads = cosines.shape[1]
-        mask = part(output, "mask", self.name).detach()
+        mask = cosines.new_ones(cosines.shape[:2]) if not self.masked and output.mask is None \
+            else part(output, "mask", self.name).detach()
+        if mask.shape != cosines.shape[:2]:
+            raise ValueError(f"mask must be (images, heads) = {tuple(cosines.shape[:2])}, got "
+                             f"{tuple(mask.shape)}")
         on = mask if self.masked else mask.new_ones(mask.shape)
         both = on[:, :, None] * on[:, None, :] - (on * on).diag_embed()  # (I, K, K), 0 for a = b
         loss = self.reduced(cosines * both, both).mean()

@@ -75,6 +75,9 @@ class VarianceWeightedLoss(RankingLoss):
         """The loss; sigma: its mean over heads and matches in both directions; sigma_std: how much
         it differs between the heads of a match."""
         heads, total, sigmas, stds = part(output, "head_scores", self.name), 0.0, [], []
+        if not len(heads):
+            raise ValueError("head_scores must be (heads, images, texts) of one head at least, got "
+                             f"{tuple(heads.shape)}")
         for scores, labels in ((heads, relevance), (heads.transpose(1, 2), relevance.T)):
             match = read_batch(scores[0], labels, self.labels)[1]  # (Q, C) queries, candidates
             hardest = negatives(scores, match).amax(dim=2, keepdim=True)  # (K, Q, 1)

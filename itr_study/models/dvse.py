@@ -63,6 +63,8 @@ class DVSE(RetrievalModel):
         check_choice("activation", activation, ACTIVATIONS)
         check_choice("mask", mask, MASKS)
         check_choice("aggregate", aggregate, AGGREGATES)
+        if not isinstance(text_attention, bool):  # 1 would pass for True
+            raise ValueError(f"text_attention must be True or False, got {text_attention!r}")
         check_choice("text of dvse", text, ("gru", "bigru"))
         check_number("image_dropout", image_dropout, least=0, most=MOST_DROPPED)
         self.mask, self.aggregate, self.image_dropout = mask, aggregate, image_dropout

@@ -13,7 +13,7 @@ from itr_study.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.training.objective import BALANCE
 
 BASE = "dvse"
-WHOLE = "dvse/mask+var+ort"
+WHOLE, SINGLE = "dvse/mask+var+ort", "dvse/single"
 K = 6  # of the base, the paper's for photographs
 BOUND = OUTPUT_LOSSES["orthogonality"]().bound
 EDITION = 2  # of rows that hold recalls after re-ranking: FR on top

@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models.base import ModelOutput
+from itr_study.training.objective import Objective, Term
 
 # Every switch that changes a number, beside the default.
 SWITCHES = {"variance_weighted": [{"weights": "equal"}, {"spread": "softmax"}, {"margin": 0.5},
@@ -210,6 +211,47 @@ def test_diagnostics_say_what_the_heads_do():
     assert numbers["sigma"].item() == pytest.approx(sum(means) / 2)
     equal = OUTPUT_LOSSES["variance_weighted"](weights="equal")
     assert equal.diagnose(output, relevance)[1] == {}
+
+
+def test_spreads_are_over_what_they_say():
+    """The mask's over images, by head; sigma's over heads, by match."""
+    output, relevance = random_output(0)
+    for masked in (True, False):
+        numbers = OUTPUT_LOSSES["orthogonality"](masked=masked).diagnose(output, relevance)[1]
+        assert numbers["mask_std"].item() == pytest.approx(output.mask.numpy().std(axis=0).mean())
+        assert numbers["mask_rate"].item() == pytest.approx(output.mask.mean().item())
+    loss = OUTPUT_LOSSES["variance_weighted"]()
+    means = []
+    for scores, match in ((output.head_scores, relevance == 1),
+                          (output.head_scores.mT, relevance.T == 1)):
+        means.append((1 + loss.std(scores)).numpy().std(axis=0)[match.numpy()].mean())
+    assert loss.diagnose(output, relevance)[1]["sigma_std"].item() == pytest.approx(
+        sum(means) / 2)
+
+
+def test_losses_on_texts_name_the_model_that_has_several_of_them():
+    output, labels = random_output(0)
+    with pytest.raises(ValueError, match="mmd needs text_subembeddings.*such as 'pvse'"):
+        OUTPUT_LOSSES["mmd"]()(replace(output, text_subembeddings=None), labels)
+
+
+def test_masks_of_another_size_and_no_heads_are_refused():
+    output, labels = random_output(0)
+    with pytest.raises(ValueError, match=r"mask must be .* = \(5, 3\), got \(5, 2\)"):
+        OUTPUT_LOSSES["orthogonality"]()(replace(output, mask=output.mask[:, :2]), labels)
+    free = OUTPUT_LOSSES["orthogonality"](masked=False)
+    assert free(replace(output, mask=None), labels) == free(output, labels)
+    with pytest.raises(ValueError, match="one head at least"):
+        OUTPUT_LOSSES["variance_weighted"]()(
+            replace(output, head_scores=output.head_scores[:0]), labels)
+
+
+def test_a_function_that_says_so_is_given_outputs():
+    def own(output, relevance):
+        return output.head_scores.square().mean()
+
+    own.takes = "output"
+    assert Objective([Term(own)]).ranking_losses[0].takes == "output"
 
 
 BAD = [("margin", -0.1), ("weights", "none"), ("spread", "std"), ("detach", "no"),

@@ -214,6 +214,32 @@ def test_they_learn(name, objective, heads):
                 "variance_weighted.sigma"} <= set(history.rows[-1])
 
 
+@pytest.mark.parametrize("name", ["dvse", "pvse"])
+def test_features_are_dropped_in_training_alone(name):
+    one, free = batch(), model(name).eval().encode_images(batch())[0]
+    net = model(name, image_dropout=0.5)
+    assert torch.equal(net.eval().encode_images(one)[0], free)
+    assert not torch.equal(net.train().encode_images(one)[0], free)
+
+
+def test_the_gate_reads_in_full_precision_under_autocast():
+    net, random = model(size=64, heads=6).eval(), torch.Generator().manual_seed(0)
+    whole = torch.randn(4000, 64, generator=random)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = net.gate(whole)
+    assert torch.equal(half, net.gate(whole))
+
+
+@pytest.mark.parametrize("name", ["dvse", "pvse"])
+def test_an_image_without_regions_has_no_weights_and_a_finite_gradient(name):
+    one, net = batch(), model(name)
+    one.region_mask[1] = False
+    vectors, _, _, attention = net.encode_images(one)
+    vectors.pow(3).sum().backward()
+    assert vectors.isfinite().all() and not attention[1].any() and attention[0].any()
+    assert all(p.grad.isfinite().all() for p in net.image.parameters())
+
+
 def test_half_precision_is_near():
     net, one = model(size=64, heads=4).eval(), batch()
     torch.testing.assert_close(forward(net, one, "bfloat16").scores, net(one).scores, atol=0.03,
@@ -245,6 +271,8 @@ BAD = [("dvse", {"heads": -1}, "heads"), ("pvse", {"heads": 0}, "heads"),
        ("dvse", {"mask": "hard"}, "mask"), ("dvse", {"aggregate": "sum"}, "aggregate"),
        ("dvse", {"text": "minilm"}, "text of dvse.*gru, bigru"), ("dvse", {"size": 1}, "size"),
        ("dvse", {"image_dropout": 1.0}, "image_dropout"), ("pvse", {"hidden": 0.5}, "hidden"),
+       ("dvse", {"text_attention": "no"}, "text_attention"),
+       ("dvse", {"text_attention": 2}, "text_attention"),
        ("pvse", {"text": "bert"}, "text of pvse"), ("dvse", {"hidden": 0.5}, "hidden")]
 
 

@@ -129,7 +129,7 @@ OUTSIDE = {  # a parameter: what is refused, and what is not
     "batches": ((1, 0), (2,)), "pairs": ((0,), (1,)), "resamples": ((0,), (1,)),
     "alphas": ((-0.1, 2.0), (0.0, 1.99)), "grid_alphas": ((-0.1, 2.0), (0.0, 1.4)),
     "betas": ((0.0, 1.9), (1.8,)), "grid_betas": ((0.0, 2.1), (1.6,)),
-    "margins": ((-0.1,), (0.0, 3.0)), "heads": ((-1, 65), (0, 64)), "pvse_heads": ((0,), (64,)),
+    "margins": ((-0.1,), (0.0, 3.0)), "heads": ((-1, 65), (1, 64)), "pvse_heads": ((0,), (64,)),
     "bounds": ((-0.1,), (0.0, 2.0)), "balances": ((0.0, 1.1), (0.1, 1.0))} | dict.fromkeys(
         ("rates", "rate_factors", "judge_factors", "taus", "weights", "gammas", "scales"),
         ((0.0, -1.0, 1e7), (1e-9, 1e3)))
@@ -142,7 +142,8 @@ def test_numbers_outside_their_bounds_are_refused_and_their_ends_are_not(name):
 
     def given(value):
         ends = {"grid_ends": []} if name.startswith("grid_") else {}
-        return ends | {name: value if inside is None else [value, inside[-1]]}
+        beside = 0 if name == "heads" else inside and inside[-1]  # no heads at all: always there
+        return ends | {name: value if inside is None else [value, beside]}
 
     for value in wrong:
         assert re.match(rf"{name} must be .* got {value}$", refused(notebook, **given(value)))

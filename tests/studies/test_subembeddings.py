@@ -1,0 +1,81 @@
+"""The arms of notebook 07: that each is what its label says, and that nonsense is refused early."""
+
+import pytest
+
+from itr_study.studies.parameters import check_parameters
+from itr_study.studies.profiles import choose
+from itr_study.studies.subembeddings import (
+    CHOICES,
+    COMPONENTS,
+    SUBEMBEDDINGS,
+    WHOLE,
+    component_arms,
+    head_arms,
+)
+
+FULL = choose("07_sub_embeddings", "full")
+
+
+def first(make, dataset="scenes"):
+    """Config of the first run of each label."""
+    return {run.label: run.config for run in make(dataset, FULL) if run.config.seed == 0}
+
+
+def weight(config, loss):
+    return sum(term.weight for term in config.objective if term.loss == loss)
+
+
+@pytest.mark.parametrize("dataset", ["scenes", "flickr8k"])
+def test_components_are_what_their_names_say(dataset):
+    configs = first(component_arms, dataset)
+    assert list(configs) == list(COMPONENTS)
+    for label, config in configs.items():
+        parts = set(label.removeprefix("dvse/").split("+"))
+        single = parts == {"single"}
+        assert config.model_arguments["heads"] == (0 if single else 6)
+        if not single:
+            off = config.model_arguments.get("mask", "residual") == "off"
+            assert off == ("mask" not in parts)
+        assert (config.objective[0].arguments.get("weights") == "equal") == ("var" not in parts)
+        assert (weight(config, "orthogonality") > 0) == ("ort" in parts)
+        assert weight(config, "variance_weighted") == 0.6
+
+
+def test_all_arms_differ_but_for_the_settings_that_several_sweeps_share():
+    configs = {}
+    for make in SUBEMBEDDINGS:
+        for label, config in first(make).items():
+            configs.setdefault(config.model_dump_json(), []).append(label)
+    shared = [labels for labels in configs.values() if len(labels) > 1]
+    assert {frozenset(labels) for labels in shared} == {
+        frozenset({WHOLE, "K=6", "bound=0.4", "balance=0.6"}),
+        frozenset({"dvse/single", "K=none"})}
+
+
+def test_a_sweep_changes_what_it_is_named_after():
+    heads = first(head_arms)
+    assert {label: config.model_arguments["heads"] for label, config in heads.items()} == {
+        "K=none": 0} | {f"K={k}": k for k in (2, 4, 6, 8, 10, 12)}
+    assert len(CHOICES) == 9
+
+
+def test_deciding_arms_have_five_seeds_and_the_others_three():
+    count = {}
+    for run in component_arms("scenes", FULL) + head_arms("scenes", FULL):
+        count[run.label] = count.get(run.label, 0) + 1
+    assert {label for label, n in count.items() if n == 5} == {
+        WHOLE, "dvse/heads", "dvse/single", "K=none", "K=2", "K=4", "K=6"}
+    assert set(count.values()) == {3, 5}
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"components": ["dvse/heads"]}, "name dvse/mask.var.ort and dvse/single, too"),
+    ({"components": [WHOLE]}, "name dvse/single, too"), ({"heads": [2, 6]}, "name 0, too"),
+    ({"heads": []}, "heads is empty"), ({"pvse_heads": []}, "pvse_heads is empty"),
+    ({"bounds": []}, "bounds is empty"), ({"balances": []}, "balances is empty"),
+    ({"balances": [0.0]}, "balances must be > 0"), ({"bounds": [-0.1]}, "bounds must be >= 0"),
+    ({"heads": [0, 65]}, "heads must be"), ({"choices": ["s=relu"]}, "choices must be one of"),
+    ({"components": ["dvse/var", WHOLE]}, "components must be one of")])
+def test_what_cannot_be_drawn_is_refused_before_anything_is_trained(given, message):
+    with pytest.raises(ValueError, match=message):
+        check_parameters("scenes", choose("07_sub_embeddings", "quick", **given))
