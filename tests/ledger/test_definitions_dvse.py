@@ -166,9 +166,9 @@ def test_eq_6_asks_for_a_distribution_that_holds_what_it_defines():
 def test_a_sum_of_two_distributions_is_none():
     negatives, positives = softmax(COSINES[:100]), softmax(COSINES[100:])
     assert negatives.sum() + positives.sum() == pytest.approx(2)
-    samples, match = torch.tensor([[[0.9, 0.0, 0.2, 0.6, 0.8]]]), torch.zeros(1, 5) == 1
-    match[0, 0] = True  # what the loss takes: the deviation of all other samples together
-    pooled = OUTPUT_LOSSES["variance_weighted"]().std(samples, match).item()
+    samples = torch.tensor([[[0.9, 0.0, 0.2, 0.6, 0.8]]])
+    # what the loss takes for the first as target: the deviation of all others together
+    pooled = OUTPUT_LOSSES["variance_weighted"]().std(samples)[0, 0, 0].item()
     assert pooled == pytest.approx(np.std([0.0, 0.2, 0.6, 0.8], ddof=1))
     assert pooled > 2 * np.std([0.0, 0.2], ddof=1)  # of each part alone
 
@@ -188,10 +188,8 @@ def test_other_texts_of_an_image_are_rare_in_a_batch(images, percent):
 def test_of_probabilities_the_standard_deviation_weighs_nothing():
     """1 / sigma^2 of a head in a batch of 128: with softmax 0.998, with cosines 0.8."""
     scores = torch.tensor(COSINES)[None, None]
-    match = torch.zeros(1, 128, dtype=torch.bool)
-    match[0, 0] = True
     weights = {spread: (1 + OUTPUT_LOSSES["variance_weighted"](spread=spread).std(
-        scores, match)).item() ** -2 for spread in ("softmax", "cosine")}
+        scores)[0, 0, 0]).item() ** -2 for spread in ("softmax", "cosine")}
     assert weights["softmax"] > 0.997 and weights["cosine"] == pytest.approx(0.8, abs=0.03)
 
 
@@ -275,8 +273,8 @@ def test_the_logarithm_of_a_constant_trains_nothing(detach, same):
         if not logarithm:
             for scores, labels in ((heads, relevance), (heads.transpose(1, 2), relevance.T)):
                 match = labels == 1
-                logs = (1 + loss.std(scores, match)).log().sum(dim=0)  # (queries,)
-                value = value - (match * logs[:, None]).sum() / match.sum()
+                logs = (1 + loss.std(scores)).log().sum(dim=0)  # (queries, candidates)
+                value = value - (match * logs).sum() / match.sum()
         value.backward()
         grads.append(heads.grad)
         values.append(value.item())
