@@ -143,7 +143,7 @@ def test_a_data_set_touches_what_the_recipe_names(clone):
     registry = clone / "itr_study/data/__init__.py"
     add_line(registry, "    scenes.SCENES,\n", "    dummy.DUMMY,\n")
     registry.write_text(registry.read_text().replace(
-        "from itr_study.data import flickr8k", "from itr_study.data import dummy, flickr8k"))
+        "from itr_study.data import cub, ", "from itr_study.data import cub, dummy, "))
     check = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/data",
              "-k", "dummy or tests_of_its_own"]
     assert subprocess.run(check, cwd=clone, capture_output=True).returncode == 1  # no test

@@ -21,7 +21,7 @@ from itr_study.studies.forgive import FORGIVING, REFERENCE
 from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
 from itr_study.studies.listwise import has_labels
 from itr_study.studies.subembeddings import CHOICES as OPEN
-from itr_study.studies.subembeddings import COMPONENTS, SINGLE, WHOLE
+from itr_study.studies.subembeddings import COMPONENTS, check_components, check_heads
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
@@ -108,23 +108,11 @@ def both_or_none(values: Sequence[str]) -> None:
                          f"{' and '.join(CHOICES[1:])}, or none")
 
 
-def with_both_ends(values: Sequence[str]) -> None:
-    """Parts of DVSE: every one is held against the whole and the single embedding."""
-    if missing := {WHOLE, SINGLE} - set(values):
-        raise ValueError(f"components are held against {WHOLE} and {SINGLE}: name "
-                         f"{' and '.join(sorted(missing))}, too")
-
-
-def with_none(values: Sequence[int]) -> None:
-    """Numbers of heads: each is held against no heads at all."""
-    if 0 not in values:
-        raise ValueError(f"heads = {list(values)} are held against a single embedding: name 0, too")
-
-
 # A parameter whose values must be more than names: what refuses others.
 CHECKS: dict[str, Callable[[Any], None]] = {
     "noises": noises, "levels": levels, "left_out": both_or_none, "forgiving": against,
-    "second_losses": against, "components": with_both_ends, "heads": with_none}
+    "second_losses": against, "components": check_components,
+    "heads": check_heads}
 
 
 # Parameters that choose from what others hold: who sets these alone may leave some names behind.

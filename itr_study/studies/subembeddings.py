@@ -4,7 +4,7 @@ Labels: "dvse/mask+var+ort" is DVSE whole, "dvse/single" has no heads at all, "d
 and nothing that keeps them apart; "K=6", "bound=0.4" and "balance=0.6" *are* "dvse/mask+var+ort".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,6 +88,19 @@ def claimed_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
                                                 "other_seeds": parameters.dvse_other_seeds})
     return [run for make in CLAIMED for run in make(dataset, own)] if (
         own.seeds or own.other_seeds) else []
+
+
+def check_components(values: Sequence[str]) -> None:
+    """Raise ValueError unless the parts of DVSE hold what every one is held against."""
+    if missing := {WHOLE, SINGLE} - set(values):
+        raise ValueError(f"components are held against {WHOLE} and {SINGLE}: name "
+                         f"{' and '.join(sorted(missing))}, too")
+
+
+def check_heads(values: Sequence[int]) -> None:
+    """Raise ValueError unless the numbers of heads hold none at all, for the same reason."""
+    if 0 not in values:
+        raise ValueError(f"heads = {list(values)} are held against a single embedding: name 0, too")
 
 
 def _component(label: str) -> dict[str, Any]:
