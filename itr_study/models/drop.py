@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+MOST_DROPPED = 0.9  # of features, regions, words or units: beyond, next to nothing is left
+
 
 def keep_some(mask: Tensor, share: float) -> Tensor:
     """The mask with about that share of what exists left out, by chance; at least one stays.

@@ -10,14 +10,12 @@ from torch.nn.functional import normalize
 from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import ModelOutput, RetrievalModel
-from itr_study.models.drop import drop_features
-from itr_study.models.subembeddings import ACTIVATIONS, SubEmbeddings
+from itr_study.models.drop import MOST_DROPPED, drop_features
+from itr_study.models.subembeddings import ACTIVATIONS, MOST_HEADS, SubEmbeddings
 from itr_study.models.text import build_text
 
 MASKS = ("residual", "loss", "off")
 AGGREGATES = {"max": lambda heads: heads.amax(dim=0), "mean": lambda heads: heads.mean(dim=0)}
-MOST_DROPPED = 0.9
-MOST_HEADS = 64
 
 
 class DVSE(RetrievalModel):

@@ -11,10 +11,9 @@ from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.encoders.trainable import trainable_image_encoder
 from itr_study.models.base import RetrievalModel
+from itr_study.models.drop import MOST_DROPPED
 from itr_study.models.image import LinearRegions
 from itr_study.models.text import build_text
-
-MOST_DROPPED = 0.9  # of regions, words or hidden units: beyond, next to nothing is left
 
 
 class VSEPP(RetrievalModel):

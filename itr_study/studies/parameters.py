@@ -12,7 +12,7 @@ from itr_study.data.base import SPLITS
 from itr_study.data.caption_noise import check_share
 from itr_study.data.near_duplicates import CHOICES
 from itr_study.data.scenes.styles import STYLES
-from itr_study.models.dvse import MOST_HEADS
+from itr_study.models.subembeddings import MOST_HEADS
 from itr_study.relevance import RELEVANCE
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
