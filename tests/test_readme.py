@@ -48,8 +48,13 @@ def interval(line: pd.Series) -> str:
 
 def test_the_answer_to_which_loss_is_that_of_the_comparison():
     runs = pd.read_csv(f"{SQUARE}.csv").rename(columns={"method": "arm"})
-    assert runs.loc[runs["judge"] != MODEL, "arm"].nunique() == 2
-    assert "two of them on a second one too" in README
+    second = runs[runs["judge"] != MODEL].assign(dataset="flickr8k", model="one")
+    assert second["arm"].nunique() == 5 and "five of them on a second one too" in README
+    assert second.groupby("arm").size().eq(5).all() and "(five seeds each)" in README
+    rsum, experts = (differences(second, [("bcls", "hardest")], [metric]).iloc[0]
+                     for metric in ("test_rsum", "test_human_expert_tau_c"))
+    assert (f"windows change RSUM by {interval(rsum)} and agreement by {interval(experts)}; the "
+            "maker of their labels") in README
     runs = runs[runs["judge"] == MODEL].assign(dataset="flickr8k", model="one")
     assert runs["arm"].nunique() == 15 and "Fifteen ranking losses on one model" in README
     assert runs.groupby("arm").size().eq(12).all() and "twelve paired seeds" in README
@@ -115,4 +120,4 @@ def test_every_difference_of_the_findings_has_its_interval():
     """Between the picture and the notebooks: no signed number without the interval behind it."""
     findings = README[README.index("Which ranking loss?"):README.index("Every figure with its")]
     signed = re.findall(r"(?<![\[,] )(?<!\[)[+−]\d+\.\d(?! \[)", findings)
-    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 9
+    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 11

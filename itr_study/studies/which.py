@@ -34,6 +34,14 @@ def second_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
                    {label: COMPARED[label] for label in parameters.compared})
 
 
+def settled_arms(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of arms with FEWEST runs at least: one with fewer is behind no other, and would be
+    advised beside those that are settled to be good."""
+    if rows.empty:
+        return rows
+    return rows[rows.groupby("arm")["seed"].transform("nunique") >= FEWEST]
+
+
 def trained_on(config: str) -> str:
     """What a run is trained on, in words.
 

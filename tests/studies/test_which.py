@@ -20,6 +20,7 @@ from itr_study.studies.which import (
     level_of,
     rate_table,
     second_arms,
+    settled_arms,
     trained_on,
     unbeaten,
 )
@@ -105,6 +106,12 @@ def test_every_pair_is_held_at_a_level_for_their_number():
 
 def test_a_data_set_without_the_base_has_no_second_judge():
     assert second_arms("scenes", choose("13_when_to_forgive", "quick")) == []
+
+
+def test_arms_of_few_runs_are_not_held_against_others():
+    rows = pd.DataFrame({"arm": ["a"] * 5 + ["b"] * 4, "seed": [*range(5), *range(4)]})
+    assert settled_arms(rows)["arm"].unique().tolist() == ["a"]
+    assert settled_arms(rows[:0]).empty
 
 
 def test_rates_are_those_of_seed_0_beside_multiples():
