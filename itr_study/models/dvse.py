@@ -54,9 +54,10 @@ class DVSE(RetrievalModel):
         super().__init__()
         if not inputs.region_size:
             raise ValueError("dvse needs region features; set images=... in the run's config")
-        for name, value, least in (("size", size, 2), ("word_size", word_size, 1),
-                                   ("hidden", hidden or size // 2, 1)):
-            check_count(name, value, least=least)
+        check_count("size", size, least=2)  # the norm of a layer of one is 0
+        hidden = size // 2 if hidden is None else hidden
+        check_count("hidden", hidden)
+        check_count("word_size", word_size)
         check_count("heads", heads, 0, MOST_HEADS)
         check_choice("activation", activation, ACTIVATIONS)
         check_choice("mask", mask, MASKS)
@@ -66,7 +67,6 @@ class DVSE(RetrievalModel):
         check_choice("text of dvse", text, ("gru", "bigru"))
         check_number("image_dropout", image_dropout, least=0, most=MOST_DROPPED)
         self.mask, self.aggregate, self.image_dropout = mask, aggregate, image_dropout
-        hidden = hidden or size // 2
         self.image = nn.Module()
         self.image.regions = nn.Linear(inputs.region_size, size)  # g
         self.image.heads = SubEmbeddings(size, size, heads, hidden, activation)

@@ -42,13 +42,14 @@ class PVSE(RetrievalModel):
         super().__init__()
         if not inputs.region_size:
             raise ValueError("pvse needs region features; set images=... in the run's config")
-        for name, value in (("size", size), ("word_size", word_size), ("hidden", hidden or 1)):
-            check_count(name, value)
+        check_count("size", size, least=2)  # the norm of a layer of one is 0
+        hidden = size // 2 if hidden is None else hidden
+        check_count("hidden", hidden)
+        check_count("word_size", word_size)
         check_count("heads", heads, 1, MOST_HEADS)
         check_choice("text of pvse", text, ("gru", "bigru"))
         check_number("image_dropout", image_dropout, least=0, most=MOST_DROPPED)
         self.image_dropout = image_dropout
-        hidden = hidden or max(size // 2, 1)
         self.image = nn.Module()
         self.image.whole = nn.Linear(inputs.region_size, size)
         self.image.heads = SubEmbeddings(inputs.region_size, size, heads, hidden, "sigmoid")

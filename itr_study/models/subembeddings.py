@@ -56,12 +56,12 @@ class SubEmbeddings(nn.Module):
 
     def look(self, places: Tensor, mask: Tensor,
              project: nn.Linear | None = None) -> tuple[Tensor, Tensor]:
-        """What each head sees, after the plain mean: (N, 1 + K, W), and attention (N, K, P), 0
-        where there is no place.
+        """The plain mean of the places, what each head sees of them, (N, 1 + K, W) in all, and the
+        attention (N, K, P), 0 where there is no place.
 
-        Shape:   places (N, P, W), mask (N, P). With `project` the places are project(places), and
-                 all that is seen is (N, 1 + K, size of project) of that: since weights sum to 1, it
-                 is applied to means alone, and no place is ever mapped.
+        Shape:   places (N, P, W), mask (N, P). With `project` heads look at project(places), and
+                 the means are still of the places themselves: the caller maps these few. Weights
+                 sum to 1, so that this is the mean of what is mapped, and no place ever is.
         """
         if torch.is_autocast_enabled(places.device.type):  # once, not in each of two products
             places = places.to(torch.get_autocast_dtype(places.device.type))

@@ -10,18 +10,17 @@ from typing import Any
 
 from itr_study.losses import OUTPUT_LOSSES
 from itr_study.studies.arms import ArmRun, Maker, base_config, over_seeds
+from itr_study.studies.dvse import EDITION  # FR on top
 from itr_study.training.objective import BALANCE
 
 BASE = "dvse"
 WHOLE, SINGLE = "dvse/mask+var+ort", "dvse/single"
-K = 6  # of the base, the paper's for photographs
 BOUND = OUTPUT_LOSSES["orthogonality"]().bound
-EDITION = 2  # of rows that hold recalls after re-ranking: FR on top
 # Table V, rows 1 to 7. Without "var" every head counts alike; without "ort" the triplet loss is
 # all; without "mask" every head is on.
-COMPONENTS = (WHOLE, "dvse/var+ort", "dvse/ort", "dvse/heads", "dvse/single", "dvse/mask+var",
+COMPONENTS = (WHOLE, "dvse/var+ort", "dvse/ort", "dvse/heads", SINGLE, "dvse/mask+var",
               "dvse/mask+ort")
-DECIDING = {WHOLE, "dvse/heads", "dvse/single", "K=none", "K=2", "K=4", "K=6"}
+DECIDING = {WHOLE, "dvse/heads", SINGLE, "K=none", "K=2", "K=4", "K=6"}
 # What the paper leaves open: a choice other than ours, one at a time.
 CHOICES: dict[str, Mapping[str, Any]] = {
     "s=sigmoid": {"model_arguments.activation": "sigmoid"},
@@ -45,7 +44,7 @@ def head_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Table VI: numbers of heads; 0 is "K=none", the single embedding of Table V."""
     return [run for heads in parameters.heads for run in _seeded(
         f"K={heads or 'none'}", dataset, parameters,
-        {"model_arguments.heads": heads} if heads else _component("dvse/single"))]
+        {"model_arguments.heads": heads} if heads else _component(SINGLE))]
 
 
 def bound_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

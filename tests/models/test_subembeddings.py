@@ -273,7 +273,9 @@ BAD = [("dvse", {"heads": -1}, "heads"), ("pvse", {"heads": 0}, "heads"),
        ("dvse", {"image_dropout": 1.0}, "image_dropout"), ("pvse", {"hidden": 0.5}, "hidden"),
        ("dvse", {"text_attention": "no"}, "text_attention"),
        ("dvse", {"text_attention": 2}, "text_attention"),
-       ("pvse", {"text": "bert"}, "text of pvse"), ("dvse", {"hidden": 0.5}, "hidden")]
+       ("dvse", {"hidden": 0}, "hidden"), ("pvse", {"hidden": 0}, "hidden"),
+       ("pvse", {"size": 1}, "size"), ("pvse", {"text": "bert"}, "text of pvse"),
+       ("dvse", {"hidden": 0.5}, "hidden")]
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), BAD)
