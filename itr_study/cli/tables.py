@@ -27,6 +27,8 @@ LEGEND = {
              "not?",
     "rel10": "mean relevance of the first 10 results",
     "hubness": "skewness of how often a candidate is among the first 10 results, 0 = no hubs",
+    "entropy": "mean entropy of a vector of an image: its texts, and all others as one; in nats",
+    "noise": "the share of all others together",
     "fast": "after fast re-ranking (FR), which sees all queries of the test split",
     "bank": "FR with the queries of the dev split in the place of the test split's",
     "cub": "FR with the scales of dvse for CUB: 9 and 8 for i2t, 8 and 17 for t2i",
@@ -96,5 +98,5 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]]) -> lis
                  for table in tables.values())
         lines.append(f"{name:<{width}}{''.join(cells)}")
     of_train = f" train: its first {TRAIN_IMAGES:,} images at most." if "train" in tables else ""
-    return [*lines, f"In percent, but for ranks, rsum and hubness; - is not measured.{of_train}",
-            *legend(names)]
+    return [*lines, "In percent, but for ranks, rsum, hubness and entropy; - is not measured."
+            + of_train, *legend(names)]

@@ -5,8 +5,10 @@ every text is scored by itself. (Rounding of a matrix product may differ in the 
 block shapes; the block size is a constant, so numbers are the same from run to run.)
 """
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,23 +18,27 @@ from torch.nn.functional import pad
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.kept import kept_of
 from itr_study.evaluation.measures import EDITION, costs, measure, measure_columns
-from itr_study.evaluation.scored import Scored
+from itr_study.evaluation.scored import Heads, Scored
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
-from itr_study.models.base import Code, check_model, device_of, scored
+from itr_study.models.base import Code, check_model, device_of, has_heads, scored
 from itr_study.rerank import Bank
 
 BLOCK = 256  # items encoded, and images scored, at a time
 TEXT_BLOCK = 2048  # texts scored at a time
+HEAD_BLOCK = 32  # images whose heads are scored with all texts at a time
 
 VERSION = 1  # raised when numbers of an evaluation change; part of every run id
 
 
-def columns(dataset: str, split: str, edition: int = EDITION) -> tuple[str, ...]:
+def columns(dataset: str, split: str, edition: int = EDITION, model: str = "") -> tuple[str, ...]:
     """The names in the table of an evaluation of a split of a data set, in order; of one made in
-    an earlier edition those that there were then (see `measures`)."""
-    return RETRIEVAL + measure_columns(dataset, split, edition)
+    an earlier edition those that there were then (see `measures`).
+
+    Args:    model: one of MODELS; "" for the names that all models have.
+    """
+    return RETRIEVAL + measure_columns(dataset, split, edition, model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +118,17 @@ def score(model: nn.Module, images: Code, texts: Code,
     return scores
 
 
+def head_pieces(model: nn.Module, images: Code, texts: Code,
+                device: torch.device | str | None = None) -> Iterator[tuple[int, Tensor]]:
+    """Scores of every vector of an image with all texts, (first image, (i, K, T)) in order."""
+    device = device or device_of(model)
+    with evaluating(model):
+        texts = take(texts, torch.arange(len(first(texts))), device)
+        for rows in blocks(len(first(images)), HEAD_BLOCK):
+            output = scored(model, take(images, torch.from_numpy(rows), device), texts)
+            yield int(rows[0]), output.head_scores.transpose(0, 1)
+
+
 def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str | None = None,
              measures_of: str | None = None, bank: Evaluation | None = None) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
@@ -131,22 +148,24 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str |
         return Evaluation(*evaluate_scores(scores, split), images, texts)
     others = bank and Bank(images=score(model, bank.images, texts, device),
                            texts=score(model, images, bank.texts, device))
-    measured, best = evaluate_scores(scores, split, measures_of, others)
+    heads = partial(head_pieces, model, images, texts, device) if has_heads(model) else None
+    measured, best = evaluate_scores(scores, split, measures_of, others, heads)
     spent = {name: measured.pop(name) for name in costs() & set(measured)}
     return Evaluation(measured, best, images, texts, spent, kept_of(scores, split, measures_of))
 
 
 def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | None = None,
-                    bank: Bank | None = None) -> tuple[dict[str, float], Ranks]:
+                    bank: Bank | None = None,
+                    heads: Heads | None = None) -> tuple[dict[str, float], Ranks]:
     """The table and the ranks of scores (I, T) of a split, or of `Scores` of each direction.
 
-    Args, Raises: as `evaluate`; bank: the scores of other queries. With measures_of the table holds
-    their costs, too.
+    Args, Raises: as `evaluate`; bank: the scores of other queries; heads: as `Scored` has them.
+    With measures_of the table holds their costs, too.
     """
     best = ranks(scores, split.image_of_text)
     table = retrieval_table(best)
     if measures_of:
-        table |= measure(Scored(scores, split, bank), measures_of)
+        table |= measure(Scored(scores, split, bank, heads), measures_of)
     return table, best
 
 

@@ -3,7 +3,8 @@
 Graded truth: `exact` where the data knows it (scenes), else labels from captions: `sentence`
 (MiniLM's cosine, on the unit scale) and its control `cider`, whose makers saw no captions. Columns
 are named <direction>_<metric>_<truth>. Human judgements where people gave them. COCO's test is also
-ranked in five folds, CUB is also measured by class. The test split is also re-ranked.
+ranked in five folds, CUB is also measured by class. The test split is also re-ranked. Models with
+several vectors of an image are also measured by the entropy of these.
 
 An edition is all that an evaluation measured at a time. A row has the columns of the edition it was
 made in and of those before; what was added since would need its scores, which no row keeps.
@@ -19,6 +20,7 @@ from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.by_class import by_class, class_columns
+from itr_study.evaluation.by_head import WITH_HEADS, entropy_columns, head_entropy
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.reranked import SECONDS, reranked, reranked_columns
 from itr_study.evaluation.scored import Scored
@@ -39,13 +41,15 @@ class Measure(NamedTuple):
     columns: of (data set, split), the names it gives there; metric: of a scored split, these names
     and their values (shares in percent), or those for which it has what they need; measures that
     share a metric share its walk over the scores; edition: the one that they came with; costs:
-    names that metric gives, too, for all splits together: seconds, which no two runs share.
+    names that metric gives, too, for all splits together: seconds, which no two runs share;
+    models: those that it is taken of, None for all.
     """
 
     columns: Callable[[str, str], tuple[str, ...]]
     metric: Callable[[Scored], dict[str, float]]
     edition: int = 1
     costs: tuple[str, ...] = ()
+    models: frozenset[str] | None = None
 
 
 def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
@@ -135,6 +139,7 @@ MEASURES: dict[str, Measure] = {
     "human": Measure(human_columns, human),
     "folds": Measure(fold_columns, folded),
     "by class": Measure(class_columns, by_class),  # of data of which no row was ever without it
+    "by head": Measure(entropy_columns, head_entropy, models=WITH_HEADS),  # alike
     "first ten": Measure(graded_columns("rel10"), graded, edition=2),
     "reranked": Measure(reranked_columns, reranked, edition=2, costs=SECONDS),
 }
@@ -145,9 +150,12 @@ def check_edition(edition: int) -> None:
     check_choice("edition", edition, range(1, EDITION + 1))
 
 
-def measure_columns(dataset: str, split: str, edition: int = EDITION) -> tuple[str, ...]:
-    """Names of all measures of an edition on a split of a data set, in order."""
+def measure_columns(dataset: str, split: str, edition: int = EDITION,
+                    model: str = "") -> tuple[str, ...]:
+    """Names of all measures of an edition on a split of a data set, in order; without a model those
+    that are taken of all."""
     return tuple(name for measure in MEASURES.values() if measure.edition <= edition
+                 and (measure.models is None or model in measure.models)
                  for name in measure.columns(dataset, split))
 
 

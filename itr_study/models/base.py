@@ -38,13 +38,15 @@ class RetrievalModel(nn.Module, ABC):
 
     Attributes:
         name: in MODELS and configs; label: how a plot calls it; source: paper and section;
-        version: part of a run's id, raised whenever its numbers change.
+        version: part of a run's id, raised whenever its numbers change; has_heads: whether it has
+        several vectors of an image, and `score` gives the scores of each (head_scores).
     """
 
     name: str
     label: str
     source: str
     version: int
+    has_heads = False
 
     @abstractmethod
     def encode_images(self, batch: Batch) -> Code:
@@ -79,6 +81,11 @@ def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
         raise ValueError(f"score of {name} must give (images, texts) = {shape}, got "
                          f"{tuple(output.scores.shape)}")
     return output
+
+
+def has_heads(model: nn.Module) -> bool:
+    """Whether a model says that it has several vectors of an image."""
+    return isinstance(model, RetrievalModel) and model.has_heads
 
 
 def check_model(model: nn.Module) -> None:

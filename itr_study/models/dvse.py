@@ -46,6 +46,7 @@ class DVSE(RetrievalModel):
     """
 
     name, label, source, version = "dvse", "DVSE", "dvse paper, Sec. III-A", 1
+    has_heads = True
 
     def __init__(self, inputs: InputSpec, size: int = 1024, heads: int = 6, text: str = "bigru",
                  word_size: int = 300, hidden: int | None = None, activation: str = "tanh",

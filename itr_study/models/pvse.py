@@ -3,6 +3,8 @@
 Source: Song and Soleymani, Polysemous visual-semantic embedding, CVPR 2019.
 """
 
+from functools import reduce
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -35,6 +37,7 @@ class PVSE(RetrievalModel):
     """
 
     name, label, source, version = "pvse", "PVSE", "Song and Soleymani, CVPR 2019", 1
+    has_heads = True
 
     def __init__(self, inputs: InputSpec, size: int = 1024, heads: int = 2, text: str = "bigru",
                  word_size: int = 300, hidden: int | None = None, dropout: float = 0.0,
@@ -76,8 +79,9 @@ class PVSE(RetrievalModel):
 
     def score(self, images: tuple[Tensor, ...], texts: tuple[Tensor, Tensor]) -> ModelOutput:
         vectors, residuals, mask, attention = images
-        pairs = torch.einsum("ikd,tjd->kitj", vectors, texts[0])
-        heads = pairs.amax(dim=3)
+        # embedding by embedding of the text: K x K of all pairs at once would be K times as large
+        heads = reduce(torch.maximum, (torch.einsum("ikd,td->kit", vectors, one)
+                                       for one in texts[0].unbind(dim=1)))
         return ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors,
                            residuals=residuals, mask=mask, attention=attention,
                            text_subembeddings=texts[0], text_residuals=texts[1])

@@ -18,6 +18,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "rerank_seconds": "seconds to\nre-rank",
                                  "rerank_cpu_seconds": "seconds to\nre-rank",
                                  "rerank_milliseconds": "ms to\nre-rank",
+                                 "test_entropy": "entropy", "test_entropy_noise": "noise",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}

@@ -97,7 +97,7 @@ class Rows:
             return None
         made_in = edition_of(row)
         wanted = [f"{split}_{name}" for split in SPLITS
-                  for name in columns(row["dataset"], split, made_in)]
+                  for name in columns(row["dataset"], split, made_in, row["model"])]
         lacking = row["status"] == "done" and (
             made_in < edition or any(row.get(name) is None for name in wanted))
         return None if lacking else row

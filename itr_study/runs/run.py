@@ -150,7 +150,8 @@ def is_complete(result: RunResult, edition: int = 1) -> bool:
         return True
     return result.edition >= edition and all(
         name in table for split, table in result.tables.items()
-        for name in columns(result.config["dataset"], split, result.edition))
+        for name in columns(result.config["dataset"], split, result.edition,
+                            result.config["model"]))
 
 
 def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store: RunStore,

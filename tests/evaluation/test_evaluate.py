@@ -9,6 +9,8 @@ from itr_study.evaluation import evaluate as evaluation
 from itr_study.evaluation import measures
 from itr_study.evaluation.evaluate import encode, evaluate, join, score
 from itr_study.metrics import Scores, ranks
+from itr_study.metrics.entropy import score_entropy
+from itr_study.models import MODELS as REGISTERED
 from itr_study.models.base import ModelOutput
 from tests.small import SIZE, WORDS, SmallData, small_model
 
@@ -134,3 +136,20 @@ def test_of_two_matrices_each_direction_is_ranked_by_its_own():
         assert best.i2t.tolist() == [of_images] * 4 and best.t2i.tolist() == [of_texts] * 4
         assert (table["i2t_medr"], table["t2i_medr"]) == (of_images, of_texts)
         assert table["rsum"] == 100 * (3 + 1 + 1)  # R@5 and R@10 of four are full
+
+
+@pytest.mark.parametrize("name", ["dvse", "pvse"])
+def test_heads_are_scored_with_all_texts_however_they_are_cut(name, monkeypatch):
+    """The entropy of a test split is that of the model's own scores of all pairs at once."""
+    data = SmallData()
+    torch.manual_seed(0)
+    net = REGISTERED[name](data.inputs, size=8, heads=3, word_size=6, text="gru")
+    monkeypatch.setattr(evaluation, "HEAD_BLOCK", 2)
+    found = evaluate(net, data.splits["test"], measures_of="scenes")
+    with evaluation.evaluating(net):
+        heads = net.score(found.images, found.texts).head_scores
+    owner = data.splits["test"].image_of_text
+    each = [score_entropy(one, owner) for one in heads]
+    assert found.table["entropy"] == pytest.approx(np.mean([one.nats for one in each]))
+    assert found.table["entropy_noise"] == pytest.approx(100 * np.mean([one.noise for one in each]))
+    assert "entropy" not in evaluate(net, data.splits["dev"], measures_of="scenes").table

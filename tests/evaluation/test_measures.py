@@ -110,3 +110,30 @@ def test_five_folds_are_the_protocol_of_coco_alone():
     in_folds = {(dataset, split) for dataset in DATASETS for split in SPLITS
                 if any(name.startswith("1k_") for name in measures.measure_columns(dataset, split))}
     assert in_folds == {("coco", "test")}
+
+
+def test_columns_of_heads_are_those_of_models_that_have_them():
+    names = ("entropy", "entropy_noise")
+    for model in ("dvse", "pvse"):
+        both = measures.measure_columns("flickr8k", "test", model=model)
+        assert set(both) - set(measures.measure_columns("flickr8k", "test")) == set(names)
+        assert measures.measure_columns("flickr8k", "dev", model=model) == \
+            measures.measure_columns("flickr8k", "dev")
+    assert not set(names) & set(measures.measure_columns("flickr8k", "test", model="vsepp"))
+
+
+def test_entropy_is_the_mean_over_images_and_heads():
+    """Head 1 of every image is as near to all four texts: the outcomes of image 0 are 1/4, 1/4 and
+    the other two together, 1/2; those of the others 1/4 and 3/4. Head 2 of image 2 is all on its
+    own text, that of the others on one that is not theirs: no entropy, noise 0, 1 and 1."""
+    cosines = np.zeros((3, 2, 4))
+    cosines[0, 1, 3] = cosines[1, 1, 0] = cosines[2, 1, 3] = 7  # of 0.07: e^100
+    def heads():
+        yield 0, torch.from_numpy(cosines[:2])
+        yield 2, torch.from_numpy(cosines[2:])
+
+    found = measures.measure(Scored(torch.zeros(3, 4), split(), heads=heads), "flickr8k")
+    first = -(0.5 * np.log(0.25) + 0.5 * np.log(0.5))
+    other = -(0.25 * np.log(0.25) + 0.75 * np.log(0.75))
+    assert found["entropy"] == pytest.approx((first + 2 * other) / 6)
+    assert found["entropy_noise"] == pytest.approx(100 * (0.5 + 0.75 + 0.75 + 1 + 1 + 0) / 6)

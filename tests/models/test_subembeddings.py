@@ -294,7 +294,8 @@ def test_data_without_regions_or_words_is_refused(name, inputs, message):
 
 
 def test_orthogonality_pushes_heads_apart():
-    """Trained by it alone, residuals of heads end at right angles."""
+    """Trained by it alone, residuals of heads end near right angles (0.09 to 0.10: how the last
+    steps swing differs between processors)."""
     net, one = model(mask="off", size=16), batch()
     loss, optimizer = OUTPUT_LOSSES["orthogonality"](), torch.optim.Adam(net.parameters(), 0.01)
     labels, values = one.match.float(), []
@@ -304,4 +305,4 @@ def test_orthogonality_pushes_heads_apart():
         value.backward()
         optimizer.step()
         values.append(numbers["correlation"].item())
-    assert values[0] > 0.3 and values[-1] < 0.1
+    assert values[0] > 0.9 and values[-1] < 0.15

@@ -95,7 +95,8 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
     """One printed number, by our name of the metric, from the rows of one method.
 
     Args:    rows: rows of one method in one table.
-             metric: "test_i2t_r1" …, "eccv_t2i_map", "eccv_t2i_rp", "test_i2t_tau_sentence",
+             metric: "test_i2t_r1" …, "test_i2t_class_r1" (birds are printed by class alone),
+             "eccv_t2i_map", "eccv_t2i_rp", "test_i2t_tau_sentence",
              "test_rsum" (the sum of six where they are printed), "step_milliseconds" (of training:
              ours are of a step, those printed of an epoch, and claims are about their ratio),
              "rerank_cpu_seconds" (of the test, whatever else is in it), or "a-b" for a contrast.
@@ -106,8 +107,9 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
         return reported_value(rows, first) - reported_value(rows, second)
     if metric == "test_rsum" and "R@10" in set(rows["metric"]):
         return sum(reported_value(rows, name) for name in RECALLS)
+    parts = metric.replace("_class", "").split("_")
     direction, name = ("both", OF_BOTH[metric]) if metric in OF_BOTH else (
-        metric.split("_")[1], PRINTED[metric.split("_")[2]])
+        parts[1], PRINTED[parts[2]])
     printed = rows.loc[(rows["direction"] == direction) & (rows["metric"] == name), "value"]
     if len(printed) != 1:
         raise ValueError(f"expected one printed {direction} {name}, found {len(printed)}; "
