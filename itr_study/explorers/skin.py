@@ -1,0 +1,58 @@
+"""A thin skin over an explorer: it draws what the state says and hands back what a reader does.
+
+The module and the style sheet lie in static/: shell.js makes the controls, <drawing>.js the stage.
+They are sent as one text, because a module of a widget can import no other; nothing is fetched from
+anywhere.
+"""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import anywidget
+import traitlets
+
+STATIC = Path(__file__).parent / "static"
+
+
+class Shown(Protocol):
+    """What a skin needs of an explorer."""
+
+    drawing: str
+
+    def view(self) -> dict[str, Any]: ...
+
+    def hear(self, name: str, value: Any = None) -> None: ...
+
+
+class Skin(anywidget.AnyWidget):
+    """The widget of an explorer.
+
+    Args:    explorer: whose `view` it draws, and which hears what is done to it.
+    Traits:  view, written by Python alone; `serial` in it is that of the message it answers, by
+             which the page knows when its own was heard.
+    """
+
+    view = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, explorer: Shown) -> None:
+        self.explorer = explorer
+        super().__init__(view=explorer.view() | {"serial": 0})
+        self.on_msg(self._heard)
+
+    def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        self.explorer.hear(message["name"], message.get("value"))
+        self.show(message["serial"])
+
+    def show(self, serial: int | None = None) -> None:
+        """Draw the state as it is now."""
+        serial = self.view["serial"] if serial is None else serial
+        self.view = self.explorer.view() | {"serial": serial}
+
+
+def skin_of(explorer: Shown) -> Skin:
+    """A new skin of an explorer. Each drawing has a class of its own: by that, anywidget tells
+    style sheets and modules apart."""
+    parts = {"_esm": "\n".join((STATIC / name).read_text(encoding="utf-8")
+                               for name in ("shell.js", f"{explorer.drawing}.js")),
+             "_css": (STATIC / "shell.css").read_text(encoding="utf-8")}
+    return type(f"Skin_{explorer.drawing}", (Skin,), parts)(explorer)

@@ -1,0 +1,118 @@
+// Push and pull: each text a row, its score on the line, the arrow of minus the gradient.
+
+const ROW = 30, LEFT = 330, WIDE = 980, RIGHT_SIDE = 60, LONGEST = 150; // in units of the drawing
+const LOW = -0.2, HIGH = 1;
+const UP = "var(--itr-up)", DOWN = "var(--itr-down)"; // signs and directions say it, too
+
+const across = (score) =>
+  LEFT + ((Math.min(Math.max(score, LOW), HIGH) - LOW) / (HIGH - LOW)) * (WIDE - LEFT - RIGHT_SIDE);
+const STAR = Array.from({ length: 10 }, (_, i) => {
+  const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
+  return `${(far * Math.cos(turn)).toFixed(1)},${(far * Math.sin(turn)).toFixed(1)}`;
+}).join(" ");
+
+function markOf(item) {
+  const look = { fill: item.felt ? "var(--itr-ink)" : "var(--itr-paper)",
+    stroke: "var(--itr-ink)", "stroke-width": 2 };
+  return item.match ? svg("polygon", { points: STAR, ...look }) : svg("circle", { r: 7, ...look });
+}
+
+function arrowOf(item, x, y) {
+  if (!item.felt) return null;
+  const to = x + item.up * LONGEST, way = Math.sign(item.up), colour = item.up > 0 ? UP : DOWN;
+  return svg("g", { stroke: colour, fill: "none", "stroke-width": 3, class: "itr-arrow" }, [
+    svg("line", { x1: x, y1: y, x2: to, y2: y }),
+    svg("path", { d: `M${to - 7 * way},${y - 6} L${to},${y} L${to - 7 * way},${y + 6}` })]);
+}
+
+// Of each stage, where texts were moved to while Python has not answered yet: keys go on from there.
+const moving = new WeakMap();
+
+function handleOf(item, place, svgNode, send, ahead) {
+  const x = across(item.score), y = (place + 0.5) * ROW;
+  const move = (score) => {
+    ahead.set(place, Math.min(1, Math.max(-1, Math.round(score * 100) / 100)));
+    send("drag", { item: place, score: ahead.get(place) }, place);
+  };
+  const keys = { ArrowRight: 0.02, ArrowUp: 0.02, ArrowLeft: -0.02, ArrowDown: -0.02,
+    PageUp: 0.1, PageDown: -0.1 };
+  const node = svg("g", { transform: `translate(${x},${y})`, tabindex: 0, role: "slider",
+    class: "itr-handle", "data-key": `item-${place}`, "aria-label": `score of ${item.text}`,
+    "aria-valuemin": -1, "aria-valuemax": 1, "aria-valuenow": item.score,
+    "aria-valuetext": `${item.score.toFixed(2)}, rank ${item.rank}, `
+      + (item.felt ? (item.up > 0 ? "pulled up" : "pushed down") : "left alone"),
+    onkeydown: (e) => {
+      if (!(e.key in keys)) return;
+      e.preventDefault();
+      move((ahead.get(place) ?? item.score) + keys[e.key]);
+    },
+    onpointerdown: (e) => {
+      e.preventDefault();
+      node.focus();
+      const toDrawing = svgNode.getScreenCTM().inverse(); // of now: it is drawn anew while dragged
+      const follow = (moved) => {
+        const at = new DOMPoint(moved.clientX, moved.clientY).matrixTransform(toDrawing);
+        move(LOW + ((at.x - LEFT) / (WIDE - LEFT - RIGHT_SIDE)) * (HIGH - LOW));
+      };
+      const stop = () => {
+        window.removeEventListener("pointermove", follow);
+        window.removeEventListener("pointerup", stop);
+      };
+      window.addEventListener("pointermove", follow);
+      window.addEventListener("pointerup", stop);
+    } }, [markOf(item), svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
+  return node;
+}
+
+function listOf(shown, send, ahead) {
+  const high = shown.items.length * ROW + 40;
+  const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "group",
+    "aria-label": `Texts of one picture by their score, with the arrows of ${shown.loss}` });
+  for (let tick = LOW; tick <= HIGH + 1e-9; tick += 0.2)
+    node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: 0,
+      y2: high - 36 }), svg("text", { x: across(tick), y: high - 21, "text-anchor": "middle",
+      class: "faint" }, tick.toFixed(1)));
+  node.append(svg("text", { x: across(0.4), y: high - 4, "text-anchor": "middle", class: "faint" },
+    "score"));
+  shown.items.forEach((item, place) => {
+    const y = (place + 0.5) * ROW, x = across(item.score);
+    node.append(
+      svg("text", { x: 0, y: y + 4 }, `${item.rank}. ${item.text}`),
+      svg("text", { x: LEFT - 18, y: y + 4, "text-anchor": "end", class: "faint" },
+        item.relevance.toFixed(2)),
+      svg("line", { class: "rule", x1: LEFT, x2: WIDE - RIGHT_SIDE, y1: y, y2: y }));
+    const arrow = arrowOf(item, x, y);
+    if (arrow) node.append(arrow);
+    node.append(handleOf(item, place, node, send, ahead));
+  });
+  return node;
+}
+
+function tableOf(shown) {
+  const says = { 1: "▲", "-1": "▼", 0: "·" };
+  const spoken = { 1: "up", "-1": "down", 0: "alone" };
+  const lines = shown.losses.map((one) => make("tr", { "aria-current": one.chosen || null }, [
+    make("th", { scope: "row" }, one.chosen ? make("b", {}, one.name) : one.name),
+    make("td", {}, one.problem ? "–" : one.value),
+    one.problem ? make("td", { colspan: shown.items.length }, one.problem)
+      : one.signs.map((sign, place) => make("td", { title: shown.items[place].text,
+        "aria-label": spoken[sign],
+        style: sign ? `color:${sign > 0 ? UP : DOWN}` : null }, says[sign]))].flat()));
+  return make("table", {}, [
+    make("caption", {},
+      "Every loss on this list: its value, and the texts from top to bottom: ▲ pulled up, "
+      + "▼ pushed down, · left alone"),
+    make("thead", {}, make("tr", {}, [make("th", { scope: "col" }, "Loss"),
+      make("th", { scope: "col" }, "Value"),
+      ...shown.items.map((_, place) => make("th", { scope: "col" }, String(place + 1)))])),
+    make("tbody", {}, lines)]);
+}
+
+function draw(stage, shown, send) {
+  if (!moving.has(stage) || send.idle()) moving.set(stage, new Map());
+  stage.replaceChildren(
+    make("p", { class: "itr-hint" },
+      "Rank and text, relevance; drag a mark, or focus it and use the arrow keys. "
+      + "★ match, ● no match; hollow: left alone. Arrows: where the loss pushes."),
+    listOf(shown, send, moving.get(stage)), tableOf(shown));
+}

@@ -1,0 +1,139 @@
+// What all explorers share: controls with labels, a stage, a sentence, a problem. Each drawing
+// gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
+// send(name, value) with what a reader does, and of what, where one name is for several things:
+// send(name, value, which). send.idle() says whether all was answered. Whatever can be focused has a data-key of its own, so
+// that the focus stays where it was when the stage is drawn anew.
+
+const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
+const SVG = "http://www.w3.org/2000/svg";
+
+function make(tag, attributes = {}, children = [], space = null) {
+  const node = space ? document.createElementNS(space, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false && value !== undefined)
+      node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...[children].flat().filter((one) => one !== null)); // texts stay texts
+  return node;
+}
+
+const svg = (tag, attributes, children) => make(tag, attributes, children, SVG);
+
+// One message at a time: while one is on its way only the newest of each thing waits.
+function mailbox(model, onSilence) {
+  let serial = 0, open = null, timer = null;
+  const waiting = new Map();
+  const next = () => {
+    if (open !== null || !waiting.size) return;
+    const [key, [name, value]] = waiting.entries().next().value;
+    waiting.delete(key);
+    open = ++serial;
+    timer = setTimeout(onSilence, PATIENCE);
+    model.send({ name, value: value ?? null, serial: open });
+  };
+  return {
+    send(name, value, which = "") { waiting.set(`${name} ${which}`, [name, value]); next(); },
+    heard(answered) {
+      if (answered !== open) return;
+      clearTimeout(timer);
+      open = null;
+      next();
+    },
+    busy: () => open !== null || waiting.size > 0,
+    end: () => clearTimeout(timer),
+  };
+}
+
+function controlOf(one, id, send) {
+  const common = { id, "data-key": `control-${one.name}` };
+  if (one.kind === "button")
+    return make("button", { ...common, type: "button", disabled: one.off,
+      onclick: () => send(one.name) }, one.label);
+  if (one.kind === "select") {
+    const options = one.options.map(([key, label]) =>
+      make("option", { value: key, selected: key === one.value }, label));
+    return make("select", { ...common, onchange: (e) => send(one.name, e.target.value) }, options);
+  }
+  if (one.kind === "checkbox")
+    return make("input", { ...common, type: "checkbox", checked: one.value,
+      onchange: (e) => send(one.name, e.target.checked) });
+  if (one.kind === "text")
+    return make("input", { ...common, type: "text", value: one.value, placeholder: one.hint,
+      onchange: (e) => send(one.name, e.target.value) });
+  return make("input", { ...common, type: "range", min: one.min, max: one.max, step: one.step,
+    value: one.value, "aria-valuetext": String(one.value),
+    oninput: (e) => send(one.name, Number(e.target.value)) });
+}
+
+function fieldOf(one, prefix, send) {
+  const id = `${prefix}-${one.name}`, control = controlOf(one, id, send);
+  if (one.kind === "button") return control;
+  const shown = one.kind === "range" ? make("output", { for: id }, String(one.value)) : null;
+  return make("span", { class: "itr-field" },
+    [make("label", { for: id }, one.label), control, shown]);
+}
+
+// What a control is, without its value: as long as it stays so, it is not made anew, and a slider
+// that is being dragged or a line that is being written is left alone.
+const kindsOf = (controls) => JSON.stringify(controls.map(({ value, ...rest }) => rest));
+
+function setValues(form, prefix, controls) {
+  for (const one of controls) {
+    const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
+    if (one.kind === "button") continue;
+    if (one.kind === "range") {
+      control.parentNode.querySelector("output").textContent = String(one.value);
+      control.setAttribute("aria-valuetext", String(one.value));
+    }
+    if (control === document.activeElement) continue;
+    if (one.kind === "checkbox") control.checked = one.value;
+    else control.value = one.value;
+  }
+}
+
+function keepingFocus(root, change) {
+  const key = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  change();
+  if (key) root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+}
+
+let count = 0;
+
+function render({ model, el }) {
+  const prefix = `itr-${Date.now().toString(36)}-${++count}`;
+  const title = make("h3"), form = make("div", { class: "itr-controls", role: "group" });
+  const problem = make("p", { class: "itr-problem", role: "alert" });
+  const stage = make("div", { class: "itr-stage" });
+  const sentence = make("p", { class: "itr-sentence", "aria-live": "polite" });
+  const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
+  let kinds = "";
+  const box = mailbox(model, () => {
+    problem.textContent = "The kernel has not answered for 10 seconds. It may be at work in another "
+      + "cell; if it is gone, choose Kernel > Restart, and run this cell again.";
+  });
+  const send = (...what) => { root.dataset.busy = "1"; box.send(...what); };
+  send.idle = () => !box.busy();
+  const update = () => {
+    const view = model.get("view");
+    box.heard(view.serial);
+    keepingFocus(root, () => {
+      title.textContent = view.title;
+      form.setAttribute("aria-label", view.title);
+      problem.textContent = view.problem;
+      sentence.textContent = view.sentence;
+      if (kindsOf(view.controls) !== kinds) {
+        kinds = kindsOf(view.controls);
+        form.replaceChildren(...view.controls.map((one) => fieldOf(one, prefix, send)));
+      } else setValues(form, prefix, view.controls);
+      draw(stage, view.stage, send);
+    });
+    root.dataset.busy = box.busy() ? "1" : "0";
+  };
+  model.on("change:view", update);
+  update();
+  el.append(root);
+  return () => { box.end(); model.off("change:view", update); };
+}
+
+export default { render };

@@ -1,0 +1,110 @@
+"""What all explorers share: hearing a reader, saying why not, and what remains without a kernel."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from itr_study.explorers import explorer as base
+from itr_study.explorers.explorer import Explorer, button, choice, slider, tick, words
+from itr_study.plots.style import canvas
+
+
+class Counter(Explorer):
+    """Counts; refuses to go below 0, and breaks at 13."""
+
+    drawing, title = "push_pull", "A <counter>"
+
+    def __init__(self):
+        self.count = 0
+
+    def controls(self):
+        return [slider("to", "To", self.count, 0, 9, 1), button("more", "More")]
+
+    def actions(self):
+        return {"to": self.to, "more": lambda _: self.to(self.count + 1)}
+
+    def to(self, count):
+        if count < 0:
+            raise ValueError("a count is 0 or more")
+        if count == 13:
+            raise ZeroDivisionError("unlucky")
+        self.count = count
+
+    def stage(self):
+        return {"count": self.count}
+
+    def sentence(self):
+        return f"Counted to {self.count} & \"more\"."
+
+    def picture(self):
+        return canvas()[0]
+
+    @property
+    def selected(self):
+        return self.count
+
+
+def test_what_a_reader_does_is_done():
+    one = Counter()
+    one.hear("to", 4)
+    one.hear("more")
+    assert one.selected == 5 and one.problem == ""
+    assert one.view() == {"title": "A <counter>", "stage": {"count": 5}, "problem": "",
+                          "controls": list(one.controls()), "sentence": one.sentence()}
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("to", -1, "a count is 0 or more"),
+    ("less", None, "there is nothing called 'less' here; there are to, more"),
+    ("to", 13, "This could not be done. ZeroDivisionError: unlucky")])
+def test_what_cannot_be_done_is_a_sentence_until_something_can(name, value, said, caplog):
+    one = Counter()
+    one.hear("to", 2)
+    one.hear(name, value)
+    assert one.problem == said and one.view()["problem"] == said and one.count == 2
+    assert ("unlucky" in caplog.text) == (value == 13)  # a fault of ours is also logged, whole
+    one.hear("more")
+    assert one.problem == "" and one.count == 3
+
+
+def test_controls_are_json_and_all_have_a_name_and_a_label():
+    made = [slider("a", "A", 1, 0, 2, 1), choice("b", "B", "x", {"x": "X", "y": "Y"}),
+            button("c", "C", off=True), tick("d", "D", True), words("e", "E", "", "a dog")]
+    assert json.loads(json.dumps(made)) == made
+    assert [(one["name"], one["label"]) for one in made] == [
+        ("a", "A"), ("b", "B"), ("c", "C"), ("d", "D"), ("e", "E")]
+
+
+class Images(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.alts, self.tags = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag == "img":
+            self.alts.append(dict(attributes)["alt"])
+
+
+def shown(one, monkeypatch, live):
+    displayed = []
+    monkeypatch.setattr(base, "in_notebook", lambda: live)
+    monkeypatch.setattr(base, "display", displayed.append)
+    one._ipython_display_()
+    return displayed
+
+
+def test_a_batch_keeps_the_picture_and_the_sentence(monkeypatch):
+    (page,) = shown(Counter(), monkeypatch, live=False)
+    found = Images(page.data)
+    assert found.alts == ['Counted to 0 & "more".'] and "details" not in found.tags
+    assert "<counter>" not in page.data and "A &lt;counter&gt;" in page.data
+
+
+def test_a_live_notebook_has_the_widget_and_below_it_the_same(monkeypatch):
+    one = Counter()
+    skin, page = shown(one, monkeypatch, live=True)
+    assert skin.explorer is one and skin.view["stage"] == {"count": 0}
+    assert "details" in Images(page.data).tags and Images(page.data).alts
