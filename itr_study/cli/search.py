@@ -13,7 +13,6 @@ from itr_study.cli.chosen import Chosen
 from itr_study.data import DATASETS
 from itr_study.data.picture_files import open_picture
 from itr_study.data.pictures import PICTURES, load_pictures
-from itr_study.data.vocabulary import tokenize
 from itr_study.evaluation.search import Searcher, hit_table
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.features.pictures import with_pictures
@@ -107,7 +106,8 @@ def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown
     hits = (searcher.search_image(picture, shown.top) if text is None
             else searcher.search_text(text, shown.top))
     among = searched(searcher)
-    lines = [hit_table(hits), *doubts(searcher, text), f"({among})"]
+    doubts = searcher.doubts(text) if text else ""
+    lines = [hit_table(hits), *[doubts] * bool(doubts), f"({among})"]
     if shown.save is not None or shown.open:
         target = shown.save or home() / "search.png"
         save_answer(drawn(searcher, text, picture, shown.top), target, among)
@@ -122,16 +122,6 @@ def searched(searcher: Searcher) -> str:
     left_out, count = len(searcher.dataset.report.excluded), len(searcher.split.image_ids)
     return f"{count:,} image{'s' * (count != 1)}, {searcher.split.name}" + (
         f"; {left_out} left out, which cannot be read" if left_out else "")
-
-
-def doubts(searcher: Searcher, text: str | None) -> list[str]:
-    """A line on the words of a query that the model cannot read, if there are any."""
-    unknown = searcher.unknown_words(text) if text else []
-    if not unknown:
-        return []
-    if set(unknown) == set(tokenize(text)):
-        return [f"the model knows no word of it ({', '.join(unknown)}): this order means nothing"]
-    return [f"not known to the model, which cannot read it: {', '.join(unknown)}"]
 
 
 def drawn(searcher: Searcher, text: str | None, picture: str | Image.Image | None,

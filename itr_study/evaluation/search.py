@@ -14,7 +14,7 @@ from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
 from itr_study.data.picture_files import as_rgb
-from itr_study.data.vocabulary import check_query
+from itr_study.data.vocabulary import check_query, tokenize
 from itr_study.evaluation.evaluate import (
     encode_images,
     encode_texts,
@@ -88,6 +88,12 @@ class Searcher:
         known = self.dataset.relevance
         return None if known is None else known(self.split)
 
+    @cached_property
+    def first_texts(self) -> list[str]:
+        """Of every image its first text, "" where there is none."""
+        first = dict(reversed(list(zip(self.split.image_of_text, self.split.texts, strict=True))))
+        return [first.get(i, "") for i in range(len(self.split.image_ids))]
+
     def search_text(self, text: int | str, top: int = 10) -> list[Hit]:
         """The images most alike to a text, each shown with its first text.
 
@@ -103,8 +109,7 @@ class Searcher:
         else:
             index = self._index("text", text, len(texts))
             scores, matches = self._scores_of(text=index), {owners[index]}
-        first = dict(reversed(list(zip(owners, texts, strict=True))))
-        return [Hit(rank, value, i, self.split.image_ids[i], first.get(i, ""),
+        return [Hit(rank, value, i, self.split.image_ids[i], self.first_texts[i],
                     None if matches is None else i in matches)
                 for rank, value, i in best(scores, top)]
 
@@ -132,6 +137,16 @@ class Searcher:
         """Words of a query that the model has no way to read, each once: they change nothing, or
         are all read as one."""
         return self.data.unknown_words(text)
+
+    def doubts(self, text: str) -> str:
+        """A sentence on the words of a query that the model cannot read, "" where it knows all."""
+        unknown = self.unknown_words(text)
+        if not unknown:
+            return ""
+        if set(unknown) == set(tokenize(text)):
+            return (f"the model knows no word of it ({', '.join(unknown)}): this order means "
+                    "nothing")
+        return f"not known to the model, which cannot read it: {', '.join(unknown)}"
 
     def _scores_of(self, image: int | None = None, text: int | None = None) -> np.ndarray:
         """(T,) of an image or (I,) of a text. Of one split all are kept; all splits may have too

@@ -6,8 +6,9 @@ from itr_study.explorers.explorer import Explorer
 from itr_study.explorers.hits import picture_hits
 from itr_study.explorers.push_pull import Item, PushPull
 from itr_study.explorers.queries import image_queries, text_queries
+from itr_study.explorers.search import Search
 from itr_study.explorers.source import show_source
 
-__all__ = ["Explorer", "Item", "PushPull", "easy_to_hard", "explore", "image_queries",
+__all__ = ["Explorer", "Item", "PushPull", "Search", "easy_to_hard", "explore", "image_queries",
            "obvious_errors", "picture_hits", "result_table", "show_source", "side_by_side",
            "text_queries"]

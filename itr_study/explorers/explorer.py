@@ -55,6 +55,16 @@ def words(name: str, label: str, value: str, hint: str = "") -> Control:
     return {"name": name, "kind": "text", "label": label, "value": value, "hint": hint}
 
 
+def file(name: str, label: str, kinds: str, most: int) -> Control:
+    """A file to hand in: {"name", "size", "data" in base64}.
+
+    Args:    kinds: of files that are offered, such as "image/*"; most: bytes of one that is sent;
+             of a larger one data is None.
+    """
+    return {"name": name, "kind": "file", "label": label, "value": "", "kinds": kinds,
+            "most": most}
+
+
 class Explorer(ABC):
     """A state that can be shown, and touched.
 

@@ -58,12 +58,32 @@ function controlOf(one, id, send) {
   if (one.kind === "checkbox")
     return make("input", { ...common, type: "checkbox", checked: one.value,
       onchange: (e) => send(one.name, e.target.checked) });
-  if (one.kind === "text")
+  if (one.kind === "text") {
+    let entered = null; // Enter asks again, too; the change that follows it is the same
     return make("input", { ...common, type: "text", value: one.value, placeholder: one.hint,
-      onchange: (e) => send(one.name, e.target.value) });
+      onkeydown: (e) => {
+        if (e.key === "Enter") send(one.name, (entered = e.target.value));
+      },
+      onchange: (e) => {
+        if (e.target.value !== entered) send(one.name, e.target.value);
+        entered = null;
+      } });
+  }
+  if (one.kind === "file")
+    return make("input", { ...common, type: "file", accept: one.kinds,
+      onchange: (e) => handIn(e.target.files[0], one, send) });
   return make("input", { ...common, type: "range", min: one.min, max: one.max, step: one.step,
     value: one.value, "aria-valuetext": String(one.value),
     oninput: (e) => send(one.name, Number(e.target.value)) });
+}
+
+function handIn(file, one, send) {
+  if (!file) return;
+  const about = { name: file.name, size: file.size, data: null };
+  if (file.size > one.most) return send(one.name, about);
+  const reader = new FileReader();
+  reader.onload = () => send(one.name, { ...about, data: reader.result.split(",")[1] ?? "" });
+  reader.readAsDataURL(file);
 }
 
 function fieldOf(one, prefix, send) {
@@ -81,7 +101,7 @@ const kindsOf = (controls) => JSON.stringify(controls.map(({ value, ...rest }) =
 function setValues(form, prefix, controls) {
   for (const one of controls) {
     const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
-    if (one.kind === "button") continue;
+    if (one.kind === "button" || one.kind === "file") continue;
     if (one.kind === "range") {
       control.parentNode.querySelector("output").textContent = String(one.value);
       control.setAttribute("aria-valuetext", String(one.value));
@@ -106,7 +126,9 @@ function render({ model, el }) {
   const problem = make("p", { class: "itr-problem", role: "alert" });
   const stage = make("div", { class: "itr-stage" });
   const sentence = make("p", { class: "itr-sentence", "aria-live": "polite" });
-  const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
+  // Keys are for what is focused here, none is a shortcut of JupyterLab (Enter, arrows, letters).
+  const root = make("section", { class: "itr-explorer", "data-lm-suppress-shortcuts": "true" },
+    [title, form, problem, stage, sentence]);
   let kinds = "";
   const box = mailbox(model, () => {
     problem.textContent = "The kernel has not answered for 10 seconds. It may be at work in another "

@@ -1,0 +1,102 @@
+"""What one model finds for a query, as it ranks them or re-ranked, from one `Searcher`."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from itr_study.evaluation.search import Hit, Searcher
+from itr_study.explorers.queries import match_rank
+from itr_study.metrics import first, ranks
+from itr_study.rerank import RERANKERS
+
+FIRST = 10  # results that count for a hub
+
+
+class Asked(NamedTuple):
+    """A query: a text asks for pictures ("t2i") or a picture for texts ("i2t"). `item` is its index
+    in the split, or new words or a new picture."""
+
+    way: str
+    item: int | str | Image.Image
+
+    @property
+    def known(self) -> bool:
+        """Whether it is of the split, so that its match is known."""
+        return isinstance(self.item, int)
+
+
+class Found(NamedTuple):
+    """All candidates of a query, best first, and the rank of its match, None where unknown."""
+
+    hits: list[Hit]
+    match: int | None
+
+
+class Ranked:
+    """One model over one split.
+
+    Args:    name: how a reader calls it; searcher: of one split, with texts.
+    """
+
+    def __init__(self, name: str, searcher: Searcher) -> None:
+        self.name, self.searcher = name, searcher
+
+    def found(self, asked: Asked, reranked: bool = False) -> Found:
+        """Every candidate in order; reranked: after FR among all queries of the split, which a new
+        query is none of.
+
+        Raises:  ValueError as `Searcher.search_text` and `search_image`, and for a new query that
+                 is to be re-ranked.
+        """
+        search = self.searcher.search_text if asked.way == "t2i" else self.searcher.search_image
+        hits = search(asked.item, top=len(self.candidates(asked.way)))
+        if reranked:
+            if not asked.known:
+                raise ValueError("re-ranking compares a query with all others of the split, and "
+                                 "a new one is not among them; switch re-ranking off")
+            hits = reordered(hits, self.reranked_scores(asked))
+        return Found(hits, match_rank(hits))
+
+    def candidates(self, way: str) -> tuple[str, ...]:
+        """What is found, by id: pictures for texts, texts for pictures."""
+        split = self.searcher.split
+        return split.image_ids if way == "t2i" else split.text_ids
+
+    def reranked_scores(self, asked: Asked) -> np.ndarray:
+        """(n,) scores of all candidates of a query of the split after FR."""
+        rows = self._fast.of_queries(asked.way, np.array([asked.item]))
+        return np.asarray(rows).reshape(-1)
+
+    @cached_property
+    def _fast(self):
+        return RERANKERS["fast"](self.searcher.scores)
+
+    @cached_property
+    def match_ranks(self) -> dict[str, np.ndarray]:
+        """Of every query of the split the rank of its first match: "i2t" (I,), "t2i" (T,)."""
+        found = ranks(self.searcher.scores, self.searcher.split.image_of_text)
+        return {"i2t": found.i2t, "t2i": found.t2i}
+
+    @cached_property
+    def in_first(self) -> dict[str, np.ndarray]:
+        """Of every candidate, in how many queries it is among the first ten."""
+        lists = first(self.searcher.scores, FIRST)
+        return {way: np.bincount(lists[way].ravel(), minlength=len(self.candidates(way)))
+                for way in lists}
+
+    def hubs(self, way: str, top: int) -> list[Hit]:
+        """The candidates that are found most often; the score counts how often."""
+        counts, split = self.in_first[way], self.searcher.split
+        texts = self.searcher.first_texts if way == "t2i" else split.texts
+        return [Hit(rank, float(counts[i]), int(i), self.candidates(way)[i], texts[i], None)
+                for rank, i in enumerate(np.argsort(-counts, kind="stable")[:top], start=1)]
+
+
+def reordered(hits: list[Hit], scores: np.ndarray) -> list[Hit]:
+    """The hits in the order of other scores (n,), by index; the first of equals first."""
+    by_index = sorted(hits, key=lambda hit: hit.index)
+    order = np.argsort(-scores, kind="stable").tolist()
+    return [by_index[i]._replace(rank=rank, score=float(scores[i]))
+            for rank, i in enumerate(order, start=1)]

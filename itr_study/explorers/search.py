@@ -1,0 +1,247 @@
+"""Search: a sentence or a picture asks one or two models, side by side."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from itr_study.checks import check_choice
+from itr_study.evaluation.search import Hit, Searcher
+from itr_study.explorers.explorer import (
+    Control,
+    Explorer,
+    button,
+    choice,
+    file,
+    slider,
+    tick,
+    words,
+)
+from itr_study.explorers.ranked import Asked, Found, Ranked
+from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
+from itr_study.files.atomic import write_atomic
+from itr_study.plots.retrieval import Query, Result, retrieval_grid
+
+TOP = 8  # results that are shown of each model
+KEPT = 1000  # thumbnails that are kept, some 4 kB each
+LONGEST = 2000  # letters of a sentence that are read
+WAYS = {"t2i": "a sentence asks for pictures", "i2t": "a picture asks for sentences"}
+ORDERS = {"plain": "in the order of the split", "failures": "failures first",
+          "apart": "largest disagreement first"}
+SHOWS = {"best": "best", "negatives": "hardest negatives", "hubs": "hubs of the split"}
+
+
+class Search(Explorer):
+    """Queries of a split, or new ones, and what models find for them.
+
+    Args:    searchers: one or two, by how a reader calls them, of the same data and split, with
+             texts; relevance: (I, T), None takes the exact one where the data knows it.
+    Raises:  ValueError for none or more than two, and for two over different galleries.
+    """
+
+    drawing, title = "search", "Search"
+
+    def __init__(self, searchers: Mapping[str, Searcher],
+                 relevance: np.ndarray | None = None) -> None:
+        check_searchers(searchers)
+        self.sides = [Ranked(name, searcher) for name, searcher in searchers.items()]
+        first = next(iter(searchers.values()))
+        self.split, self.dataset = first.split, first.dataset
+        self.relevance = first.relevance if relevance is None else relevance
+        self.order, self.show, self.rerank, self.place, self.said = "plain", "best", False, 0, ""
+        self.asked = Asked("t2i", 0)
+        self.thumbnail = lru_cache(KEPT)(
+            lambda name: thumbnail_uri(self.dataset.open_image(name)))
+
+    # What a reader does
+
+    def ask(self, way: str, item: Any) -> None:
+        """Another query; one that no model can answer leaves the last one."""
+        asked = Asked(way, item)
+        rerank = self.rerank and asked.known
+        found = {side.name: side.found(asked, rerank) for side in self.sides}
+        self.asked, self.rerank, self._found, self.said = asked, rerank, found, ""
+        if asked.known:
+            self.place = int(np.flatnonzero(self.queries() == item)[0])
+
+    def write(self, sentence: str) -> None:
+        """A sentence of the reader; one of the split is known by heart."""
+        if len(sentence) > LONGEST:
+            raise ValueError(f"the sentence has {len(sentence):,} letters; at most {LONGEST:,} "
+                             "are read: shorten it")
+        same = [t for t, text in enumerate(self.split.texts) if text == sentence]
+        self.ask("t2i", same[0] if same else sentence)
+
+    def upload(self, given: Mapping[str, Any]) -> None:
+        """A picture of the reader."""
+        self.ask("i2t", handed_in(given))
+
+    def turn(self, way: str) -> None:
+        """Ask the other way round, from the first query in order."""
+        check_choice("way", way, WAYS)
+        self.ask(way, int(self.queries(way)[0]))
+
+    def go(self, place: float) -> None:
+        """The query in this place of the order."""
+        queries = self.queries()
+        self.ask(self.asked.way, int(queries[int(np.clip(place, 0, len(queries) - 1))]))
+
+    def sort(self, order: str) -> None:
+        """Another order of queries, and the first of it."""
+        check_choice("order", order, self.orders())
+        self.order = order
+        self.go(0)
+
+    def switch(self, show: str) -> None:
+        """What is listed: the best, the best without the matches, or the hubs."""
+        check_choice("show", show, SHOWS)
+        self.show, self.said = show, ""
+
+    def rerank_all(self, on: bool) -> None:
+        """Lists as models rank them, or after FR."""
+        found = {side.name: side.found(self.asked, bool(on)) for side in self.sides}
+        self.rerank, self._found, self.said = bool(on), found, ""
+
+    def take(self, hit: Mapping[str, Any]) -> None:
+        """A result asks back."""
+        way = "i2t" if self.asked.way == "t2i" else "t2i"
+        self.ask(way, int(hit["index"]))
+
+    def export(self, _: Any = None) -> None:
+        """What is shown as a CSV file in the working folder; never over another."""
+        taken = (Path(f"search-{n}.csv") for n in range(1, 10_000))
+        path = next(path for path in taken if not path.exists())
+        write_atomic(path, self.selected.to_csv(index=False, lineterminator="\n").encode())
+        self.said = f"Saved as {path.resolve()}."
+
+    # What there is
+
+    @cached_property
+    def _found(self) -> dict[str, Found]:
+        return {side.name: side.found(self.asked, self.rerank) for side in self.sides}
+
+    def queries(self, way: str | None = None) -> np.ndarray:
+        """All queries of the split in the order chosen."""
+        way = way or self.asked.way
+        ranks = [side.match_ranks[way] for side in self.sides]
+        if self.order == "failures":
+            return np.argsort(-ranks[0], kind="stable")
+        if self.order == "apart":  # by how many times further down one model has the match
+            return np.argsort(-np.abs(np.log(ranks[0] / ranks[1])), kind="stable")
+        return np.arange(len(ranks[0]))
+
+    def orders(self) -> dict[str, str]:
+        """The orders there are: two models can disagree."""
+        return {key: text for key, text in ORDERS.items()
+                if key != "apart" or len(self.sides) == 2}
+
+    def listed(self, side: Ranked) -> list[Hit]:
+        """The hits of a model that are shown."""
+        if self.show == "hubs":
+            return side.hubs(self.asked.way, TOP)
+        hits = self._found[side.name].hits
+        wanted = (hit for hit in hits if not hit.match) if self.show == "negatives" else hits
+        return [hit for hit, _ in zip(wanted, range(TOP), strict=False)]
+
+    def relevance_of(self, hit: Hit) -> float | None:
+        """How relevant a result is to a query of the split, where that is known."""
+        if self.relevance is None or not self.asked.known or self.show == "hubs":
+            return None
+        pair = (hit.index, self.asked.item) if self.asked.way == "t2i" else (
+            self.asked.item, hit.index)
+        return float(self.relevance[pair])
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """What is shown, a line a result: model, rank, score, match, relevance, id, text."""
+        return pd.DataFrame([(side.name, hit.rank, hit.score, hit.match, self.relevance_of(hit),
+                              hit.id, hit.text) for side in self.sides
+                             for hit in self.listed(side)],
+                            columns=["model", "rank", "score", "match", "relevance", "id", "text"])
+
+    def controls(self) -> list[Control]:
+        ways = len(self.queries()) - 1
+        return [choice("way", "Direction", self.asked.way, WAYS),
+                words("write", "Your sentence", self.asked.item if isinstance(
+                    self.asked.item, str) else "", "write what a picture shows, then Enter"),
+                file("upload", "Your picture", "image/*", LARGEST),
+                choice("sort", "Queries of the split", self.order, self.orders()),
+                button("back", "Previous", off=self.place == 0),
+                slider("go", "Query", self.place, 0, ways, 1),
+                button("on", "Next", off=self.place == ways),
+                choice("switch", "Show", self.show, SHOWS),
+                tick("rerank", "Re-ranked (FR)", self.rerank), button("export", "Save as CSV")]
+
+    def actions(self) -> Mapping[str, Callable[[Any], None]]:
+        return {"way": self.turn, "write": self.write, "upload": self.upload, "sort": self.sort,
+                "back": lambda _: self.go(self.place - 1), "go": self.go,
+                "on": lambda _: self.go(self.place + 1), "switch": self.switch,
+                "rerank": self.rerank_all, "take": self.take, "export": self.export}
+
+    def stage(self) -> dict[str, Any]:
+        return {"way": self.asked.way, "query": self._query(), "sides": [
+            {"name": side.name, "match": self._found[side.name].match,
+             "hits": [self._shown(hit) for hit in self.listed(side)]} for side in self.sides]}
+
+    def _query(self) -> dict[str, Any]:
+        """The query: its words, or its picture."""
+        if self.asked.way == "t2i":
+            item = self.asked.item
+            return {"text": item if isinstance(item, str) else self.split.texts[item],
+                    "picture": None}
+        picture, name = self._picture()
+        return {"text": name, "picture": thumbnail_uri(picture, 240)}
+
+    def _picture(self) -> tuple[Any, str]:
+        item = self.asked.item
+        if not self.asked.known:
+            return item, "a picture of yours"
+        return self.dataset.open_image(self.split.image_ids[item]), self.split.image_ids[item]
+
+    def _shown(self, hit: Hit) -> dict[str, Any]:
+        picture = self.asked.way == "t2i"
+        return {"rank": hit.rank, "score": round(hit.score, 4), "index": hit.index, "id": hit.id,
+                "text": hit.text, "match": hit.match, "relevance": self.relevance_of(hit),
+                "hub": self.show == "hubs", "picture": self.thumbnail(hit.id)
+                if picture else None}
+
+    def sentence(self) -> str:
+        said = [self.said] if self.said else []
+        if isinstance(self.asked.item, str):
+            doubts = self.sides[0].searcher.doubts(self.asked.item)
+            said += [f"{doubts[0].upper()}{doubts[1:]}."] if doubts else []
+        for side in self.sides:
+            match, best = self._found[side.name].match, self._found[side.name].hits[0]
+            stands = f"the match stands at rank {match:,}" if match else "no match is known"
+            said.append(f"{side.name}: {stands}; first is “{best.text or best.id}”.")
+        return " ".join(said) + " After FR." * self.rerank
+
+    def picture(self) -> Figure:
+        item = self._query()["text"] if self.asked.way == "t2i" else self._picture()[0]
+        queries = [Query(item, [Result(
+            self.dataset.open_image(hit.id) if self.asked.way == "t2i" else hit.text, hit.score,
+            hit.match, self.relevance_of(hit)) for hit in self.listed(side)[:5]],
+            self._found[side.name].match, side.name) for side in self.sides]
+        return retrieval_grid(queries, f"{self.title}: {WAYS[self.asked.way]}")
+
+
+def check_searchers(searchers: Mapping[str, Searcher]) -> None:
+    """Raise ValueError unless these are one or two searchers over one gallery that has texts."""
+    if len(searchers) not in (1, 2):
+        raise ValueError(f"Search takes one or two models, got {len(searchers)}")
+    first, *others = searchers.values()
+    if not first.split.texts:
+        raise ValueError(f"{first.dataset.name} has no texts, so that nothing can be compared; "
+                         "take a split with captions")
+    for other in others:
+        if (other.split.image_ids, other.split.texts) != (first.split.image_ids,
+                                                          first.split.texts):
+            raise ValueError("two models are compared over the same pictures and texts; these "
+                             f"search {len(first.split.image_ids):,} and "
+                             f"{len(other.split.image_ids):,} pictures of "
+                             f"{first.dataset.name} ({first.split.name}) and "
+                             f"{other.dataset.name} ({other.split.name})")

@@ -1,0 +1,206 @@
+"""Search without a browser: lists are those of the score matrix, and nothing bad breaks it."""
+
+import json
+from base64 import b64encode
+from copy import copy
+from dataclasses import replace
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from itr_study.explorers.ranked import Asked, Ranked
+from itr_study.explorers.search import TOP, Search
+from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
+from itr_study.metrics import first, ranks
+from itr_study.rerank import RERANKERS
+from tests.explorers.searchers import two_searchers
+
+
+@pytest.fixture
+def pane() -> Search:
+    return Search(two_searchers())
+
+
+def shown(pane: Search, side: int = 0) -> list[dict]:
+    return pane.stage()["sides"][side]["hits"]
+
+
+def file_of(picture: Image.Image, **changes) -> dict:
+    target = BytesIO()
+    picture.save(target, "png")
+    return {"name": "mine.png", "size": len(target.getvalue()),
+            "data": b64encode(target.getvalue()).decode()} | changes
+
+
+def test_a_query_of_the_split_is_answered_by_its_scores(pane):
+    for side, searcher in enumerate(two_searchers().values()):
+        best = np.argsort(-searcher.scores[:, 0], kind="stable")[:TOP]
+        assert [hit["index"] for hit in shown(pane, side)] == best.tolist()
+        assert [hit["score"] for hit in shown(pane, side)] == pytest.approx(
+            searcher.scores[best, 0], abs=1e-4)
+        assert [hit["relevance"] for hit in shown(pane, side)] == pytest.approx(
+            searcher.relevance[best, 0])
+        found = ranks(searcher.scores, searcher.split.image_of_text)
+        assert pane.stage()["sides"][side]["match"] == found.t2i[0]
+    pane.hear("way", "i2t")
+    best = np.argsort(-two_searchers()["one"].scores[0], kind="stable")[:TOP]
+    assert [hit["index"] for hit in shown(pane)] == best.tolist()
+    assert shown(pane)[0]["picture"] is None and pane.stage()["query"]["picture"]
+
+
+def test_failures_come_first_and_then_what_two_models_disagree_on(pane):
+    one, two = (ranks(each.scores, each.split.image_of_text).t2i
+                for each in two_searchers().values())
+    pane.hear("sort", "failures")
+    assert pane.asked.item == int(np.argmax(one)) and pane.place == 0
+    pane.hear("sort", "apart")
+    apart = np.maximum(one / two, two / one)
+    assert apart[pane.asked.item] == apart.max()
+    pane.hear("on")
+    assert pane.place == 1 and apart[pane.asked.item] == np.sort(apart)[-2]
+    alone = Search({"one": two_searchers()["one"]})
+    alone.hear("sort", "apart")
+    assert "order must be one of plain, failures" in alone.problem
+
+
+def test_the_hardest_negatives_are_the_best_without_the_matches(pane):
+    pane.hear("way", "i2t")
+    pane.hear("switch", "negatives")
+    searcher = two_searchers()["one"]
+    order = np.argsort(-searcher.scores[0], kind="stable")
+    others = [t for t in order if searcher.split.image_of_text[t] != 0][:TOP]
+    assert [hit["index"] for hit in shown(pane)] == others
+    assert not any(hit["match"] for hit in shown(pane))
+
+
+def test_hubs_are_found_most_often(pane):
+    pane.hear("switch", "hubs")
+    lists = first(two_searchers()["one"].scores, 10)["t2i"]
+    counts = np.bincount(lists.ravel(), minlength=10)
+    assert [hit["score"] for hit in shown(pane)] == sorted(counts, reverse=True)[:TOP]
+    assert all(hit["hub"] and hit["relevance"] is None for hit in shown(pane))
+
+
+def test_re_ranked_lists_are_those_of_fr_and_only_of_the_split(pane):
+    pane.hear("rerank", True)
+    after = np.asarray(RERANKERS["fast"](two_searchers()["one"].scores).t2i)[:, 0]
+    assert [hit["index"] for hit in shown(pane)] == np.argsort(
+        -after, kind="stable")[:TOP].tolist()
+    assert pane.sentence().endswith("After FR.")
+    pane.hear("write", "a red circle")  # nobody asked for a re-ranked list of it
+    assert pane.problem == "" and not pane.rerank
+    pane.hear("rerank", True)
+    assert "switch re-ranking off" in pane.problem and not pane.rerank
+
+
+def test_new_words_and_new_pictures_have_no_match(pane):
+    pane.hear("write", "a red circle above a blue square")
+    hits = two_searchers()["one"].search_text("a red circle above a blue square", TOP)
+    assert [hit["index"] for hit in shown(pane)] == [hit.index for hit in hits]
+    assert pane.stage()["sides"][0]["match"] is None and "no match is known" in pane.sentence()
+    assert {hit["match"] for hit in shown(pane)} == {None}
+    pane.hear("write", two_searchers()["one"].split.texts[3])  # known by heart
+    assert pane.asked == Asked("t2i", 3) and pane.place == 3
+
+
+def test_a_picture_of_the_reader_asks_or_is_refused_and_the_last_query_stays(pane, monkeypatch):
+    pane.hear("upload", file_of(Image.new("RGB", (30, 20), "red")))
+    assert "takes features that came with the data" in pane.problem and pane.asked.way == "t2i"
+    rising = np.arange(len(pane.split.texts), dtype=np.float32)
+    for searcher in two_searchers().values():
+        monkeypatch.setattr(searcher, "_score_picture", lambda picture: rising)
+    pane.hear("upload", file_of(Image.new("RGB", (30, 20), "red")))
+    assert pane.problem == "" and shown(pane)[0]["index"] == len(rising) - 1
+    assert pane.stage()["query"]["text"] == "a picture of yours"
+    before = pane.stage()
+    for given, said in ((file_of(Image.new("RGB", (9, 9)), data=b64encode(b"x").decode()),
+                         "mine.png cannot be read as a picture"),
+                        ({"name": "huge.png", "size": LARGEST + 1, "data": None},
+                         "huge.png has 20 MB; at most 20 MB are read")):
+        pane.hear("upload", given)
+        assert said in pane.problem and pane.stage() == before
+
+
+def test_what_is_handed_in_is_the_picture_itself():
+    picture = Image.new("RGB", (30, 20), (10, 200, 30))
+    assert handed_in(file_of(picture)).tobytes() == picture.tobytes()
+    with pytest.raises(ValueError, match="cannot be read") as refused:
+        handed_in(file_of(picture, data=b64encode(b"GIF89a").decode()))
+    assert "/" not in str(refused.value)  # no path of this machine
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("", "holds no word"), ("🐕 🐈", "holds no word"), ("word " * 10_000, "at most 2,000")])
+def test_what_is_no_sentence_is_refused(pane, words, said):
+    before = pane.stage()
+    pane.hear("write", words)
+    assert said in pane.problem and pane.stage() == before
+
+
+@pytest.mark.parametrize("words", ["<script>alert(1)</script> a dog", "ein roter Kreis",
+                                   "a dog 🐕", "a 'quoted' \"dog\" & more"])
+def test_odd_sentences_are_asked_and_stay_texts(pane, words):
+    pane.hear("write", words)
+    assert pane.problem == "" and pane.stage()["query"]["text"] == words
+    assert json.loads(json.dumps(pane.view(), allow_nan=False)) == pane.view()
+
+
+def test_unknown_words_are_said(pane, monkeypatch):
+    for searcher in two_searchers().values():
+        monkeypatch.setattr(searcher, "unknown_words", lambda text: ["zorb"])
+    pane.hear("write", "a red zorb")
+    assert pane.sentence().startswith("Not known to the model, which cannot read it: zorb.")
+
+
+def test_a_result_asks_back(pane):
+    wanted = shown(pane)[0]
+    pane.hear("take", {"index": wanted["index"]})
+    assert pane.asked == Asked("i2t", wanted["index"])
+    pane.hear("take", {"index": 10_000})
+    assert "must be an index in" in pane.problem and pane.asked.way == "i2t"
+
+
+def test_the_next_cell_reads_what_is_shown_and_a_file_never_replaces_another(
+        pane, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert list(pane.selected["model"]) == ["one"] * TOP + ["two"] * TOP
+    pane.hear("export")
+    pane.hear("on")
+    pane.hear("export")
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["search-1.csv", "search-2.csv"]
+    saved = pd.read_csv(files[1])
+    assert list(saved["id"]) == list(pane.selected["id"]) and f"{files[1]}" in pane.sentence()
+
+
+def test_two_galleries_are_refused():
+    one = two_searchers()["one"]
+    other = copy(one)
+    other.split = replace(one.split, image_ids=tuple(f"x{i}" for i in one.split.image_ids))
+    with pytest.raises(ValueError, match="over the same pictures and texts; these search 10 and"):
+        Search({"one": one, "other": other})
+    with pytest.raises(ValueError, match="one or two models, got 0"):
+        Search({})
+    silent = copy(one)
+    silent.split = replace(one.split, texts=())
+    with pytest.raises(ValueError, match="has no texts"):
+        Search({"silent": silent})
+
+
+def test_the_picture_is_a_grid_with_a_row_for_each_model(pane):
+    titles = [axes.get_title(loc="left") for axes in pane.picture().axes]
+    assert titles.count("one") == titles.count("two") == 1
+
+
+def test_a_thumbnail_is_small_and_keeps_its_shape():
+    uri = thumbnail_uri(Image.new("RGB", (400, 200), "blue"))
+    assert uri.startswith("data:image/jpeg;base64,") and len(uri) < 3000
+
+
+def test_candidates_are_pictures_for_texts():
+    one = Ranked("one", two_searchers()["one"])
+    assert one.candidates("t2i") == one.searcher.split.image_ids
+    assert one.candidates("i2t") == one.searcher.split.text_ids
