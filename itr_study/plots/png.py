@@ -12,16 +12,31 @@ UNSEEN = 2 * LARGEST  # of 255: two palettes of one drawing differ by no more
 
 def encode(picture: Image.Image) -> bytes:
     """The picture as PNG, the same bytes each time: at most 256 colours where they suffice."""
-    seen = picture.convert("RGBA")
-    exact = Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
-    few = exact.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    changed = ImageStat.Stat(ImageChops.difference(exact, few.convert("RGB")))
-    fits = (max(high for _, high in changed.extrema) <= LARGEST
-            and sum(changed.mean) / 3 <= AVERAGE)
+    exact = on_white(picture)
+    return written(exact, in_few_colours(exact))
+
+
+def written(exact: Image.Image, few: Image.Image | None) -> bytes:
+    """The RGB picture as PNG, or it in few colours where there is one."""
     target = BytesIO()
     # of many colours, `optimize` gains 2 % and takes five times as long
-    (few if fits else exact).save(target, format="png", optimize=fits)
+    (few or exact).save(target, format="png", optimize=few is not None)
     return target.getvalue()
+
+
+def on_white(picture: Image.Image) -> Image.Image:
+    """The picture without transparency."""
+    seen = picture.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
+
+
+def in_few_colours(picture: Image.Image) -> Image.Image | None:
+    """The RGB picture in at most 256 colours; None where that would be seen."""
+    few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    changed = ImageStat.Stat(ImageChops.difference(picture, few.convert("RGB")))
+    fits = (max(high for _, high in changed.extrema) <= LARGEST
+            and sum(changed.mean) / 3 <= AVERAGE)
+    return few if fits else None
 
 
 def looks_like(old: bytes, new: bytes) -> bool:

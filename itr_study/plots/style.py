@@ -22,7 +22,8 @@ from itr_study.plots.names import SHORT, name_of, unmarked
 from itr_study.plots.places import lay_out
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
-DPI, SCREEN = 200, 88  # dots per inch: of files, and of 9.6 inches that fill a notebook's column,
+# Dots per inch: of files, of those with many colours, of 9.6 inches that fill a notebook's column.
+DPI, SMOOTH, SCREEN = 200, 125, 88
 COLUMN = 848  # pixels wide in a window of 1,280
 WIDEST = 10.42  # inches: in that column type of 8 points, the smallest, is 9 pixels high
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
@@ -172,11 +173,25 @@ def room_for_words(figure: Figure) -> None:
 
 
 def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
-    """The picture as PNG without times or software names: the same data gives the same bytes."""
+    """The picture as PNG without times or software names: the same data gives the same bytes.
+
+    One of many colours, such as thumbnails, takes at most `SMOOTH` dots per inch: it would be ten
+    times as large as a drawing of lines, for what no screen shows.
+    """
+    drawn = rendered(figure, dpi)
+    few = png.in_few_colours(drawn)
+    if few is None and dpi > SMOOTH:
+        drawn = rendered(figure, SMOOTH)
+        few = png.in_few_colours(drawn)
+    return png.written(drawn, few)
+
+
+def rendered(figure: Figure, dpi: int) -> Image.Image:
+    """The figure in points, RGB."""
     drawn = BytesIO()
     with style():
         figure.savefig(drawn, format="png", dpi=dpi, pil_kwargs={"compress_level": 1})
-    return png.encode(Image.open(drawn))
+    return png.on_white(Image.open(drawn))
 
 
 def quick_png(figure: Figure) -> bytes:

@@ -1,15 +1,18 @@
 """Every picture says what it must: labels, n, reported marks, whole texts, fixed colours."""
 
+from io import BytesIO
+
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
+from PIL import Image
 
 from itr_study import plots
 from itr_study.plots.marks import spread, summarise
-from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, png_bytes
+from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, canvas, png_bytes
 from itr_study.plots.tables import HALF
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
 from tests.plots.reranked import reranking_pictures
@@ -110,6 +113,14 @@ def test_the_same_data_gives_the_same_bytes_and_names_no_software():
     assert first == png_bytes(sweep())
     assert b"Software" not in first and b"tIME" not in first
     assert figure._repr_png_()[0].startswith(b"\x89PNG") and png_bytes(figure) == first
+
+
+def test_a_file_of_many_colours_has_fewer_points():
+    """A photograph would be ten times as large as a drawing of lines."""
+    figure, (panel,) = canvas()
+    panel.imshow(np.random.default_rng(0).random((64, 64, 3)))
+    sizes = [Image.open(BytesIO(png_bytes(one))).size for one in (canvas()[0], figure)]
+    assert sizes == [(960, 640), (600, 400)]
 
 
 def test_sweep_says_seeds_default_printed_numbers_and_the_tick_apart():
