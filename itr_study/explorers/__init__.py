@@ -4,7 +4,8 @@ from itr_study.explorers.controls import explore
 from itr_study.explorers.examples import easy_to_hard, obvious_errors, result_table, side_by_side
 from itr_study.explorers.explorer import Explorer
 from itr_study.explorers.hits import picture_hits
-from itr_study.explorers.push_pull import Item, PushPull
+from itr_study.explorers.push_pull import PushPull
+from itr_study.explorers.pushes import Item
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.explorers.search import Search
 from itr_study.explorers.source import show_source

@@ -1,16 +1,16 @@
 """Push and pull: the scores of one query's list on a line, and what each loss would do to them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
+import pandas as pd
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from itr_study.checks import MATCH, check_choice, check_number
 from itr_study.digits import number
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
+from itr_study.explorers.pushes import DOG, SLIDERS, WHOLE, Item, Push, called, push_of
 from itr_study.losses import LOSSES
 from itr_study.metrics.kendall import kendall_rows
 from itr_study.metrics.ndcg import ndcg_rows
@@ -18,60 +18,6 @@ from itr_study.plots.push_pull import push_pull
 
 STEP = 0.03  # how far one step moves the text that is moved most
 STEPS = 200  # of "until the matches are first", at most
-UNFELT = 1e-3  # of the largest gradient of the list: below it a text counts as left alone
-
-
-class Item(NamedTuple):
-    """A text of the list: its relevance to the query in [0, 1], 1 for a match, and its score."""
-
-    text: str
-    relevance: float
-    score: float
-
-
-# Of a photograph of a brown dog that runs over grass; scores and relevance are made up.
-DOG = (Item("a brown dog runs across the grass", 1.0, 0.52),
-       Item("a dog is running in a green field", 1.0, 0.34),
-       Item("a brown puppy plays on a lawn", 0.85, 0.60),
-       Item("two dogs chase each other outside", 0.75, 0.47),
-       Item("a black dog jumps over a fence", 0.65, 0.43),
-       Item("a horse gallops through a meadow", 0.5, 0.28),
-       Item("children play football on the grass", 0.35, 0.38),
-       Item("a cat sleeps on a sofa", 0.3, 0.17),
-       Item("a man rides a bicycle downtown", 0.15, 0.10),
-       Item("a red car waits at a light", 0.05, 0.02))
-
-# What of each loss a slider sets: argument -> label, least, most, step.
-SLIDERS: dict[str, dict[str, tuple[str, float, float, float]]] = {
-    **{name: {"margin": ("margin", 0.0, 0.6, 0.02)} for name in ("triplet_sum", "triplet_hardest")},
-    "triplet_soft": {"margin": ("margin", 0.0, 0.6, 0.02), "scale": ("γ", 5, 200, 5)},
-    "topk": {"margin": ("margin", 0.0, 0.6, 0.02), "k": ("k", 1, 8, 1)},
-    "kth": {"margin": ("margin", 0.0, 0.6, 0.02), "k": ("k", 1, 8, 1)},
-    "info_nce": {"temperature": ("temperature", 0.01, 0.5, 0.01)},
-    "sigmoid": {"scale": ("scale", 1, 50, 1), "bias": ("bias", -20, 10, 1)},
-    "smooth_ndcg": {"temperature": ("τ", 0.005, 0.3, 0.005)},
-    "listnet": {"temperature": ("temperature", 0.01, 0.5, 0.01)},
-    "approx_ndcg": {"alpha": ("α", 1, 100, 1)},
-    "kendall": {"relaxation": ("relaxation", 0.0, 1.0, 0.05)},
-    "kendall_window": {"relaxation": ("size α", 0.0, 0.8, 0.05),
-                       "stride": ("stride β", 0.05, 0.6, 0.05)},
-    "ladder": {}, "semantic_margin": {"temperature": ("temperature", 0.5, 10, 0.5)}}
-WHOLE = {"k"}  # arguments that are counts
-
-
-class Push(NamedTuple):
-    """What a loss does to a list: its value, and minus its gradient, (n,), up where positive; or
-    the reason why it cannot be taken of this list."""
-
-    value: float
-    up: np.ndarray
-    problem: str = ""
-
-    @property
-    def felt(self) -> np.ndarray:
-        """(n,) which texts it moves at all."""
-        size = np.abs(self.up)
-        return (size > UNFELT * size.max()) if size.size and size.max() > 0 else size > 0
 
 
 class PushPull(Explorer):
@@ -133,7 +79,7 @@ class PushPull(Explorer):
         size = np.abs(push.up).max()
         if size > 0:
             self.scores = np.clip(self.scores + STEP * push.up / size, -1, 1)
-        self.said = "" if size > 0 else f"{self.name(self.loss)} is content: nothing moves."
+        self.said = "" if size > 0 else f"{called(self.loss)} is content: nothing moves."
         return bool(size > 0)
 
     def run(self, _: Any = None) -> None:
@@ -143,7 +89,7 @@ class PushPull(Explorer):
             made += 1
         self.said = f"After {made} steps " + (
             "all matches stand first." if self.matches_first() else
-            f"{self.name(self.loss)} is content, and a match still stands behind another text."
+            f"{called(self.loss)} is content, and a match still stands behind another text."
             if made < STEPS else "a match still stands behind another text.")
 
     def matches_first(self) -> bool:
@@ -153,25 +99,7 @@ class PushPull(Explorer):
 
     def push(self, loss: str) -> Push:
         """What a loss does to the list as it is, at the arguments set for it."""
-        scores = torch.tensor(self.scores, requires_grad=True)
-        try:
-            made = LOSSES[loss](**self.arguments[loss])
-            value = made(scores[None], self.labels(made.labels))
-            value.backward()
-        except ValueError as error:
-            return Push(0.0, np.zeros(len(self.items)), f"{self.name(loss)}: {error}")
-        return Push(value.item(), -scores.grad.numpy())
-
-    def labels(self, scale: str | None) -> Tensor:
-        """Relevance (1, n) on the scale that a loss takes: cosines are 2r - 1."""
-        relevance = torch.tensor(self.relevance)[None]
-        return 2 * relevance - 1 if scale == "cosine" else relevance
-
-    @staticmethod
-    def name(loss: str) -> str:
-        """How a reader calls a loss."""
-        label = LOSSES[loss].label
-        return label[0].upper() + label[1:]
+        return push_of(loss, self.arguments[loss], self.scores, self.relevance)
 
     def measures(self) -> dict[str, float]:
         """NDCG and Kendall's τ of the list as it is."""
@@ -183,6 +111,15 @@ class PushPull(Explorer):
         """(n,) the place of each text, from 1; ties in the order of the list."""
         return np.argsort(np.argsort(-self.scores, kind="stable")) + 1
 
+    def table(self) -> pd.DataFrame:
+        """What every loss does to every text, a line each: loss, text, relevance, score, value of
+        the loss, up (minus its gradient), felt (whether it moves the text at all)."""
+        lines = [(called(loss), *item, score, push.value, up, felt) for loss in LOSSES
+                 for push in [self.push(loss)] for (*item, _), score, up, felt in zip(
+                     self.items, self.scores, push.up, push.felt, strict=True)]
+        return pd.DataFrame(lines, columns=["loss", "text", "relevance", "score", "value", "up",
+                                            "felt"])
+
     @property
     def selected(self) -> list[Item]:
         """The list as it is now, best first."""
@@ -193,7 +130,7 @@ class PushPull(Explorer):
     def controls(self) -> list[Control]:
         sliders = SLIDERS[self.loss]
         made = LOSSES[self.loss](**self.arguments[self.loss])
-        return [choice("loss", "Loss", self.loss, {name: self.name(name) for name in LOSSES}),
+        return [choice("loss", "Loss", self.loss, {name: called(name) for name in LOSSES}),
                 *(slider(f"set-{name}", label, vars(made)[name], least, most, step)
                   for name, (label, least, most, step) in sliders.items()),
                 button("step", "Step"), button("run", "Step until the matches are first"),
@@ -209,7 +146,7 @@ class PushPull(Explorer):
         push = self.push(self.loss)
         largest = np.abs(push.up).max() or 1.0
         ranks = self.ranks()
-        return {"loss": self.name(self.loss), "problem": push.problem,
+        return {"loss": called(self.loss), "problem": push.problem,
                 "items": [{"text": item.text, "relevance": item.relevance,
                            "match": item.relevance >= MATCH, "score": round(float(score), 4),
                            "up": float(up / largest), "felt": bool(felt), "rank": int(rank)}
@@ -221,7 +158,7 @@ class PushPull(Explorer):
         """A loss in the table below: its value, and what it does to each text by its sign."""
         push = self.push(loss)
         signs = np.where(push.felt, np.sign(push.up), 0).astype(int)
-        return {"name": self.name(loss), "chosen": loss == self.loss, "problem": push.problem,
+        return {"name": called(loss), "chosen": loss == self.loss, "problem": push.problem,
                 "value": "" if push.problem else number(push.value, 3), "signs": signs.tolist()}
 
     def sentence(self) -> str:
@@ -229,7 +166,7 @@ class PushPull(Explorer):
         up, down = ((push.felt & (sign * push.up > 0)).sum() for sign in (1, -1))
         first = self.selected[0]
         did = push.problem or (
-            f"{self.name(self.loss)} is {number(push.value, 3)}: it pulls up {up} and pushes down "
+            f"{called(self.loss)} is {number(push.value, 3)}: it pulls up {up} and pushes down "
             f"{down} of {len(self.items)} texts, and leaves the others alone.")
         shown = ", ".join(f"{name} {number(value, 2)}" for name, value in measures.items())
         return f"{self.said} {did} First stands “{first.text}”; {shown}.".strip()
@@ -238,7 +175,7 @@ class PushPull(Explorer):
         """The list under four losses that differ: a panel each."""
         shown = dict.fromkeys([self.loss, "triplet_hardest", "topk", "smooth_ndcg",
                                "kendall_window"])
-        pushes = {self.name(loss): self.push(loss) for loss in list(shown)[:4]}
+        pushes = {called(loss): self.push(loss) for loss in list(shown)[:4]}
         return push_pull([item.text for item in self.items], self.scores, self.relevance,
                          {name: push.up for name, push in pushes.items()},
                          {name: push.felt for name, push in pushes.items()},

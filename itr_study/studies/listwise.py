@@ -42,6 +42,12 @@ def term_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
 
 
+def explored_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Notebook 10: two models to look at side by side, one run of each; those of `term_arms`."""
+    return in_one_model(dataset, parameters, 1, {
+        "hardest": ("hardest",), "hardest+listwise": BOTH})
+
+
 def tau_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative.
 

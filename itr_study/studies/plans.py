@@ -36,6 +36,7 @@ from itr_study.studies.ladder import ladder_arms
 from itr_study.studies.listwise import (
     added_arms,
     alternative_arms,
+    explored_arms,
     label_arms,
     plug_in_arms,
     tau_arms,
@@ -91,6 +92,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
     "07_sub_embeddings": SUBEMBEDDINGS,
     "08_reranking": (reranked_arms,),
+    "10_explorers": (explored_arms,),
     "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
     "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
                            near_duplicate_arms),

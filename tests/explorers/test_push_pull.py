@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.explorers.push_pull import DOG, SLIDERS, STEP, Item, PushPull
+from itr_study.explorers.push_pull import STEP, PushPull
+from itr_study.explorers.pushes import DOG, SLIDERS, Item
 from itr_study.losses import LOSSES
 
 THREE = (Item("match", 1.0, 0.5), Item("near", 0.75, 0.6), Item("far", 0.25, 0.0))
@@ -130,3 +131,12 @@ def test_the_picture_has_a_panel_for_each_of_four_losses():
     assert [axes.get_title(loc="left") for axes in panels] == [
         "InfoNCE", "Hardest", "Top-k", "Smooth-NDCG"]
     assert len(panels[0].get_yticklabels()) == len(DOG)
+
+
+def test_the_table_has_a_line_for_every_loss_and_text():
+    table = PushPull(THREE).table()
+    assert len(table) == 3 * len(LOSSES)
+    hardest = table[table["loss"] == "Hardest"]
+    assert hardest["up"].tolist() == [1, -1, 0] and hardest["felt"].tolist() == [True, True, False]
+    assert hardest["value"].tolist() == pytest.approx([0.3] * 3)
+    assert hardest["text"].tolist() == ["match", "near", "far"]
