@@ -1,0 +1,125 @@
+"""Explorers in a real browser: each is opened, used by its labels, and its text read back.
+
+One page of JupyterLab, a cell an explorer. As in tests/test_browser.py every error in the console
+and every request that leaves this machine fails.
+"""
+
+import nbformat
+import pytest
+
+from itr_study.explorers.skin import STATIC
+from tests.posix import posix_only
+from tests.small_runs import SMALL
+from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
+
+pytestmark = [pytest.mark.browser, posix_only]
+CELLS = {
+    "models": f"""
+from itr_study import explorers
+from itr_study.evaluation.search import Searcher
+from itr_study.runs.background import BackgroundRun
+from itr_study.runs.config import RunConfig
+from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.run import weights
+config = RunConfig.model_validate({SMALL.model_dump(mode="json")!r})
+def searcher(seed):
+    one = config.with_(seed=seed)
+    return Searcher(weights(one), dataset_of(one), encoded_data(one))
+one, two = searcher(0), searcher(1)
+""",
+    "push_pull": "explorers.PushPull()",
+    "search": "explorers.Search({'one': one, 'two': two})",
+    "who_moved": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
+    "judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
+    "map": "explorers.EmbeddingMap.of(one, two)",
+    "training": "explorers.Training(BackgroundRun(config.with_(seed=7)))"}
+
+
+class Pane:
+    """One explorer on the page."""
+
+    def __init__(self, page, place):  # noqa: F811
+        self.page, self.root = page, page.locator(".itr-explorer").nth(place)
+
+    def answered(self) -> "Pane":
+        """Once Python has answered all that was done."""
+        self.page.wait_for_function(
+            "node => node.dataset.busy !== '1'", arg=self.root.element_handle())
+        return self
+
+    def said(self) -> str:
+        return self.root.locator(".itr-sentence").text_content()
+
+    def problem(self) -> str:
+        return self.root.locator(".itr-problem").text_content()
+
+
+@pytest.fixture
+def panes(page, store, tmp_path):  # noqa: F811
+    """Every explorer of CELLS by name, and the page."""
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS.values()],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    nbformat.write(notebook, tmp_path / "explorers.ipynb")
+    with server(tmp_path) as address:
+        page.goto(f"{address}/lab/tree/explorers.ipynb")
+        page.get_by_text("Python 3 | Idle").wait_for()
+        page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
+        page.get_by_text("Run All Cells", exact=True).click()
+        shown = list(CELLS)[1:]
+        page.locator(".itr-explorer").nth(len(shown) - 1).wait_for()
+        yield {name: Pane(page, place) for place, name in enumerate(shown)}, page
+        page.goto("about:blank")
+
+
+def test_every_drawing_is_opened_here():
+    drawings = {file.stem for file in STATIC.glob("*.js")} - {"shell"}
+    assert drawings == set(CELLS) - {"models"}
+
+
+def test_every_explorer_is_used(panes):
+    by_name, page = panes  # noqa: F811
+    push_and_pull(by_name["push_pull"])
+    search(by_name["search"])
+    who_moved(by_name["who_moved"])
+    judge(by_name["judge"])
+    map_(by_name["map"])
+    training(by_name["training"])
+    kernel_is_gone(by_name["push_pull"], page)
+
+
+def push_and_pull(pane):
+    pane.root.get_by_label("Loss").select_option("topk")
+    assert pane.answered().said().startswith("Top-k is")
+    mark = pane.root.get_by_role("slider", name="score of a brown puppy plays on a lawn")
+    mark.focus()
+    for _ in range(5):
+        mark.press("ArrowLeft")
+    assert mark.get_attribute("aria-valuetext").startswith("0.50, rank 2"), pane.answered()
+    pane.root.get_by_role("button", name="Step until the matches are first").click()
+    assert "all matches stand first" in pane.answered().said()
+
+
+def search(pane):
+    box = pane.root.get_by_label("Your sentence")
+    box.fill("a red <b>circle</b>")
+    box.press("Enter")
+    assert "no match is known" in pane.answered().said()
+    assert pane.root.locator(".itr-query").text_content() == "Query“a red <b>circle</b>”"
+    box.fill("")
+    box.press("Enter")
+    assert "holds no word" in pane.answered().problem()
+    pane.root.get_by_label("Your picture").set_input_files(
+        {"name": "mine.png", "mimeType": "image/png", "buffer": b"no picture"})
+    assert "mine.png cannot be read as a picture" in pane.answered().problem()
+    pane.root.get_by_role("button", name="Next").click()
+    assert pane.answered().problem() == "" and "the match stands at rank" in pane.said()
+
+
+def kernel_is_gone(pane, page):  # noqa: F811
+    page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").first.click()
+    page.get_by_text("Shut Down Kernel", exact=True).first.click()
+    page.get_by_text("No Kernel").first.wait_for()
+    pane.root.get_by_role("button", name="Start again").click()
+    page.wait_for_function("node => node.textContent.includes('has not answered')",
+                           arg=pane.root.locator(".itr-problem").element_handle())
