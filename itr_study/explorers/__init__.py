@@ -1,13 +1,15 @@
 """For lessons: explorers to touch, controls over pictures, queries to show, the code of a part."""
 
 from itr_study.explorers.controls import explore
+from itr_study.explorers.embedding_map import EmbeddingMap
 from itr_study.explorers.examples import easy_to_hard, obvious_errors, result_table, side_by_side
 from itr_study.explorers.explorer import Explorer
 from itr_study.explorers.hits import picture_hits
 from itr_study.explorers.push_pull import Item, PushPull
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.explorers.source import show_source
+from itr_study.explorers.training import Training
 
-__all__ = ["Explorer", "Item", "PushPull", "easy_to_hard", "explore", "image_queries",
-           "obvious_errors", "picture_hits", "result_table", "show_source", "side_by_side",
-           "text_queries"]
+__all__ = ["EmbeddingMap", "Explorer", "Item", "PushPull", "Training", "easy_to_hard", "explore",
+           "image_queries", "obvious_errors", "picture_hits", "result_table", "show_source",
+           "side_by_side", "text_queries"]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from PIL import Image
 from torch import Tensor
 
@@ -17,6 +16,7 @@ from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
 from itr_study.explorers.map_data import FINEST, MapData
 from itr_study.explorers.plane import FIRST, Frame, spread_out
+from itr_study.explorers.ticks import ticks_between
 from itr_study.metrics.scores import AnyScores
 from itr_study.plots.embedding_map import STEPS, Shade, colours_of, embedding_map
 
@@ -192,9 +192,7 @@ class EmbeddingMap(Explorer):
 
     def ticks(self) -> list[list[list[Any]]]:
         """Of each axis its places and what stands there."""
-        found = [MaxNLocator(5).tick_values(at - self.half, at + self.half) for at in self.centre]
-        digits = max(0, 1 - int(np.floor(np.log10(self.half))))
-        return [[[float(at), number(at, digits)] for at in ticks] for ticks in found]
+        return [ticks_between(at - self.half, at + self.half) for at in self.centre.tolist()]
 
     def legend(self) -> dict[str, Any]:
         """What the colours and hollow marks mean."""
@@ -205,13 +203,18 @@ class EmbeddingMap(Explorer):
                 "filled": filled, "hollow": hollow}
 
     def gallery(self) -> list[dict[str, Any]]:
-        """A few points of the rectangle, far from each other, with their places."""
+        """A few images and texts of the rectangle, far from each other, with their places."""
         data, places = self.data, self.data.plane.places[self.name]
-        inside = data.inside(self.name, self.corners)
-        chosen = inside[spread_out(places[inside], self.corners.mean(axis=0), GALLERY)]
+        inside, middle = data.inside(self.name, self.corners), self.corners.mean(axis=0)
+        images, texts = inside[inside < data.n_images], inside[inside >= data.n_images]
+        most = max(GALLERY // 2, GALLERY - len(texts))
+        images = images[spread_out(places[images], middle, most)]
+        texts = texts[spread_out(places[texts], middle, GALLERY - len(images))]
+        chosen = np.concatenate([images, texts])
+        shown = data.n_images if data.picture is not None else 0
         return [{"kind": line.kind, "item": line.item, "rank": line.rank, "found": line.found,
                  "place": places[point].tolist(), "says": data.first_text.get(int(point), ""),
-                 "picture": f"picture/{point}" * (line.kind == "image" and data.picture is not None)}
+                 "picture": f"picture/{point}" * bool(point < shown)}
                 for point, line in zip(chosen, data.table(self.name, chosen).itertuples(),
                                        strict=True)]
 
@@ -222,8 +225,8 @@ class EmbeddingMap(Explorer):
         kept = number(100 * data.plane.shares[self.name].sum(), 1)
         expected = [min(FIRST, mine) * other / mine for mine, other in (
             (data.n_images, data.n_texts), (data.n_texts, data.n_images))]
-        rank = (f", with a match at rank {number(inside['rank'].median(), 0)} in the middle; of all "
-                f"it is at {number(float(np.median(known.ranks)), 0)}" if len(inside) else "")
+        rank = (f"; the median rank of their matches is {number(inside['rank'].median(), 0)}, of "
+                f"all it is {number(float(np.median(known.ranks)), 0)}" if len(inside) else "")
         hubs = (f" On average an image is found {number(expected[0], 1)} times and a text "
                 f"{number(expected[1], 1)} times." * (self.colour == "hub"))
         return (f"{frame}{counted(data.n_images, 'image')} (squares) and "

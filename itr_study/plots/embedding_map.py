@@ -24,7 +24,7 @@ from itr_study.plots.style import (
 
 STEPS = 64  # colours of a scale
 # On light and on dark paper: what is as light, or as dark, as the paper is lost on it.
-AMOUNTS = {"light": (0.0, 0.75), "dark": (0.3, 1.0)}  # ends of the map VALUES
+AMOUNTS = {"light": (0.0, 0.75), "dark": (0.4, 1.0)}  # ends of the map VALUES
 SIGNS = {"light": ("#0b5fa5", "#8c8c8c", "#c8400e"), "dark": ("#6fb7ff", "#8a8a8a", "#ff8a5c")}
 KINDS = {"light": ("#0b5fa5", "#c8400e"), "dark": ("#6fb7ff", "#ff8a5c")}  # images, texts
 

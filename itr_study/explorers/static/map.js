@@ -1,7 +1,7 @@
-// Map: points on a canvas, a rectangle over it, and what lies in the rectangle beside it. Points and
-// colours come as arrays, asked for by name where they are not here yet, and kept.
+// Map: points on a canvas, a rectangle over it, and what lies in the rectangle beside it. Points
+// and colours come as arrays, asked for by name where they are not here yet, and kept.
 
-const SIDE = 560, EDGE = 44; // pixels of the square of points; of the room for its ticks
+const SIDE = 470, EDGE = 58; // pixels of the square of points; of the room for its ticks
 const NEARER = 1.25; // of one turn of the wheel, or one press of a key
 const MARK = { image: 5, text: 4 };
 const SIGN = { image: "■", text: "●" };
@@ -15,7 +15,7 @@ class PlaneMap {
   constructor(stage, send) {
     this.stage = stage; this.send = send; this.arrays = new Map(); this.asked = new Set();
     this.ahead = {}; // where the reader has moved things to, until Python has answered
-    const keys = { tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true" };
+    const keys = { tabindex: 0, role: "application" };
     this.canvas = make("canvas", { ...keys, "data-key": "map",
       style: `width:${SIDE + EDGE}px;height:${SIDE + EDGE}px;touch-action:none;cursor:crosshair`,
       onkeydown: (e) => this.key(e, "window"), onpointerdown: (e) => this.press(e),
@@ -30,13 +30,16 @@ class PlaneMap {
     this.box.style.pointerEvents = "auto";
     this.legend = make("div"); this.heading = make("p", { class: "itr-hint" });
     this.list = make("ol", { style: "display:grid;grid-template-columns:repeat(auto-fill,"
-      + "minmax(130px,1fr));gap:8px 12px;margin:0;padding:0;list-style:none" });
+      + "minmax(120px,1fr));gap:8px 12px;margin:0;padding:0;list-style:none" });
     this.count = make("p", { class: "itr-hint" });
-    stage.replaceChildren(this.heading, make("div", { style: "display:flex;flex-wrap:wrap;gap:20px" },
-      [make("div", {}, [make("div", { style: "position:relative" }, [this.canvas, clip]), this.legend]),
-        make("div", { style: "flex:1 1 300px;min-width:280px" }, [this.count, this.list])]));
-    this.theme = new MutationObserver(() => this.stage.isConnected && this.paint());
-    this.theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+    const left = [make("div", { style: "position:relative" }, [this.canvas, clip]), this.legend];
+    const right = { style: "flex:1 1 260px;min-width:260px" };
+    stage.replaceChildren(this.heading,
+      make("div", { style: "display:flex;flex-wrap:wrap;gap:20px" },
+        [make("div", { style: `width:${SIDE + EDGE}px` }, left), make("div", right, [this.count, this.list])]));
+    const weak = new WeakRef(this); // or every map ever shown would stay in memory
+    new MutationObserver(() => weak.deref()?.paint())
+      .observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
   }
 
   get window() { return this.ahead.window ?? this.shown.window; }
@@ -45,9 +48,9 @@ class PlaneMap {
   down(y) { return (1 - (y - this.window.y) / this.window.half) / 2 * SIDE; }
 
   placeOf(event) { // of a pointer, on the plane
-    const at = this.canvas.getBoundingClientRect();
-    return { x: this.window.x + ((event.clientX - at.left - EDGE) / SIDE * 2 - 1) * this.window.half,
-      y: this.window.y - ((event.clientY - at.top) / SIDE * 2 - 1) * this.window.half };
+    const at = this.canvas.getBoundingClientRect(), { x, y, half } = this.window;
+    return { x: x + ((event.clientX - at.left - EDGE) / SIDE * 2 - 1) * half,
+      y: y - ((event.clientY - at.top) / SIDE * 2 - 1) * half };
   }
 
   update(shown) {
@@ -70,12 +73,13 @@ class PlaneMap {
   describe() {
     const { shown } = this;
     this.heading.textContent = (shown.name ? `Shown: ${shown.name}. ` : "")
-      + `Drag over the map to choose what is listed beside it; drag the rectangle to move it. `
-      + `Keys on the map: arrows move it, + and − zoom, 0 shows the whole. Keys on the rectangle: `
-      + `arrows move it, + and − resize it. Ctrl and the wheel zoom; Shift and dragging move the map.`;
+      + "Drag over the map to choose what is listed beside it; drag the rectangle to move it. "
+      + "Keys on the map: arrows move it, + and − zoom, 0 shows the whole. Keys on the "
+      + "rectangle: arrows move it, + and − resize it. Ctrl and the wheel zoom; Shift and "
+      + "dragging move the map.";
     this.canvas.setAttribute("aria-label", `Map of ${shown.images} images and ${shown.texts} texts, `
-      + `${shown.axes[0]} across, ${shown.axes[1]} upwards, coloured by ${shown.legend.label}; arrow `
-      + `keys move it, plus and minus zoom`);
+      + `${shown.axes[0]} across, ${shown.axes[1]} upwards, coloured by ${shown.legend.label}; `
+      + `arrow keys move it, plus and minus zoom`);
     const { x, y } = this.rectangle;
     this.box.setAttribute("aria-label", `Rectangle from ${x[0].toFixed(2)} to ${x[1].toFixed(2)} `
       + `across and ${y[0].toFixed(2)} to ${y[1].toFixed(2)} upwards, ${shown.chosen} in it; arrow `
@@ -144,7 +148,7 @@ class PlaneMap {
     }
     pen.textAlign = "center";
     pen.fillText(shown.axes[0], SIDE / 2, SIDE + 36);
-    pen.save(); pen.rotate(-Math.PI / 2); pen.fillText(shown.axes[1], -SIDE / 2, -EDGE + 10);
+    pen.save(); pen.rotate(-Math.PI / 2); pen.fillText(shown.axes[1], -SIDE / 2, -EDGE + 12);
     pen.restore();
   }
 
@@ -167,8 +171,8 @@ class PlaneMap {
       ` ${kind}`]));
     if (legend.hollow) marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
     const scale = legend.ticks.length ? make("div", { role: "img", style: "position:relative;"
-      + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`, "aria-label": `Scale: ${legend.label}, `
-      + legend.ticks.map((tick) => tick[1]).join(", ") }, [
+      + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`,
+    "aria-label": `Scale: ${legend.label}, ` + legend.ticks.map((tick) => tick[1]).join(", ") }, [
       make("div", { style: "height:12px;border:1px solid var(--itr-line);"
         + `background:linear-gradient(to right,${colours.join()})` }),
       ...legend.ticks.map(([at, text]) => make("span", { style: `position:absolute;top:15px;`
@@ -185,7 +189,7 @@ class PlaneMap {
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [
-        make("b", {}, `${n + 1} ${SIGN[one.kind]} `), `rank ${one.rank}, found ${one.found} times`,
+        make("b", {}, `${n + 1} ${SIGN[one.kind]} `), `rank ${one.rank}, found by ${one.found}`,
         source ? make("img", { src: source, alt: one.says, title: one.item,
           style: "display:block;max-width:100%;max-height:96px" }) : null,
         make("div", {}, one.kind === "text" ? `“${one.item}”` : one.item)]);
@@ -212,14 +216,16 @@ class PlaneMap {
   key(event, what) {
     const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
     const way = ways[event.key], size = { "+": 1, "=": 1, "-": -1, "−": -1 }[event.key];
-    if (event.ctrlKey || event.metaKey || event.altKey || !(way || size || event.key === "0")) return;
+    const known = way || size || event.key === "0";
+    if (event.ctrlKey || event.metaKey || event.altKey || !known) return;
     event.preventDefault();
     const { fine } = this.shown, { x, y } = this.rectangle, view = this.window;
     if (what === "window" && event.key === "0") this.send("all"), this.ahead = {};
     else if (what === "window" && way)
       this.look(view.x + 2 * fine * way[0], view.y + 2 * fine * way[1], view.half);
     else if (what === "window") this.look(view.x, view.y, view.half / NEARER ** size);
-    else if (way) this.choose(x.map((end) => end + fine * way[0]), y.map((end) => end + fine * way[1]));
+    else if (way)
+      this.choose(x.map((end) => end + fine * way[0]), y.map((end) => end + fine * way[1]));
     else if (size) {
       const grow = ([low, high]) => high - low + 2 * fine * size > 0
         ? [low - fine * size, high + fine * size] : [low, high];
