@@ -34,7 +34,8 @@ LIBRARY = set(FLOOR) - LABORATORY - GROUND
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
-             "committed", "run", "jobs", "worker", "executors", "watch", "sweeps", "audit"),
+             "committed", "run", "jobs", "worker", "executors", "watch", "background", "sweeps",
+             "audit"),
     "studies": ("bases", "profiles", "arms", "pairwise", "topk", "timing", "listwise", "bcls",
                 "dvse", "subembeddings", "exact", "judges", "forgive", "batch_log", "parameters",
                 "ladder", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",

@@ -88,8 +88,9 @@ def end_workers() -> None:
 class Worker:
     """One process of `itr_study.runs.worker`, in a session of its own, and its log.
 
-    `end()` asks it to stop and waits; that is done at the latest when its thread ends, for Linux
-    kills a child whose parent asked for it when the thread that started it ends.
+    `end()` asks it to stop and waits, `stop()` only asks; that is done at the latest when its
+    thread ends, for Linux kills a child whose parent asked for it when the thread that started it
+    ends.
     """
 
     def __init__(self) -> None:
@@ -111,6 +112,10 @@ class Worker:
     def serves(self) -> bool:
         """Whether it lives and keeps its runs where this process does now."""
         return self.process.poll() is None and self.home == home()
+
+    def stop(self) -> None:
+        """Ask it to end: a training saves first."""
+        _ask_to_end(self.process, self.asked)
 
     def ask(self, job: str) -> str:
         """Have a job done; the answer, also where the process ended instead of answering."""

@@ -5,15 +5,18 @@ import traceback
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
+from itr_study.runs.store import RunStore
 from itr_study.training.interrupts import OutOfMemory
 from itr_study.training.settings import Least0, StrictModel
 
 
 class Job(StrictModel):
-    """A config, and where and how to execute it; the other fields as in `run.execute`."""
+    """A config, and where and how to execute it; the other fields as in `run.execute`, `store` its
+    folder."""
 
     config: RunConfig
     root: str | None = None
+    store: str | None = None
     device: str = "auto"
     save_seconds: Least0 = 60.0
     edition: int = 1
@@ -41,7 +44,8 @@ def _attempt(text: str) -> Answer:
     try:
         job = Job.model_validate_json(text)
         result = execute(identify(job.config, job.root), job.root, device=job.device,
-                         save_seconds=job.save_seconds, edition=job.edition)
+                         store=RunStore(job.store), save_seconds=job.save_seconds,
+                         edition=job.edition)
         return Answer(state=result.status, reason=result.reason, id=result.id)
     except OutOfMemory as error:
         return Answer(state="oom", reason=str(error))

@@ -2,7 +2,8 @@
 // gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
 // send(name, value) with what a reader does, and of what, where one name is for several things:
 // send(name, value, which). send.idle() says whether all was answered. Whatever can be focused has a data-key of its own, so
-// that the focus stays where it was when the stage is drawn anew.
+// that the focus stays where it was when the stage is drawn anew. Where what Python says holds
+// `poll`, in ms, "poll" is sent after that time, while the stage is on a page that is seen.
 
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
 const SVG = "http://www.w3.org/2000/svg";
@@ -14,6 +15,9 @@ function make(tag, attributes = {}, children = [], space = null) {
     else if (value !== null && value !== false && value !== undefined)
       node.setAttribute(name, value === true ? "" : value);
   }
+  // Keys pressed on it are meant for it: JupyterLab would take its arrows from a slider, and delete
+  // the cell at "d d".
+  if ("data-key" in attributes) node.setAttribute("data-lm-suppress-shortcuts", "true");
   node.append(...[children].flat().filter((one) => one !== null)); // texts stay texts
   return node;
 }
@@ -129,13 +133,21 @@ function render({ model, el }) {
   // Keys are for what is focused here, none is a shortcut of JupyterLab (Enter, arrows, letters).
   const root = make("section", { class: "itr-explorer", "data-lm-suppress-shortcuts": "true" },
     [title, form, problem, stage, sentence]);
-  let kinds = "";
+  let kinds = "", later = null;
   const box = mailbox(model, () => {
     problem.textContent = "The kernel has not answered for 10 seconds. It may be at work in another "
       + "cell; if it is gone, choose Kernel > Restart, and run this cell again.";
   });
   const send = (...what) => { root.dataset.busy = "1"; box.send(...what); };
   send.idle = () => !box.busy();
+  const poll = (pause) => {
+    clearTimeout(later);
+    if (!pause) return;
+    later = setTimeout(() => {
+      if (!document.hidden && root.offsetParent !== null && !box.busy()) send("poll");
+      else poll(pause);
+    }, pause);
+  };
   const update = () => {
     const view = model.get("view");
     box.heard(view.serial);
@@ -151,11 +163,12 @@ function render({ model, el }) {
       draw(stage, view.stage, send);
     });
     root.dataset.busy = box.busy() ? "1" : "0";
+    poll(view.stage.poll);
   };
   model.on("change:view", update);
   update();
   el.append(root);
-  return () => { box.end(); model.off("change:view", update); };
+  return () => { poll(0); box.end(); model.off("change:view", update); };
 }
 
 export default { render };

@@ -1,0 +1,277 @@
+// Map: points on a canvas, a rectangle over it, and what lies in the rectangle beside it. Points
+// and colours come as arrays, asked for by name where they are not here yet, and kept.
+
+const SIDE = 470, EDGE = 58; // pixels of the square of points; of the room for its ticks
+const NEARER = 1.25; // of one turn of the wheel, or one press of a key
+const MARK = { image: 5, text: 4 };
+const SIGN = { image: "■", text: "●" };
+const maps = new WeakMap(); // of each stage
+
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
+const isDark = () => document.body.dataset.jpThemeLight === "false";
+
+class PlaneMap {
+  constructor(stage, send) {
+    this.stage = stage; this.send = send; this.arrays = new Map(); this.asked = new Set();
+    this.ahead = {}; // where the reader has moved things to, until Python has answered
+    const keys = { tabindex: 0, role: "application" };
+    this.canvas = make("canvas", { ...keys, "data-key": "map",
+      style: `width:${SIDE + EDGE}px;height:${SIDE + EDGE}px;touch-action:none;cursor:crosshair`,
+      onkeydown: (e) => this.key(e, "window"), onpointerdown: (e) => this.press(e),
+      onwheel: (e) => this.wheel(e) });
+    this.box = make("div", { ...keys, "data-key": "rectangle",
+      style: "position:absolute;box-sizing:border-box;border:2px dashed var(--itr-ink);cursor:move;"
+        + "touch-action:none", onkeydown: (e) => this.key(e, "rectangle"),
+      onpointerdown: (e) => this.carry(e), onwheel: (e) => this.wheel(e) });
+    this.numbers = make("div", { "aria-hidden": "true" });
+    const clip = make("div", { style: `position:absolute;left:${EDGE}px;top:0;width:${SIDE}px;`
+      + `height:${SIDE}px;overflow:hidden;pointer-events:none` }, [this.box, this.numbers]);
+    this.box.style.pointerEvents = "auto";
+    this.legend = make("div"); this.heading = make("p", { class: "itr-hint" });
+    this.list = make("ol", { style: "display:grid;grid-template-columns:repeat(auto-fill,"
+      + "minmax(120px,1fr));gap:8px 12px;margin:0;padding:0;list-style:none" });
+    this.count = make("p", { class: "itr-hint" });
+    const left = [make("div", { style: "position:relative" }, [this.canvas, clip]), this.legend];
+    const right = { style: "flex:1 1 260px;min-width:260px" };
+    stage.replaceChildren(this.heading,
+      make("div", { style: "display:flex;flex-wrap:wrap;gap:20px" },
+        [make("div", { style: `width:${SIDE + EDGE}px` }, left), make("div", right, [this.count, this.list])]));
+    const weak = new WeakRef(this); // or every map ever shown would stay in memory
+    new MutationObserver(() => weak.deref()?.paint())
+      .observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+  }
+
+  get window() { return this.ahead.window ?? this.shown.window; }
+  get rectangle() { return this.ahead.rectangle ?? this.shown.rectangle; }
+  across(x) { return ((x - this.window.x) / this.window.half + 1) / 2 * SIDE; }
+  down(y) { return (1 - (y - this.window.y) / this.window.half) / 2 * SIDE; }
+
+  placeOf(event) { // of a pointer, on the plane
+    const at = this.canvas.getBoundingClientRect(), { x, y, half } = this.window;
+    return { x: x + ((event.clientX - at.left - EDGE) / SIDE * 2 - 1) * half,
+      y: y - ((event.clientY - at.top) / SIDE * 2 - 1) * half };
+  }
+
+  update(shown) {
+    this.shown = shown;
+    if (this.send.idle()) this.ahead = {};
+    for (const [key, text] of Object.entries(shown.sent))
+      if (!key.startsWith("picture/")) this.arrays.set(key, bytesOf(text));
+      else this.arrays.set(key, `data:image/png;base64,${text}`);
+    const needed = [shown.places, shown.shade, ...shown.gallery.map((one) => one.picture)];
+    const missing = needed.filter((key) => key && !this.arrays.has(key) && !this.asked.has(key));
+    if (missing.length) {
+      missing.forEach((key) => this.asked.add(key));
+      this.send("send", missing, missing.join());
+    }
+    this.describe();
+    this.paint();
+    this.fillGallery();
+  }
+
+  describe() {
+    const { shown } = this;
+    this.heading.textContent = (shown.name ? `Shown: ${shown.name}. ` : "")
+      + "Drag over the map to choose what is listed beside it; drag the rectangle to move it. "
+      + "Keys on the map: arrows move it, + and − zoom, 0 shows the whole. Keys on the "
+      + "rectangle: arrows move it, + and − resize it. Ctrl and the wheel zoom; Shift and "
+      + "dragging move the map.";
+    this.canvas.setAttribute("aria-label", `Map of ${shown.images} images and ${shown.texts} texts, `
+      + `${shown.axes[0]} across, ${shown.axes[1]} upwards, coloured by ${shown.legend.label}; `
+      + `arrow keys move it, plus and minus zoom`);
+    const { x, y } = this.rectangle;
+    this.box.setAttribute("aria-label", `Rectangle from ${x[0].toFixed(2)} to ${x[1].toFixed(2)} `
+      + `across and ${y[0].toFixed(2)} to ${y[1].toFixed(2)} upwards, ${shown.chosen} in it; arrow `
+      + `keys move it, plus and minus resize it`);
+  }
+
+  paint() {
+    this.drawPoints();
+    this.placeRectangle();
+    this.drawLegend();
+  }
+
+  drawPoints() {
+    const ratio = window.devicePixelRatio || 1, size = SIDE + EDGE, { shown } = this;
+    if (this.canvas.width !== Math.round(size * ratio))
+      this.canvas.width = this.canvas.height = Math.round(size * ratio);
+    const pen = this.canvas.getContext("2d"), look = getComputedStyle(this.stage);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, size, size);
+    pen.translate(EDGE, 0);
+    this.drawAxes(pen, look);
+    const raw = this.arrays.get(shown.places), shade = this.arrays.get(shown.shade);
+    if (!raw || !shade) return;
+    pen.save();
+    pen.beginPath(); pen.rect(0, 0, SIDE, SIDE); pen.clip();
+    const at = new Uint16Array(raw.buffer), [midX, midY, whole] = shown.whole;
+    const colours = shown.legend[isDark() ? "dark" : "light"], unit = 2 * whole / shown.finest;
+    pen.lineWidth = 1;
+    const mark = (n, kind) => {
+      const x = this.across(midX - whole + at[2 * n] * unit), half = MARK[kind] / 2;
+      const y = this.down(midY - whole + at[2 * n + 1] * unit), hollow = shade[n] >= shown.steps;
+      if (x < -4 || y < -4 || x > SIDE + 4 || y > SIDE + 4) return;
+      pen.fillStyle = pen.strokeStyle = colours[shade[n] % shown.steps];
+      if (kind === "image")
+        hollow ? pen.strokeRect(x - half, y - half, 2 * half, 2 * half)
+          : pen.fillRect(x - half, y - half, 2 * half, 2 * half);
+      else {
+        pen.beginPath(); pen.arc(x, y, half, 0, 2 * Math.PI);
+        hollow ? pen.stroke() : pen.fill();
+      }
+    };
+    pen.globalAlpha = 0.8;
+    for (let n = shown.images; n < shown.images + shown.texts; n++) mark(n, "text");
+    for (let n = 0; n < shown.images; n++) mark(n, "image"); // few over many
+    pen.restore();
+  }
+
+  drawAxes(pen, look) {
+    const { shown } = this;
+    pen.font = "12px system-ui, sans-serif";
+    pen.strokeStyle = look.getPropertyValue("--itr-line"); pen.lineWidth = 1;
+    pen.strokeRect(0.5, 0.5, SIDE - 1, SIDE - 1);
+    pen.fillStyle = look.getPropertyValue("--itr-faint");
+    const line = (x, y, toX, toY) => {
+      pen.beginPath(); pen.moveTo(x, y); pen.lineTo(toX, toY); pen.stroke();
+    };
+    for (const [at, text] of shown.ticks[0]) {
+      const x = this.across(at);
+      if (x < 0 || x > SIDE) continue;
+      line(x, SIDE, x, SIDE + 4); pen.textAlign = "center"; pen.fillText(text, x, SIDE + 17);
+    }
+    for (const [at, text] of shown.ticks[1]) {
+      const y = this.down(at);
+      if (y < 0 || y > SIDE) continue;
+      line(-4, y, 0, y); pen.textAlign = "right"; pen.fillText(text, -7, y + 4);
+    }
+    pen.textAlign = "center";
+    pen.fillText(shown.axes[0], SIDE / 2, SIDE + 36);
+    pen.save(); pen.rotate(-Math.PI / 2); pen.fillText(shown.axes[1], -SIDE / 2, -EDGE + 12);
+    pen.restore();
+  }
+
+  placeRectangle() {
+    const { x, y } = this.rectangle, left = this.across(x[0]), top = this.down(y[1]);
+    Object.assign(this.box.style, { left: `${left}px`, top: `${top}px`,
+      width: `${Math.max(this.across(x[1]) - left, 6)}px`,
+      height: `${Math.max(this.down(y[0]) - top, 6)}px` });
+    this.numbers.replaceChildren(...this.shown.gallery.map((one, n) => make("span", {
+      style: `position:absolute;left:${this.across(one.place[0]) + 3}px;`
+        + `top:${this.down(one.place[1]) - 20}px;font:bold 12px system-ui;padding:0 3px;`
+        + "background:var(--itr-paper);color:var(--itr-ink);border:1px solid var(--itr-ink);"
+        + "border-radius:7px" }, String(n + 1))));
+  }
+
+  drawLegend() {
+    const { legend } = this.shown, colours = legend[isDark() ? "dark" : "light"];
+    const marks = ["image", "text"].map((kind, n) => make("span", { style: "margin-right:16px" }, [
+      make("span", { style: legend.ticks.length ? null : `color:${colours[n]}` }, SIGN[kind]),
+      ` ${kind}`]));
+    if (legend.hollow) marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
+    const scale = legend.ticks.length ? make("div", { role: "img", style: "position:relative;"
+      + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`,
+    "aria-label": `Scale: ${legend.label}, ` + legend.ticks.map((tick) => tick[1]).join(", ") }, [
+      make("div", { style: "height:12px;border:1px solid var(--itr-line);"
+        + `background:linear-gradient(to right,${colours.join()})` }),
+      ...legend.ticks.map(([at, text]) => make("span", { style: `position:absolute;top:15px;`
+        + `left:${100 * at}%;transform:translateX(-50%);font-size:12px` }, text))]) : null;
+    this.legend.replaceChildren(...[make("p", { class: "itr-hint", style: `margin-left:${EDGE}px` },
+      [...marks, make("b", { style: "display:block" }, `Colour: ${legend.label}`)]), scale]
+      .filter((one) => one !== null));
+  }
+
+  fillGallery() {
+    const { gallery, chosen } = this.shown;
+    this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
+      : `${chosen} in the rectangle; ${gallery.length} of them, far from each other:`;
+    this.list.replaceChildren(...gallery.map((one, n) => {
+      const source = one.picture && this.arrays.get(one.picture);
+      return make("li", { style: "overflow-wrap:anywhere" }, [
+        make("b", {}, `${n + 1} ${SIGN[one.kind]} `), `rank ${one.rank}, found by ${one.found}`,
+        source ? make("img", { src: source, alt: one.says, title: one.item,
+          style: "display:block;max-width:100%;max-height:96px" }) : null,
+        make("div", {}, one.kind === "text" ? `“${one.item}”` : one.item)]);
+    }));
+  }
+
+  look(x, y, half) {
+    const [midX, midY, whole] = this.shown.whole;
+    half = clamp(half, whole / this.shown.nearest, whole);
+    this.ahead.window = { x: clamp(x, midX - whole + half, midX + whole - half),
+      y: clamp(y, midY - whole + half, midY + whole - half), half };
+    this.send("window", this.ahead.window);
+    this.paint();
+  }
+
+  choose(x, y) {
+    const [midX, midY, whole] = this.shown.whole, cut = (ends, mid) =>
+      [...ends].sort((a, b) => a - b).map((end) => clamp(end, mid - whole, mid + whole));
+    this.ahead.rectangle = { x: cut(x, midX), y: cut(y, midY) };
+    this.send("brush", this.ahead.rectangle);
+    this.placeRectangle();
+  }
+
+  key(event, what) {
+    const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const way = ways[event.key], size = { "+": 1, "=": 1, "-": -1, "−": -1 }[event.key];
+    const known = way || size || event.key === "0";
+    if (event.ctrlKey || event.metaKey || event.altKey || !known) return;
+    event.preventDefault();
+    const { fine } = this.shown, { x, y } = this.rectangle, view = this.window;
+    if (what === "window" && event.key === "0") this.send("all"), this.ahead = {};
+    else if (what === "window" && way)
+      this.look(view.x + 2 * fine * way[0], view.y + 2 * fine * way[1], view.half);
+    else if (what === "window") this.look(view.x, view.y, view.half / NEARER ** size);
+    else if (way)
+      this.choose(x.map((end) => end + fine * way[0]), y.map((end) => end + fine * way[1]));
+    else if (size) {
+      const grow = ([low, high]) => high - low + 2 * fine * size > 0
+        ? [low - fine * size, high + fine * size] : [low, high];
+      this.choose(grow(x), grow(y));
+    }
+  }
+
+  follow(event, move) {
+    event.preventDefault();
+    const stop = () => {
+      window.removeEventListener("pointermove", move);
+      window.removeEventListener("pointerup", stop);
+    };
+    window.addEventListener("pointermove", move);
+    window.addEventListener("pointerup", stop);
+  }
+
+  press(event) { // a new rectangle; with Shift the map is moved
+    this.canvas.focus({ preventScroll: true });
+    const from = this.placeOf(event), view = this.window;
+    this.follow(event, (moved) => {
+      const to = this.placeOf(moved);
+      if (!event.shiftKey) return this.choose([from.x, to.x], [from.y, to.y]);
+      this.look(this.window.x + from.x - to.x, this.window.y + from.y - to.y, view.half);
+    });
+  }
+
+  carry(event) {
+    if (event.shiftKey) return this.press(event);
+    this.box.focus({ preventScroll: true });
+    const from = this.placeOf(event), { x, y } = this.rectangle;
+    this.follow(event, (moved) => {
+      const to = this.placeOf(moved);
+      this.choose(x.map((end) => end + to.x - from.x), y.map((end) => end + to.y - from.y));
+    });
+  }
+
+  wheel(event) { // alone it scrolls the page
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    const at = this.placeOf(event), view = this.window, factor = NEARER ** Math.sign(event.deltaY);
+    this.look(at.x + (view.x - at.x) * factor, at.y + (view.y - at.y) * factor, view.half * factor);
+  }
+}
+
+function draw(stage, shown, send) {
+  if (!maps.has(stage)) maps.set(stage, new PlaneMap(stage, send));
+  maps.get(stage).update(shown);
+}

@@ -1,0 +1,184 @@
+"""Training: a run that is trained in the background, its curves, and buttons to stop and go on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from itr_study.digits import counted, number
+from itr_study.explorers.explorer import Control, Explorer, button
+from itr_study.explorers.ticks import ticks_between
+from itr_study.plots.curves import learning_curves
+from itr_study.plots.style import canvas, caption, headline, styled
+
+POLL = 1000  # ms between looks at a run that is trained
+RECENT = 5  # epochs by whose mean time the time left is told
+AT_WORK = ("starting", "running", "stopping", "elsewhere")
+PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, %"),
+          "loss": ("loss", "mean of an epoch")}
+
+
+class Looked(Protocol):
+    """Where a run stands: `runs.background.Look`."""
+
+    state: str
+    reason: str
+    rows: list[dict[str, Any]]
+    checkpoint: bool
+
+
+class Trained(Protocol):
+    """What is shown of a run, and done to it: `runs.background.BackgroundRun`."""
+
+    config: Any
+
+    def look(self) -> Looked: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Training(Explorer):
+    """A run in the background: the curves that it has written so far, and how far it is.
+
+        from itr_study.runs.background import BackgroundRun
+        Training(BackgroundRun(config))
+
+    Args:    run: of a config; this room knows nothing of where runs are kept.
+    """
+
+    drawing, title = "training", "Training"
+
+    def __init__(self, run: Trained) -> None:
+        self.run = run
+        self.now = run.look()
+
+    def hear(self, name: str, value: Any = None) -> None:
+        before = self.problem
+        super().hear(name, value)
+        if name == "poll":  # not done by the reader: what was said stays
+            self.problem = self.problem or before
+
+    def look(self, _: Any = None) -> None:
+        """Read what the run has written by now."""
+        self.now = self.run.look()
+
+    def start(self, _: Any = None) -> None:
+        """Train, or go on. Raises: ValueError where it is trained already, or has ended."""
+        try:
+            self.run.start()
+        finally:
+            self.look()
+
+    def stop(self, _: Any = None) -> None:
+        """Save and end. Raises: ValueError where it is not trained here."""
+        try:
+            self.run.stop()
+        finally:
+            self.look()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something to go on from."""
+        return self.now.checkpoint or bool(self.now.rows)
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The history: a line an epoch; see `training.state.History`."""
+        return pd.DataFrame(self.run.look().rows)
+
+    def controls(self) -> list[Control]:
+        idle = self.now.state not in (*AT_WORK, "done", "diverged")
+        return [button("start", "Start", off=not idle or self.begun),
+                button("stop", "Stop and save", off=self.now.state not in ("starting", "running")),
+                button("go_on", "Go on", off=not idle or not self.begun)]
+
+    def actions(self) -> Mapping[str, Callable[[Any], None]]:
+        return {"start": self.start, "stop": self.stop, "go_on": self.start, "poll": self.look}
+
+    def stage(self) -> dict[str, Any]:
+        epochs = self.run.config.settings.epochs
+        return {"poll": POLL if self.now.state in AT_WORK else 0, "epochs": epochs,
+                "done": len(self.now.rows), "state": self.now.state,
+                "ticks": ticks_between(0, epochs, whole=True),
+                "panels": [panel_of(self.now.rows, column, *words)
+                           for column, words in PANELS.items()]}
+
+    def sentence(self) -> str:
+        config, rows, reason = self.run.config, self.now.rows, self.now.reason
+        what = f"{config.model} on {config.dataset}, seed {config.seed}"
+        epochs = f"{len(rows)} of {counted(config.settings.epochs, 'epoch')}"
+        says = {
+            "new": f"Not trained yet: {what}, {counted(config.settings.epochs, 'epoch')}.",
+            "starting": f"Starting {what}: "
+                        + (f"{reason}." if reason else "a process of its own loads the data."),
+            "running": f"Training {what} in the background: {epochs} done{self._left()}.",
+            "stopping": f"Stopping {what}: it ends the step and saves; {epochs} done.",
+            "elsewhere": f"Another process ({reason}) trains {what}: {epochs} done; it can be "
+                         "watched here, and stopped there.",
+            "done": f"Done: {what}, {epochs}" + (" (no better one came)" * (
+                len(rows) < config.settings.epochs)) + "." + (f" But {reason}." if reason else ""),
+            "diverged": f"Diverged: {what} after {epochs}: {reason}.",
+            "interrupted": f"Stopped: {what} after {epochs}. " + (
+                "Go on trains from where it was saved, as if it had never stopped." if self.begun
+                else "Nothing was to be saved yet.")}
+        said = says.get(self.now.state, f"It ended after {epochs} ({self.now.state}): {reason}. "
+                                        "Remove the reason, then go on.")
+        return f"{said}{best_of(rows)}"
+
+    def _left(self) -> str:
+        """About how long it takes to the last epoch, in words."""
+        recent = [row["seconds"] for row in self.now.rows[-RECENT:]]
+        if not recent:
+            return ""
+        seconds = np.mean(recent) * (self.run.config.settings.epochs - len(self.now.rows))
+        about = (f"{counted(round(seconds / 60), 'minute')}" if seconds >= 90 else
+                 f"{counted(max(round(seconds), 1), 'second')}")
+        return f", about {about} left"
+
+    def picture(self) -> Figure:
+        rows = pd.DataFrame(self.run.look().rows)
+        shown = {label: [column] for column, (label, _) in PANELS.items()
+                 if column in rows and rows[column].notna().any()}
+        if not shown:
+            return nothing_yet(self.title)
+        named = rows.assign(method=self.run.config.model, seed=self.run.config.seed)
+        columns = [column for (column,) in shown.values()]
+        named[columns] = named[columns].astype(float)
+        return learning_curves(named, shown, self.sentence(), y_label="")
+
+
+def panel_of(rows: Sequence[Mapping[str, Any]], column: str, label: str,
+             unit: str) -> dict[str, Any]:
+    """A curve: its points (epoch, value), the ticks of its values, and its last and best point."""
+    points = [[row["epoch"], row[column]] for row in rows if row.get(column) is not None]
+    values = [value for _, value in points] or [0.0]
+    best = (max if column == "dev_rsum" else min)(points, key=lambda point: point[1], default=None)
+    return {"label": label, "unit": unit, "points": points, "best": best,
+            "ticks": ticks_between(min(values), max(values)),
+            "says": f"{label}: " + (f"{number(points[-1][1])} after epoch {points[-1][0]}, "
+                                    f"{'highest' if column == 'dev_rsum' else 'lowest'} "
+                                    f"{number(best[1])} in epoch {best[0]}" if points else
+                                    "no epoch has ended yet")}
+
+
+def best_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The best epoch so far, as a sentence; empty where none was measured."""
+    measured = [row for row in rows if row.get("dev_rsum") is not None]
+    if not measured:
+        return ""
+    best = max(measured, key=lambda row: row["dev_rsum"])
+    return f" Best so far: RSUM {number(best['dev_rsum'], 1)} on dev, in epoch {best['epoch']}."
+
+
+@styled
+def nothing_yet(title: str) -> Figure:
+    """A picture of no epoch."""
+    figure, (axes,) = canvas()
+    axes.set(xlabel="epoch", ylabel="RSUM on dev", xlim=(0, 1), ylim=(0, 600))
+    headline(figure, title)
+    caption(figure, "no epoch has ended yet")
+    return figure

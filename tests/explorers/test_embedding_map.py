@@ -1,0 +1,247 @@
+"""The map without a browser: places, ranks and colours are what they are called; what is chosen is
+what lies in the rectangle."""
+
+import copy
+import json
+import time
+from base64 import b64decode
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from itr_study.evaluation.search import Searcher
+from itr_study.explorers.embedding_map import GALLERY, EmbeddingMap
+from itr_study.explorers.map_data import FINEST
+from itr_study.explorers.plane import known_by, known_of, plane_of
+from itr_study.explorers.shades import gain_shade, hub_shade, kind_shade, rank_shade
+from itr_study.metrics import hubness, ranks
+from itr_study.metrics.hubness import skewness
+from itr_study.plots.embedding_map import STEPS, colours_of
+from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.run import weights
+from tests.small_runs import SMALL
+
+# A cross: variance 4.5 across, 0.5 upwards, so that the axes are the given ones.
+CROSS = np.array([[3.0, 0.0], [-3.0, 0.0]]), np.array([[0.0, 1.0], [0.0, -1.0]])
+OWNER = np.array([0, 1])
+
+
+def cross(**named) -> EmbeddingMap:
+    return EmbeddingMap({1: (-CROSS[0], -CROSS[1]), 2: CROSS}, OWNER, ["up", "<b>down</b>"],
+                        ["east", "west"], **named)
+
+
+def cloud(images=40, each=3, size=8, seed=0):
+    """Frame, owners: texts near their image."""
+    made = np.random.default_rng(seed)
+    base, owner = made.normal(size=(images, size)), np.repeat(np.arange(images), each)
+    return (base, base[owner] + made.normal(size=(images * each, size))), owner
+
+
+def test_places_are_principal_components_of_the_last_frame():
+    plane = plane_of({1: (-CROSS[0], -CROSS[1]), 2: CROSS})
+    np.testing.assert_allclose(plane.places[2], np.concatenate(CROSS), atol=1e-9)
+    np.testing.assert_allclose(plane.places[1], -np.concatenate(CROSS), atol=1e-9)  # axes stay
+    np.testing.assert_allclose(plane.shares[2], [0.9, 0.1])
+    turned = plane_of({0: tuple(-part for part in CROSS)})  # the sign does not follow the data
+    np.testing.assert_allclose(turned.places[0], -np.concatenate(CROSS), atol=1e-9)
+
+
+def test_equal_vectors_lie_on_one_point_and_keep_no_variance():
+    plane = plane_of({0: (np.ones((2, 3)), np.ones((2, 3)))})
+    assert not plane.places[0].any() and not plane.shares[0].any() and plane.bounds[1] == 1
+
+
+def test_ranks_and_counts_are_those_of_the_metrics():
+    frame, owner = cloud()
+    frame = tuple(part.astype(np.float32) for part in frame)
+    scores = frame[0] @ frame[1].T
+    true, hubs = ranks(scores, owner), hubness(scores)
+    for known in (known_of(frame, owner), known_by(scores, owner)):
+        assert known.ranks.tolist() == [*true.i2t, *true.t2i]
+        assert skewness(known.counts[:40]) == pytest.approx(hubs["t2i_hubness"])
+        assert skewness(known.counts[40:]) == pytest.approx(hubs["i2t_hubness"])
+
+
+def test_scales_worked_by_hand():
+    rank = rank_shade(np.array([1, 10, 100]), 100)
+    np.testing.assert_allclose(rank.levels, [0, 0.5, 1])
+    assert rank.hollow.tolist() == [False, False, True]
+    assert [(round(at, 2), text) for at, text in rank.ticks] == [(0, "1"), (0.5, "10"), (1, "100")]
+    hub = hub_shade(np.array([0, 9, 99]), 99)
+    np.testing.assert_allclose(hub.levels, [0, 0.5, 1])
+    assert hub.hollow.tolist() == [True, False, False]
+    gain = gain_shade(np.array([-9, 0, 99]), 99)
+    np.testing.assert_allclose(gain.levels, [0.25, 0.5, 1])
+    assert gain.hollow.tolist() == [False, False, True] and (0.5, "0") in gain.ticks
+    assert gain.ticks[0] == (0.0, "−99") and gain.ticks[-1] == (1.0, "+99")
+    assert kind_shade(1, 2).levels.tolist() == [0, 1, 1]
+
+
+def test_arrays_are_sent_once_where_they_are_asked_for():
+    one = cross()
+    assert one.stage()["sent"] == {} and one.stage()["places"] == "places/1"
+    one.hear("send", ["places/1", "shade/rank/0"])
+    sent = one.stage()["sent"]
+    steps = np.frombuffer(b64decode(sent["places/1"]), "<u2").reshape(-1, 2)
+    middle_x, middle_y, whole = one.stage()["whole"]
+    places = np.array([middle_x, middle_y]) - whole + 2 * whole * steps / FINEST
+    np.testing.assert_allclose(places, np.concatenate(CROSS), atol=2 * whole / FINEST)
+    # all inner products are 0, so that ties put every match at rank 2, the last step
+    assert list(b64decode(sent["shade/rank/0"])) == [STEPS - 1] * 4
+    one.hear("colour", "rank")
+    assert one.stage()["sent"] == {}
+
+
+def test_hollow_points_are_told_apart():
+    one = EmbeddingMap({0: cloud()[0]}, cloud()[1], ["x"] * 120)
+    one.hear("send", ["shade/rank/0"])
+    values = np.frombuffer(b64decode(one.stage()["sent"]["shade/rank/0"]), np.uint8)
+    np.testing.assert_array_equal(values >= STEPS, one.data.known[0].ranks > 10)
+    assert 0 < (values >= STEPS).sum() < 160
+
+
+def test_what_lies_in_the_rectangle_is_selected():
+    one = cross()
+    one.hear("brush", {"x": [4, -0.5], "y": [-0.5, 1.5]})  # ends in any order
+    assert one.selected.values.tolist() == [["image", 0, "east", 2, 2], ["text", 0, "up", 2, 2]]
+    assert [entry["item"] for entry in one.stage()["gallery"]] == ["east", "up"]
+    assert "In the rectangle: 1 image and 1 text; the median rank of their matches is 2" in \
+        one.sentence()
+    one.hear("frame", 1)  # points move, the rectangle stays
+    assert one.selected["item"].tolist() == ["west", "<b>down</b>"]
+    assert one.sentence().startswith("Epoch 1, 1 of 2: 2 images (squares) and 2 texts (dots)")
+    one.hear("brush", {"x": [2, 2.1], "y": [2, 2.1]})
+    assert not len(one.selected) and one.stage()["gallery"] == [] and one.problem == ""
+
+
+def test_the_gallery_has_images_and_texts_far_from_each_other():
+    (images, texts), owner = cloud()
+    one = EmbeddingMap({"last": (images, texts)}, owner, [f"text {i}" for i in range(120)])
+    one.hear("brush", {"x": [-99, 99], "y": [-99, 99]})
+    kinds = [entry["kind"] for entry in one.stage()["gallery"]]
+    assert kinds == ["image"] * 6 + ["text"] * 6 and len(one.selected) == 160
+    shown = [entry["item"] for entry in one.stage()["gallery"]]
+    assert len(set(shown)) == GALLERY and "image 0" in one.selected["item"].tolist()
+
+
+def test_the_difference_of_ranks_is_offered_where_there_is_another_model():
+    """Scores of the other: each match first. Here all are second, so each is 1 lower."""
+    one = cross(other=np.eye(2))
+    one.hear("colour", "gain")
+    assert one.problem == "" and one.shade.hollow.all() and one.shade.levels.tolist() == [1] * 4
+    colours = colours_of(one.shade)
+    assert colours[0] == "#0b5fa5" and colours[-1] == "#c8400e" and len(colours) == STEPS
+    plain = cross()
+    plain.hear("colour", "gain")
+    assert "colour must be one of kind, rank, hub; got 'gain'" in plain.problem
+
+
+def test_the_view_moves_and_stays_on_the_map():
+    one = cross()
+    whole = one.half
+    for _ in range(40):
+        one.hear("nearer")
+    assert one.half == pytest.approx(whole / 100)
+    one.hear("left")
+    assert one.centre.tolist() == pytest.approx([-0.4 * one.half, 0])
+    one.hear("window", {"x": 99, "y": -99, "half": whole / 2})
+    assert one.centre.tolist() == pytest.approx([whole / 2, -whole / 2])
+    one.hear("all")
+    assert one.half == whole and one.centre.tolist() == pytest.approx([0, 0])
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("brush", {"x": [0, float("nan")], "y": [0, 1]}, "x of the rectangle must be a finite number"),
+    ("brush", {"x": 3, "y": [0, 1]}, "x of a rectangle must be its two ends, got 3"),
+    ("window", {"x": 0, "y": None, "half": 1}, "y must be a finite number, got None"),
+    ("frame", 3, "frame must be an integer >= 1 and <= 2"),
+    ("colour", "gold", "colour must be one of"),
+    ("send", ["places/7"], "there is no 'places/7' on this map"),
+    ("send", ["picture/0"], "there is no 'picture/0' on this map"),
+    ("send", [3], "there is no 3 on this map")])
+def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
+    one = cross()
+    before = one.stage()
+    one.hear(name, value)
+    assert said in one.problem and one.stage() == before
+
+
+def test_a_picture_that_cannot_be_opened_is_told_and_the_others_are_sent():
+    def opened(image_id):
+        if image_id == "west":
+            raise FileNotFoundError("west.jpg")
+        return Image.new("RGB", (300, 200))
+
+    one = cross(picture=opened)
+    one.hear("send", ["picture/1", "picture/0"])
+    (key, text), = one.stage()["sent"].items()
+    assert key == "picture/0" and Image.open(BytesIO(b64decode(text))).size == (150, 100)
+    assert "picture/1 could not be sent: west.jpg" in one.problem
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (dict(frames={}), "frames must map a name"),
+    (dict(frames={0: (CROSS[0], CROSS[1][:, :1])}), "D at least 2; frame 0 has"),
+    (dict(frames={0: (CROSS[0] * np.nan, CROSS[1])}), "frame 0 hold NaN or infinity"),
+    (dict(frames={0: CROSS, 1: (CROSS[0][:1], CROSS[1])}), "all frames must be of the same images"),
+    (dict(image_of_text=np.array([0, 0])), "every image needs at least one text"),
+    (dict(texts=["one"]), "texts must be one for each of 2 vectors, in their order; got 1"),
+    (dict(image_ids=["one"]), "image_ids must be one for each of 2 vectors"),
+    (dict(other=np.eye(3)), "other must be scores of the same images and texts"),
+    (dict(frames={0: CROSS, 1: CROSS}, scores=np.eye(2)), "scores are of one frame, but there")])
+def test_vectors_that_make_no_map_are_refused(change, said):
+    with pytest.raises(ValueError, match=said):
+        EmbeddingMap(**dict(frames={0: CROSS}, image_of_text=OWNER, texts=["a", "b"]) | change)
+
+
+def test_all_that_is_shown_is_json_and_small_and_soon_there():
+    """Of 1,000 images and 5,000 texts: no points in what is sent at every change."""
+    frame, owner = cloud(images=1000, each=5, size=16)
+    one = EmbeddingMap({0: frame, 1: frame}, owner, ["a text <i>of some words</i>"] * 5000)
+    for what in (("colour", "hub"), ("brush", {"x": [-9, 9], "y": [-9, 9]}), ("frame", 1)):
+        spent = time.process_time()
+        one.hear(*what)
+        text = json.dumps(one.view(), allow_nan=False)
+        assert time.process_time() - spent < 0.15 and len(text) < 12_000
+        assert json.loads(text) == one.view()
+
+
+@pytest.fixture(scope="module")
+def searcher() -> Searcher:
+    return Searcher(weights(SMALL), dataset_of(SMALL), encoded_data(SMALL))
+
+
+def test_a_searcher_gives_its_codes_and_the_ranks_of_its_scores(searcher):
+    one = EmbeddingMap.of(searcher, searcher)
+    found = ranks(searcher.scores, searcher.split.image_of_text)
+    assert one.data.known["test"].ranks.tolist() == [*found.i2t, *found.t2i]
+    assert not one.data.shades["test"]["gain"].hollow.any()  # the same model twice
+    assert one.named() == "" and [entry["label"] for entry in one.controls()][:2] == [
+        "Colour", "Zoom in"]
+    one.hear("send", ["picture/0"])
+    sent = Image.open(BytesIO(b64decode(one.stage()["sent"]["picture/0"])))
+    assert sent.size[0] <= 150 and one.problem == ""
+
+
+def test_several_vectors_an_image_are_refused(searcher):
+    several = copy.copy(searcher)
+    several.images = (searcher.images, searcher.images)
+    with pytest.raises(ValueError, match="a map needs one vector for each image and each text"):
+        EmbeddingMap.of(several)
+
+
+def test_the_picture_shows_squares_and_dots_on_equal_axes_with_numbers():
+    one = cross(other=np.eye(2))
+    for colour in ("kind", "rank", "hub", "gain"):
+        one.hear("colour", colour)
+        figure = one.picture()
+        axes, *bar = figure.axes
+        assert axes.get_xlabel() == "component 1, 90.0 % of the variance"
+        assert sum(len(points.get_offsets()) for points in axes.collections) == 4
+        assert axes.get_aspect() == 1 and len(bar) == (colour != "kind")
+        if bar:
+            assert [tick.get_text() for tick in bar[0].get_yticklabels()] == [
+                text for _, text in one.shade.ticks]

@@ -1,0 +1,105 @@
+"""A training as it is shown, by a run that only says where it stands; tests/runs/test_background
+has a real one."""
+
+import json
+
+import pytest
+
+from itr_study.explorers.ticks import ticks_between
+from itr_study.explorers.training import Training, panel_of
+from itr_study.runs.background import BackgroundRun, Look
+from tests.small_runs import SMALL
+
+CONFIG = SMALL.with_(**{"settings.epochs": 4})
+ROWS = [{"epoch": 1, "loss": 0.5, "dev_rsum": 100.0, "seconds": 60.0},
+        {"epoch": 2, "loss": None, "dev_rsum": 130.5, "seconds": 90.0}]
+
+
+class Said:
+    """A run that is where it is told to be."""
+
+    def __init__(self, state, reason="", rows=ROWS, checkpoint=False):
+        self.config, self.now = CONFIG, Look(state, reason, rows, checkpoint)
+
+    def look(self):
+        return self.now
+
+    def start(self):
+        if self.now.state in ("done", "elsewhere"):
+            raise ValueError("it is trained already")
+        self.now = self.now._replace(state="starting")
+
+    def stop(self):
+        self.now = self.now._replace(state="stopping")
+
+
+@pytest.mark.parametrize(("run", "said", "on"), [
+    (Said("new", rows=[]), "Not trained yet: two_branch on scenes, seed 0, 4 epochs.", ["start"]),
+    (Said("starting", rows=[]), "Starting two_branch on scenes, seed 0: a process of its own",
+     ["stop"]),
+    (Said("running"), "2 of 4 epochs done, about 2 minutes left.", ["stop"]),
+    (Said("stopping"), "it ends the step and saves; 2 of 4 epochs done.", []),
+    (Said("elsewhere", "process 7 on host"), "Another process (process 7 on host) trains", []),
+    (Said("interrupted", checkpoint=True), "Go on trains from where it was saved", ["go_on"]),
+    (Said("interrupted", rows=[]), "Nothing was to be saved yet.", ["start"]),
+    (Said("done"), "Done: two_branch on scenes, seed 0, 2 of 4 epochs (no better one came).", []),
+    (Said("diverged", "the loss is not finite"), "after 2 of 4 epochs: the loss is not finite.",
+     []),
+    (Said("oom", "out of memory"), "It ended after 2 of 4 epochs (oom): out of memory.",
+     ["go_on"])], ids=lambda value: value.now.state if isinstance(value, Said) else "")
+def test_every_state_is_a_sentence_and_offers_what_can_be_done(run, said, on):
+    one = Training(run)
+    assert said in one.sentence()
+    assert [entry["name"] for entry in one.controls() if not entry["off"]] == on
+    assert ("RSUM 130.5 on dev, in epoch 2" in one.sentence()) == bool(run.now.rows)
+    polled = run.now.state in ("starting", "running", "stopping", "elsewhere")
+    assert one.stage()["poll"] == (1000 if polled else 0)
+    assert json.loads(json.dumps(one.view(), allow_nan=False)) == one.view()
+
+
+def test_buttons_start_stop_and_go_on():
+    one = Training(Said("new", rows=[]))
+    one.hear("start")
+    assert one.now.state == "starting" and one.problem == ""
+    one.hear("stop")
+    assert one.now.state == "stopping"
+    one.run.now = Look("interrupted", "", ROWS, True)
+    one.hear("poll")
+    one.hear("go_on")
+    assert one.now.state == "starting" and len(one.selected) == 2
+
+
+def test_a_refusal_stays_while_the_page_asks_how_far_it_is():
+    one = Training(Said("elsewhere", "process 7 on host"))
+    one.hear("start")
+    one.hear("poll")
+    assert one.problem == "it is trained already"
+
+
+def test_curves_leave_out_what_is_no_number():
+    loss, rsum = (panel_of(ROWS, column, "it", "unit") for column in ("loss", "dev_rsum"))
+    assert loss["points"] == [[1, 0.5]] and rsum["points"] == [[1, 100.0], [2, 130.5]]
+    assert rsum["best"] == [2, 130.5] and "highest 130.5 in epoch 2" in rsum["says"]
+    assert panel_of([], "loss", "it", "unit")["best"] is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 4), (0.0931, 0.0932), (285.0, 285.0), (0, 3000),
+                                         (0.3, 1.7)])
+def test_ticks_hold_both_ends_and_differ(low, high):
+    ticks = ticks_between(low, high)
+    assert ticks[0][0] <= low and ticks[-1][0] >= high
+    assert all(float(text) == at for at, text in ticks)  # no digit is rounded away
+
+
+def test_the_picture_has_a_panel_a_curve_also_before_the_first_epoch():
+    figure = Training(Said("running")).picture()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["RSUM on dev", "loss"]
+    (axes,) = Training(Said("new", rows=[])).picture().axes
+    assert axes.get_xlabel() == "epoch" and not axes.lines
+
+
+def test_a_background_run_is_what_it_takes(store):
+    one = Training(BackgroundRun(SMALL))
+    assert one.sentence().startswith("Not trained yet: two_branch on scenes, seed 0, 2 epochs.")
+    one.hear("stop")
+    assert "there is nothing to stop" in one.problem
