@@ -1,9 +1,9 @@
 // What all explorers share: controls with labels, a stage, a sentence, a problem. Each drawing
 // gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
 // send(name, value) with what a reader does, and of what, where one name is for several things:
-// send(name, value, which). send.idle() says whether all was answered. Whatever can be focused has a data-key of its own, so
-// that the focus stays where it was when the stage is drawn anew. Where what Python says holds
-// `poll`, in ms, "poll" is sent after that time, while the stage is on a page that is seen.
+// send(name, value, which). send.idle() says whether all was answered. Whatever can be focused has a
+// data-key of its own, so that the focus stays where it was when the stage is drawn anew. Where what
+// Python says holds `poll`, in ms, "poll" is sent after that time, while the page is seen.
 
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
 const SVG = "http://www.w3.org/2000/svg";
@@ -130,9 +130,7 @@ function render({ model, el }) {
   const problem = make("p", { class: "itr-problem", role: "alert" });
   const stage = make("div", { class: "itr-stage" });
   const sentence = make("p", { class: "itr-sentence", "aria-live": "polite" });
-  // Keys are for what is focused here, none is a shortcut of JupyterLab (Enter, arrows, letters).
-  const root = make("section", { class: "itr-explorer", "data-lm-suppress-shortcuts": "true" },
-    [title, form, problem, stage, sentence]);
+  const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
   let kinds = "", later = null;
   const box = mailbox(model, () => {
     problem.textContent = "The kernel has not answered for 10 seconds. It may be at work in another "
