@@ -59,7 +59,8 @@ class Moves:
         return a - b if measure == "rank" else b - a
 
     def results(self, way: str, query: int) -> pd.DataFrame:
-        """What is among the first TOP of either model, in the first model's order.
+        """What is among the first TOP of either model, and the first match of each wherever it
+        stands, in the first model's order.
 
         Equal scores count against a model: matches stand last among them. An image is called by
         its first text.
@@ -76,7 +77,10 @@ class Moves:
         for values in scores:
             places.append(np.empty(len(match), int))
             places[-1][np.lexsort((match, -values))] = np.arange(1, len(match) + 1)
-        first = np.flatnonzero(np.minimum(*places) <= TOP)
+        shown = np.minimum(*places) <= TOP
+        for place in places:
+            shown |= match & (place == place[match].min())
+        first = np.flatnonzero(shown)
         first = first[np.argsort(places[0][first])]
         texts = self.texts if way == "i2t" else self.first_texts
         return pd.DataFrame({

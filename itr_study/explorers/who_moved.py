@@ -21,7 +21,8 @@ from itr_study.metrics.truth import DIRECTIONS
 from itr_study.plots.who_moved import Mover, relevance_colours, who_moved
 
 SMALL, LARGE = 64, 150  # pixels: of a result, of the query
-LETTERS = 48  # of a result's text; all of it stands in the line above when one points at it
+# Letters of a result's text, also beside a picture; pointed at, all of it stands above.
+LETTERS = {"i2t": 46, "t2i": 38}
 SORTS = ("gain", "harm", "order")
 SHADES = 9  # colours of the legend
 KEPT = 400  # small pictures
@@ -136,7 +137,7 @@ class WhoMoved(Explorer):
     def movers(self, found: pd.DataFrame) -> list[Mover]:
         """The results with their rows in each list, those beyond the first below them."""
         rows = [found[rank].rank().astype(int) - 1 for rank in ("rank_a", "rank_b")]
-        return [Mover(shorten(line.text, LETTERS, placeholder=" …"), bool(line.match),
+        return [Mover(shorten(line.text, LETTERS[self.way], placeholder=" …"), bool(line.match),
                       float(line.relevance), (int(line.rank_a), int(line.rank_b)),
                       (int(rows[0][line.Index]), int(rows[1][line.Index])),
                       (bool(line.rank_a > TOP), bool(line.rank_b > TOP)))
@@ -152,9 +153,11 @@ class WhoMoved(Explorer):
         return {"names": list(self.names), "top": TOP, "query": self._asking(),
                 "label": f"The {asks}'s first {wanted} by {self.names[0]} on the left and by "
                          f"{self.names[1]} on the right",
-                "results": [one._asdict() | {
-                    "key": int(line.result), "colour": colour, "says": self._says(line),
-                    "picture": self._small(line.result) if self.way == "t2i" else None}
+                "results": [
+                    {"key": int(line.result), "text": one.text, "match": one.match,
+                     "colour": colour, "says": self._says(line), "ranks": list(one.ranks),
+                     "rows": list(one.rows), "beyond": list(one.beyond),
+                     "picture": self._small(line.result) if self.way == "t2i" else None}
                     for one, line, colour in zip(movers, found.itertuples(), colours,
                                                  strict=True)],
                 "scale": {"colours": relevance_colours(shades, self.low),

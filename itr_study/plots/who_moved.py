@@ -22,13 +22,13 @@ from itr_study.plots.style import (
     styled,
 )
 
-ROW, LETTERS = 0.21, 46  # inches; letters of a text
+ROW = 0.21  # inches
 GAP = 1.0  # rows between the first results and those beyond them
 
 
 class Mover(NamedTuple):
-    """A result: its text, cut short; whether it is a match; its relevance in [0, 1]; and in each of
-    the two lists its rank and its row from 0, where `beyond` says that it is not among the first."""
+    """A result: its text, cut short; whether it is a match; its relevance in [0, 1]; in each of
+    the two lists its rank, its row from 0, and whether it is beyond the first."""
 
     text: str
     match: bool
@@ -87,7 +87,7 @@ def who_moved(movers: Sequence[Mover], names: tuple[str, str], title: str, top: 
 
 def draw_mover(axes: Axes, one: Mover, colour: str) -> None:
     """The line of one result, its marks, and at each end its rank, and its text if it is there
-    among the first."""
+    among the first; of what is so nowhere, at the left."""
     ends = [row + GAP * far for row, far in zip(one.rows, one.beyond, strict=True)]
     steps = np.linspace(0, 1, 40)
     path = ends[0] + (ends[1] - ends[0]) * steps**2 * (3 - 2 * steps)
@@ -99,6 +99,8 @@ def draw_mover(axes: Axes, one: Mover, colour: str) -> None:
     axes.plot([0, 1], ends, linestyle="", color=colour, markeredgecolor=INK, zorder=4, **look)
     for x, side, row, rank, far in zip((-0.1, 1.1), ("right", "left"), ends, one.ranks, one.beyond,
                                        strict=True):
-        words = f"rank {rank:,}" if far else one.text
-        shown = words if far else f"{words}  {rank}" if side == "right" else f"{rank}  {words}"
+        words, place = one.text, f"rank {rank:,}" if far else str(rank)
+        if far and (x > 0 or not all(one.beyond)):  # its text stands at the other end
+            words = ""
+        shown = "  ".join(filter(None, [words, place] if side == "right" else [place, words]))
         axes.text(x, row, shown, ha=side, va="center", fontsize=8, color=GREY if far else INK)

@@ -43,7 +43,11 @@ function endOf(one, side, y, row) {
     "text-anchor": anchor, class: faint ? "faint" : null }, words);
   const parts = [svg("rect", { x: side ? x : 0, width: side ? WIDE - x : x, y: y - row / 2 + 1,
     height: row - 2, fill: "transparent" }), markOf(one, x, y, beyond)];
-  if (beyond) return [...parts, said(14, `rank ${one.ranks[side].toLocaleString("en")}`, true)];
+  if (beyond) {
+    const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
+    parts.push(said(14, rank, true));
+    return side === 0 && one.beyond[1] ? [...parts, said(90, one.text)] : parts;
+  }
   parts.push(said(14, String(one.ranks[side])));
   if (!one.picture) return [...parts, said(TEXT, one.text)];
   parts.push(svg("image", { href: one.picture, x: side ? x + TEXT : x - TEXT - 34, y: y - 17,
@@ -56,7 +60,7 @@ const lit = new WeakMap(); // of each stage, the key of the result that is read
 function resultsOf(shown, stage, detail) {
   const { yOf, rule, far, row, high } = placesOf(shown);
   const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "listbox",
-    "aria-label": shown.label, "data-lm-suppress-shortcuts": "true" }); // keys stay in here
+    "aria-label": shown.label });
   const lines = svg("g"), ends = svg("g"), parts = new Map();
   const light = (key) => {
     lit.set(stage, key);
@@ -78,7 +82,7 @@ function resultsOf(shown, stage, detail) {
   };
   shown.results.forEach((one, at) => {
     const [from, to] = one.rows.map((place, side) => yOf(place, one.beyond[side]));
-    const own = one.beyond[0] ? 1 : 0; // where its text stands, or stands first
+    const own = one.beyond[0] && !one.beyond[1] ? 1 : 0; // where its text stands, or stands first
     const sides = [from, to].map((y, side) => svg("g", side !== own ? { "aria-hidden": "true" } : {
       role: "option", "aria-label": one.says, "aria-selected": "false", "data-key":
       `result-${one.key}`, tabindex: -1, onkeydown: (event) => step(event, at),
@@ -100,7 +104,8 @@ function resultsOf(shown, stage, detail) {
     y: 16, "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name)), lines, ends);
   if (far) node.append(
     svg("line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule, "stroke-dasharray": "4 3" }),
-    svg("text", { x: 0, y: rule + 16, class: "faint" }, `beyond the first ${shown.top}`));
+    svg("text", { x: (LEFT + RIGHT) / 2, y: rule - 4, "text-anchor": "middle", class: "faint" },
+      `beyond the first ${shown.top}`));
   return node;
 }
 
@@ -117,6 +122,8 @@ function scaleOf(scale) {
 }
 
 function draw(stage, shown) {
+  // Keys of the notebook would take Enter and the arrows away.
+  stage.closest(".itr-explorer").setAttribute("data-lm-suppress-shortcuts", "true");
   const detail = make("p", { class: "itr-hint itr-detail", "aria-live": "polite",
     style: "min-height:4.2em" }, HINT);
   const asking = make("p", { style: "margin:0" }, shown.query.words);
