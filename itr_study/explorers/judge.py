@@ -1,0 +1,204 @@
+"""You are the judge: rate pairs that others rated, and see how far all of you agree."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from PIL import Image
+
+from itr_study.checks import check_count
+from itr_study.data.base import RetrievalDataset
+from itr_study.digits import counted, number
+from itr_study.explorers.explorer import Control, Explorer, button
+from itr_study.explorers.inline import data_uri
+from itr_study.explorers.rated_pairs import GRADES, grades_of, rated_pairs, spread
+from itr_study.explorers.taus import with_others
+from itr_study.plots.you_judge import Agreement, you_judge
+
+LEAST = 5  # ratings before any agreement is shown
+SIDE = 320  # pixels of the picture that is rated
+AXIS = "Kendall's τ-c"
+
+
+class YouJudge(Explorer):
+    """Some pairs of an image and a text, one after the other, to be rated from 1 to 4.
+
+    What others say of a pair is not shown before the reader has rated it; a rating that the reader
+    gave stays once they have looked.
+
+    Args:    images: (N,) what `picture` takes, of each pair; texts: (N,); ratings: (N, raters) from
+             1 to 4, NaN where absent; picture: an image -> its picture; scores: by name (N,),
+             higher = describes it better; raters: their names; count: pairs to rate, of which as
+             many as can be have each grade; seed: which.
+    Raises:  ValueError for shapes that differ, a pair that nobody rated, ratings that are no
+             grades, scores that are not finite, and fewer than 5 pairs.
+    """
+
+    drawing, title = "judge", "You are the judge"
+
+    def __init__(self, images: Sequence[Any], texts: Sequence[str], ratings: np.ndarray,
+                 picture: Callable[[Any], Image.Image], scores: Mapping[str, np.ndarray],
+                 raters: Sequence[str] = (), count: int = 20, seed: int = 0) -> None:
+        ratings = np.asarray(ratings, float)
+        check_count("count", count, least=LEAST)
+        check_pairs(len(images), len(texts), ratings, scores)
+        chosen = spread(ratings, count, seed)
+        self.images, self.texts = ([values[n] for n in chosen] for values in (images, texts))
+        self.ratings, self.show = ratings[chosen], picture
+        self.scores = {name: np.asarray(values, float)[chosen] for name, values in scores.items()}
+        names = tuple(raters) or tuple(f"expert {n + 1}" for n in range(ratings.shape[1]))
+        if len(names) != ratings.shape[1]:
+            raise ValueError(f"raters must be {ratings.shape[1]} names, one for each column of "
+                             f"ratings; got {len(names)}")
+        self.raters, self.place = names, 0
+        self.given: dict[int, int] = {}  # by place: the reader's
+        self.opened: set[int] = set()  # places of which the reader has seen the others' ratings
+
+    @classmethod
+    def of(cls, dataset: RetrievalDataset, others: Mapping[str, np.ndarray] | None = None,
+           seed: int = 0, count: int = 20, split: str = "test") -> Self:
+        """Pairs of a data set: those its experts rated, else those whose exact relevance is known,
+        in four classes (all of the text holds, at least two thirds, a third, less).
+
+        Args:    others: by name the scores of all images and texts of the split (I, T), or of its
+                 judged pairs (N,) in their order, as `studies.results.judged_of` gives them.
+        Raises:  ValueError for a data set that has neither, and for scores of another shape.
+        """
+        pairs = rated_pairs(dataset, split, others or {}, seed)
+        return cls(pairs.images, pairs.texts, pairs.ratings, dataset.open_image, pairs.scores,
+                   pairs.raters, count, seed)
+
+    def rate(self, grade: int, pair: int | None = None) -> None:
+        """Give a pair a grade, and go on from it to the next one without.
+
+        Args:    grade: from 1 to 4; pair: its number, from 1; None: the one that is shown.
+        Raises:  ValueError for what is no grade or no pair, and for a pair of which the reader
+                 knows the others' ratings.
+        """
+        count, place = len(self.texts), self.place if pair is None else pair - 1
+        check_count("pair", place + 1, most=count)
+        check_count("rating", grade, least=min(GRADES), most=max(GRADES))
+        if place in self.opened:
+            raise ValueError("You have seen what the others say of this pair: your rating stays.")
+        new = place not in self.given
+        self.given[place] = grade
+        if new:
+            ahead = [(place + step) % count for step in range(1, count)]
+            self.place = next((one for one in ahead if one not in self.given), place)
+
+    def step(self, by: int) -> None:
+        """Some pairs on, or back. Raises: ValueError beyond the first and the last."""
+        if not 0 <= self.place + by < len(self.texts):
+            raise ValueError("there is no pair beyond the first and the last")
+        self.place += by
+
+    def open(self, _: Any = None) -> None:
+        """Show what the others say of this pair. Raises: ValueError before it is rated."""
+        if self.place not in self.given:
+            raise ValueError("Rate the pair first: the others' ratings would sway yours.")
+        self.opened.add(self.place)
+
+    def agreements(self) -> list[Agreement]:
+        """All who rate, on the pairs that the reader rated; before there are 5, the others on all
+        pairs. Who rated them before is held against the other raters, all else against all."""
+        found, enough = [], len(self.given) >= LEAST
+        pairs = sorted(self.given) if enough else list(range(len(self.texts)))
+        ratings = self.ratings[pairs]
+        grades = grades_of(ratings)
+        if enough:
+            yours = np.array([self.given[n] for n in pairs])
+            found.append(Agreement("you", "you", *with_others(yours, ratings, grades)))
+        for n, name in enumerate(self.raters):
+            rest = np.delete(ratings, n, axis=1)
+            both = ~np.isnan(ratings[:, n]) & ~np.isnan(rest).all(axis=1)
+            if both.sum() >= LEAST:
+                found.append(Agreement(name, "rater", *with_others(
+                    ratings[both, n], rest[both], grades[both])))
+        found += [Agreement(name, "computed", *with_others(scores[pairs], ratings, grades))
+                  for name, scores in self.scores.items()]
+        return sorted(found, key=lambda one: -one.value)
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The pairs that the reader rated: pair, image, text, you, and each rater's."""
+        rated = sorted(self.given)
+        return pd.DataFrame({"pair": [n + 1 for n in rated],
+                             "image": [self.images[n] for n in rated],
+                             "text": [self.texts[n] for n in rated],
+                             "you": [self.given[n] for n in rated]} | {
+            name: self.ratings[rated, column] for column, name in enumerate(self.raters)})
+
+    def controls(self) -> list[Control]:
+        return [button("back", "Back", off=self.place == 0),
+                button("forward", "Forward", off=self.place == len(self.texts) - 1),
+                button("open", "What do the others say of this pair?",
+                       off=self.place not in self.given or self.place in self.opened)]
+
+    def actions(self) -> Mapping[str, Callable[[Any], None]]:
+        return {"rate": lambda said: self.rate(**said), "back": lambda _: self.step(-1),
+                "forward": lambda _: self.step(1), "open": self.open}
+
+    def stage(self) -> dict[str, Any]:
+        place, enough = self.place, len(self.given) >= LEAST
+        return {"place": place + 1, "count": len(self.texts), "text": self.texts[place],
+                "picture": data_uri(self.show(self.images[place]), SIDE),
+                "grades": [{"grade": grade, "words": said, "chosen": self.given.get(place) == grade}
+                           for grade, said in GRADES.items()],
+                "rated": len(self.given), "others": self._others(), "fixed": place in self.opened,
+                "waits": "" if enough else f"Rate {counted(LEAST - len(self.given), 'more pair')} "
+                         "to see how far you and the others agree.",
+                "axis": AXIS, "agreements": [
+                    one._asdict() | {"says": f"{number(one.value, 2)} [{number(one.low, 2)}, "
+                                             f"{number(one.high, 2)}]"}
+                    for one in self.agreements()] if enough else []}
+
+    def _others(self) -> str:
+        """What the others say of the pair, once the reader asked."""
+        if self.place not in self.opened:
+            return ""
+        said = [f"{name}: {rating:.0f}" for name, rating in zip(
+            self.raters, self.ratings[self.place], strict=True) if not np.isnan(rating)]
+        return f"You: {self.given[self.place]}; " + ", ".join(said) + "."
+
+    def sentence(self) -> str:
+        rated, count = len(self.given), len(self.texts)
+        if rated < LEAST:
+            return (f"You have rated {rated} of {count} pairs; from {LEAST} on your agreement is "
+                    "shown.")
+        agreements = self.agreements()
+        you = next(one for one in agreements if one.kind == "you")
+        others = [one for one in agreements if one.kind != "you"]
+        inside = sum(you.low <= one.value <= you.high for one in others)
+        alike = f" {inside} of the {len(others)} others lie inside it." if others else ""
+        return (f"Your τ-c with those who rated before is {number(you.value, 2)}, from "
+                f"{counted(rated, 'pair')}. So few pairs say little: with other pairs like these "
+                f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}")
+
+    def picture(self) -> Figure:
+        """The agreement of all, as a dot plot."""
+        enough = len(self.given) >= LEAST
+        pairs = len(self.given) if enough else len(self.texts)
+        against = ("; each rater is held against the other raters" * (len(self.raters) > 1))
+        return you_judge(self.agreements(), self.title if enough else
+                         f"{self.title}: what the others reach on the {pairs} pairs", AXIS,
+                         f"{pairs} pairs, graded from 1 to 4; lines: 95 %, pairs drawn anew"
+                         + against)
+
+
+def check_pairs(images: int, texts: int, ratings: np.ndarray,
+                scores: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError unless all are of the same pairs, each with a grade."""
+    if ratings.ndim != 2 or len({images, texts, len(ratings)}) != 1 or texts < LEAST:
+        raise ValueError(f"images, texts and ratings (pairs, raters) must be of the same pairs, at "
+                         f"least {LEAST}; got {images}, {texts} and {ratings.shape}")
+    grades = ratings[~np.isnan(ratings)]
+    if np.isnan(ratings).all(axis=1).any() or not np.isin(grades, list(GRADES)).all():
+        raise ValueError("ratings must be 1, 2, 3 or 4, at least one for each pair, and NaN where "
+                         "a rater gave none")
+    for name, values in scores.items():
+        values = np.asarray(values, float)
+        if values.shape != (texts,) or not np.isfinite(values).all():
+            raise ValueError(f"scores of {name!r} must be {texts} finite numbers, one for each "
+                             f"pair; got shape {values.shape}")

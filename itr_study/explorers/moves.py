@@ -1,0 +1,90 @@
+"""Two models over the same images and texts: what each query gains, and where results move."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from itr_study.metrics.ndcg import ndcg_per_query
+from itr_study.metrics.ranks import ranks, wide
+from itr_study.metrics.truth import DIRECTIONS, Truth
+
+TOP = 20  # results of a list
+MEASURES = {"rank": "rank of the first match", "ndcg": "NDCG"}
+
+
+class Moves:
+    """Ranks and NDCG of all queries under two models, counted once.
+
+    Args:    scores_a, scores_b: (I, T), higher = more alike; image_of_text: (T,) int; texts: (T,);
+             relevance: (I, T) in [0, 1], or None: 1 for matches, else 0.
+    Raises:  ValueError for shapes that differ, NaN, relevance outside [0, 1], an image without a
+             text.
+
+    Example: the second model puts the text of image 1 first
+        >>> moves = Moves([[0.9, 0.1], [0.8, 0.3]], [[0.9, 0.1], [0.2, 0.3]], [0, 1], ["a", "b"])
+        >>> moves.gains("i2t", "rank")
+        array([0, 1])
+    """
+
+    def __init__(self, scores_a: np.ndarray, scores_b: np.ndarray, image_of_text: np.ndarray,
+                 texts: Sequence[str], relevance: np.ndarray | None = None) -> None:
+        self.scores = tuple(wide(np.asarray(scores)) for scores in (scores_a, scores_b))
+        self.texts, self.owner = tuple(texts), np.asarray(image_of_text)
+        self.relevance = None if relevance is None else wide(np.asarray(relevance))
+        self._check()
+        graded = None if relevance is None else (lambda images: self.relevance[images])
+        truth = Truth(self.owner, len(self.scores[0]), graded)
+        found = [ranks(scores, self.owner) for scores in self.scores]
+        gained = [ndcg_per_query(scores, truth) for scores in self.scores]
+        self.measured = {way: {"rank": [one.by_direction(way) for one in found],
+                               "ndcg": [one[way] for one in gained]} for way in DIRECTIONS}
+        described = np.unique(self.owner, return_index=True)[1]
+        self.first_texts = tuple(self.texts[text] for text in described)  # of each image
+
+    def _check(self) -> None:
+        shapes, texts = [scores.shape for scores in self.scores], len(self.texts)
+        if shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][1] != texts:
+            raise ValueError("both scores must be (images, texts) of the same images and of the "
+                             f"{texts} texts; got {shapes[0]} and {shapes[1]}; score both models "
+                             "on one split")
+        if self.relevance is not None and self.relevance.shape != shapes[0]:
+            raise ValueError(f"relevance must be {shapes[0]} as the scores are, or None; got "
+                             f"{self.relevance.shape}")
+
+    def gains(self, way: str, measure: str) -> np.ndarray:
+        """(Q,) what each query of a direction gains by the second model: places that its first
+        match comes up, or NDCG."""
+        a, b = self.measured[way][measure]
+        return a - b if measure == "rank" else b - a
+
+    def results(self, way: str, query: int) -> pd.DataFrame:
+        """What is among the first TOP of either model, and the first match of each wherever it
+        stands, in the first model's order.
+
+        Equal scores count against a model: matches stand last among them. An image is called by
+        its first text.
+
+        Returns: direction, query, result (index), text, match, relevance, rank_a, rank_b, score_a,
+                 score_b.
+        """
+        images = np.arange(len(self.scores[0]))
+        pick = np.s_[query, :] if way == "i2t" else np.s_[:, query]
+        match = self.owner == query if way == "i2t" else images == self.owner[query]
+        graded = match if self.relevance is None else self.relevance[pick]
+        scores = [one[pick] for one in self.scores]
+        places = []
+        for values in scores:
+            places.append(np.empty(len(match), int))
+            places[-1][np.lexsort((match, -values))] = np.arange(1, len(match) + 1)
+        shown = np.minimum(*places) <= TOP
+        for place in places:
+            shown |= match & (place == place[match].min())
+        first = np.flatnonzero(shown)
+        first = first[np.argsort(places[0][first])]
+        texts = self.texts if way == "i2t" else self.first_texts
+        return pd.DataFrame({
+            "direction": way, "query": query, "result": first, "text": [texts[n] for n in first],
+            "match": match[first], "relevance": graded[first].astype(float),
+            "rank_a": places[0][first], "rank_b": places[1][first],
+            "score_a": scores[0][first].astype(float), "score_b": scores[1][first].astype(float)})

@@ -1,0 +1,89 @@
+// You are the judge: a picture and a text to be rated from 1 to 4; who agrees with whom below.
+
+const ROW = 26, NAMES = 290, FROM = 310, TO = 650, WIDE = 820, TOP = 8; // in units of the drawing
+const YOU = "#d55e00"; // readable on white and on black
+
+const across = (tau) => FROM + ((tau + 1) / 2) * (TO - FROM);
+
+function markOf(one, y) {
+  const x = across(one.value);
+  if (one.kind === "you") return svg("path", { fill: YOU, stroke: "var(--itr-ink)",
+    d: `M${x},${y - 9} L${x + 9},${y} L${x},${y + 9} L${x - 9},${y} Z` });
+  if (one.kind === "rater") return svg("rect", { x: x - 6, y: y - 6, width: 12, height: 12,
+    fill: "var(--itr-ink)" });
+  return svg("circle", { cx: x, cy: y, r: 6, fill: "var(--itr-paper)", stroke: "var(--itr-ink)",
+    "stroke-width": 2 });
+}
+
+function dotsOf(shown) {
+  const low = TOP + shown.agreements.length * ROW;
+  const node = svg("svg", { viewBox: `0 0 ${WIDE} ${low + 44}`, width: WIDE, role: "img",
+    "aria-label": `${shown.axis} on your ${shown.rated} pairs: `
+      + shown.agreements.map((one) => `${one.name} ${one.says}`).join("; ") });
+  for (const tick of [-1, -0.5, 0, 0.5, 1])
+    node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: TOP, y2: low,
+      "stroke-width": tick ? 1 : 2 }), svg("text", { x: across(tick), y: low + 18,
+      "text-anchor": "middle", class: "faint" }, tick.toFixed(1)));
+  node.append(svg("text", { x: across(0), y: low + 38, "text-anchor": "middle", class: "faint" },
+    `${shown.axis}, on the ${shown.rated} pairs that you rated`));
+  shown.agreements.forEach((one, place) => {
+    const y = TOP + (place + 0.5) * ROW, bold = one.kind === "you" ? "bold" : null;
+    node.append(
+      svg("text", { x: NAMES, y: y + 4, "text-anchor": "end", "font-weight": bold }, one.name),
+      svg("line", { x1: across(one.low), x2: across(one.high), y1: y, y2: y, "stroke-width": 2,
+        stroke: one.kind === "you" ? YOU : "var(--itr-faint)" }), markOf(one, y),
+      svg("text", { x: TO + 20, y: y + 4, "font-weight": bold }, one.says));
+  });
+  return make("div", {}, [make("p", { class: "itr-hint" },
+    "Who agrees with those who rated before? ◆ you, ■ they themselves, each held against the "
+    + "others, ○ computed scores; lines and brackets: 95 %, with other pairs."), node]);
+}
+
+const latest = new WeakMap(); // of each explorer, what it shows
+
+// Keys are heard anywhere in the explorer, and must not reach the notebook, where 1 to 4 would turn
+// the cell into a heading.
+function hearKeys(root, send) {
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const shown = latest.get(root);
+    const grade = shown.grades.find((one) => String(one.grade) === event.key);
+    if (grade) rate(shown, grade.grade, send);
+    else if (event.key === "ArrowLeft" && shown.place > 1) send("back");
+    else if (event.key === "ArrowRight" && shown.place < shown.count) send("forward");
+    else return;
+    event.preventDefault();
+  });
+}
+
+// The number of the pair goes with it: a key pressed twice must not rate the next pair unseen.
+const rate = (shown, grade, send) => send("rate", { grade, pair: shown.place }, shown.place);
+
+function cardOf(shown, send) {
+  const buttons = shown.grades.map((one) => make("button", { type: "button", disabled: shown.fixed,
+    "data-key": `grade-${one.grade}`, "aria-pressed": String(one.chosen),
+    style: "display:block;text-align:left;margin:0 0 6px;min-width:20em"
+      + (one.chosen ? ";font-weight:bold;border-width:3px" : ""),
+    onclick: () => rate(shown, one.grade, send) },
+  `${one.chosen ? "✓ " : ""}${one.grade}  ${one.words}`));
+  const head = `Pair ${shown.place} of ${shown.count}`;
+  return make("div", { role: "group", tabindex: 0, "data-key": "card", "aria-label": head,
+    style: "display:flex;flex-wrap:wrap;gap:20px;padding:6px" }, [
+    make("img", { src: shown.picture, alt: "The picture to be judged",
+      style: "width:320px;height:320px;object-fit:contain" }),
+    make("div", { style: "flex:1;min-width:22em" }, [
+      make("p", { class: "itr-hint" }, `${head}. How well does the text describe the picture? `
+        + "Choose, or press 1, 2, 3 or 4; the left and right keys go back and forward."),
+      make("p", { "aria-live": "polite", style: "font-size:17px;margin:8px 0" },
+        `“${shown.text}”`), ...buttons,
+      shown.others ? make("p", { "aria-live": "polite" }, shown.others) : null])]);
+}
+
+function draw(stage, shown, send) {
+  const root = stage.closest(".itr-explorer");
+  if (!latest.has(root)) hearKeys(root, send);
+  latest.set(root, shown);
+  stage.replaceChildren(cardOf(shown, send),
+    shown.waits ? make("p", {}, shown.waits) : dotsOf(shown));
+}

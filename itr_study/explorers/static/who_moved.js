@@ -1,0 +1,136 @@
+// Who moved: the first results of one query under two models; a line for each result.
+
+const WIDE = 980, LEFT = 380, RIGHT = 600, TEXT = 44, HEAD = 30; // in units of the drawing
+const FAR = 19, GAP = 22; // height of a row beyond the first results, and of the rule above these
+const STAR = Array.from({ length: 10 }, (_, i) => {
+  const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
+  return `${(far * Math.cos(turn)).toFixed(1)},${(far * Math.sin(turn)).toFixed(1)}`;
+}).join(" ");
+const HINT = "Point at a result, or focus one and go through them with the up and down keys, to "
+  + "read all of it. ★ match, ● no match.";
+
+function placesOf(shown) {
+  const row = shown.results.some((one) => one.picture) ? 36 : 24;
+  const first = Math.min(shown.top, shown.results.length), rule = HEAD + first * row + GAP / 2;
+  const yOf = (place, beyond) => beyond
+    ? rule + GAP / 2 + (place - first + 0.5) * FAR : HEAD + (place + 0.5) * row;
+  const ends = shown.results.flatMap((one) => one.rows.map((r, i) => yOf(r, one.beyond[i])));
+  const far = shown.results.some((one) => one.beyond.some((beyond) => beyond));
+  return { yOf, rule, far, row, high: Math.max(...ends) + row };
+}
+
+function markOf(one, x, y, small) {
+  const look = { fill: one.colour, stroke: "var(--itr-ink)", "stroke-width": 1.5 };
+  const turned = `translate(${x},${y})${small ? " scale(0.75)" : ""}`;
+  return one.match ? svg("polygon", { points: STAR, transform: turned, ...look })
+    : svg("circle", { r: 6, transform: turned, ...look });
+}
+
+function lineOf(one, from, to) {
+  const middle = (LEFT + RIGHT) / 2;
+  const path = (look) => svg("path", { fill: "none",
+    d: `M${LEFT},${from} C${middle},${from} ${middle},${to} ${RIGHT},${to}`, ...look });
+  return svg("g", {}, [ // an edge, for the brightest and the darkest are hard to see on some paper
+    path({ stroke: "var(--itr-faint)", "stroke-width": one.match ? 6 : 4.5 }),
+    path({ stroke: one.colour, "stroke-width": one.match ? 4 : 2.8 }),
+    path({ stroke: "transparent", "stroke-width": 12 })]);
+}
+
+function endOf(one, side, y, row) {
+  const x = side ? RIGHT : LEFT, way = side ? 1 : -1, beyond = one.beyond[side];
+  const anchor = side ? "start" : "end";
+  const said = (at, words, faint) => svg("text", { x: x + way * at, y: y + 4,
+    "text-anchor": anchor, class: faint ? "faint" : null }, words);
+  const parts = [svg("rect", { x: side ? x : 0, width: side ? WIDE - x : x, y: y - row / 2 + 1,
+    height: row - 2, fill: "transparent" }), markOf(one, x, y, beyond)];
+  if (beyond) {
+    const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
+    parts.push(said(14, rank, true));
+    return side === 0 && one.beyond[1] ? [...parts, said(90, one.text)] : parts;
+  }
+  parts.push(said(14, String(one.ranks[side])));
+  if (!one.picture) return [...parts, said(TEXT, one.text)];
+  parts.push(svg("image", { href: one.picture, x: side ? x + TEXT : x - TEXT - 34, y: y - 17,
+    width: 34, height: 34, "aria-hidden": "true" }), said(TEXT + 42, one.text));
+  return parts;
+}
+
+const lit = new WeakMap(); // of each stage, the key of the result that is read
+
+function resultsOf(shown, stage, detail) {
+  const { yOf, rule, far, row, high } = placesOf(shown);
+  const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "listbox",
+    "aria-label": shown.label });
+  const lines = svg("g"), ends = svg("g"), parts = new Map();
+  const light = (key) => {
+    lit.set(stage, key);
+    for (const [other, { groups, focus }] of parts) {
+      for (const group of groups) group.style.opacity = key === null || key === other ? 1 : 0.18;
+      focus.setAttribute("aria-selected", String(key === other));
+    }
+    detail.textContent = key === null ? HINT : parts.get(key).one.says;
+  };
+  const stop = (key) => { // the one that Tab comes to
+    for (const [other, { focus }] of parts) focus.setAttribute("tabindex", key === other ? 0 : -1);
+  };
+  const step = (event, at) => {
+    const all = [...parts.values()], to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0,
+      End: all.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    all[Math.min(Math.max(to, 0), all.length - 1)].focus.focus();
+  };
+  shown.results.forEach((one, at) => {
+    const [from, to] = one.rows.map((place, side) => yOf(place, one.beyond[side]));
+    const own = one.beyond[0] && !one.beyond[1] ? 1 : 0; // where its text stands, or stands first
+    const sides = [from, to].map((y, side) => svg("g", side !== own ? { "aria-hidden": "true" } : {
+      role: "option", "aria-label": one.says, "aria-selected": "false", "data-key":
+      `result-${one.key}`, tabindex: -1, onkeydown: (event) => step(event, at),
+      onfocus: () => { stop(one.key); light(one.key); }, onblur: () => light(null) },
+    endOf(one, side, y, one.beyond[side] ? FAR : row)));
+    const groups = [lineOf(one, from, to), ...sides];
+    for (const group of groups) {
+      group.addEventListener("pointerenter", () => light(one.key));
+      group.addEventListener("pointerleave", () => light(null));
+    }
+    parts.set(one.key, { one, groups, focus: sides[own] });
+    lines.append(groups[0]);
+    ends.append(...sides);
+  });
+  stop(shown.results.some((one) => one.key === lit.get(stage)) ? lit.get(stage)
+    : shown.results[0].key);
+  light(null);
+  node.append(...shown.names.map((name, side) => svg("text", { x: side ? RIGHT + 14 : LEFT - 14,
+    y: 16, "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name)), lines, ends);
+  if (far) node.append(
+    svg("line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule, "stroke-dasharray": "4 3" }),
+    svg("text", { x: (LEFT + RIGHT) / 2, y: rule - 4, "text-anchor": "middle", class: "faint" },
+      `beyond the first ${shown.top}`));
+  return node;
+}
+
+function scaleOf(scale) {
+  if (!scale) return null;
+  const box = 22, wide = box * scale.colours.length;
+  return svg("svg", { viewBox: `0 0 ${wide + 190} 20`, width: wide + 190, role: "img",
+    "aria-label": `Colours of relevance from ${scale.ends.join(" to ")}` }, [
+    svg("text", { x: 0, y: 15 }, "relevance"),
+    svg("text", { x: 110, y: 15, "text-anchor": "end" }, scale.ends[0]),
+    ...scale.colours.map((colour, i) => svg("rect", { x: 118 + i * box, y: 2, width: box,
+      height: 16, fill: colour })),
+    svg("text", { x: 126 + wide, y: 15 }, scale.ends[1])]);
+}
+
+function draw(stage, shown) {
+  // Keys of the notebook would take Enter and the arrows away.
+  stage.closest(".itr-explorer").setAttribute("data-lm-suppress-shortcuts", "true");
+  const detail = make("p", { class: "itr-hint itr-detail", "aria-live": "polite",
+    style: "min-height:4.2em" }, HINT);
+  const asking = make("p", { style: "margin:0" }, shown.query.words);
+  const picture = shown.query.picture
+    ? make("img", { src: shown.query.picture, alt: "", style: "max-height:110px" }) : null;
+  stage.replaceChildren(
+    make("div", { style: "display:flex;gap:16px;align-items:flex-start" },
+      [picture, make("div", {}, [asking, scaleOf(shown.scale), detail])]),
+    resultsOf(shown, stage, detail));
+}

@@ -1,0 +1,207 @@
+"""Who moved? The first results of one query under two models, and where each stands in the other.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from textwrap import shorten
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from PIL import Image
+
+from itr_study.checks import check_choice
+from itr_study.digits import number
+from itr_study.evaluation.search import Searcher
+from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
+from itr_study.explorers.inline import data_uri
+from itr_study.explorers.moves import MEASURES, TOP, Moves
+from itr_study.metrics.truth import DIRECTIONS
+from itr_study.plots.who_moved import Mover, relevance_colours, who_moved
+
+SMALL, LARGE = 64, 150  # pixels: of a result, of the query
+# Letters of a result's text, also beside a picture; pointed at, all of it stands above.
+LETTERS = {"i2t": 46, "t2i": 38}
+SORTS = ("gain", "harm", "order")
+SHADES = 9  # colours of the legend
+KEPT = 400  # small pictures
+ASKS = {"i2t": ("picture", "texts"), "t2i": ("text", "pictures")}
+
+
+class WhoMoved(Explorer):
+    """Two models' lists for one query: what is first in one, and where it stands in the other.
+
+    Args:    scores_a, scores_b: (I, T), higher = more alike, of the same images and texts;
+             image_of_text: (T,) int, whose text each is; texts: (T,); names: of the two models;
+             relevance: (I, T) in [0, 1], None where nobody knows more than matches; pictures: the
+             index of an image -> its picture, None shows its first text alone.
+    Raises:  ValueError as `Moves`, and for names that are not two.
+    """
+
+    drawing, title = "who_moved", "Who moved?"
+
+    def __init__(self, scores_a: np.ndarray, scores_b: np.ndarray, image_of_text: np.ndarray,
+                 texts: Sequence[str], names: tuple[str, str] = ("A", "B"),
+                 relevance: np.ndarray | None = None,
+                 pictures: Callable[[int], Image.Image] | None = None) -> None:
+        if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
+            raise ValueError(f"names must be two that differ, one for each model; got {names!r}")
+        self.names = tuple(names)
+        self.moves = Moves(scores_a, scores_b, image_of_text, texts, relevance)
+        # the darkest colour is the least relevance that there is: captions are rarely below 0.5
+        self.low = 0.0 if relevance is None else min(float(self.moves.relevance.min()), 0.9)
+        self.thumbnail = None if pictures is None else lru_cache(KEPT)(
+            lambda image, side: data_uri(pictures(image), side))
+        self.way, self.sort, self.measure = "i2t", "gain", "rank"
+        self.choose()
+
+    @classmethod
+    def of(cls, searcher_a: Searcher, searcher_b: Searcher, names: tuple[str, str],
+           relevance: np.ndarray | None = None) -> Self:
+        """Two trained models over the same split.
+
+        Args:    relevance: (I, T), None takes the exact one where it is known.
+        Raises:  ValueError where they search different data or splits, or one without texts.
+        """
+        a, b = searcher_a, searcher_b
+        galleries = [f"{one.name} of {one.dataset.name} ({one.dataset.fingerprint[:8]})"
+                     for one in (a, b)]
+        if galleries[0] != galleries[1]:
+            raise ValueError("two models can be compared over the same images and texts alone; "
+                             f"got {' and '.join(galleries)}; make both searchers of the same "
+                             "data and split")
+        if a.texts is None:
+            raise ValueError(f"{a.dataset.name} has no texts, so that nothing can be ranked; take "
+                             "a split with texts")
+        return cls(a.scores, b.scores, a.split.image_of_text, a.split.texts, names,
+                   a.relevance if relevance is None else relevance,
+                   lambda image: a.dataset.open_image(a.split.image_ids[image]))
+
+    def choose(self, way: str | None = None, sort: str | None = None,
+               measure: str | None = None) -> None:
+        """Who asks, queries in which order, measured by what; begins with the first of that order.
+        Raises: ValueError for what is none of them."""
+        way, sort, measure = way or self.way, sort or self.sort, measure or self.measure
+        check_choice("direction", way, DIRECTIONS)
+        check_choice("order of queries", sort, SORTS)
+        check_choice("measure", measure, MEASURES)
+        self.way, self.sort, self.measure, self.place = way, sort, measure, 0
+        gains = self.moves.gains(way, measure)
+        self.order = np.argsort({"gain": -gains, "harm": gains, "order": 0 * gains}[sort],
+                                kind="stable")
+
+    def go(self, place: float) -> None:
+        """The query at a place of the order, from 1. Raises: ValueError where there is none."""
+        if not 1 <= place <= len(self.order) or place != int(place):
+            raise ValueError(f"there is no place {place}; they count from 1 to {len(self.order)}")
+        self.place = int(place) - 1
+
+    def ask(self, query: str | int) -> None:
+        """The query of this index. Raises: ValueError where there is none."""
+        if not str(query).strip().isdecimal() or int(query) >= len(self.order):
+            raise ValueError(f"there is no query {query!r}; they are numbered from 0 to "
+                             f"{len(self.order) - 1}")
+        self.place = int(np.flatnonzero(self.order == int(query))[0])
+
+    @property
+    def query(self) -> int:
+        """Index of the image or text that asks."""
+        return int(self.order[self.place])
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The query and its results, as `Moves.results` gives them."""
+        return self.moves.results(self.way, self.query)
+
+    def controls(self) -> list[Control]:
+        count, other = len(self.order), self.names[1]
+        return [choice("direction", "Who asks", self.way, {"i2t": "pictures ask for texts",
+                                                           "t2i": "texts ask for pictures"}),
+                choice("sort", "Queries by", self.sort, {
+                    "gain": f"largest gain of {other}", "harm": f"largest harm of {other}",
+                    "order": "their number"}),
+                choice("measure", "Measured by", self.measure, MEASURES),
+                slider("place", "Place", self.place + 1, 1, count, 1),
+                button("previous", "Previous query", off=self.place == 0),
+                button("next", "Next query", off=self.place == count - 1),
+                words("query", f"Query, 0 to {count - 1}", str(self.query))]
+
+    def actions(self) -> Mapping[str, Callable[[Any], None]]:
+        return {"direction": lambda way: self.choose(way=way),
+                "sort": lambda sort: self.choose(sort=sort),
+                "measure": lambda measure: self.choose(measure=measure),
+                "previous": lambda _: self.go(self.place),
+                "next": lambda _: self.go(self.place + 2), "place": self.go, "query": self.ask}
+
+    def movers(self, found: pd.DataFrame) -> list[Mover]:
+        """The results with their rows in each list, those beyond the first below them."""
+        rows = [found[rank].rank().astype(int) - 1 for rank in ("rank_a", "rank_b")]
+        return [Mover(shorten(line.text, LETTERS[self.way], placeholder=" …"), bool(line.match),
+                      float(line.relevance), (int(line.rank_a), int(line.rank_b)),
+                      (int(rows[0][line.Index]), int(rows[1][line.Index])),
+                      (bool(line.rank_a > TOP), bool(line.rank_b > TOP)))
+                for line in found.itertuples()]
+
+    def stage(self) -> dict[str, Any]:
+        found = self.selected
+        movers = self.movers(found)
+        colours = relevance_colours([one.relevance for one in movers], self.low)
+        graded = self.moves.relevance is not None
+        shades = np.linspace(self.low, 1, SHADES)
+        asks, wanted = ASKS[self.way]
+        return {"names": list(self.names), "top": TOP, "query": self._asking(),
+                "label": f"The {asks}'s first {wanted} by {self.names[0]} on the left and by "
+                         f"{self.names[1]} on the right",
+                "results": [
+                    {"key": int(line.result), "text": one.text, "match": one.match,
+                     "colour": colour, "says": self._says(line), "ranks": list(one.ranks),
+                     "rows": list(one.rows), "beyond": list(one.beyond),
+                     "picture": self._small(line.result) if self.way == "t2i" else None}
+                    for one, line, colour in zip(movers, found.itertuples(), colours,
+                                                 strict=True)],
+                "scale": {"colours": relevance_colours(shades, self.low),
+                          "ends": [number(self.low, 2), number(1, 2)]} if graded else None}
+
+    def _small(self, image: int) -> str | None:
+        return None if self.thumbnail is None else self.thumbnail(int(image), SMALL)
+
+    def _asking(self) -> dict[str, Any]:
+        """The query: its words, and the picture if it is one."""
+        if self.way == "t2i":
+            return {"words": f"Text {self.query}: “{self.moves.texts[self.query]}”",
+                    "picture": None}
+        said = f"Picture {self.query}: “{self.moves.first_texts[self.query]}”"
+        return {"words": said, "picture": None if self.thumbnail is None else
+                self.thumbnail(self.query, LARGE)}
+
+    def _says(self, line: Any) -> str:
+        """All of one result, in a sentence."""
+        a, b = self.names
+        kind = "match" if line.match else "no match"
+        graded = "" if self.moves.relevance is None else f", relevance {line.relevance:.2f}"
+        moved = int(line.rank_a - line.rank_b)
+        way = "stays" if not moved else f"{abs(moved):,} {'up' if moved > 0 else 'down'}"
+        return (f"“{line.text}”: {kind}{graded}; {a}: rank {line.rank_a:,}, score "
+                f"{number(line.score_a, 3)}; {b}: rank {line.rank_b:,}, score "
+                f"{number(line.score_b, 3)}; {way}.")
+
+    def sentence(self) -> str:
+        found, (a, b), query = self.selected, self.names, self.query
+        asks, wanted = ASKS[self.way]
+        ranked, graded = (self.moves.measured[self.way][name] for name in ("rank", "ndcg"))
+        both = int((found[["rank_a", "rank_b"]].max(axis=1) <= TOP).sum())
+        gains = self.moves.gains(self.way, self.measure)
+        up, down, count = int((gains > 0).sum()), int((gains < 0).sum()), len(gains)
+        return (f"{asks.capitalize()} {query} asks for {wanted}. Its first match stands at rank "
+                f"{ranked[0][query]:,} by {a} and {ranked[1][query]:,} by {b}; NDCG is "
+                f"{graded[0][query]:.3f} and {graded[1][query]:.3f}. Both lists begin with the "
+                f"same {both} {wanted} among their first {min(TOP, found['rank_a'].max())}. "
+                f"By {MEASURES[self.measure]}, {b} is better for {up:,} and worse for {down:,} of "
+                f"{count:,} {asks}s.")
+
+    def picture(self) -> Figure:
+        """The two lists as a bump chart."""
+        return who_moved(self.movers(self.selected), self.names,
+                         f"{self._asking()['words']}: who moved?", TOP, self.low,
+                         self.moves.relevance is not None)

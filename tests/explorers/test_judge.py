@@ -1,0 +1,250 @@
+"""You are the judge, without a browser: agreement worked by hand; nothing is told too early."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from itr_study.data.base import RetrievalDataset, Split
+from itr_study.data.judgements import Judgements
+from itr_study.explorers.judge import LEAST, YouJudge
+from itr_study.explorers.rated_pairs import by_relevance, rated_pairs, spread
+from itr_study.explorers.taus import tau_c, with_others
+from itr_study.metrics.human import human_correlation
+
+GRADES = np.tile([1.0, 2.0, 3.0, 4.0], 10)[:, None]  # one rater of 40 pairs
+
+
+def picture(image):
+    return Image.new("RGB", (400, 200), (image % 256, 0, 0))
+
+
+def made(ratings=GRADES, **named):
+    pairs = len(ratings)
+    return YouJudge(**dict(images=range(pairs), texts=[f"text {n}" for n in range(pairs)],
+                           ratings=ratings, picture=picture, scores={}) | named)
+
+
+def rate_all(one, grade_of, pairs=20):
+    for _ in range(pairs):
+        one.hear("rate", {"grade": grade_of(one), "pair": one.place + 1})
+        assert one.problem == ""
+
+
+def theirs(one):
+    return int(one.ratings[one.place, 0])
+
+
+def test_tau_is_that_of_the_house_for_every_draw():
+    random = np.random.default_rng(3)
+    for raters in (1, 2, 3):
+        ratings = random.integers(1, 5, (15, raters)).astype(float)
+        if raters > 1:
+            ratings[random.random(ratings.shape) < 0.2] = np.nan
+        ratings[0] = 1.0
+        scores = random.random(15).round(1)
+        times = random.multinomial(15, np.full(15, 1 / 15), 8)
+        times[0] = 1
+        for draw, tau in zip(times, tau_c(scores, ratings, times), strict=True):
+            pairs = np.repeat(np.arange(15), draw)
+            judged = Judgements("x", ("i",) * 15, ("t",) * 15, ratings[pairs],
+                                np.zeros(15, bool), "c")
+            (expected,) = human_correlation(scores[pairs], judged).values()
+            assert tau == pytest.approx(expected)
+
+
+def test_tau_by_hand():
+    """Four pairs of grades 1 to 4; two neighbours are swapped: C = 5, D = 1, m = n = 4:
+    2 x 4 x 4 / (16 x 3) = 2 / 3. What orders nothing has 0."""
+    ratings = np.array([[1.0], [2.0], [3.0], [4.0]])
+    assert tau_c(np.array([1, 3, 2, 4]), ratings).tolist() == pytest.approx([2 / 3])
+    assert tau_c(np.ones(4), ratings).tolist() == [0]
+    twice, scores = np.repeat(ratings, 2, axis=0), np.array([1, 4, 2, 3, 3, 5, 6, 7])
+    value, low, high = with_others(scores, twice, twice[:, 0])
+    assert value == tau_c(scores, twice)[0] and 0 < low < value < high <= 1
+    # as many of each grade in every draw: who orders all rightly does so in all of them
+    assert with_others(twice[:, 0], twice, twice[:, 0]) == pytest.approx((1, 1, 1))
+
+
+def test_as_many_of_each_grade_are_drawn_as_can_be():
+    even = GRADES[spread(GRADES, 20, seed=1)].ravel()
+    assert np.unique(even, return_counts=True)[1].tolist() == [5, 5, 5, 5]
+    rare = np.array([[1.0]] * 30 + [[2.0]] * 2 + [[3.0]] * 3 + [[4.0]])
+    chosen = spread(rare, 20, seed=1)
+    assert np.unique(rare[chosen], return_counts=True)[1].tolist() == [14, 2, 3, 1]
+    assert len(set(chosen.tolist())) == 20
+    assert spread(rare, 20, seed=1).tolist() == chosen.tolist() != spread(rare, 20, 2).tolist()
+    assert (even[:4] != [1, 2, 3, 4]).any()  # the order must not tell the grade
+
+
+def test_nothing_of_the_others_is_shown_before_a_rating():
+    """With other ratings of the same grade, all that is shown is the same."""
+    agreed = np.repeat(GRADES, 3, axis=1)
+    torn = np.clip(agreed + [-1, 0, 1], 1, 4)
+    one, other = made(agreed), made(torn)
+    for step in range(3):
+        assert one.view() == other.view(), step
+        for each in (one, other):
+            each.hear("open")
+            assert "Rate the pair first" in each.problem and each.stage()["others"] == ""
+            each.hear("rate", {"grade": 2})
+
+
+def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
+    one = made(scores={"good": GRADES.ravel(), "bad": -GRADES.ravel(), "flat": np.ones(40)})
+    for rated in range(LEAST):
+        assert one.stage()["agreements"] == [] and f"rated {rated} of 20" in one.sentence()
+        assert one.stage()["waits"].startswith(f"Rate {LEAST - rated} more pair")
+        one.hear("rate", {"grade": theirs(one)})
+    assert one.stage()["waits"] == "" and "from 5 pairs" in one.sentence()
+    rate_all(one, theirs, 15)
+    values = {each["name"]: each["value"] for each in one.stage()["agreements"]}
+    assert values == pytest.approx({"you": 1, "good": 1, "flat": 0, "bad": -1})
+    assert list(values) == ["you", "good", "flat", "bad"]  # sorted; one rater has nobody beside
+    assert "is 1.00, from 20 pairs. So few pairs say little" in one.sentence()
+    assert "it could be from 1.00 to 1.00. 1 of the 3 others lie inside it" in one.sentence()
+
+
+def test_each_rater_is_held_against_the_others():
+    """Two agree, the third is upside down: on all pairs the two have, against one like them and one
+    upside down, 0; the third has -1 against both."""
+    one = made(np.hstack([GRADES, GRADES, 5 - GRADES]), raters=("a", "b", "c"))
+    rate_all(one, theirs)
+    values = {each.name: each.value for each in one.agreements()}
+    assert values == pytest.approx({"a": 0, "b": 0, "c": -1, "you": 1 / 3})
+
+
+def test_a_rating_stays_once_one_has_seen_the_others():
+    one = made(np.hstack([GRADES, GRADES[::-1]]))
+    one.hear("rate", {"grade": 3, "pair": 1})
+    assert one.place == 1  # on to the next
+    one.hear("rate", {"grade": 4, "pair": 1})  # a second thought, of the first
+    assert one.given == {0: 4} and one.place == 1
+    one.hear("back")
+    assert [grade["chosen"] for grade in one.stage()["grades"]] == [False, False, False, True]
+    one.hear("open")
+    said = one.ratings[0]
+    assert one.stage()["others"] == f"You: 4; expert 1: {said[0]:.0f}, expert 2: {said[1]:.0f}."
+    one.hear("rate", {"grade": 1})
+    assert "your rating stays" in one.problem and one.given == {0: 4} and one.stage()["fixed"]
+    one.hear("forward")
+    assert one.stage()["others"] == "" and not one.stage()["fixed"]
+
+
+def test_rating_goes_on_to_the_next_without_a_rating():
+    one = made()
+    one.hear("forward")
+    one.hear("rate", {"grade": 1})
+    assert one.place == 2
+    one.hear("back")
+    one.hear("back")
+    one.hear("rate", {"grade": 1})
+    assert one.place == 2  # the second has one already
+    for _ in range(18):
+        one.hear("rate", {"grade": 1})
+    assert len(one.given) == 20 and one.place == 19  # none is left: it stays
+    off = {control["name"]: control["off"] for control in one.controls()}
+    assert off == {"back": False, "forward": True, "open": False}
+
+
+def test_what_is_selected_is_what_was_rated():
+    one = made(np.hstack([GRADES, GRADES]), raters=("ann", "bob"))
+    rate_all(one, lambda _: 2, 3)
+    found = one.selected
+    assert found.columns.tolist() == ["pair", "image", "text", "you", "ann", "bob"]
+    assert found["pair"].tolist() == [1, 2, 3] and found["you"].tolist() == [2, 2, 2]
+    assert found["ann"].tolist() == [GRADES[image, 0] for image in found["image"]]
+    assert found["text"].tolist() == [f"text {image}" for image in found["image"]]
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("rate", {"grade": 5}, "rating must be an integer >= 1 and <= 4, got 5"),
+    ("rate", {"grade": True}, "rating must be an integer"), ("rate", {"grade": 2, "pair": 21},
+                                                             "pair must be an integer"),
+    ("back", None, "no pair beyond the first and the last"), ("open", None, "Rate the pair first")])
+def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
+    one = made()
+    before = one.stage()
+    one.hear(name, value)
+    assert said in one.problem and one.stage() == before
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"texts": ["a"]}, "got 40, 1 and (40, 1)"), ({"ratings": GRADES[:, 0]}, "(pairs, raters)"),
+    ({"ratings": GRADES + 1}, "ratings must be 1, 2, 3 or 4"),
+    ({"ratings": np.where(GRADES > 3, np.nan, GRADES)}, "at least one for each pair"),
+    ({"scores": {"x": np.ones(3)}}, "scores of 'x' must be 40 finite numbers"),
+    ({"scores": {"x": np.full(40, np.nan)}}, "finite"), ({"raters": ("a", "b")}, "1 names"),
+    ({"count": 4}, "count must be an integer >= 5")])
+def test_what_are_no_rated_pairs_is_refused(wrong, said):
+    with pytest.raises(ValueError) as caught:
+        made(**{"images": range(40), "texts": ["a"] * 40} | wrong)
+    assert said in str(caught.value)
+
+
+IMAGES, TEXTS = tuple(f"i{n}" for n in range(8)), tuple(f"t{n}" for n in range(8))
+SPLIT = Split("test", IMAGES, TEXTS, tuple(f"words {n}" for n in range(8)), np.arange(8))
+RELEVANCE = np.tile([0.1, 0.4, 0.7, 0.9999], (8, 2))
+
+
+def dataset(**named):
+    return RetrievalDataset("toy", {"test": SPLIT}, lambda image: picture(3), "f" * 64, **named)
+
+
+def test_exact_relevance_is_the_judge_where_it_is_known():
+    rows, columns, grades = by_relevance(RELEVANCE, SPLIT.image_of_text, seed=0)
+    assert len(rows) == 64 - 8 and (rows != columns).all()  # own texts are left out
+    assert grades.ravel().tolist() == (columns % 4 + 1).tolist()
+    one = YouJudge.of(dataset(relevance=lambda split: RELEVANCE), {"exact": RELEVANCE})
+    assert one.raters == ("exact relevance",)
+    assert np.unique(one.ratings, return_counts=True)[1].tolist() == [5, 5, 5, 5]
+    assert one.texts[0] in SPLIT.texts and one.images[0] in IMAGES
+    (agreement,) = one.agreements()
+    assert agreement.name == "exact" and agreement.value == pytest.approx(1)
+
+
+def test_pairs_that_experts_rated_come_before_exact_relevance():
+    """Two pairs are an image with its own text, one is of another split: they are left out."""
+    rows, columns = [*range(8), 0, 1], [*range(1, 8), 0, 0, 1]
+    ratings = np.repeat(np.tile([1.0, 2, 3, 4, 1], 2)[:, None], 3, axis=1)
+    judged = Judgements("expert", (*(IMAGES[n] for n in rows), "elsewhere"),
+                        (*(TEXTS[n] for n in columns), "t0"), np.vstack([ratings, [[1, 1, 1]]]),
+                        np.array([False] * 8 + [True] * 2 + [False]), "c")
+    given = dataset(relevance=lambda split: RELEVANCE, judgements={"expert": judged})
+    matrix = np.arange(64.0).reshape(8, 8)
+    pairs = rated_pairs(given, "test", {"all": matrix, "judged": matrix[rows, columns]})
+    assert pairs.images == list(IMAGES) and pairs.ratings.tolist() == ratings[:8].tolist()
+    assert pairs.texts[:2] == ["words 1", "words 2"] and pairs.raters == (
+        "expert 1", "expert 2", "expert 3")
+    assert pairs.scores["all"].tolist() == pairs.scores["judged"].tolist() == [
+        matrix[row, column] for row, column in zip(rows[:8], columns[:8], strict=True)]
+
+
+def test_data_that_nobody_judged_and_other_scores_are_refused():
+    with pytest.raises(ValueError, match="nobody graded pairs of the test split of toy"):
+        YouJudge.of(dataset())
+    known = dataset(relevance=lambda split: RELEVANCE)
+    with pytest.raises(ValueError, match=r"scores of 'x' must be \(8, 8\), of all images and"):
+        YouJudge.of(known, {"x": np.ones(20)})
+    with pytest.raises(ValueError, match="split must be one of test"):
+        YouJudge.of(known, split="dev")
+
+
+def test_all_that_is_shown_is_json_and_markup_stays_text():
+    one = made(texts=["<b>&\"'</b>"] * 40, scores={"<i>": np.ones(40)})
+    rate_all(one, theirs)
+    assert json.loads(json.dumps(one.view(), allow_nan=False)) == one.view()
+    assert one.stage()["text"] == "<b>&\"'</b>"
+    assert one.stage()["picture"].startswith("data:image/png;base64,")
+
+
+def test_the_picture_shows_the_others_without_a_reader_and_all_with_one():
+    one = made(np.repeat(GRADES, 3, axis=1), scores={"good": GRADES.ravel()})
+    (axes,) = one.picture().axes
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert set(names) == {"expert 1", "expert 2", "expert 3", "good"}
+    rate_all(one, lambda _: 1, 5)  # all alike: that orders nothing
+    (axes,) = one.picture().axes
+    assert axes.get_yticklabels()[-1].get_text() == "you"
+    assert "5 pairs" in one.picture().get_supxlabel()

@@ -1,0 +1,238 @@
+"""Who moved, without a browser: ranks, gains and lines worked by hand; refusals are sentences."""
+
+import json
+import time
+from math import log2
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+from PIL import Image
+
+from itr_study.data.base import Split
+from itr_study.explorers.moves import TOP, Moves
+from itr_study.explorers.who_moved import WhoMoved
+from itr_study.plots.who_moved import relevance_colours
+
+# 30 texts; the first is of image 0, the others of image 1. For image 0 the first model has them in
+# order, the second upside down; for image 1 both are alike.
+OWNER = np.array([0] + [1] * 29)
+FALLING = 1 - np.arange(30) / 100
+A = np.stack([FALLING, FALLING[::-1]])
+B = np.stack([FALLING[::-1], FALLING[::-1]])
+TEXTS = [f"text {n}" for n in range(30)]
+
+
+def made(**named):
+    return WhoMoved(**dict(scores_a=A, scores_b=B, image_of_text=OWNER, texts=TEXTS,
+                           names=("one", "two")) | named)
+
+
+def shown(one, control="place"):
+    return next(found for found in one.controls() if found["name"] == control)
+
+
+def test_gains_are_places_of_the_first_match_or_ndcg():
+    moves = Moves(A, B, OWNER, TEXTS)
+    assert moves.gains("i2t", "rank").tolist() == [1 - 30, 0]
+    assert moves.gains("i2t", "ndcg") == pytest.approx([1 / log2(31) - 1, 0])
+    # text 0: its image has 1.0 of 1.0, 0.71 by the one, 0.71 of 0.71, 0.71 by the other: a tie
+    assert moves.gains("t2i", "rank")[0] == 1 - 2
+
+
+def test_results_are_those_that_either_model_has_among_its_first():
+    found = Moves(A, B, OWNER, TEXTS).results("i2t", 0)
+    assert found["result"].tolist() == list(range(30))  # 20 of the one, 20 of the other
+    assert found["rank_a"].tolist() == list(range(1, 31))
+    assert found["rank_b"].tolist() == list(range(30, 0, -1))
+    assert found["match"].tolist() == [True] + [False] * 29 == found["relevance"].tolist()
+    assert found["score_b"].tolist() == pytest.approx(FALLING[::-1])
+    alike = Moves(A, B, OWNER, TEXTS).results("i2t", 1)
+    assert len(alike) == TOP and (alike["rank_a"] == alike["rank_b"]).all()
+    assert alike["result"].tolist() == list(range(29, 9, -1))
+
+
+def test_equal_scores_count_against_the_match():
+    equal = np.ones((2, 30))
+    moves = Moves(equal, B, OWNER, TEXTS)
+    found = moves.results("i2t", 0).set_index("result")  # also a match that is first in neither
+    assert found.loc[0, ["rank_a", "rank_b"]].tolist() == [30, 30] and found.loc[0, "match"]
+    assert moves.measured["i2t"]["rank"][0][0] == 30
+    line = made(scores_a=equal).stage()["results"][-1]
+    assert line["beyond"] == [True, True] and line["text"] == "text 0"
+
+
+def test_texts_find_pictures_called_by_their_first_text():
+    found = Moves(A, B, OWNER, TEXTS).results("t2i", 5)  # of image 1: 0.95, 0.76; then 0.76, 0.76
+    assert found["result"].tolist() == [0, 1] and found["text"].tolist() == ["text 0", "text 1"]
+    assert found["match"].tolist() == [False, True]
+    assert found["rank_a"].tolist() == [1, 2] == found["rank_b"].tolist()  # the tie counts against
+
+
+def test_lines_leave_at_the_edge_with_their_true_rank():
+    one = made()
+    one.hear("query", "0")
+    results = {line["key"]: line for line in one.stage()["results"]}
+    assert results[0]["ranks"] == [1, 30] and results[0]["rows"] == [0, 29]
+    assert results[0]["beyond"] == [False, True] and results[0]["match"]
+    assert results[29]["beyond"] == [True, False] and not results[29]["match"]
+    assert sum(any(line["beyond"]) for line in results.values()) == 20
+    assert results[0]["says"] == ("“text 0”: match; one: rank 1, score 1.000; two: rank 30, "
+                                  "score 0.710; 29 down.")
+
+
+def test_queries_are_sorted_by_gain_harm_or_number():
+    one = made()
+    assert one.query == 1 and one.sort == "gain"  # gains nothing; the other is harmed
+    one.hear("sort", "harm")
+    assert one.query == 0 and shown(one)["value"] == 1
+    one.hear("next")
+    assert one.query == 1 and shown(one, "next")["off"] and not shown(one, "previous")["off"]
+    one.hear("previous")
+    assert one.query == 0
+    one.hear("place", 2)
+    assert one.query == 1
+    one.hear("sort", "order")
+    assert one.query == 0 and one.selected["query"].unique().tolist() == [0]
+    one.hear("direction", "t2i")
+    assert shown(one)["max"] == 30 and one.selected["direction"].unique().tolist() == ["t2i"]
+
+
+def test_ndcg_may_sort_otherwise_than_ranks():
+    """Image 0: a nearly perfect text takes the place of the match, which costs a rank and little
+    NDCG; image 1: a useless one rises below the match, which costs no rank and more NDCG."""
+    owner, texts = np.array([0, 1, 0, 1]), list("abcd")
+    relevance = np.array([[1, 0.99, 1, 0.0], [0.9, 1, 0.0, 1]])
+    a = np.array([[0.9, 0.8, 0.3, 0.1], [0.8, 0.9, 0.1, 0.7]])
+    b = np.array([[0.8, 0.9, 0.3, 0.1], [0.1, 0.9, 0.8, 0.7]])
+    one = made(scores_a=a, scores_b=b, image_of_text=owner, texts=texts, relevance=relevance)
+    one.hear("sort", "harm")
+    assert one.query == 0
+    one.hear("measure", "ndcg")
+    assert one.query == 1 and one.problem == ""
+
+
+def test_the_sentence_says_what_is_seen():
+    one = made()
+    one.hear("sort", "harm")
+    assert one.sentence() == (
+        "Picture 0 asks for texts. Its first match stands at rank 1 by one and 30 by two; NDCG is "
+        "1.000 and 0.202. Both lists begin with the same 10 texts among their first 20. By rank of "
+        "the first match, two is better for 0 and worse for 1 of 2 pictures.")
+
+
+def test_colours_are_relevance_and_have_a_legend():
+    relevance = np.full((2, 30), 0.5)
+    relevance[OWNER, np.arange(30)] = 1
+    one = made(relevance=relevance)
+    one.hear("query", "0")
+    stage = one.stage()
+    by_key = {line["key"]: line for line in stage["results"]}
+    assert by_key[0]["colour"] == stage["scale"]["colours"][-1] == "#fde725"
+    assert by_key[7]["colour"] == stage["scale"]["colours"][0] == "#440154"
+    assert stage["scale"]["ends"] == ["0.50", "1.00"] and "relevance 0.50" in by_key[7]["says"]
+    assert made().stage()["scale"] is None  # match or not is said by shape and colour alone
+    assert relevance_colours([0.0, 1.0]) == ["#440154", "#fde725"]
+
+
+def test_pictures_are_small_and_opened_once():
+    opened = []
+
+    def picture(image):
+        opened.append(image)
+        return Image.new("RGB", (300, 200), (image * 100, 0, 0))
+
+    one = made(pictures=picture)
+    first = one.stage()["query"]["picture"]
+    assert first.startswith("data:image/png;base64,") and one.stage()["query"]["picture"] == first
+    one.hear("direction", "t2i")
+    results = one.stage()["results"]
+    assert len({line["picture"] for line in results}) == 2 and len(opened) == 3
+    assert made().stage()["query"]["picture"] is None
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("sort", "best", "order of queries must be one of gain, harm, order"),
+    ("direction", "x", "direction must be one of"), ("measure", "x", "measure must be one of"),
+    ("place", 3, "there is no place 3; they count from 1 to 2"),
+    ("place", 0, "there is no place 0"), ("place", 1.5, "there is no place 1.5"),
+    ("previous", None, "there is no place 0"),
+    ("query", "2", "there is no query '2'; they are numbered from 0 to 1"),
+    ("query", "-1", "there is no query '-1'"), ("query", "a dog", "there is no query")])
+def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
+    one = made()
+    before = one.stage()
+    one.hear(name, value)
+    assert said in one.problem and one.stage() == before
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"scores_b": B[:, :29]}, "got (2, 30) and (2, 29)"), ({"texts": TEXTS[:3]}, "of the 3 texts"),
+    ({"relevance": np.ones((2, 2))}, "relevance must be (2, 30)"),
+    ({"relevance": np.full((2, 30), 1.5)}, "[0, 1]"), ({"scores_a": np.full((2, 30), np.nan)},
+                                                       "must not be NaN"),
+    ({"names": ("one", "one")}, "names must be two that differ"), ({"names": "AB"}, "names must")])
+def test_what_is_no_pair_of_models_is_refused(wrong, said):
+    with pytest.raises(ValueError) as caught:
+        made(**wrong)
+    assert said in str(caught.value)
+
+
+def searcher(scores, fingerprint="f" * 64, name="test", texts=True):
+    """What `of` needs of a Searcher."""
+    split = Split(name, ("x", "y"), tuple(map(str, range(30))), tuple(TEXTS), OWNER)
+    dataset = SimpleNamespace(name="toy", fingerprint=fingerprint,
+                              open_image=lambda image: Image.new("RGB", (9, 9)))
+    relevance = np.where(OWNER == np.arange(2)[:, None], 1, 0.25)
+    return SimpleNamespace(name=name, dataset=dataset, split=split, scores=scores,
+                           texts=texts or None, relevance=relevance)
+
+
+def test_two_searchers_of_one_split_are_compared():
+    one = WhoMoved.of(searcher(A), searcher(B), ("one", "two"))
+    assert one.low == 0.25 and one.moves.gains("i2t", "rank").tolist() == [-29, 0]
+    assert one.stage()["query"]["picture"].startswith("data:image/png")
+    given = WhoMoved.of(searcher(A), searcher(B), ("one", "two"), np.ones((2, 30)))
+    assert given.low == 0.9
+
+
+@pytest.mark.parametrize(("other", "said"), [
+    (searcher(B, "e" * 64), "same images and texts alone; got test of toy (ffffffff) and test of "
+                            "toy (eeeeeeee)"),
+    (searcher(B, name="dev"), "and dev of toy")])
+def test_searchers_of_two_galleries_are_refused(other, said):
+    with pytest.raises(ValueError) as caught:
+        WhoMoved.of(searcher(A), other, ("one", "two"))
+    assert said in str(caught.value)
+    with pytest.raises(ValueError, match="toy has no texts"):
+        WhoMoved.of(searcher(A, texts=False), searcher(B, texts=False), ("one", "two"))
+
+
+def test_all_that_is_shown_is_json_and_markup_stays_text():
+    one = made(texts=["<b>&\"'</b>", *TEXTS[1:]], relevance=np.ones((2, 30), np.float16))
+    one.hear("query", "0")
+    assert json.loads(json.dumps(one.view(), allow_nan=False)) == one.view()
+    assert one.stage()["results"][0]["text"] == "<b>&\"'</b>"
+
+
+def test_the_picture_has_both_lists():
+    one = made()
+    one.hear("sort", "harm")
+    words = [text.get_text() for text in one.picture().findobj(Text)]
+    assert {"one", "two", "text 0  1", "1  text 29", "rank 30"} <= set(words)
+    assert "Picture 0: “text 0”: who moved?" in words
+
+
+def test_an_answer_over_five_million_pairs_takes_no_time():
+    random = np.random.default_rng(0)
+    a, b = random.random((2, 1000, 5000), np.float32)
+    one = made(scores_a=a, scores_b=b, image_of_text=np.repeat(np.arange(1000), 5),
+               texts=["a dog"] * 5000)
+    spent = []
+    for action in ("next", "next", "next"):
+        before = time.process_time()  # of this process: others may be at work, too
+        one.hear(action)
+        one.view()
+        spent.append(time.process_time() - before)
+    assert min(spent) < 0.15
