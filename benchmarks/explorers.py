@@ -1,5 +1,5 @@
-"""How long an explorer takes to answer, in a real browser: from the press of a key or a button until
-Python's answer is drawn.
+"""How long an explorer takes to answer, in a real browser: from the press of a key or a button
+until Python's answer is drawn.
 
     python benchmarks/explorers.py [--pictures 1000 --times 20]      needs Chromium and Playwright
 
@@ -60,7 +60,7 @@ ACTIONS = {"push and pull": [("a mark moved", "[data-key=item-2]", "ArrowLeft"),
            "search": [("the next query", "[data-key=control-on]", "click"),
                       ("another list", "[data-key=control-switch]", "change")],
            "who moved?": [("the next query", "[data-key=control-next]", "click")],
-           "you are the judge": [("a rating", "[data-key^=grade]", "click")],
+           "you are the judge": [("a rating", "[data-key=grade-2]", "click")],
            "map": [("another colour", "[data-key=control-colour]", "change")]}
 
 

@@ -144,6 +144,6 @@ class Explorer(ABC):
         image = f"<img alt='{said}' style='max-width:100%' src='data:image/png;base64,{data}'>"
         title = escape(self.title)
         if not closed:
-            return HTML(f"<p><b>{title}.</b> {said}</p>{image}")
+            return HTML(f"<p><b>{title}</b><br>{said}</p>{image}")
         return HTML(f"<details><summary>{title}, as a picture without controls</summary>"
                     f"<p>{said}</p>{image}</details>")

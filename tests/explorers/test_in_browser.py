@@ -95,7 +95,8 @@ def push_and_pull(pane):
     mark.focus()
     for _ in range(5):
         mark.press("ArrowLeft")
-    assert mark.get_attribute("aria-valuetext").startswith("0.50, rank 2"), pane.answered()
+    said = pane.answered().root.locator("[data-key=item-2]").get_attribute("aria-valuetext")
+    assert said.startswith("0.50, rank 2")
     pane.root.get_by_role("button", name="Step until the matches are first").click()
     assert "all matches stand first" in pane.answered().said()
 
@@ -116,10 +117,39 @@ def search(pane):
     assert pane.answered().problem() == "" and "the match stands at rank" in pane.said()
 
 
+def who_moved(pane):
+    before = pane.said()
+    pane.root.get_by_role("button", name="Next query").click()
+    assert pane.answered().said() != before and "asks for texts" in pane.said()
+    pane.root.get_by_label("Who asks").select_option("t2i")
+    assert "asks for pictures" in pane.answered().said()
+
+
+def judge(pane):
+    for grade in (1, 2, 3, 4):
+        pane.root.locator(f"[data-key=grade-{grade}]").click()
+        pane.answered()
+    assert "You have rated 4 of 20 pairs" in pane.said()
+    pane.root.locator("[data-key=card]").press("2")
+    assert "from 5 pairs. So few pairs say little" in pane.answered().said()
+
+
+def map_(pane):
+    pane.root.get_by_label("Colour", exact=True).select_option("rank")
+    assert "In the rectangle" in pane.answered().said()
+
+
+def training(pane):
+    pane.root.get_by_role("button", name="Start").click()
+    pane.page.wait_for_function("node => node.textContent.startsWith('Done')",
+                                arg=pane.root.locator(".itr-sentence").element_handle())
+    assert "2 of 2 epochs" in pane.said()
+
+
 def kernel_is_gone(pane, page):  # noqa: F811
     page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").first.click()
     page.get_by_text("Shut Down Kernel", exact=True).first.click()
     page.get_by_text("No Kernel").first.wait_for()
     pane.root.get_by_role("button", name="Start again").click()
-    page.wait_for_function("node => node.textContent.includes('has not answered')",
+    page.wait_for_function("node => node.textContent.includes('The kernel does not answer')",
                            arg=pane.root.locator(".itr-problem").element_handle())

@@ -34,7 +34,13 @@ function mailbox(model, onSilence) {
     waiting.delete(key);
     open = ++serial;
     timer = setTimeout(onSilence, PATIENCE);
-    model.send({ name, value: value ?? null, serial: open });
+    try {
+      model.send({ name, value: value ?? null, serial: open });
+    } catch { // the kernel was shut down: nothing can be sent any more
+      clearTimeout(timer);
+      waiting.clear();
+      onSilence();
+    }
   };
   return {
     send(name, value, which = "") { waiting.set(`${name} ${which}`, [name, value]); next(); },
@@ -133,8 +139,8 @@ function render({ model, el }) {
   const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
   let kinds = "", later = null;
   const box = mailbox(model, () => {
-    problem.textContent = "The kernel has not answered for 10 seconds. It may be at work in another "
-      + "cell; if it is gone, choose Kernel > Restart, and run this cell again.";
+    problem.textContent = "The kernel does not answer. It may be at work in another cell; if it is "
+      + "gone, choose Kernel > Restart, and run this cell again.";
   });
   const send = (...what) => { root.dataset.busy = "1"; box.send(...what); };
   send.idle = () => !box.busy();
