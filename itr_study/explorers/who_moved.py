@@ -123,8 +123,7 @@ class WhoMoved(Explorer):
                     "order": "their number"}),
                 choice("measure", "Measured by", self.measure, MEASURES),
                 slider("place", "Place", self.place + 1, 1, count, 1),
-                button("previous", "Previous query", off=self.place == 0),
-                button("next", "Next query", off=self.place == count - 1),
+                button("previous", "Previous query"), button("next", "Next query"),
                 words("query", f"Query, 0 to {count - 1}", str(self.query))]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
