@@ -4,10 +4,12 @@ from itr_study.explorers.controls import explore
 from itr_study.explorers.examples import easy_to_hard, obvious_errors, result_table, side_by_side
 from itr_study.explorers.explorer import Explorer
 from itr_study.explorers.hits import picture_hits
+from itr_study.explorers.judge import YouJudge
 from itr_study.explorers.push_pull import Item, PushPull
 from itr_study.explorers.queries import image_queries, text_queries
 from itr_study.explorers.source import show_source
+from itr_study.explorers.who_moved import WhoMoved
 
-__all__ = ["Explorer", "Item", "PushPull", "easy_to_hard", "explore", "image_queries",
-           "obvious_errors", "picture_hits", "result_table", "show_source", "side_by_side",
-           "text_queries"]
+__all__ = ["Explorer", "Item", "PushPull", "WhoMoved", "YouJudge", "easy_to_hard", "explore",
+           "image_queries", "obvious_errors", "picture_hits", "result_table", "show_source",
+           "side_by_side", "text_queries"]
