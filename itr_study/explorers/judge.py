@@ -13,11 +13,11 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.digits import counted, number
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.inline import data_uri
-from itr_study.explorers.rated_pairs import GRADES, grades_of, rated_pairs, spread
-from itr_study.explorers.taus import with_others
+from itr_study.explorers.rated_pairs import GRADES, rated_pairs, spread
+from itr_study.explorers.taus import FEWEST, agreement
 from itr_study.plots.you_judge import Agreement, you_judge
 
-LEAST = 5  # ratings before any agreement is shown
+LEAST = FEWEST  # ratings before any agreement is shown
 SIDE = 320  # pixels of the picture that is rated
 AXIS = "Kendall's τ-c"
 
@@ -106,17 +106,15 @@ class YouJudge(Explorer):
         found, enough = [], len(self.given) >= LEAST
         pairs = sorted(self.given) if enough else list(range(len(self.texts)))
         ratings = self.ratings[pairs]
-        grades = grades_of(ratings)
         if enough:
             yours = np.array([self.given[n] for n in pairs])
-            found.append(Agreement("you", "you", *with_others(yours, ratings, grades)))
+            found.append(Agreement("you", "you", *agreement(yours, ratings)))
         for n, name in enumerate(self.raters):
             rest = np.delete(ratings, n, axis=1)
             both = ~np.isnan(ratings[:, n]) & ~np.isnan(rest).all(axis=1)
             if both.sum() >= LEAST:
-                found.append(Agreement(name, "rater", *with_others(
-                    ratings[both, n], rest[both], grades[both])))
-        found += [Agreement(name, "computed", *with_others(scores[pairs], ratings, grades))
+                found.append(Agreement(name, "rater", *agreement(ratings[both, n], rest[both])))
+        found += [Agreement(name, "computed", *agreement(scores[pairs], ratings))
                   for name, scores in self.scores.items()]
         return sorted(found, key=lambda one: -one.value)
 
@@ -131,10 +129,9 @@ class YouJudge(Explorer):
             name: self.ratings[rated, column] for column, name in enumerate(self.raters)})
 
     def controls(self) -> list[Control]:
-        return [button("back", "Back", off=self.place == 0),
-                button("forward", "Forward", off=self.place == len(self.texts) - 1),
-                button("open", "What do the others say of this pair?",
-                       off=self.place not in self.given or self.place in self.opened)]
+        # none is ever off: a button that is loses the focus, and the keys go to the notebook
+        return [button("back", "Back"), button("forward", "Forward"),
+                button("open", "What do the others say of this pair?")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"rate": lambda said: self.rate(**said), "back": lambda _: self.step(-1),
@@ -183,7 +180,7 @@ class YouJudge(Explorer):
         against = ("; each rater is held against the other raters" * (len(self.raters) > 1))
         return you_judge(self.agreements(), self.title if enough else
                          f"{self.title}: what the others reach on the {pairs} pairs", AXIS,
-                         f"{pairs} pairs, graded from 1 to 4; lines: 95 %, pairs drawn anew"
+                         f"{pairs} pairs, graded from 1 to 4; lines: about 95 %, with other pairs"
                          + against)
 
 

@@ -81,15 +81,10 @@ def by_relevance(relevance: np.ndarray, image_of_text: np.ndarray, seed: int
     return rows, columns, grades[rows, columns].astype(float)[:, None]
 
 
-def grades_of(ratings: np.ndarray) -> np.ndarray:
-    """(N,) the grade of each pair: the median of its ratings (N, raters), the upper one of two."""
-    return np.floor(np.nanmedian(ratings, axis=1) + 0.5)
-
-
 def spread(ratings: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Which pairs are rated: as many of each grade as can be, in an order that tells nothing.
 
-    Args:    ratings: (N, raters) from 1 to 4; their grades are those of `grades_of`.
+    Args:    ratings: (N, raters) from 1 to 4; a pair's grade is the median.
     Returns: (min(count, N),) places of pairs.
 
     Example: each grade is among the four, the rare ones too
@@ -98,7 +93,7 @@ def spread(ratings: np.ndarray, count: int, seed: int) -> np.ndarray:
         [1, 2, 3, 4]
     """
     random = np.random.default_rng(seed)
-    grade = grades_of(ratings)
+    grade = np.floor(np.nanmedian(ratings, axis=1) + 0.5)  # of two, the upper one
     order = random.permutation(len(grade))
     turn = np.empty(len(grade), int)  # the how-manieth of its grade each pair is
     for level in GRADES:

@@ -1,49 +1,41 @@
-"""How far scores agree with ratings of a few pairs, and how far other pairs would move that."""
+"""How far scores agree with ratings of a few pairs, and how little so few pairs say."""
 
 import numpy as np
 
-RESAMPLES, LEVEL = 400, (2.5, 97.5)  # of the pairs; percentiles of a 95 % interval
+from itr_study.data.judgements import Judgements
+from itr_study.metrics.human import human_correlation
+
+FEWEST = 5  # pairs from which on an interval is known
 
 
-def tau_c(scores: np.ndarray, ratings: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
-    """Kendall's tau-c of scores and all ratings of each pair as samples of their own, as
-    `metrics.human.human_correlation` has it, for many draws of the pairs at once.
+def tau_interval(tau: float, pairs: int) -> tuple[float, float]:
+    """About 95 % interval of Kendall's tau over other pairs, by Fisher's transformation with the
+    variance 0.437 / (n - 4) of Fieller, Hartley and Pearson (1957); they had no ties.
 
-    Args:    scores: (N,); ratings: (N, raters), NaN where absent; times: (D, N) how often each pair
-             counts in each draw; None: one draw, each once.
-    Returns: (D,) in [-1, 1]; 0 where all scores or all ratings of a draw are equal.
-    Source:  Hessel et al., CLIPScore, EMNLP 2021, Sec. 4.1.
+    A tau of 1 is taken for one that lies half a step below it: with few pairs it may be chance.
 
-    Example: of three pairs of ratings one is in the wrong order: 2 m (C - D) / (n^2 (m - 1))
-        >>> tau_c(np.array([1, 3, 2]), np.array([[1.0], [2.0], [3.0]]))
-        array([0.33333333])
+    Args:    pairs: at least 5.
+
+    Example:
+        >>> [round(end, 2) for end in tau_interval(0.6, 20)], tau_interval(1.0, 5)[0] < 0.2
+        ([0.35, 0.77], True)
     """
-    times = np.ones((1, len(scores))) if times is None else np.asarray(times, float)
-    given = ~np.isnan(ratings)
-    theirs = np.sign(ratings[:, None, :, None] - ratings[None, :, None, :])
-    agree = np.sign(scores[:, None] - scores) * np.nansum(theirs, axis=(2, 3))
-    excess = ((times @ agree) * times).sum(axis=1) / 2  # C - D
-    samples = times @ given.sum(axis=1)
-    drawn = times > 0
-    kinds = [(drawn @ (np.unique(scores)[:, None] == scores).T > 0).sum(axis=1),
-             (drawn @ np.array([(ratings == level).any(axis=1) for level in
-                                np.unique(ratings[given])]).T > 0).sum(axis=1)]
-    fewest = np.minimum(*kinds)
-    most = samples**2 * (fewest - 1)
-    return np.divide(2 * fewest * excess, most, out=np.zeros(len(times)), where=fewest > 1)
+    half = 1.959964 * (0.437 / (pairs - 4)) ** 0.5
+    most = 1 - 2 / (pairs * (pairs - 1))  # neighbours that swap move it by twice as much below 1
+    middle = np.arctanh(np.clip(tau, -most, most))
+    low, high = (float(np.tanh(middle + way * half)) for way in (-1, 1))
+    return min(low, tau), max(high, tau)
 
 
-def with_others(scores: np.ndarray, ratings: np.ndarray, grades: np.ndarray, seed: int = 0
-                ) -> tuple[float, float, float]:
-    """Tau-c and its 95 % interval: pairs drawn anew, with replacement, as many of each grade as
-    there are, for so they were chosen.
+def agreement(scores: np.ndarray, ratings: np.ndarray) -> tuple[float, float, float]:
+    """Kendall's tau-c of scores (N,) with all ratings (N, raters) of each pair, and its interval.
 
-    Args:    grades: (N,) of each pair.
+    Example: equal grades of five pairs
+        >>> agreement(np.array([1, 2, 3, 4, 4]), np.array([[1.0], [2], [3], [4], [4]]))[0]
+        0.96
     """
-    random = np.random.default_rng(seed)
-    times = np.zeros((RESAMPLES, len(scores)))
-    for grade in np.unique(grades):
-        own = np.flatnonzero(grades == grade)
-        times[:, own] = random.multinomial(len(own), np.full(len(own), 1 / len(own)), RESAMPLES)
-    low, high = np.percentile(tau_c(scores, ratings, times), LEVEL)
-    return float(tau_c(scores, ratings)[0]), float(low), float(high)
+    pairs = len(scores)
+    nobody = ("",) * pairs
+    judged = Judgements("you", nobody, nobody, ratings, np.zeros(pairs, bool), "c")
+    (tau,) = human_correlation(scores, judged).values()
+    return tau, *tau_interval(tau, pairs)

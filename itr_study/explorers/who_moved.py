@@ -23,6 +23,7 @@ from itr_study.plots.who_moved import Mover, relevance_colours, who_moved
 SMALL, LARGE = 64, 150  # pixels: of a result, of the query
 # Letters of a result's text, also beside a picture; pointed at, all of it stands above.
 LETTERS = {"i2t": 46, "t2i": 38}
+FAR = 40  # of one that is in neither list's first, beside its long rank
 SORTS = ("gain", "harm", "order")
 SHADES = 9  # colours of the legend
 KEPT = 400  # small pictures
@@ -123,8 +124,7 @@ class WhoMoved(Explorer):
                     "order": "their number"}),
                 choice("measure", "Measured by", self.measure, MEASURES),
                 slider("place", "Place", self.place + 1, 1, count, 1),
-                button("previous", "Previous query", off=self.place == 0),
-                button("next", "Next query", off=self.place == count - 1),
+                button("previous", "Previous query"), button("next", "Next query"),
                 words("query", f"Query, 0 to {count - 1}", str(self.query))]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
@@ -137,8 +137,10 @@ class WhoMoved(Explorer):
     def movers(self, found: pd.DataFrame) -> list[Mover]:
         """The results with their rows in each list, those beyond the first below them."""
         rows = [found[rank].rank().astype(int) - 1 for rank in ("rank_a", "rank_b")]
-        return [Mover(shorten(line.text, LETTERS[self.way], placeholder=" …"), bool(line.match),
-                      float(line.relevance), (int(line.rank_a), int(line.rank_b)),
+        nowhere = found[["rank_a", "rank_b"]].min(axis=1) > TOP
+        letters = np.where(nowhere, FAR, LETTERS[self.way])
+        return [Mover(shorten(line.text, letters[line.Index], placeholder=" …"),
+                      bool(line.match), float(line.relevance), (int(line.rank_a), int(line.rank_b)),
                       (int(rows[0][line.Index]), int(rows[1][line.Index])),
                       (bool(line.rank_a > TOP), bool(line.rank_b > TOP)))
                 for line in found.itertuples()]

@@ -10,8 +10,7 @@ from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.judgements import Judgements
 from itr_study.explorers.judge import LEAST, YouJudge
 from itr_study.explorers.rated_pairs import by_relevance, rated_pairs, spread
-from itr_study.explorers.taus import tau_c, with_others
-from itr_study.metrics.human import human_correlation
+from itr_study.explorers.taus import agreement, tau_interval
 
 GRADES = np.tile([1.0, 2.0, 3.0, 4.0], 10)[:, None]  # one rater of 40 pairs
 
@@ -36,35 +35,23 @@ def theirs(one):
     return int(one.ratings[one.place, 0])
 
 
-def test_tau_is_that_of_the_house_for_every_draw():
-    random = np.random.default_rng(3)
-    for raters in (1, 2, 3):
-        ratings = random.integers(1, 5, (15, raters)).astype(float)
-        if raters > 1:
-            ratings[random.random(ratings.shape) < 0.2] = np.nan
-        ratings[0] = 1.0
-        scores = random.random(15).round(1)
-        times = random.multinomial(15, np.full(15, 1 / 15), 8)
-        times[0] = 1
-        for draw, tau in zip(times, tau_c(scores, ratings, times), strict=True):
-            pairs = np.repeat(np.arange(15), draw)
-            judged = Judgements("x", ("i",) * 15, ("t",) * 15, ratings[pairs],
-                                np.zeros(15, bool), "c")
-            (expected,) = human_correlation(scores[pairs], judged).values()
-            assert tau == pytest.approx(expected)
+def test_tau_and_its_interval_by_hand():
+    """Four of five pairs in order and the last two swapped, C = 9, D = 1, m = n = 5:
+    2 x 5 x 8 / (25 x 4) = 0.8; of two raters the second is upside down: 0."""
+    ratings = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    tau, low, high = agreement(np.array([1, 2, 3, 5, 4]), ratings)
+    half = 1.96 * np.sqrt(0.437 / (5 - 4))
+    assert tau == pytest.approx(0.8)
+    assert (low, high) == pytest.approx((np.tanh(np.arctanh(0.8) - half),
+                                         np.tanh(np.arctanh(0.8) + half)), abs=1e-4)
+    assert agreement(np.arange(5), np.hstack([ratings, ratings[::-1]]))[0] == 0
+    assert agreement(np.ones(5), ratings)[0] == 0
 
 
-def test_tau_by_hand():
-    """Four pairs of grades 1 to 4; two neighbours are swapped: C = 5, D = 1, m = n = 4:
-    2 x 4 x 4 / (16 x 3) = 2 / 3. What orders nothing has 0."""
-    ratings = np.array([[1.0], [2.0], [3.0], [4.0]])
-    assert tau_c(np.array([1, 3, 2, 4]), ratings).tolist() == pytest.approx([2 / 3])
-    assert tau_c(np.ones(4), ratings).tolist() == [0]
-    twice, scores = np.repeat(ratings, 2, axis=0), np.array([1, 4, 2, 3, 3, 5, 6, 7])
-    value, low, high = with_others(scores, twice, twice[:, 0])
-    assert value == tau_c(scores, twice)[0] and 0 < low < value < high <= 1
-    # as many of each grade in every draw: who orders all rightly does so in all of them
-    assert with_others(twice[:, 0], twice, twice[:, 0]) == pytest.approx((1, 1, 1))
+def test_few_pairs_say_little_even_where_they_agree():
+    widths = [np.diff(tau_interval(1.0, pairs)).item() for pairs in (5, 10, 20)]
+    assert widths == sorted(widths, reverse=True) and widths[0] > 0.8 and widths[2] < 0.02
+    assert tau_interval(1.0, 5)[1] == 1 and tau_interval(-1.0, 5)[0] == -1
 
 
 def test_as_many_of_each_grade_are_drawn_as_can_be():
@@ -103,7 +90,7 @@ def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
     assert values == pytest.approx({"you": 1, "good": 1, "flat": 0, "bad": -1})
     assert list(values) == ["you", "good", "flat", "bad"]  # sorted; one rater has nobody beside
     assert "is 1.00, from 20 pairs. So few pairs say little" in one.sentence()
-    assert "it could be from 1.00 to 1.00. 1 of the 3 others lie inside it" in one.sentence()
+    assert "it could be from 0.99 to 1.00. 1 of the 3 others lie inside it" in one.sentence()
 
 
 def test_each_rater_is_held_against_the_others():
@@ -144,8 +131,8 @@ def test_rating_goes_on_to_the_next_without_a_rating():
     for _ in range(18):
         one.hear("rate", {"grade": 1})
     assert len(one.given) == 20 and one.place == 19  # none is left: it stays
-    off = {control["name"]: control["off"] for control in one.controls()}
-    assert off == {"back": False, "forward": True, "open": False}
+    one.hear("forward")
+    assert "no pair beyond" in one.problem and one.place == 19
 
 
 def test_what_is_selected_is_what_was_rated():

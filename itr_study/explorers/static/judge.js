@@ -1,6 +1,6 @@
 // You are the judge: a picture and a text to be rated from 1 to 4; who agrees with whom below.
 
-const ROW = 26, NAMES = 290, FROM = 310, TO = 650, WIDE = 820, TOP = 8; // in units of the drawing
+const ROW = 26, NAMES = 260, FROM = 280, TO = 610, WIDE = 820, TOP = 8; // in units of the drawing
 const YOU = "#d55e00"; // readable on white and on black
 
 const across = (tau) => FROM + ((tau + 1) / 2) * (TO - FROM);
@@ -36,7 +36,8 @@ function dotsOf(shown) {
   });
   return make("div", {}, [make("p", { class: "itr-hint" },
     "Who agrees with those who rated before? ◆ you, ■ they themselves, each held against the "
-    + "others, ○ computed scores; lines and brackets: 95 %, with other pairs."), node]);
+    + "others, ○ computed scores; lines and brackets: about 95 %, with "
+    + "other pairs."), node]);
 }
 
 const latest = new WeakMap(); // of each explorer, what it shows
@@ -63,7 +64,7 @@ const rate = (shown, grade, send) => send("rate", { grade, pair: shown.place }, 
 function cardOf(shown, send) {
   const buttons = shown.grades.map((one) => make("button", { type: "button", disabled: shown.fixed,
     "data-key": `grade-${one.grade}`, "aria-pressed": String(one.chosen),
-    style: "display:block;text-align:left;margin:0 0 6px;min-width:20em"
+    style: "display:block;text-align:left;margin:0 0 6px;min-width:24em"
       + (one.chosen ? ";font-weight:bold;border-width:3px" : ""),
     onclick: () => rate(shown, one.grade, send) },
   `${one.chosen ? "✓ " : ""}${one.grade}  ${one.words}`));

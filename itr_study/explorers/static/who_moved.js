@@ -46,7 +46,7 @@ function endOf(one, side, y, row) {
   if (beyond) {
     const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
     parts.push(said(14, rank, true));
-    return side === 0 && one.beyond[1] ? [...parts, said(90, one.text)] : parts;
+    return side === 0 && one.beyond[1] ? [...parts, said(84, one.text)] : parts;
   }
   parts.push(said(14, String(one.ranks[side])));
   if (!one.picture) return [...parts, said(TEXT, one.text)];
@@ -55,6 +55,7 @@ function endOf(one, side, y, row) {
   return parts;
 }
 
+const heard = new WeakSet(); // explorers whose keys are heard
 const lit = new WeakMap(); // of each stage, the key of the result that is read
 
 function resultsOf(shown, stage, detail) {
@@ -104,7 +105,7 @@ function resultsOf(shown, stage, detail) {
     y: 16, "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name)), lines, ends);
   if (far) node.append(
     svg("line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule, "stroke-dasharray": "4 3" }),
-    svg("text", { x: (LEFT + RIGHT) / 2, y: rule - 4, "text-anchor": "middle", class: "faint" },
+    svg("text", { x: WIDE, y: rule + 16, "text-anchor": "end", class: "faint" },
       `beyond the first ${shown.top}`));
   return node;
 }
@@ -121,9 +122,19 @@ function scaleOf(scale) {
     svg("text", { x: 126 + wide, y: 15 }, scale.ends[1])]);
 }
 
-function draw(stage, shown) {
-  // Keys of the notebook would take Enter and the arrows away.
-  stage.closest(".itr-explorer").setAttribute("data-lm-suppress-shortcuts", "true");
+// The arrows must not reach the notebook. Enter has to be heard here: JupyterLab prevents what a
+// browser makes of it, and the line would be heard only when it is left.
+function hearKeys(root, send) {
+  heard.add(root);
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", ({ key, target }) => {
+    if (key === "Enter" && target.type === "text") send("query", target.value);
+  });
+}
+
+function draw(stage, shown, send) {
+  const root = stage.closest(".itr-explorer");
+  if (!heard.has(root)) hearKeys(root, send);
   const detail = make("p", { class: "itr-hint itr-detail", "aria-live": "polite",
     style: "min-height:4.2em" }, HINT);
   const asking = make("p", { style: "margin:0" }, shown.query.words);
