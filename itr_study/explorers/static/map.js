@@ -17,11 +17,13 @@ class PlaneMap {
     this.ahead = {}; // where the reader has moved things to, until Python has answered
     const keys = { tabindex: 0, role: "application" };
     this.canvas = make("canvas", { ...keys, "data-key": "map",
-      style: `width:${SIDE + EDGE}px;height:${SIDE + EDGE}px;touch-action:none;cursor:crosshair`,
+      style: `display:block;width:${SIDE + EDGE}px;height:${SIDE + EDGE}px;touch-action:none;`
+        + "cursor:crosshair",
       onkeydown: (e) => this.key(e, "window"), onpointerdown: (e) => this.press(e),
       onwheel: (e) => this.wheel(e) });
     this.box = make("div", { ...keys, "data-key": "rectangle",
       style: "position:absolute;box-sizing:border-box;border:2px dashed var(--itr-ink);cursor:move;"
+        + "box-shadow:0 0 0 2px var(--itr-paper),inset 0 0 0 2px var(--itr-paper);"
         + "touch-action:none", onkeydown: (e) => this.key(e, "rectangle"),
       onpointerdown: (e) => this.carry(e), onwheel: (e) => this.wheel(e) });
     this.numbers = make("div", { "aria-hidden": "true" });
@@ -36,7 +38,8 @@ class PlaneMap {
     const right = { style: "flex:1 1 260px;min-width:260px" };
     stage.replaceChildren(this.heading,
       make("div", { style: "display:flex;flex-wrap:wrap;gap:20px" },
-        [make("div", { style: `width:${SIDE + EDGE}px` }, left), make("div", right, [this.count, this.list])]));
+        [make("div", { style: `width:${SIDE + EDGE}px` }, left),
+          make("div", right, [this.count, this.list])]));
     const weak = new WeakRef(this); // or every map ever shown would stay in memory
     new MutationObserver(() => weak.deref()?.paint())
       .observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
@@ -92,8 +95,17 @@ class PlaneMap {
     this.drawLegend();
   }
 
+  paintSoon() { // once a frame, however often the pointer moves
+    if (this.soon) return;
+    this.soon = requestAnimationFrame(() => { this.soon = null; this.paint(); });
+  }
+
   drawPoints() {
     const ratio = window.devicePixelRatio || 1, size = SIDE + EDGE, { shown } = this;
+    const now = JSON.stringify([this.window, shown.places, shown.shade, shown.ticks, isDark(), ratio,
+      this.arrays.has(shown.places), this.arrays.has(shown.shade)]);
+    if (now === this.drawn) return; // a rectangle that is moved leaves the points alone
+    this.drawn = now;
     if (this.canvas.width !== Math.round(size * ratio))
       this.canvas.width = this.canvas.height = Math.round(size * ratio);
     const pen = this.canvas.getContext("2d"), look = getComputedStyle(this.stage);
@@ -122,8 +134,12 @@ class PlaneMap {
       }
     };
     pen.globalAlpha = 0.8;
-    for (let n = shown.images; n < shown.images + shown.texts; n++) mark(n, "text");
-    for (let n = 0; n < shown.images; n++) mark(n, "image"); // few over many
+    for (const hollow of [false, true]) { // few over many: hollow over filled, images over texts
+      for (let n = shown.images; n < shown.images + shown.texts; n++)
+        if (shade[n] >= shown.steps === hollow) mark(n, "text");
+      for (let n = 0; n < shown.images; n++)
+        if (shade[n] >= shown.steps === hollow) mark(n, "image");
+    }
     pen.restore();
   }
 
@@ -169,7 +185,8 @@ class PlaneMap {
     const marks = ["image", "text"].map((kind, n) => make("span", { style: "margin-right:16px" }, [
       make("span", { style: legend.ticks.length ? null : `color:${colours[n]}` }, SIGN[kind]),
       ` ${kind}`]));
-    if (legend.hollow) marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
+    if (legend.hollow)
+      marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
     const scale = legend.ticks.length ? make("div", { role: "img", style: "position:relative;"
       + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`,
     "aria-label": `Scale: ${legend.label}, ` + legend.ticks.map((tick) => tick[1]).join(", ") }, [
@@ -185,7 +202,8 @@ class PlaneMap {
   fillGallery() {
     const { gallery, chosen } = this.shown;
     this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
-      : `${chosen} in the rectangle; ${gallery.length} of them, far from each other:`;
+      : `${chosen} in the rectangle; ${gallery.length} of them, far from each other, with the rank `
+        + "of the match, and by how many queries each is found among the first:";
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [
@@ -202,7 +220,7 @@ class PlaneMap {
     this.ahead.window = { x: clamp(x, midX - whole + half, midX + whole - half),
       y: clamp(y, midY - whole + half, midY + whole - half), half };
     this.send("window", this.ahead.window);
-    this.paint();
+    this.paintSoon();
   }
 
   choose(x, y) {
