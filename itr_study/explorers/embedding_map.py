@@ -54,8 +54,7 @@ class EmbeddingMap(Explorer):
         self.data = MapData(frames, image_of_text, texts, image_ids, picture, other, scores)
         self.frame, self.colour, self.asked = len(self.data.names), "kind", dict[str, str]()
         self.show_all()
-        third = self.data.whole / 3
-        self.corners = np.stack([self.data.middle - third, self.data.middle + third])
+        self.into_view()
 
     @classmethod
     def of(cls, searcher: Searcher, other: Searcher | None = None) -> "EmbeddingMap":
@@ -138,6 +137,10 @@ class EmbeddingMap(Explorer):
         self.corners = np.clip(np.sort(np.array(ends, float).T, axis=0), middle - whole,
                                middle + whole)
 
+    def into_view(self, _: Any = None) -> None:
+        """Put the rectangle into the middle of what is shown, a third as wide and as high."""
+        self.corners = np.stack([self.centre - self.half / 3, self.centre + self.half / 3])
+
     def send(self, keys: Sequence[str]) -> None:
         """Put arrays and pictures into the next stage, once. Raises: ValueError for those that are
         not there, or cannot be opened; the others are sent."""
@@ -158,12 +161,13 @@ class EmbeddingMap(Explorer):
                        {name: COLOURS[name] for name in self.data.shades[self.name]}),
                 *([frame] if len(names) > 1 else []),
                 *(button(name, label) for name, (label, *_) in MOVES.items()),
-                button("all", "Whole map")]
+                button("all", "Whole map"), button("into_view", "Rectangle into view")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         moves = {name: partial(self.move, *move) for name, (_, *move) in MOVES.items()}
         return {"colour": self.choose_colour, "frame": self.choose_frame, "window": self.look_at,
-                "brush": self.brush, "send": self.send, "all": self.show_all, **moves}
+                "brush": self.brush, "send": self.send, "all": self.show_all,
+                "into_view": self.into_view, **moves}
 
     def stage(self) -> dict[str, Any]:
         data, frame = self.data, self.frame - 1

@@ -136,7 +136,7 @@ class Training(Explorer):
             return ""
         seconds = np.mean(recent) * (self.run.config.settings.epochs - len(self.now.rows))
         about = (f"{counted(round(seconds / 60), 'minute')}" if seconds >= 90 else
-                 f"{counted(max(round(seconds), 1), 'second')}")
+                 f"{counted(10 * max(round(seconds / 10), 1), 'second')}")
         return f", about {about} left"
 
     def picture(self) -> Figure:

@@ -99,8 +99,8 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
 
 def draw_marks(axes: Axes, places: np.ndarray, colours: np.ndarray, hollow: np.ndarray,
                marker: str, size: float) -> None:
-    """The points of one kind, hollow ones below the filled."""
-    for part, alpha in ((hollow, 0.6), (~hollow, 0.8)):
+    """The points of one kind, hollow ones, mostly the few, over the filled."""
+    for part, alpha in ((~hollow, 0.8), (hollow, 0.9)):
         axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[part],
                      facecolors="none" if part is hollow else colours[part], linewidths=0.7,
                      alpha=alpha)

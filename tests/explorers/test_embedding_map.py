@@ -2,6 +2,7 @@
 what lies in the rectangle."""
 
 import copy
+import doctest
 import json
 import time
 from base64 import b64decode
@@ -12,6 +13,7 @@ import pytest
 from PIL import Image
 
 from itr_study.evaluation.search import Searcher
+from itr_study.explorers import plane, shades, ticks
 from itr_study.explorers.embedding_map import GALLERY, EmbeddingMap
 from itr_study.explorers.map_data import FINEST
 from itr_study.explorers.plane import known_by, known_of, plane_of
@@ -41,17 +43,23 @@ def cloud(images=40, each=3, size=8, seed=0):
 
 
 def test_places_are_principal_components_of_the_last_frame():
-    plane = plane_of({1: (-CROSS[0], -CROSS[1]), 2: CROSS})
-    np.testing.assert_allclose(plane.places[2], np.concatenate(CROSS), atol=1e-9)
-    np.testing.assert_allclose(plane.places[1], -np.concatenate(CROSS), atol=1e-9)  # axes stay
-    np.testing.assert_allclose(plane.shares[2], [0.9, 0.1])
+    made = plane_of({1: (-CROSS[0], -CROSS[1]), 2: CROSS})
+    np.testing.assert_allclose(made.places[2], np.concatenate(CROSS), atol=1e-9)
+    np.testing.assert_allclose(made.places[1], -np.concatenate(CROSS), atol=1e-9)  # axes stay
+    np.testing.assert_allclose(made.shares[2], [0.9, 0.1])
     turned = plane_of({0: tuple(-part for part in CROSS)})  # the sign does not follow the data
     np.testing.assert_allclose(turned.places[0], -np.concatenate(CROSS), atol=1e-9)
 
 
 def test_equal_vectors_lie_on_one_point_and_keep_no_variance():
-    plane = plane_of({0: (np.ones((2, 3)), np.ones((2, 3)))})
-    assert not plane.places[0].any() and not plane.shares[0].any() and plane.bounds[1] == 1
+    made = plane_of({0: (np.ones((2, 3)), np.ones((2, 3)))})
+    assert not made.places[0].any() and not made.shares[0].any() and made.bounds[1] == 1
+
+
+@pytest.mark.parametrize("module", [plane, shades, ticks], ids=lambda module: module.__name__)
+def test_examples(module):
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
 
 
 def test_ranks_and_counts_are_those_of_the_metrics():
@@ -147,6 +155,9 @@ def test_the_view_moves_and_stays_on_the_map():
     assert one.half == pytest.approx(whole / 100)
     one.hear("left")
     assert one.centre.tolist() == pytest.approx([-0.4 * one.half, 0])
+    one.hear("into_view")
+    assert one.corners.mean(axis=0).tolist() == pytest.approx(one.centre.tolist())
+    assert np.ptp(one.corners, axis=0).tolist() == pytest.approx([one.half * 2 / 3] * 2)
     one.hear("window", {"x": 99, "y": -99, "half": whole / 2})
     assert one.centre.tolist() == pytest.approx([whole / 2, -whole / 2])
     one.hear("all")

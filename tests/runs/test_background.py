@@ -77,22 +77,33 @@ def test_a_run_that_fails_says_why_and_can_be_tried_again(store):
     assert now.state in ("oom", "failed") and now.reason and not now.rows
 
 
+KERNEL = ("import time\n"
+          "from itr_study.runs.background import BackgroundRun\n"
+          "from tests.small_runs import SMALL\n"
+          "run = BackgroundRun(SMALL.with_(**{'settings.epochs': 100000}))\n"
+          "run.start()\n"
+          "while not run.look().rows: time.sleep(0.02)\n"
+          "print(run.worker.process.pid, flush=True)\n")
+ENDLESS = SMALL.with_(**{"settings.epochs": 100000})
+
+
+def test_a_kernel_that_ends_has_it_save_first(store):
+    done = subprocess.run([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, text=True,
+                          timeout=PATIENCE)
+    assert not psutil.pid_exists(int(done.stdout))
+    now = BackgroundRun(ENDLESS).look()
+    assert now.state == "interrupted" and now.checkpoint and "stopped in epoch" in now.reason
+
+
 @posix_only
 def test_a_worker_ends_with_its_kernel(store):
     """The kernel starts it, tells its process id, and is killed."""
-    code = ("import time\n"
-            "from itr_study.runs.background import BackgroundRun\n"
-            "from tests.small_runs import SMALL\n"
-            "run = BackgroundRun(SMALL.with_(**{'settings.epochs': 100000}))\n"
-            "run.start()\n"
-            "while not run.look().rows: time.sleep(0.02)\n"
-            "print(run.worker.process.pid, flush=True)\n"
-            "time.sleep(600)\n")
-    kernel = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    kernel = subprocess.Popen([sys.executable, "-c", KERNEL + "time.sleep(600)"],
+                              stdout=subprocess.PIPE, text=True)
     worker = psutil.Process(int(kernel.stdout.readline()))
     kernel.kill()
     kernel.wait()
     kernel.stdout.close()
     psutil.wait_procs([worker], timeout=10)
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
-    assert BackgroundRun(SMALL.with_(**{"settings.epochs": 100000})).look().state == "interrupted"
+    assert BackgroundRun(ENDLESS).look().state == "interrupted"

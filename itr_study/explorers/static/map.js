@@ -3,6 +3,7 @@
 
 const SIDE = 470, EDGE = 58; // pixels of the square of points; of the room for its ticks
 const NEARER = 1.25; // of one turn of the wheel, or one press of a key
+const GLIDE = 400; // ms in which points move from one frame to another
 const MARK = { image: 5, text: 4 };
 const SIGN = { image: "■", text: "●" };
 const maps = new WeakMap(); // of each stage
@@ -17,11 +18,13 @@ class PlaneMap {
     this.ahead = {}; // where the reader has moved things to, until Python has answered
     const keys = { tabindex: 0, role: "application" };
     this.canvas = make("canvas", { ...keys, "data-key": "map",
-      style: `width:${SIDE + EDGE}px;height:${SIDE + EDGE}px;touch-action:none;cursor:crosshair`,
+      style: `display:block;width:${SIDE + EDGE}px;height:${SIDE + EDGE}px;touch-action:none;`
+        + "cursor:crosshair",
       onkeydown: (e) => this.key(e, "window"), onpointerdown: (e) => this.press(e),
       onwheel: (e) => this.wheel(e) });
     this.box = make("div", { ...keys, "data-key": "rectangle",
       style: "position:absolute;box-sizing:border-box;border:2px dashed var(--itr-ink);cursor:move;"
+        + "box-shadow:0 0 0 2px var(--itr-paper),inset 0 0 0 2px var(--itr-paper);"
         + "touch-action:none", onkeydown: (e) => this.key(e, "rectangle"),
       onpointerdown: (e) => this.carry(e), onwheel: (e) => this.wheel(e) });
     this.numbers = make("div", { "aria-hidden": "true" });
@@ -36,7 +39,8 @@ class PlaneMap {
     const right = { style: "flex:1 1 260px;min-width:260px" };
     stage.replaceChildren(this.heading,
       make("div", { style: "display:flex;flex-wrap:wrap;gap:20px" },
-        [make("div", { style: `width:${SIDE + EDGE}px` }, left), make("div", right, [this.count, this.list])]));
+        [make("div", { style: `width:${SIDE + EDGE}px` }, left),
+          make("div", right, [this.count, this.list])]));
     const weak = new WeakRef(this); // or every map ever shown would stay in memory
     new MutationObserver(() => weak.deref()?.paint())
       .observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
@@ -57,8 +61,8 @@ class PlaneMap {
     this.shown = shown;
     if (this.send.idle()) this.ahead = {};
     for (const [key, text] of Object.entries(shown.sent))
-      if (!key.startsWith("picture/")) this.arrays.set(key, bytesOf(text));
-      else this.arrays.set(key, `data:image/png;base64,${text}`);
+      this.arrays.set(key, key.startsWith("picture/") ? `data:image/png;base64,${text}`
+        : key.startsWith("places/") ? new Uint16Array(bytesOf(text).buffer) : bytesOf(text));
     const needed = [shown.places, shown.shade, ...shown.gallery.map((one) => one.picture)];
     const missing = needed.filter((key) => key && !this.arrays.has(key) && !this.asked.has(key));
     if (missing.length) {
@@ -75,8 +79,8 @@ class PlaneMap {
     this.heading.textContent = (shown.name ? `Shown: ${shown.name}. ` : "")
       + "Drag over the map to choose what is listed beside it; drag the rectangle to move it. "
       + "Keys on the map: arrows move it, + and − zoom, 0 shows the whole. Keys on the "
-      + "rectangle: arrows move it, + and − resize it. Ctrl and the wheel zoom; Shift and "
-      + "dragging move the map.";
+      + "rectangle: arrows move it, + and − resize it, 0 brings it into view. Ctrl and the wheel "
+      + "zoom; Shift and dragging move the map.";
     this.canvas.setAttribute("aria-label", `Map of ${shown.images} images and ${shown.texts} texts, `
       + `${shown.axes[0]} across, ${shown.axes[1]} upwards, coloured by ${shown.legend.label}; `
       + `arrow keys move it, plus and minus zoom`);
@@ -92,8 +96,29 @@ class PlaneMap {
     this.drawLegend();
   }
 
+  paintSoon() { // once a frame, however often the pointer moves
+    if (this.soon) return;
+    this.soon = requestAnimationFrame(() => { this.soon = null; this.paint(); });
+  }
+
+  glide() { // how far the points have come from where they were in another frame, 1 = there
+    const at = this.arrays.get(this.shown.places);
+    if (at && at !== this.at) {
+      const still = !this.at || matchMedia("(prefers-reduced-motion: reduce)").matches;
+      this.from = this.at; this.at = at; this.since = still ? -GLIDE : performance.now();
+    }
+    const share = this.at ? clamp((performance.now() - this.since) / GLIDE, 0, 1) : 1;
+    if (share < 1) this.paintSoon();
+    return share;
+  }
+
   drawPoints() {
     const ratio = window.devicePixelRatio || 1, size = SIDE + EDGE, { shown } = this;
+    const share = this.glide();
+    const now = JSON.stringify([this.window, shown.places, shown.shade, shown.ticks, isDark(), ratio,
+      share, this.arrays.has(shown.places), this.arrays.has(shown.shade)]);
+    if (now === this.drawn) return; // a rectangle that is moved leaves the points alone
+    this.drawn = now;
     if (this.canvas.width !== Math.round(size * ratio))
       this.canvas.width = this.canvas.height = Math.round(size * ratio);
     const pen = this.canvas.getContext("2d"), look = getComputedStyle(this.stage);
@@ -101,16 +126,18 @@ class PlaneMap {
     pen.clearRect(0, 0, size, size);
     pen.translate(EDGE, 0);
     this.drawAxes(pen, look);
-    const raw = this.arrays.get(shown.places), shade = this.arrays.get(shown.shade);
-    if (!raw || !shade) return;
+    const shade = this.arrays.get(shown.shade) ?? this.shade, { at, from } = this;
+    if (!at || !shade) return;
+    this.shade = shade;
     pen.save();
     pen.beginPath(); pen.rect(0, 0, SIDE, SIDE); pen.clip();
-    const at = new Uint16Array(raw.buffer), [midX, midY, whole] = shown.whole;
+    const [midX, midY, whole] = shown.whole;
     const colours = shown.legend[isDark() ? "dark" : "light"], unit = 2 * whole / shown.finest;
     pen.lineWidth = 1;
+    const mix = (n) => share < 1 ? from[n] + (at[n] - from[n]) * share : at[n];
     const mark = (n, kind) => {
-      const x = this.across(midX - whole + at[2 * n] * unit), half = MARK[kind] / 2;
-      const y = this.down(midY - whole + at[2 * n + 1] * unit), hollow = shade[n] >= shown.steps;
+      const x = this.across(midX - whole + mix(2 * n) * unit), half = MARK[kind] / 2;
+      const y = this.down(midY - whole + mix(2 * n + 1) * unit), hollow = shade[n] >= shown.steps;
       if (x < -4 || y < -4 || x > SIDE + 4 || y > SIDE + 4) return;
       pen.fillStyle = pen.strokeStyle = colours[shade[n] % shown.steps];
       if (kind === "image")
@@ -122,8 +149,12 @@ class PlaneMap {
       }
     };
     pen.globalAlpha = 0.8;
-    for (let n = shown.images; n < shown.images + shown.texts; n++) mark(n, "text");
-    for (let n = 0; n < shown.images; n++) mark(n, "image"); // few over many
+    for (const hollow of [false, true]) { // few over many: hollow over filled, images over texts
+      for (let n = shown.images; n < shown.images + shown.texts; n++)
+        if (shade[n] >= shown.steps === hollow) mark(n, "text");
+      for (let n = 0; n < shown.images; n++)
+        if (shade[n] >= shown.steps === hollow) mark(n, "image");
+    }
     pen.restore();
   }
 
@@ -169,7 +200,8 @@ class PlaneMap {
     const marks = ["image", "text"].map((kind, n) => make("span", { style: "margin-right:16px" }, [
       make("span", { style: legend.ticks.length ? null : `color:${colours[n]}` }, SIGN[kind]),
       ` ${kind}`]));
-    if (legend.hollow) marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
+    if (legend.hollow)
+      marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
     const scale = legend.ticks.length ? make("div", { role: "img", style: "position:relative;"
       + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`,
     "aria-label": `Scale: ${legend.label}, ` + legend.ticks.map((tick) => tick[1]).join(", ") }, [
@@ -185,7 +217,8 @@ class PlaneMap {
   fillGallery() {
     const { gallery, chosen } = this.shown;
     this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
-      : `${chosen} in the rectangle; ${gallery.length} of them, far from each other:`;
+      : `${chosen} in the rectangle; ${gallery.length} of them, far from each other, with the rank `
+        + "of the match, and by how many queries each is found among the first:";
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [
@@ -202,7 +235,7 @@ class PlaneMap {
     this.ahead.window = { x: clamp(x, midX - whole + half, midX + whole - half),
       y: clamp(y, midY - whole + half, midY + whole - half), half };
     this.send("window", this.ahead.window);
-    this.paint();
+    this.paintSoon();
   }
 
   choose(x, y) {
@@ -220,7 +253,7 @@ class PlaneMap {
     if (event.ctrlKey || event.metaKey || event.altKey || !known) return;
     event.preventDefault();
     const { fine } = this.shown, { x, y } = this.rectangle, view = this.window;
-    if (what === "window" && event.key === "0") this.send("all"), this.ahead = {};
+    if (event.key === "0") this.send(what === "window" ? "all" : "into_view"), this.ahead = {};
     else if (what === "window" && way)
       this.look(view.x + 2 * fine * way[0], view.y + 2 * fine * way[1], view.half);
     else if (what === "window") this.look(view.x, view.y, view.half / NEARER ** size);
