@@ -26,7 +26,7 @@ from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
 from itr_study.files.atomic import write_atomic
 from itr_study.plots.retrieval import Query, Result, retrieval_grid
 
-TOP = 8  # results that are shown of each model
+TOP = 9  # results that are shown of each model
 KEPT = 1000  # thumbnails that are kept, some 4 kB each
 LONGEST = 2000  # letters of a sentence that are read
 WAYS = {"t2i": "a sentence asks for pictures", "i2t": "a picture asks for sentences"}
@@ -217,7 +217,8 @@ class Search(Explorer):
         for side in self.sides:
             match, best = self._found[side.name].match, self._found[side.name].hits[0]
             stands = f"the match stands at rank {match:,}" if match else "no match is known"
-            said.append(f"{side.name}: {stands}; first is “{best.text or best.id}”.")
+            first = (best.text or best.id).rstrip(".")
+            said.append(f"{side.name}: {stands}; first is “{first}”.")
         return " ".join(said) + " After FR." * self.rerank
 
     def picture(self) -> Figure:
