@@ -171,7 +171,8 @@ def best_of(rows: Sequence[Mapping[str, Any]], so_far: bool) -> str:
     if not measured:
         return ""
     best = max(measured, key=lambda row: row["dev_rsum"])
-    return f" Best{' so far' * so_far}: RSUM {number(best['dev_rsum'], 1)} on dev, in epoch {best['epoch']}."
+    return (f" Best{' so far' * so_far}: RSUM {number(best['dev_rsum'], 1)} on dev, in epoch "
+            f"{best['epoch']}.")
 
 
 @styled
