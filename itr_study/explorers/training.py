@@ -127,7 +127,7 @@ class Training(Explorer):
                 else "Nothing was to be saved yet.")}
         said = says.get(self.now.state, f"It ended after {epochs} ({self.now.state}): {reason}. "
                                         "Remove the reason, then go on.")
-        return f"{said}{best_of(rows)}"
+        return said + best_of(rows, so_far=self.now.state not in ("done", "diverged"))
 
     def _left(self) -> str:
         """About how long it takes to the last epoch, in words."""
@@ -165,13 +165,14 @@ def panel_of(rows: Sequence[Mapping[str, Any]], column: str, label: str,
                                     "no epoch has ended yet")}
 
 
-def best_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The best epoch so far, as a sentence; empty where none was measured."""
+def best_of(rows: Sequence[Mapping[str, Any]], so_far: bool) -> str:
+    """The best epoch, of all or so far, as a sentence; empty where none was measured."""
     measured = [row for row in rows if row.get("dev_rsum") is not None]
     if not measured:
         return ""
     best = max(measured, key=lambda row: row["dev_rsum"])
-    return f" Best so far: RSUM {number(best['dev_rsum'], 1)} on dev, in epoch {best['epoch']}."
+    return (f" Best{' so far' * so_far}: RSUM {number(best['dev_rsum'], 1)} on dev, in epoch "
+            f"{best['epoch']}.")
 
 
 @styled

@@ -1,4 +1,4 @@
-// Training: the curves of a run so far, a panel each; the best epoch is a star.
+// Training: the curves of a run so far, a panel each; the best value is a star.
 
 const WIDE = 400, HIGH = 250, LEFT = 54, FOOT = 40, TOP = 24, MARGIN = 16;
 
@@ -35,7 +35,7 @@ function draw(stage, shown) {
   stage.replaceChildren(
     make("p", {}, [make("label", {}, [`${shown.done} of ${shown.epochs} epochs `,
       make("progress", { max: shown.epochs, value: shown.done, style: "width:16em" })]),
-    "  ★ best epoch"]),
+    "  ★ highest RSUM on dev, lowest loss"]),
     make("div", { style: "display:flex;flex-wrap:wrap;gap:12px" },
       shown.panels.map((panel) => panelOf(panel, shown))));
 }
