@@ -161,14 +161,18 @@ class YouJudge(Explorer):
 
     def sentence(self) -> str:
         rated, count = len(self.given), len(self.texts)
-        if rated < LEAST:
-            return (f"You have rated {rated} of {count} pairs; from {LEAST} on your agreement is "
-                    "shown.")
         agreements = self.agreements()
+        if rated < LEAST:
+            told = (f"You have rated {rated} of {count} pairs; from {LEAST} on your agreement is "
+                    "shown.")
+            ends = [f"{number(one.value, 2)} ({one.name})" for one in agreements]
+            return f"{told} On all of them the others reach from {ends[-1]} to {ends[0]}." if len(
+                ends) > 1 else told
         you = next(one for one in agreements if one.kind == "you")
         others = [one for one in agreements if one.kind != "you"]
         inside = sum(you.low <= one.value <= you.high for one in others)
-        alike = f" {inside} of the {len(others)} others lie inside it." if others else ""
+        lie = "lies" if inside == 1 else "lie"
+        alike = f" {inside} of the {len(others)} others {lie} inside it." if others else ""
         return (f"Your τ-c with those who rated before is {number(you.value, 2)}, from "
                 f"{counted(rated, 'pair')}. So few pairs say little: with other pairs like these "
                 f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}")

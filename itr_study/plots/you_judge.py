@@ -30,7 +30,8 @@ class Agreement(NamedTuple):
 def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str = "") -> Figure:
     """A line for each of those who rate, the one who agrees most on top.
 
-    Args:    agreements: at least one; title: the headline; label: of the axis; note: below.
+    Args:    agreements: in any order, or none; title: the headline; label: of the axis; note:
+             below.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + ROW * len(agreements)))
     ordered = sorted(agreements, key=lambda one: -one.value)
@@ -44,11 +45,12 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
     axes.set_yticks(range(len(ordered)), [one.name for one in ordered])
     for tick, one in zip(axes.get_yticklabels(), ordered, strict=True):
         tick.set_fontweight("bold" if one.kind == "you" else "normal")
-    axes.set(ylim=(len(ordered) - 0.4, -0.6), xlabel=label)
+    axes.set(xlim=(-1.05, 1.05), ylim=(max(len(ordered), 1) - 0.4, -0.6), xlabel=label)
     headline(figure, title)
     caption(figure, note)
     shown = {"you": "you", "rater": "who rated them before", "computed": "computed scores"}
     kinds = [kind for kind in LOOKS if any(one.kind == kind for one in ordered)]
-    legend_below(figure, [Line2D([], [], linestyle="", **LOOKS[kind]) for kind in kinds],
-                 [shown[kind] for kind in kinds])
+    if kinds:
+        legend_below(figure, [Line2D([], [], linestyle="", **LOOKS[kind]) for kind in kinds],
+                     [shown[kind] for kind in kinds])
     return figure

@@ -37,7 +37,8 @@ def theirs(one):
 
 def test_tau_and_its_interval_by_hand():
     """Four of five pairs in order and the last two swapped, C = 9, D = 1, m = n = 5:
-    2 x 5 x 8 / (25 x 4) = 0.8; of two raters the second is upside down: 0."""
+    2 x 5 x 8 / (25 x 4) = 0.8; of two raters the second is upside down: 0. Equal grades, two of
+    them alike: C = 9, m = 4: 2 x 4 x 9 / (25 x 3) = 0.96, where tau-b would be 1."""
     ratings = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
     tau, low, high = agreement(np.array([1, 2, 3, 5, 4]), ratings)
     half = 1.96 * np.sqrt(0.437 / (5 - 4))
@@ -46,6 +47,8 @@ def test_tau_and_its_interval_by_hand():
                                          np.tanh(np.arctanh(0.8) + half)), abs=1e-4)
     assert agreement(np.arange(5), np.hstack([ratings, ratings[::-1]]))[0] == 0
     assert agreement(np.ones(5), ratings)[0] == 0
+    alike = np.minimum(ratings, 4)
+    assert agreement(alike[:, 0], alike)[0] == pytest.approx(0.96)
 
 
 def test_few_pairs_say_little_even_where_they_agree():
@@ -62,7 +65,9 @@ def test_as_many_of_each_grade_are_drawn_as_can_be():
     assert np.unique(rare[chosen], return_counts=True)[1].tolist() == [14, 2, 3, 1]
     assert len(set(chosen.tolist())) == 20
     assert spread(rare, 20, seed=1).tolist() == chosen.tolist() != spread(rare, 20, 2).tolist()
-    assert (even[:4] != [1, 2, 3, 4]).any()  # the order must not tell the grade
+    orders = [spread(GRADES, 20, seed) for seed in range(20)]  # they must not tell the grade
+    assert any(len(set(GRADES[order[:4], 0])) < 4 for order in orders)
+    assert all((np.diff(order) < 0).any() for order in orders)
 
 
 def test_nothing_of_the_others_is_shown_before_a_rating():
@@ -71,7 +76,8 @@ def test_nothing_of_the_others_is_shown_before_a_rating():
     torn = np.clip(agreed + [-1, 0, 1], 1, 4)
     one, other = made(agreed), made(torn)
     for step in range(3):
-        assert one.view() == other.view(), step
+        for shown in ("stage", "controls", "problem"):  # the sentence tells how all agree
+            assert one.view()[shown] == other.view()[shown], (step, shown)
         for each in (one, other):
             each.hear("open")
             assert "Rate the pair first" in each.problem and each.stage()["others"] == ""
@@ -90,7 +96,7 @@ def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
     assert values == pytest.approx({"you": 1, "good": 1, "flat": 0, "bad": -1})
     assert list(values) == ["you", "good", "flat", "bad"]  # sorted; one rater has nobody beside
     assert "is 1.00, from 20 pairs. So few pairs say little" in one.sentence()
-    assert "it could be from 0.99 to 1.00. 1 of the 3 others lie inside it" in one.sentence()
+    assert "it could be from 0.99 to 1.00. 1 of the 3 others lies inside it" in one.sentence()
 
 
 def test_each_rater_is_held_against_the_others():
@@ -231,7 +237,17 @@ def test_the_picture_shows_the_others_without_a_reader_and_all_with_one():
     (axes,) = one.picture().axes
     names = [tick.get_text() for tick in axes.get_yticklabels()]
     assert set(names) == {"expert 1", "expert 2", "expert 3", "good"}
+    assert "On all of them the others reach from 1.00 (" in one.sentence()
     rate_all(one, lambda _: 1, 5)  # all alike: that orders nothing
     (axes,) = one.picture().axes
     assert axes.get_yticklabels()[-1].get_text() == "you"
     assert "5 pairs" in one.picture().get_supxlabel()
+
+
+def test_nobody_beside_the_reader_is_no_trouble():
+    one = made()  # one rater, no scores: nothing can be compared yet
+    assert one.agreements() == [] and one.picture().axes[0].get_yticklabels() == []
+    assert one.sentence().endswith("is shown.")
+    rate_all(one, theirs)
+    assert [each.name for each in one.agreements()] == ["you"]
+    assert "pairs say little" in one.sentence() and "inside it" not in one.sentence()
