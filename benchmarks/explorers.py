@@ -90,7 +90,9 @@ def main() -> None:
     cells = [MODELS.format(config=config), *CELLS.values()]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         os.environ["ITR_STUDY_HOME"] = str(Path(folder) / "home")
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
         nbformat.write(notebook, Path(folder) / "explorers.ipynb")
         program = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
