@@ -197,7 +197,7 @@ def test_ci_runs_make_test_and_requires_the_data():
     script = (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK) and "set -euo pipefail" in script
     assert "make test" in script and "ITR_REQUIRE_DATA=1" in script
-    assert "CLONE_LIMIT_MB:-150" in script
+    assert "CLONE_LIMIT_MB:-200" in script
     assert "-m tests.golden.simulate avx2" in script
 
 
