@@ -71,7 +71,7 @@ function listOf(shown, send, ahead) {
   for (let tick = LOW; tick <= HIGH + 1e-9; tick += 0.2)
     node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: 0,
       y2: high - 36 }), svg("text", { x: across(tick), y: high - 21, "text-anchor": "middle",
-      class: "faint" }, tick.toFixed(1)));
+      class: "faint" }, tick.toFixed(1).replace("-", "−")));
   node.append(svg("text", { x: across(0.4), y: high - 4, "text-anchor": "middle", class: "faint" },
     "score"));
   shown.items.forEach((item, place) => {
@@ -100,11 +100,11 @@ function tableOf(shown) {
         style: sign ? `color:${sign > 0 ? UP : DOWN}` : null }, says[sign]))].flat()));
   return make("table", {}, [
     make("caption", {},
-      "Every loss on this list: its value, and the texts from top to bottom: ▲ pulled up, "
-      + "▼ pushed down, · left alone"),
+      "Every loss on this list: its value, and the texts from top to bottom, each by its rank: "
+      + "▲ pulled up, ▼ pushed down, · left alone"),
     make("thead", {}, make("tr", {}, [make("th", { scope: "col" }, "Loss"),
       make("th", { scope: "col" }, "Value"),
-      ...shown.items.map((_, place) => make("th", { scope: "col" }, String(place + 1)))])),
+      ...shown.items.map((item) => make("th", { scope: "col" }, String(item.rank)))])),
     make("tbody", {}, lines)]);
 }
 
