@@ -179,4 +179,4 @@ class PushPull(Explorer):
         return push_pull([item.text for item in self.items], self.scores, self.relevance,
                          {name: push.up for name, push in pushes.items()},
                          {name: push.felt for name, push in pushes.items()},
-                         self.title)
+                         "One list of texts, and where each loss pushes it")

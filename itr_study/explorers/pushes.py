@@ -8,7 +8,7 @@ import torch
 
 from itr_study.losses import LOSSES
 
-UNFELT = 1e-3  # of the largest gradient of the list: below it a text counts as left alone
+UNFELT = 0.01  # of the largest gradient of the list: below it a text counts as left alone
 
 
 class Item(NamedTuple):

@@ -214,11 +214,14 @@ class Search(Explorer):
         if isinstance(self.asked.item, str):
             doubts = self.sides[0].searcher.doubts(self.asked.item)
             said += [f"{doubts[0].upper()}{doubts[1:]}."] if doubts else []
+        name, way = self._query()["text"], self.asked.way
+        said.append(f"“{name}” asks." if way == "t2i" else f"The query is {name}.")
+        kind = "the picture of " * (way == "t2i")
         for side in self.sides:
             match, best = self._found[side.name].match, self._found[side.name].hits[0]
             stands = f"the match stands at rank {match:,}" if match else "no match is known"
             first = (best.text or best.id).rstrip(".")
-            said.append(f"{side.name}: {stands}; first is “{first}”.")
+            said.append(f"{side.name}: {stands}; first is {kind}“{first}”.")
         return " ".join(said) + " After FR." * self.rerank
 
     def picture(self) -> Figure:

@@ -197,9 +197,9 @@ class WhoMoved(Explorer):
         up, down, count = int((gains > 0).sum()), int((gains < 0).sum()), len(gains)
         return (f"{asks.capitalize()} {query} asks for {wanted}. Its first match stands at rank "
                 f"{ranked[0][query]:,} by {a} and {ranked[1][query]:,} by {b}; NDCG is "
-                f"{graded[0][query]:.3f} and {graded[1][query]:.3f}. Both lists begin with the "
-                f"same {both} {wanted} among their first {min(TOP, found['rank_a'].max())}. "
-                f"By {MEASURES[self.measure]}, {b} is better for {up:,} and worse for {down:,} of "
+                f"{graded[0][query]:.3f} and {graded[1][query]:.3f}. Of the first "
+                f"{min(TOP, found['rank_a'].max())} {wanted} of each, {both} are the same. By "
+                f"{MEASURES[self.measure]}, {b} is better for {up:,} and worse for {down:,} of "
                 f"{count:,} {asks}s.")
 
     def picture(self) -> Figure:

@@ -67,7 +67,7 @@ def draw_list(axes: Axes, scores: np.ndarray, relevance: np.ndarray, up: np.ndar
         if moved and ARROW * abs(push) / largest > SHORTEST:
             axes.annotate("", (score + ARROW * push / largest, row), (score, row),
                           arrowprops=dict(arrowstyle="->", color=colour, linewidth=1.8,
-                                          shrinkA=0, shrinkB=0))
+                                          shrinkA=0, shrinkB=0), zorder=4)  # a mark hides it
         match = value >= MATCH
         axes.plot([score], [row], "*" if match else "o", markersize=11 if match else 6,
                   markeredgecolor=INK, markerfacecolor=INK if moved else "white", zorder=3)

@@ -120,8 +120,8 @@ def test_the_sentence_says_what_is_seen():
     one.hear("sort", "harm")
     assert one.sentence() == (
         "Picture 0 asks for texts. Its first match stands at rank 1 by one and 30 by two; NDCG is "
-        "1.000 and 0.202. Both lists begin with the same 10 texts among their first 20. By rank of "
-        "the first match, two is better for 0 and worse for 1 of 2 pictures.")
+        "1.000 and 0.202. Of the first 20 texts of each, 10 are the same. By rank of the first "
+        "match, two is better for 0 and worse for 1 of 2 pictures.")
 
 
 def test_colours_are_relevance_and_have_a_legend():

@@ -218,7 +218,7 @@ class PlaneMap {
     const { gallery, chosen } = this.shown;
     this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
       : `${chosen} in the rectangle; ${gallery.length} of them, far from each other, with the rank `
-        + "of the match, and by how many queries each is found among the first:";
+        + "of the match, and by how many queries each is found among the first ten:";
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [

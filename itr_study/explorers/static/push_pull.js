@@ -1,6 +1,7 @@
 // Push and pull: each text a row, its score on the line, the arrow of minus the gradient.
 
-const ROW = 30, LEFT = 330, WIDE = 980, RIGHT_SIDE = 60, LONGEST = 150; // in units of the drawing
+const ROW = 30, LEFT = 330, WIDE = 980, RIGHT_SIDE = 60; // in units of the drawing
+const LONGEST = 150, SHORTEST = 14; // arrows; a shorter one would be hidden below its mark
 const LOW = -0.2, HIGH = 1;
 const UP = "var(--itr-up)", DOWN = "var(--itr-down)"; // signs and directions say it, too
 
@@ -19,7 +20,8 @@ function markOf(item) {
 
 function arrowOf(item, x, y) {
   if (!item.felt) return null;
-  const to = x + item.up * LONGEST, way = Math.sign(item.up), colour = item.up > 0 ? UP : DOWN;
+  const way = Math.sign(item.up), colour = item.up > 0 ? UP : DOWN;
+  const to = x + way * Math.max(Math.abs(item.up) * LONGEST, SHORTEST);
   return svg("g", { stroke: colour, fill: "none", "stroke-width": 3, class: "itr-arrow" }, [
     svg("line", { x1: x, y1: y, x2: to, y2: y }),
     svg("path", { d: `M${to - 7 * way},${y - 6} L${to},${y} L${to - 7 * way},${y + 6}` })]);
@@ -71,7 +73,7 @@ function listOf(shown, send, ahead) {
   for (let tick = LOW; tick <= HIGH + 1e-9; tick += 0.2)
     node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: 0,
       y2: high - 36 }), svg("text", { x: across(tick), y: high - 21, "text-anchor": "middle",
-      class: "faint" }, tick.toFixed(1)));
+      class: "faint" }, tick.toFixed(1).replace("-", "−")));
   node.append(svg("text", { x: across(0.4), y: high - 4, "text-anchor": "middle", class: "faint" },
     "score"));
   shown.items.forEach((item, place) => {
@@ -100,11 +102,11 @@ function tableOf(shown) {
         style: sign ? `color:${sign > 0 ? UP : DOWN}` : null }, says[sign]))].flat()));
   return make("table", {}, [
     make("caption", {},
-      "Every loss on this list: its value, and the texts from top to bottom: ▲ pulled up, "
+      "Every loss: its value; the texts from the top, by their rank: ▲ pulled up, "
       + "▼ pushed down, · left alone"),
     make("thead", {}, make("tr", {}, [make("th", { scope: "col" }, "Loss"),
       make("th", { scope: "col" }, "Value"),
-      ...shown.items.map((_, place) => make("th", { scope: "col" }, String(place + 1)))])),
+      ...shown.items.map((item) => make("th", { scope: "col" }, String(item.rank)))])),
     make("tbody", {}, lines)]);
 }
 
@@ -113,6 +115,7 @@ function draw(stage, shown, send) {
   stage.replaceChildren(
     make("p", { class: "itr-hint" },
       "Rank and text, relevance; drag a mark, or focus it and use the arrow keys. "
-      + "★ match, ● no match; hollow: left alone. Arrows: where the loss pushes."),
+      + "★ match, ● no match; hollow: left alone. "
+      + "Arrows: where the loss pushes, the shortest drawn longer."),
     listOf(shown, send, moving.get(stage)), tableOf(shown));
 }
