@@ -12,6 +12,7 @@ from itr_study.checks import check_count
 from itr_study.data.base import RetrievalDataset
 from itr_study.digits import counted, number
 from itr_study.explorers.explorer import Control, Explorer, button
+from itr_study.explorers.heard import parts_of
 from itr_study.explorers.inline import data_uri
 from itr_study.explorers.rated_pairs import GRADES, rated_pairs, spread
 from itr_study.explorers.taus import FEWEST, agreement
@@ -77,9 +78,10 @@ class YouJudge(Explorer):
         Raises:  ValueError for what is no grade or no pair, and for a pair of which the reader
                  knows the others' ratings.
         """
-        count, place = len(self.texts), self.place if pair is None else pair - 1
-        check_count("pair", place + 1, most=count)
+        count, pair = len(self.texts), self.place + 1 if pair is None else pair
+        check_count("pair", pair, most=count)
         check_count("rating", grade, least=min(GRADES), most=max(GRADES))
+        place = pair - 1
         if place in self.opened:
             raise ValueError("You have seen what the others say of this pair: your rating stays.")
         new = place not in self.given
@@ -134,8 +136,12 @@ class YouJudge(Explorer):
                 button("open", "What do the others say of this pair?")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
-        return {"rate": lambda said: self.rate(**said), "back": lambda _: self.step(-1),
+        return {"rate": self._rate, "back": lambda _: self.step(-1),
                 "forward": lambda _: self.step(1), "open": self.open}
+
+    def _rate(self, said: Mapping[str, Any]) -> None:
+        (grade,) = parts_of("a rating", said, "grade")
+        self.rate(grade, said.get("pair"))
 
     def stage(self) -> dict[str, Any]:
         place, enough = self.place, len(self.given) >= LEAST

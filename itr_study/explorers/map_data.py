@@ -90,6 +90,8 @@ class MapData:
         """
         what, *which = str(key).split("/")
         try:
+            if int(which[-1]) < 0:  # which Python counts from the end
+                raise LookupError(key)
             if what == "picture":
                 return thumbnail(self.picture(self.items[range(self.n_images)[int(which[0])]]))
             name = self.names[int(which[-1])]

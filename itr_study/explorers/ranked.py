@@ -38,10 +38,14 @@ class Ranked:
     """One model over one split.
 
     Args:    name: how a reader calls it; searcher: of one split, with texts.
+    Raises:  ValueError for scores that are not finite.
     """
 
     def __init__(self, name: str, searcher: Searcher) -> None:
         self.name, self.searcher = name, searcher
+        if not np.isfinite(searcher.scores).all():
+            raise ValueError(f"the scores of {name!r} hold NaN or infinity: the model has diverged "
+                             "and orders nothing; take an earlier epoch, or another run")
 
     def found(self, asked: Asked, reranked: bool = False) -> Found:
         """Every candidate in order; reranked: after FR among all queries of the split, which a new

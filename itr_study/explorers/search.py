@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 from itr_study.evaluation.search import Hit, Searcher
 from itr_study.explorers.explorer import (
     Control,
@@ -21,6 +21,7 @@ from itr_study.explorers.explorer import (
     tick,
     words,
 )
+from itr_study.explorers.heard import parts_of
 from itr_study.explorers.ranked import Asked, Found, Ranked
 from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
 from itr_study.files.atomic import write_atomic
@@ -109,7 +110,9 @@ class Search(Explorer):
     def take(self, hit: Mapping[str, Any]) -> None:
         """A result asks back."""
         way = "i2t" if self.asked.way == "t2i" else "t2i"
-        self.ask(way, int(hit["index"]))
+        (index,) = parts_of("a result", hit, "index")
+        check_count("index", index, least=0)
+        self.ask(way, int(index))
 
     def export(self, _: Any = None) -> None:
         """What is shown as a CSV file in the working folder; never over another."""
