@@ -42,6 +42,9 @@ class PushPull(Explorer):
 
     def __init__(self, items: Sequence[Item] = DOG, loss: str = "triplet_hardest") -> None:
         check_choice("loss", loss, LOSSES)
+        if isinstance(items, str) or not isinstance(items, Sequence):
+            raise ValueError("items must be a list of (text, relevance, score), got "
+                             f"{quoted(items)}")
         self.items = tuple(item_of(item) for item in items)
         for item in self.items:
             check_number(f"relevance of {item.text!r}", item.relevance, least=0, most=1)
@@ -50,14 +53,14 @@ class PushPull(Explorer):
         if not 0 < matches < len(self.items):
             raise ValueError("a list needs at least one match (relevance 1) and one other text; "
                              f"got {matches} matches among {len(self.items)} texts")
-        self.relevance = np.array([item.relevance for item in self.items])
+        self.relevance = np.array([item.relevance for item in self.items], float)
         self.loss, self.said = loss, ""
         self.arguments: dict[str, dict[str, float]] = {name: {} for name in LOSSES}
         self.start()
 
     def start(self, _: Any = None) -> None:
         """All scores as they were given."""
-        self.scores, self.said = np.array([item.score for item in self.items]), ""
+        self.scores, self.said = np.array([item.score for item in self.items], float), ""
 
     def choose(self, loss: str) -> None:
         """Draw the arrows of another loss. Raises: ValueError for an unknown one."""

@@ -47,9 +47,9 @@ class WhoMoved(Explorer):
                  texts: Sequence[str], names: tuple[str, str] = ("A", "B"),
                  relevance: np.ndarray | None = None,
                  pictures: Callable[[int], Image.Image] | None = None) -> None:
-        if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
+        if not isinstance(names, list | tuple) or len(names) != 2 or names[0] == names[1]:
             raise ValueError(f"names must be two that differ, one for each model; got {names!r}")
-        self.names = tuple(names)
+        self.names = tuple(map(str, names))
         self.moves = Moves(scores_a, scores_b, image_of_text, texts, relevance)
         # the darkest colour is the least relevance that there is: captions are rarely below 0.5
         self.low = 0.0 if relevance is None else min(float(self.moves.relevance.min()), 0.9)

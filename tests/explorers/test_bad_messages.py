@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.explorers import PushPull, Search
+from itr_study.explorers import EmbeddingMap, PushPull, Search
 from itr_study.explorers.explorer import slider, tick
 from itr_study.explorers.heard import MOST, check_sent, number_of, quoted
 from itr_study.explorers.pushes import Item
-from itr_study.explorers.ranked import Ranked
+from itr_study.explorers.ranked import Found, Ranked
 from itr_study.explorers.skin import skin_of
 from itr_study.explorers.thumbnails import handed_in
 from tests.explorers.searchers import two_searchers
@@ -164,3 +164,44 @@ def test_a_model_that_diverged_is_refused():
     lost = SimpleNamespace(scores=np.array([[np.nan, 1.0]]))
     with pytest.raises(ValueError, match="the scores of 'lost' hold NaN or infinity"):
         Ranked("lost", lost)
+
+
+def test_whole_numbers_are_a_list_too():
+    one = PushPull([("a", 1, 0), ("b", 0, 0)])
+    assert one.stage()["items"][0]["felt"] and one.problem == ""
+
+
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda: PushPull(None), "items must be a list"),
+    (lambda: Search(None), "Search takes models by how they are called"),
+    (lambda: Search([1]), "Search takes models by how they are called"),
+    (lambda: Search(two_searchers(), np.ones((2, 2))), "got shape (2, 2)"),
+    (lambda: Search(two_searchers(), two_searchers()["one"].scores * np.nan), "with NaN or"),
+    (lambda: who_moved(names=None), "names must be two"),
+    (lambda: who_moved(texts=None), "of the 0 texts"),
+    (lambda: EmbeddingMap(None, [0], ["a"]), "frames must map a name"),
+    (lambda: EmbeddingMap({0: None}, [0], ["a"]), "frame 0 must be (images"),
+    (lambda: EmbeddingMap({0: (np.ones((1, 2)),) * 2}, np.array([0]), None), "got none"),
+    (lambda: judge(images=None), "images must be one for each pair"),
+    (lambda: judge(picture=None), "picture must be a function"),
+    (lambda: judge(scores=[1]), "scores must map a name to 40 numbers")])
+def test_what_no_explorer_can_be_made_of_is_refused_in_a_sentence(make, said):
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert said in str(caught.value)
+
+
+def test_one_rater_without_scores_has_a_picture_before_the_reader_rates():
+    (axes,) = judge().picture().axes
+    assert axes.get_xlabel() == "Kendall's τ-c"
+
+
+def test_a_list_without_any_result_has_a_picture():
+    one = Search({"one": two_searchers()["one"]})
+    one._found = {"one": Found([one._found["one"].hits[0]._replace(match=True)], 1)}
+    one.hear("switch", "negatives")
+    assert one.stage()["sides"][0]["hits"] == [] and one.picture().axes
+
+
+def test_texts_that_are_numbers_are_shown_as_text():
+    assert who_moved(texts=range(30)).stage()["results"][0]["text"].isdecimal()
