@@ -14,6 +14,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.digits import counted, number
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
+from itr_study.explorers.heard import number_of, parts_of, quoted
 from itr_study.explorers.map_data import FINEST, MapData
 from itr_study.explorers.plane import FIRST, Frame, spread_out
 from itr_study.explorers.ticks import ticks_between
@@ -22,6 +23,7 @@ from itr_study.plots.embedding_map import STEPS, Shade, colours_of, embedding_ma
 
 GALLERY = 12  # items beside the map, at most
 NEAREST = 100  # times larger than the whole: as far as one can zoom in
+ASKED = 100  # arrays and pictures that are sent at once
 FINE = 20  # presses of an arrow key from the middle to the edge
 COLOURS = {"kind": "images and texts", "rank": "rank of the match",
            "hub": f"how often among the first {FIRST}",
@@ -112,8 +114,9 @@ class EmbeddingMap(Explorer):
 
     def look_at(self, window: Mapping[str, Any]) -> None:
         """Show another part: {"x", "y": its middle, "half": half its side}."""
-        for name in ("x", "y", "half"):
-            check_number(name, window.get(name))
+        names = ("x", "y", "half")
+        for name, value in zip(names, parts_of("a window", window, *names), strict=True):
+            check_number(name, number_of(name, value), above=0 if name == "half" else -np.inf)
         whole = self.data.whole
         self.half = float(min(max(window["half"], whole / NEAREST), whole))
         room = whole - self.half  # so that nothing beside the whole is shown
@@ -127,12 +130,12 @@ class EmbeddingMap(Explorer):
 
     def brush(self, moved: Mapping[str, Any]) -> None:
         """Put the rectangle elsewhere: {"x": [left, right], "y": [low, high]}, cut to the map."""
-        ends = [moved.get("x"), moved.get("y")]
+        ends = parts_of("a rectangle", moved, "x", "y")
         for name, pair in zip(("x", "y"), ends, strict=True):
             if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise ValueError(f"{name} of a rectangle must be its two ends, got {pair!r}")
+                raise ValueError(f"{name} of a rectangle must be its two ends, got {quoted(pair)}")
             for end in pair:
-                check_number(f"{name} of the rectangle", end)
+                number_of(f"{name} of the rectangle", end)
         middle, whole = self.data.middle, self.data.whole
         self.corners = np.clip(np.sort(np.array(ends, float).T, axis=0), middle - whole,
                                middle + whole)
@@ -144,6 +147,8 @@ class EmbeddingMap(Explorer):
     def send(self, keys: Sequence[str]) -> None:
         """Put arrays and pictures into the next stage, once. Raises: ValueError for those that are
         not there, or cannot be opened; the others are sent."""
+        if not isinstance(keys, list | tuple) or len(keys) > ASKED:
+            raise ValueError(f"there are no more than {ASKED} names to ask for; got {quoted(keys)}")
         lost = []
         for key in keys:
             try:

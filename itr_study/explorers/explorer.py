@@ -18,6 +18,7 @@ from typing import Any
 from IPython.display import HTML, display
 from matplotlib.figure import Figure
 
+from itr_study.explorers.heard import brief, check_sent, quoted
 from itr_study.plots.style import png_bytes
 from itr_study.progress import in_notebook
 
@@ -111,15 +112,18 @@ class Explorer(ABC):
         self.problem = ""
         try:
             actions = self.actions()
-            if name not in actions:
-                raise ValueError(f"there is nothing called {name!r} here; there are "
+            if not isinstance(name, str) or name not in actions:
+                raise ValueError(f"there is nothing called {quoted(name)} here; there are "
                                  f"{', '.join(actions)}")
+            for control in self.controls():
+                if control["name"] == name:
+                    check_sent(control, value)
             actions[name](value)
         except ValueError as error:
-            self.problem = str(error)
+            self.problem = brief(str(error))
         except Exception as error:
             LOG.exception("%s: %s could not be done", self.title, name)
-            self.problem = f"This could not be done. {type(error).__name__}: {error}"
+            self.problem = brief(f"This could not be done. {type(error).__name__}: {error}")
 
     def view(self) -> dict[str, Any]:
         """All that the skin draws."""

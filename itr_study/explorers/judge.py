@@ -12,9 +12,11 @@ from itr_study.checks import check_count
 from itr_study.data.base import RetrievalDataset
 from itr_study.digits import counted, number
 from itr_study.explorers.explorer import Control, Explorer, button
+from itr_study.explorers.heard import parts_of, quoted
 from itr_study.explorers.inline import data_uri
 from itr_study.explorers.rated_pairs import GRADES, rated_pairs, spread
 from itr_study.explorers.taus import FEWEST, agreement
+from itr_study.plots.style import canvas, caption, headline, styled
 from itr_study.plots.you_judge import Agreement, you_judge
 
 LEAST = FEWEST  # ratings before any agreement is shown
@@ -41,6 +43,12 @@ class YouJudge(Explorer):
     def __init__(self, images: Sequence[Any], texts: Sequence[str], ratings: np.ndarray,
                  picture: Callable[[Any], Image.Image], scores: Mapping[str, np.ndarray],
                  raters: Sequence[str] = (), count: int = 20, seed: int = 0) -> None:
+        for what, given in (("images", images), ("texts", texts)):
+            if given is None:
+                raise ValueError(f"{what} must be one for each pair, got None")
+        if not callable(picture):
+            raise ValueError("picture must be a function from an image to its picture, such as "
+                             f"dataset.open_image; got {quoted(picture)}")
         ratings = np.asarray(ratings, float)
         check_count("count", count, least=LEAST)
         check_pairs(len(images), len(texts), ratings, scores)
@@ -77,9 +85,10 @@ class YouJudge(Explorer):
         Raises:  ValueError for what is no grade or no pair, and for a pair of which the reader
                  knows the others' ratings.
         """
-        count, place = len(self.texts), self.place if pair is None else pair - 1
-        check_count("pair", place + 1, most=count)
+        count, pair = len(self.texts), self.place + 1 if pair is None else pair
+        check_count("pair", pair, most=count)
         check_count("rating", grade, least=min(GRADES), most=max(GRADES))
+        place = pair - 1
         if place in self.opened:
             raise ValueError("You have seen what the others say of this pair: your rating stays.")
         new = place not in self.given
@@ -134,8 +143,12 @@ class YouJudge(Explorer):
                 button("open", "What do the others say of this pair?")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
-        return {"rate": lambda said: self.rate(**said), "back": lambda _: self.step(-1),
+        return {"rate": self._rate, "back": lambda _: self.step(-1),
                 "forward": lambda _: self.step(1), "open": self.open}
+
+    def _rate(self, said: Mapping[str, Any]) -> None:
+        (grade,) = parts_of("a rating", said, "grade")
+        self.rate(grade, said.get("pair"))
 
     def stage(self) -> dict[str, Any]:
         place, enough = self.place, len(self.given) >= LEAST
@@ -179,13 +192,25 @@ class YouJudge(Explorer):
 
     def picture(self) -> Figure:
         """The agreement of all, as a dot plot."""
+        if not (agreements := self.agreements()):
+            return nobody_yet(self.title)
         enough = len(self.given) >= LEAST
         pairs = len(self.given) if enough else len(self.texts)
         against = ("; each rater is held against the other raters" * (len(self.raters) > 1))
-        return you_judge(self.agreements(), self.title if enough else
+        return you_judge(agreements, self.title if enough else
                          f"{self.title}: what the others reach on the {pairs} pairs", AXIS,
                          f"{pairs} pairs, graded from 1 to 4; lines: about 95 %, with other pairs"
                          + against)
+
+
+@styled
+def nobody_yet(title: str) -> Figure:
+    """A picture of no agreement: one rater has nobody beside, and there are no scores."""
+    figure, (axes,) = canvas()
+    axes.set(xlabel=AXIS, xlim=(-1, 1), yticks=[])
+    headline(figure, title)
+    caption(figure, f"rate {LEAST} pairs to see how far you agree with those who rated them before")
+    return figure
 
 
 def check_pairs(images: int, texts: int, ratings: np.ndarray,
@@ -198,6 +223,8 @@ def check_pairs(images: int, texts: int, ratings: np.ndarray,
     if np.isnan(ratings).all(axis=1).any() or not np.isin(grades, list(GRADES)).all():
         raise ValueError("ratings must be 1, 2, 3 or 4, at least one for each pair, and NaN where "
                          "a rater gave none")
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"scores must map a name to {texts} numbers, got {quoted(scores)}")
     for name, values in scores.items():
         values = np.asarray(values, float)
         if values.shape != (texts,) or not np.isfinite(values).all():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from itr_study.explorers.heard import quoted
 from itr_study.explorers.hits import thumbnail
 from itr_study.explorers.plane import Frame, known_by, known_of, plane_of
 from itr_study.explorers.shades import gain_shade, hub_shade, kind_shade, rank_shade
@@ -40,9 +41,9 @@ class MapData:
         ids = [f"image {i}" for i in range(self.n_images)] if image_ids is None else image_ids
         for what, given, count in (("texts", texts, self.n_texts), ("image_ids", ids,
                                                                     self.n_images)):
-            if len(given) != count:
+            if given is None or len(given) != count:
                 raise ValueError(f"{what} must be one for each of {count} vectors, in their order; "
-                                 f"got {len(given)}")
+                                 f"got {'none' if given is None else len(given)}")
         for what, given in (("other", other), ("scores", scores)):
             if given is not None and Scores.of(given).shape != (self.n_images, self.n_texts):
                 raise ValueError(f"{what} must be scores of the same images and texts, "
@@ -90,6 +91,8 @@ class MapData:
         """
         what, *which = str(key).split("/")
         try:
+            if int(which[-1]) < 0:  # which Python counts from the end
+                raise LookupError(key)
             if what == "picture":
                 return thumbnail(self.picture(self.items[range(self.n_images)[int(which[0])]]))
             name = self.names[int(which[-1])]
@@ -120,9 +123,12 @@ def checked_frames(frames: Mapping[Hashable, Frame]) -> dict[Hashable, Frame]:
     """Frames as float arrays, of the same images and texts in the same space; else ValueError."""
     if not isinstance(frames, Mapping) or not frames:
         raise ValueError("frames must map a name, such as an epoch, to (images (I, D), texts (T, "
-                         f"D)); got {type(frames).__name__} of {len(frames)}")
+                         f"D)); got {quoted(frames)}")
     checked, shapes = {}, set()
     for name, frame in frames.items():
+        if not isinstance(frame, list | tuple) or len(frame) != 2:
+            raise ValueError(f"frame {name!r} must be (images (I, D), texts (T, D)), got "
+                             f"{quoted(frame)}")
         images, texts = (np.asarray(part, np.float32) for part in frame)
         shapes.add((images.shape, texts.shape))
         if (images.ndim != 2 or texts.ndim != 2 or images.shape[1:] != texts.shape[1:]

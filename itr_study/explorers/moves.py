@@ -30,7 +30,8 @@ class Moves:
     def __init__(self, scores_a: np.ndarray, scores_b: np.ndarray, image_of_text: np.ndarray,
                  texts: Sequence[str], relevance: np.ndarray | None = None) -> None:
         self.scores = tuple(wide(np.asarray(scores)) for scores in (scores_a, scores_b))
-        self.texts, self.owner = tuple(texts), np.asarray(image_of_text)
+        self.texts = () if texts is None else tuple(map(str, texts))  # refused below
+        self.owner = np.asarray(image_of_text)
         self.relevance = None if relevance is None else wide(np.asarray(relevance))
         self._check()
         graded = None if relevance is None else (lambda images: self.relevance[images])

@@ -10,7 +10,17 @@ from matplotlib.figure import Figure
 from itr_study.checks import MATCH, check_choice, check_number
 from itr_study.digits import number
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
-from itr_study.explorers.pushes import DOG, SLIDERS, WHOLE, Item, Push, called, push_of
+from itr_study.explorers.heard import number_of, parts_of, quoted
+from itr_study.explorers.pushes import (
+    DOG,
+    SLIDERS,
+    WHOLE,
+    Item,
+    Push,
+    called,
+    item_of,
+    push_of,
+)
 from itr_study.losses import LOSSES
 from itr_study.metrics.kendall import kendall_rows
 from itr_study.metrics.ndcg import ndcg_rows
@@ -32,7 +42,10 @@ class PushPull(Explorer):
 
     def __init__(self, items: Sequence[Item] = DOG, loss: str = "triplet_hardest") -> None:
         check_choice("loss", loss, LOSSES)
-        self.items = tuple(Item(*item) for item in items)
+        if isinstance(items, str) or not isinstance(items, Sequence):
+            raise ValueError("items must be a list of (text, relevance, score), got "
+                             f"{quoted(items)}")
+        self.items = tuple(item_of(item) for item in items)
         for item in self.items:
             check_number(f"relevance of {item.text!r}", item.relevance, least=0, most=1)
             check_number(f"score of {item.text!r}", item.score, least=-1, most=1)
@@ -40,14 +53,14 @@ class PushPull(Explorer):
         if not 0 < matches < len(self.items):
             raise ValueError("a list needs at least one match (relevance 1) and one other text; "
                              f"got {matches} matches among {len(self.items)} texts")
-        self.relevance = np.array([item.relevance for item in self.items])
+        self.relevance = np.array([item.relevance for item in self.items], float)
         self.loss, self.said = loss, ""
         self.arguments: dict[str, dict[str, float]] = {name: {} for name in LOSSES}
         self.start()
 
     def start(self, _: Any = None) -> None:
         """All scores as they were given."""
-        self.scores, self.said = np.array([item.score for item in self.items]), ""
+        self.scores, self.said = np.array([item.score for item in self.items], float), ""
 
     def choose(self, loss: str) -> None:
         """Draw the arrows of another loss. Raises: ValueError for an unknown one."""
@@ -56,16 +69,18 @@ class PushPull(Explorer):
 
     def drag(self, moved: Mapping[str, Any]) -> None:
         """Give one text another score: {"item": its place, "score": in [-1, 1]}."""
-        place, score = moved.get("item"), moved.get("score")
-        if not isinstance(place, int) or not 0 <= place < len(self.items):
-            raise ValueError(f"there is no text {place!r}; they count from 0 to "
+        place, score = parts_of("a text that is moved", moved, "item", "score")
+        if type(place) is not int or not 0 <= place < len(self.items):
+            raise ValueError(f"there is no text {quoted(place)}; they count from 0 to "
                              f"{len(self.items) - 1}")
-        check_number("score", score, least=-1, most=1)
+        check_number("score", number_of("score", score), least=-1, most=1)
         self.scores = self.scores.copy()
         self.scores[place], self.said = score, ""
 
     def set(self, argument: str, value: float) -> None:
-        """An argument of the loss; whatever the loss refuses, it refuses here."""
+        """An argument of the loss, within its slider: beyond, gradients may be no numbers."""
+        label, least, most, _ = SLIDERS[self.loss][argument]
+        check_number(label, value, least=least, most=most)
         value = int(value) if argument in WHOLE else float(value)
         LOSSES[self.loss](**self.arguments[self.loss] | {argument: value})
         self.arguments[self.loss][argument], self.said = value, ""

@@ -1,11 +1,12 @@
 """What a loss does to one query's list: its value, and minus its gradient at every score."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from itr_study.explorers.heard import number_of, quoted
 from itr_study.losses import LOSSES
 
 UNFELT = 0.01  # of the largest gradient of the list: below it a text counts as left alone
@@ -17,6 +18,16 @@ class Item(NamedTuple):
     text: str
     relevance: float
     score: float
+
+
+def item_of(given: Sequence[Any]) -> Item:
+    """An item of a text, its relevance and its score, as plain numbers; else ValueError."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 3:
+        raise ValueError("an item is a text, its relevance and its score, such as "
+                         f"('a dog runs', 1.0, 0.3); got {quoted(given)}")
+    text, relevance, score = given
+    return Item(str(text), number_of(f"relevance of {quoted(text)}", relevance),
+                number_of(f"score of {quoted(text)}", score))
 
 
 # Of a photograph of a brown dog that runs over grass; scores and relevance are made up.

@@ -1,5 +1,6 @@
 """What one model finds for a query, as it ranks them or re-ranked, from one `Searcher`."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 from PIL import Image
 
 from itr_study.evaluation.search import Hit, Searcher
+from itr_study.explorers.heard import quoted
 from itr_study.explorers.queries import match_rank
 from itr_study.metrics import first, ranks
 from itr_study.rerank import RERANKERS
@@ -38,10 +40,14 @@ class Ranked:
     """One model over one split.
 
     Args:    name: how a reader calls it; searcher: of one split, with texts.
+    Raises:  ValueError for scores that are not finite.
     """
 
     def __init__(self, name: str, searcher: Searcher) -> None:
         self.name, self.searcher = name, searcher
+        if not np.isfinite(searcher.scores).all():
+            raise ValueError(f"the scores of {name!r} hold NaN or infinity: the model has diverged "
+                             "and orders nothing; take an earlier epoch, or another run")
 
     def found(self, asked: Asked, reranked: bool = False) -> Found:
         """Every candidate in order; reranked: after FR among all queries of the split, which a new
@@ -100,3 +106,37 @@ def reordered(hits: list[Hit], scores: np.ndarray) -> list[Hit]:
     order = np.argsort(-scores, kind="stable").tolist()
     return [by_index[i]._replace(rank=rank, score=float(scores[i]))
             for rank, i in enumerate(order, start=1)]
+
+
+def check_searchers(searchers: Mapping[str, Searcher]) -> None:
+    """Raise ValueError unless these are one or two searchers over one gallery that has texts."""
+    if not isinstance(searchers, Mapping):
+        raise ValueError("Search takes models by how they are called, such as "
+                         f"{{'mine': searcher}}; got {quoted(searchers)}")
+    if len(searchers) not in (1, 2):
+        raise ValueError(f"Search takes one or two models, got {len(searchers)}")
+    first, *others = searchers.values()
+    if not first.split.texts:
+        raise ValueError(f"{first.dataset.name} has no texts, so that nothing can be compared; "
+                         "take a split with captions")
+    for other in others:
+        if (other.split.image_ids, other.split.texts) != (first.split.image_ids,
+                                                          first.split.texts):
+            raise ValueError("two models are compared over the same pictures and texts; these "
+                             f"search {len(first.split.image_ids):,} and "
+                             f"{len(other.split.image_ids):,} pictures of "
+                             f"{first.dataset.name} ({first.split.name}) and "
+                             f"{other.dataset.name} ({other.split.name})")
+
+
+def checked_relevance(relevance: np.ndarray | None, searcher: Searcher) -> np.ndarray | None:
+    """The relevance given, None takes the exact one where it is known. Raises: ValueError unless it
+    is of the searcher's images and texts, in [0, 1]."""
+    if relevance is None:
+        return searcher.relevance
+    given, wanted = np.asarray(relevance), searcher.scores.shape
+    if given.shape != wanted or not ((given >= 0) & (given <= 1)).all():
+        raise ValueError(f"relevance must be {wanted} numbers in [0, 1], one for each image and "
+                         f"text; got shape {given.shape}" + " with NaN or numbers beyond" * (
+                             given.shape == wanted))
+    return given

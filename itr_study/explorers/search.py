@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 from itr_study.evaluation.search import Hit, Searcher
 from itr_study.explorers.explorer import (
     Control,
@@ -21,7 +21,14 @@ from itr_study.explorers.explorer import (
     tick,
     words,
 )
-from itr_study.explorers.ranked import Asked, Found, Ranked
+from itr_study.explorers.heard import parts_of
+from itr_study.explorers.ranked import (
+    Asked,
+    Found,
+    Ranked,
+    check_searchers,
+    checked_relevance,
+)
 from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
 from itr_study.files.atomic import write_atomic
 from itr_study.plots.retrieval import Query, Result, retrieval_grid
@@ -40,7 +47,8 @@ class Search(Explorer):
 
     Args:    searchers: one or two, by how a reader calls them, of the same data and split, with
              texts; relevance: (I, T), None takes the exact one where the data knows it.
-    Raises:  ValueError for none or more than two, and for two over different galleries.
+    Raises:  ValueError for none or more than two, two over different galleries, scores that are
+             not finite, and relevance that is not of theirs.
     """
 
     drawing, title = "search", "Search"
@@ -51,7 +59,7 @@ class Search(Explorer):
         self.sides = [Ranked(name, searcher) for name, searcher in searchers.items()]
         first = next(iter(searchers.values()))
         self.split, self.dataset = first.split, first.dataset
-        self.relevance = first.relevance if relevance is None else relevance
+        self.relevance = checked_relevance(relevance, first)
         self.order, self.show, self.rerank, self.place, self.said = "plain", "best", False, 0, ""
         self.asked = Asked("t2i", 0)
         self.thumbnail = lru_cache(KEPT)(
@@ -109,7 +117,9 @@ class Search(Explorer):
     def take(self, hit: Mapping[str, Any]) -> None:
         """A result asks back."""
         way = "i2t" if self.asked.way == "t2i" else "t2i"
-        self.ask(way, int(hit["index"]))
+        (index,) = parts_of("a result", hit, "index")
+        check_count("index", index, least=0)
+        self.ask(way, int(index))
 
     def export(self, _: Any = None) -> None:
         """What is shown as a CSV file in the working folder; never over another."""
@@ -146,6 +156,10 @@ class Search(Explorer):
         hits = self._found[side.name].hits
         wanted = (hit for hit in hits if not hit.match) if self.show == "negatives" else hits
         return [hit for hit, _ in zip(wanted, range(TOP), strict=False)]
+
+    def pictured(self, side: Ranked) -> list[Hit]:
+        """The first of those that are listed; the best, where all are matches and none is left."""
+        return (self.listed(side) or self._found[side.name].hits)[:5]
 
     def relevance_of(self, hit: Hit) -> float | None:
         """How relevant a result is to a query of the split, where that is known."""
@@ -228,24 +242,6 @@ class Search(Explorer):
         item = self._query()["text"] if self.asked.way == "t2i" else self._picture()[0]
         queries = [Query(item, [Result(
             self.dataset.open_image(hit.id) if self.asked.way == "t2i" else hit.text, hit.score,
-            hit.match, self.relevance_of(hit)) for hit in self.listed(side)[:5]],
+            hit.match, self.relevance_of(hit)) for hit in self.pictured(side)],
             self._found[side.name].match, side.name) for side in self.sides]
         return retrieval_grid(queries, f"{self.title}: {WAYS[self.asked.way]}")
-
-
-def check_searchers(searchers: Mapping[str, Searcher]) -> None:
-    """Raise ValueError unless these are one or two searchers over one gallery that has texts."""
-    if len(searchers) not in (1, 2):
-        raise ValueError(f"Search takes one or two models, got {len(searchers)}")
-    first, *others = searchers.values()
-    if not first.split.texts:
-        raise ValueError(f"{first.dataset.name} has no texts, so that nothing can be compared; "
-                         "take a split with captions")
-    for other in others:
-        if (other.split.image_ids, other.split.texts) != (first.split.image_ids,
-                                                          first.split.texts):
-            raise ValueError("two models are compared over the same pictures and texts; these "
-                             f"search {len(first.split.image_ids):,} and "
-                             f"{len(other.split.image_ids):,} pictures of "
-                             f"{first.dataset.name} ({first.split.name}) and "
-                             f"{other.dataset.name} ({other.split.name})")

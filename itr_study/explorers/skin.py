@@ -5,12 +5,18 @@ They are sent as one text, because a module of a widget can import no other; not
 anywhere.
 """
 
+import logging
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
 import anywidget
 import traitlets
 
+from itr_study.explorers.heard import brief
+
+LOG = logging.getLogger(__name__)
+SHOWN: WeakKeyDictionary[Any, WeakSet] = WeakKeyDictionary()  # of each explorer, its skins
 STATIC = Path(__file__).parent / "static"
 
 
@@ -37,16 +43,27 @@ class Skin(anywidget.AnyWidget):
     def __init__(self, explorer: Shown) -> None:
         self.explorer = explorer
         super().__init__(view=explorer.view() | {"serial": 0})
+        SHOWN.setdefault(explorer, WeakSet()).add(self)
         self.on_msg(self._heard)
 
     def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
-        self.explorer.hear(message["name"], message.get("value"))
-        self.show(message["serial"])
+        self.explorer.hear(message.get("name"), message.get("value"))
+        self.show(message.get("serial"))
+        for other in SHOWN[self.explorer] - {self}:  # displayed twice, it must not differ
+            other.view = self.view | {"serial": other.view["serial"]}
 
-    def show(self, serial: int | None = None) -> None:
-        """Draw the state as it is now."""
+    def show(self, serial: int | str | None = None) -> None:
+        """Draw the state as it is now. What cannot be drawn, such as a picture whose file is gone,
+        leaves the last view and says why: a page that gets no answer can do nothing more."""
         serial = self.view["serial"] if serial is None else serial
-        self.view = self.explorer.view() | {"serial": serial}
+        try:
+            view = self.explorer.view()
+        except Exception as error:
+            LOG.exception("%s cannot be drawn", type(self.explorer).__name__)
+            view = self.view | {"problem": brief(
+                f"What was chosen cannot be shown ({type(error).__name__}: {error}); choose "
+                "something else, or run the cell again")}
+        self.view = view | {"serial": serial}
 
 
 def skin_of(explorer: Shown) -> Skin:

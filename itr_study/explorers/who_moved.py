@@ -15,6 +15,7 @@ from itr_study.checks import check_choice
 from itr_study.digits import number
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
+from itr_study.explorers.heard import quoted
 from itr_study.explorers.inline import data_uri
 from itr_study.explorers.moves import MEASURES, TOP, Moves
 from itr_study.metrics.truth import DIRECTIONS
@@ -46,9 +47,9 @@ class WhoMoved(Explorer):
                  texts: Sequence[str], names: tuple[str, str] = ("A", "B"),
                  relevance: np.ndarray | None = None,
                  pictures: Callable[[int], Image.Image] | None = None) -> None:
-        if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
+        if not isinstance(names, list | tuple) or len(names) != 2 or names[0] == names[1]:
             raise ValueError(f"names must be two that differ, one for each model; got {names!r}")
-        self.names = tuple(names)
+        self.names = tuple(map(str, names))
         self.moves = Moves(scores_a, scores_b, image_of_text, texts, relevance)
         # the darkest colour is the least relevance that there is: captions are rarely below 0.5
         self.low = 0.0 if relevance is None else min(float(self.moves.relevance.min()), 0.9)
@@ -83,7 +84,8 @@ class WhoMoved(Explorer):
                measure: str | None = None) -> None:
         """Who asks, queries in which order, measured by what; begins with the first of that order.
         Raises: ValueError for what is none of them."""
-        way, sort, measure = way or self.way, sort or self.sort, measure or self.measure
+        way, sort, measure = (now if new is None else new for new, now in (
+            (way, self.way), (sort, self.sort), (measure, self.measure)))
         check_choice("direction", way, DIRECTIONS)
         check_choice("order of queries", sort, SORTS)
         check_choice("measure", measure, MEASURES)
@@ -100,10 +102,11 @@ class WhoMoved(Explorer):
 
     def ask(self, query: str | int) -> None:
         """The query of this index. Raises: ValueError where there is none."""
-        if not str(query).strip().isdecimal() or int(query) >= len(self.order):
-            raise ValueError(f"there is no query {query!r}; they are numbered from 0 to "
+        digits = str(query).strip()
+        if not digits.isdecimal() or len(digits) > 9 or int(digits) >= len(self.order):
+            raise ValueError(f"there is no query {quoted(query)}; they are numbered from 0 to "
                              f"{len(self.order) - 1}")
-        self.place = int(np.flatnonzero(self.order == int(query))[0])
+        self.place = int(np.flatnonzero(self.order == int(digits))[0])
 
     @property
     def query(self) -> int:

@@ -10,6 +10,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from itr_study.evaluation.search import Searcher
@@ -256,3 +257,20 @@ def test_the_picture_shows_squares_and_dots_on_equal_axes_with_numbers():
         if bar:
             assert [tick.get_text() for tick in bar[0].get_yticklabels()] == [
                 text for _, text in one.shade.ticks]
+
+
+def test_the_picture_has_the_rectangle_where_it_is():
+    one = cross()
+    one.hear("brush", {"x": [-0.5, 2], "y": [-1.5, 1]})
+    (box,) = (patch for patch in one.picture().axes[0].patches if isinstance(patch, Rectangle))
+    assert [*box.get_xy(), box.get_width(), box.get_height()] == pytest.approx([-0.5, -1.5, 2.5,
+                                                                                2.5])
+
+
+def test_an_image_says_the_first_of_its_texts():
+    frame, owner = cloud(images=4)
+    one = EmbeddingMap({0: frame}, owner, [f"text {n}" for n in range(12)])
+    one.hear("brush", {"x": [-99, 99], "y": [-99, 99]})
+    says = {entry["item"]: entry["says"] for entry in one.stage()["gallery"]
+            if entry["kind"] == "image"}
+    assert says == {f"image {n}": f"text {3 * n}" for n in range(4)}

@@ -27,11 +27,33 @@ def test_the_hardest_negative_and_the_match_alone_are_moved():
 
 
 def test_relevance_is_read_on_the_scale_of_each_loss():
-    """Of cosines 2r - 1: what Kendall's loss sees of 1, 0.75, 0.25 is 1, 0.5, -0.5."""
-    one = PushPull(THREE)
-    given = torch.tensor([[0.5, 0.6, 0.0]], dtype=torch.float64, requires_grad=True)
-    LOSSES["kendall"]()(given, torch.tensor([[1.0, 0.5, -0.5]], dtype=torch.float64)).backward()
-    np.testing.assert_allclose(one.push("kendall").up, -given.grad[0].numpy())
+    """Losses on cosines see 2r - 1. Kendall's may know the order alone: so all of them are asked,
+    and for one at least the scale must matter."""
+    one, matters = PushPull(), 0
+    relevance, losses = torch.tensor(one.relevance)[None], ("kendall", "kendall_window", "ladder")
+    for loss in losses:
+        found = []
+        for labels in (2 * relevance - 1, relevance):
+            given = torch.tensor(one.scores[None], requires_grad=True)
+            value = LOSSES[loss]()(given, labels)
+            value.backward()
+            found.append([value.item(), *(-given.grad[0]).tolist()])
+        push = one.push(loss)
+        assert [push.value, *push.up.tolist()] == pytest.approx(found[0]), loss
+        matters += found[0] != pytest.approx(found[1])
+    assert matters
+
+
+def test_the_longest_arrow_is_as_long_under_every_loss():
+    for loss in LOSSES:
+        ups = [item["up"] for item in PushPull(loss=loss).stage()["items"]]
+        assert max(map(abs, ups)) == pytest.approx(1), loss
+
+
+def test_no_step_leaves_the_scores_that_there_are():
+    one = PushPull((Item("match", 1.0, 0.99), Item("other", 0.0, 0.995)), "triplet_sum")
+    one.hear("step")
+    assert one.problem == "" and one.scores.tolist() == [1.0, pytest.approx(0.965)]
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -24,15 +24,17 @@ function make(tag, attributes = {}, children = [], space = null) {
 
 const svg = (tag, attributes, children) => make(tag, attributes, children, SVG);
 
-// One message at a time: while one is on its way only the newest of each thing waits.
-function mailbox(model, onSilence) {
+// One message at a time: while one is on its way only the newest of each thing waits. Two pages may
+// show one explorer: the serials of each begin with a name of its own, or the answer to the one
+// could be taken for that to the other, and an answer equal to the last would not be sent at all.
+function mailbox(model, own, onSilence) {
   let serial = 0, open = null, timer = null;
   const waiting = new Map();
   const next = () => {
     if (open !== null || !waiting.size) return;
     const [key, [name, value]] = waiting.entries().next().value;
     waiting.delete(key);
-    open = ++serial;
+    open = `${own}/${++serial}`;
     timer = setTimeout(onSilence, PATIENCE);
     try {
       model.send({ name, value: value ?? null, serial: open });
@@ -131,14 +133,14 @@ function keepingFocus(root, change) {
 let count = 0;
 
 function render({ model, el }) {
-  const prefix = `itr-${Date.now().toString(36)}-${++count}`;
+  const prefix = `itr-${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}-${++count}`;
   const title = make("h3"), form = make("div", { class: "itr-controls", role: "group" });
   const problem = make("p", { class: "itr-problem", role: "alert" });
   const stage = make("div", { class: "itr-stage" });
   const sentence = make("p", { class: "itr-sentence", "aria-live": "polite" });
   const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
   let kinds = "", later = null;
-  const box = mailbox(model, () => {
+  const box = mailbox(model, prefix, () => {
     problem.textContent = "The kernel does not answer. It may be at work in another cell; if it is "
       + "gone, choose Kernel > Restart, and run this cell again.";
   });

@@ -1,0 +1,193 @@
+"""The page's side alone, in a real browser without a kernel: what it sends, when, and what it draws
+of what Python says. A false model records messages; it answers when a test says so."""
+
+import json
+
+import pytest
+
+from itr_study.explorers import PushPull, Search
+from itr_study.explorers.skin import STATIC
+from tests.explorers.searchers import two_searchers
+from tests.explorers.test_embedding_map import cross
+from tests.explorers.test_judge import made as judge
+from tests.explorers.test_push_pull import THREE
+from tests.explorers.test_training import ROWS, Said, Training
+from tests.explorers.test_who_moved import made as who_moved
+from tests.posix import posix_only
+from tests.test_browser import page  # noqa: F401  (a fixture)
+
+pytestmark = [pytest.mark.browser, posix_only]
+# Draws it as often as asked; window.sent has what was sent, window.answer gives another view.
+OPEN = """async ([module, view, times]) => {
+  const { default: { render } } = await import(URL.createObjectURL(
+    new Blob([module], { type: "text/javascript" })));
+  const listeners = new Set();
+  window.sent = []; window.view = view;
+  const model = { get: () => window.view, send: (message) => window.sent.push(message),
+    on: (_, f) => listeners.add(f), off: (_, f) => listeners.delete(f) };
+  window.answer = (changed) => {
+    window.view = { ...window.view, ...changed }; [...listeners].forEach((f) => f());
+  };
+  document.body.replaceChildren();
+  for (let i = 0; i < times; i++) render({ model, el: document.body });
+}"""
+
+
+def opened(page, one, times=1):  # noqa: F811
+    module = "\n".join((STATIC / name).read_text(encoding="utf-8")
+                       for name in ("shell.js", f"{one.drawing}.js"))
+    page.evaluate(OPEN, [module, json.loads(json.dumps(one.view() | {"serial": 0})), times])
+    return page.locator(".itr-explorer")
+
+
+def sent(page):  # noqa: F811
+    return page.evaluate("window.sent")
+
+
+def answer(page, one, serial):  # noqa: F811
+    page.evaluate("view => window.answer(view)", one.view() | {"serial": serial})
+
+
+def test_what_the_page_does(page):  # noqa: F811
+    """In one browser, for it starts slowly."""
+    for step in (one_message_at_a_time_and_only_the_newest_of_each_thing,
+                 two_views_of_one_explorer_know_their_answers,
+                 keys_on_whatever_can_be_focused_stay_in_the_explorer,
+                 arrows_of_push_and_pull_point_where_the_loss_pushes,
+                 the_first_model_stands_on_the_left,
+                 a_key_rates_the_pair_that_is_seen,
+                 upwards_is_upwards_on_the_map,
+                 curves_rise_with_what_they_show,
+                 a_match_among_results_is_marked,
+                 silence_is_told_and_an_answer_ends_it):
+        step(page)
+
+
+def one_message_at_a_time_and_only_the_newest_of_each_thing(page):  # noqa: F811
+    one = PushPull(THREE)
+    opened(page, one)
+    for key, times in (("item-1", 4), ("item-2", 2)):
+        for _ in range(times):
+            page.locator(f"[data-key={key}]").press("ArrowLeft")
+    (first,) = sent(page)
+    assert first["value"] == {"item": 1, "score": 0.58}
+    answer(page, one, "of another page")
+    assert len(sent(page)) == 1  # not the answer that is waited for
+    answer(page, one, first["serial"])
+    second = sent(page)[1]
+    assert second["value"] == {"item": 1, "score": 0.52} and len(sent(page)) == 2
+    assert page.locator(".itr-explorer").get_attribute("data-busy") == "1"
+    answer(page, one, second["serial"])
+    third = sent(page)[2]
+    assert third["value"] == {"item": 2, "score": -0.04}
+    answer(page, one, third["serial"])
+    assert len(sent(page)) == 3
+    assert page.locator(".itr-explorer").get_attribute("data-busy") == "0"
+
+
+def two_views_of_one_explorer_know_their_answers(page):  # noqa: F811
+    """With serials that are alike, the answer to the second would equal the one before it, and
+    would never be sent."""
+    one = PushPull(THREE)
+    panes = opened(page, one, times=2)
+    for place in (0, 1):
+        panes.nth(place).get_by_role("button", name="Step", exact=True).click()
+    mine, other = (message["serial"] for message in sent(page))
+    assert mine != other
+    answer(page, one, mine)
+    assert [panes.nth(place).get_attribute("data-busy") for place in (0, 1)] == ["0", "1"]
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    assert len(set(ids)) == len(ids)
+
+
+def silence_is_told_and_an_answer_ends_it(page):  # noqa: F811
+    page.clock.install()
+    one = PushPull(THREE)
+    pane = opened(page, one)
+    pane.get_by_role("button", name="Step", exact=True).click()
+    page.clock.fast_forward(9_000)
+    assert pane.locator(".itr-problem").text_content() == ""
+    page.clock.fast_forward(2_000)
+    assert "The kernel does not answer" in pane.locator(".itr-problem").text_content()
+    answer(page, one, sent(page)[0]["serial"])
+    assert pane.locator(".itr-problem").text_content() == ""
+
+
+def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
+    """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
+    for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running"))):
+        opened(page, one)
+        lacking = page.evaluate("""[...document.querySelectorAll("button,input,select,[tabindex]")]
+          .filter((node) => !node.closest("[data-lm-suppress-shortcuts=true]"))
+          .map((node) => node.dataset.key)""")
+        assert not lacking and page.locator("[data-lm-suppress-shortcuts=true]").count()
+
+
+def arrows_of_push_and_pull_point_where_the_loss_pushes(page):  # noqa: F811
+    opened(page, PushPull(THREE))  # the match up, the next down, the last alone
+    ends = page.evaluate("""[...document.querySelectorAll(".itr-arrow line")].map((line) =>
+      Math.sign(line.getAttribute("x2") - line.getAttribute("x1")))""")
+    assert ends == [1, -1]
+    said = [page.locator(f"[data-key=item-{n}]").get_attribute("aria-valuetext") for n in range(3)]
+    assert said == ["0.50, rank 2, pulled up", "0.60, rank 1, pushed down",
+                    "0.00, rank 3, left alone"]
+    line = page.get_by_role("row", name="Hardest")
+    assert line.get_by_role("cell").all_text_contents() == ["0.300", "▲", "▼", "·"]
+
+
+def the_first_model_stands_on_the_left(page):  # noqa: F811
+    one = who_moved()
+    one.hear("query", "0")
+    opened(page, one)
+    names = page.locator("svg[role=listbox] > text[font-weight=bold]")
+    places = {name.text_content(): float(name.get_attribute("x")) for name in names.all()}
+    assert places["one"] < places["two"]
+    best = page.locator("[data-key=result-0]")  # rank 1 by the first model, its end on the left
+    assert best.locator("text").first.text_content() == "1"
+    assert float(best.locator("text").first.get_attribute("x")) < 400
+
+
+def a_key_rates_the_pair_that_is_seen(page):  # noqa: F811
+    one = judge()
+    one.hear("forward")
+    opened(page, one)
+    page.locator("[data-key=card]").press("3")
+    assert [(each["name"], each["value"]) for each in sent(page)] == [
+        ("rate", {"grade": 3, "pair": 2})]
+
+
+def upwards_is_upwards_on_the_map(page):  # noqa: F811
+    one = cross()
+    opened(page, one)
+    names = [message["value"] for message in sent(page)]
+    assert names == [["places/1", "shade/kind/1"]]  # asked for once
+    answer(page, one, sent(page)[0]["serial"])
+    box, before = page.locator("[data-key=rectangle]"), one.stage()["rectangle"]
+    top = box.evaluate("node => parseFloat(node.style.top)")
+    box.press("ArrowUp")
+    message = sent(page)[-1]
+    assert message["name"] == "brush" and message["value"]["x"] == pytest.approx(before["x"])
+    assert message["value"]["y"][0] > before["y"][0]
+    assert box.evaluate("node => parseFloat(node.style.top)") < top
+
+
+def curves_rise_with_what_they_show(page):  # noqa: F811
+    opened(page, Training(Said("running", rows=ROWS)))  # RSUM 100, then 130.5
+    points = page.locator("polyline").first.get_attribute("points").split(" ")
+    (left, low), (right, high) = ([float(at) for at in point.split(",")] for point in points)
+    assert left < right and low > high  # pixels count downwards
+    star = page.get_by_text("★", exact=True).first
+    assert float(star.get_attribute("x")) == right
+
+
+def a_match_among_results_is_marked(page):  # noqa: F811
+    one = Search(two_searchers())
+    one.hear("way", "i2t")
+    opened(page, one)
+    hits = one.stage()["sides"][0]["hits"]
+    boxes = page.locator(".itr-side").first.locator(".itr-hit")
+    for hit, box in zip(hits, boxes.all(), strict=True):
+        assert box.locator("b").text_content().strip() == f"{hit['rank']} {'✗✓'[hit['match']]}"
+        assert ("itr-right" in box.get_attribute("class")) == hit["match"]
+    boxes.nth(2).get_by_role("button").click()
+    assert sent(page)[-1]["value"] == {"index": hits[2]["index"]}
