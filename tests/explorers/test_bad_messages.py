@@ -2,7 +2,7 @@
 
 import json
 import math
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from io import BytesIO
 from types import SimpleNamespace
 
@@ -13,6 +13,7 @@ from PIL import Image
 from itr_study.explorers import EmbeddingMap, PushPull, Search
 from itr_study.explorers.explorer import slider, tick
 from itr_study.explorers.heard import MOST, check_sent, number_of, quoted
+from itr_study.explorers.inline import data_uri
 from itr_study.explorers.pushes import Item
 from itr_study.explorers.ranked import Found, Ranked
 from itr_study.explorers.skin import skin_of
@@ -205,3 +206,8 @@ def test_a_list_without_any_result_has_a_picture():
 
 def test_texts_that_are_numbers_are_shown_as_text():
     assert who_moved(texts=range(30)).stage()["results"][0]["text"].isdecimal()
+
+
+def test_pictures_in_a_page_keep_their_shape():
+    uri = data_uri(Image.new("RGB", (300, 200)), 60)
+    assert Image.open(BytesIO(b64decode(uri.split(",")[1]))).size == (60, 40)

@@ -82,6 +82,11 @@ def test_hubs_are_found_most_often(pane):
     counts = np.bincount(lists.ravel(), minlength=10)
     assert [hit["score"] for hit in shown(pane)] == sorted(counts, reverse=True)[:TOP]
     assert all(hit["hub"] and hit["relevance"] is None for hit in shown(pane))
+    pane.hear("way", "i2t")  # of more texts than ten
+    lists = first(two_searchers()["one"].scores, 10)["i2t"]
+    counts = np.bincount(lists.ravel(), minlength=len(pane.split.texts))
+    assert [hit["score"] for hit in shown(pane)] == sorted(counts, reverse=True)[:TOP]
+    assert counts.min() < counts.max()
 
 
 def test_re_ranked_lists_are_those_of_fr_and_only_of_the_split(pane):

@@ -105,3 +105,7 @@ def test_a_background_run_is_what_it_takes(store):
     assert one.sentence().startswith("Not trained yet: two_branch on scenes, seed 0, 2 epochs.")
     one.hear("stop")
     assert "there is nothing to stop" in one.problem
+
+
+def test_epochs_are_counted_in_whole_numbers():
+    assert [text for _, text in ticks_between(0, 2, whole=True)] == ["0", "1", "2"]
