@@ -1,17 +1,14 @@
 """What a search in words found, as pictures."""
 
-from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
-from io import BytesIO
-
-from PIL import Image
 
 from itr_study.digits import number
 from itr_study.evaluation.search import Hit, Searcher
+from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.plots.tables import Page
 
-SIDE = 150  # pixels of a thumbnail, at most
+SIDE = 150  # pixels of a picture, at most
 
 
 def picture_hits(searcher: Searcher, hits: Sequence[Hit]) -> Page:
@@ -25,16 +22,8 @@ def picture_hits(searcher: Searcher, hits: Sequence[Hit]) -> Page:
     cells = [f"<figure style='display:inline-block;vertical-align:top;width:{SIDE}px;"
              "margin:0 12px 12px 0'>"
              f"<img alt='{escape(hit.text, quote=True)}' title='{escape(hit.id, quote=True)}' "
-             f"src='data:image/png;base64,{thumbnail(searcher.dataset.open_image(hit.id))}'>"
+             f"src='{thumbnail_uri(searcher.dataset.open_image(hit.id), SIDE)}'>"
              f"<figcaption style='font-size:12px'><b>{hit.rank}{' ✓' * (hit.match is True)}</b> "
              f"score {number(hit.score, 2)}<br>{escape(hit.text)}</figcaption></figure>"
              for hit in hits]
     return Page("".join(cells))
-
-
-def thumbnail(picture: Image.Image) -> str:
-    """A small PNG in base64."""
-    small, target = picture.convert("RGB"), BytesIO()
-    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    small.save(target, "png")
-    return b64encode(target.getvalue()).decode()

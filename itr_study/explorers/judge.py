@@ -13,9 +13,9 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.digits import counted, number
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.heard import parts_of, quoted
-from itr_study.explorers.inline import data_uri
 from itr_study.explorers.rated_pairs import GRADES, rated_pairs, spread
 from itr_study.explorers.taus import FEWEST, agreement
+from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.plots.style import canvas, caption, headline, styled
 from itr_study.plots.you_judge import Agreement, you_judge
 
@@ -153,7 +153,7 @@ class YouJudge(Explorer):
     def stage(self) -> dict[str, Any]:
         place, enough = self.place, len(self.given) >= LEAST
         return {"place": place + 1, "count": len(self.texts), "text": self.texts[place],
-                "picture": data_uri(self.show(self.images[place]), SIDE),
+                "picture": thumbnail_uri(self.show(self.images[place]), SIDE),
                 "grades": [{"grade": grade, "words": said, "chosen": self.given.get(place) == grade}
                            for grade, said in GRADES.items()],
                 "rated": len(self.given), "others": self._others(), "fixed": place in self.opened,

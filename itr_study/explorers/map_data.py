@@ -8,9 +8,9 @@ import pandas as pd
 from PIL import Image
 
 from itr_study.explorers.heard import quoted
-from itr_study.explorers.hits import thumbnail
 from itr_study.explorers.plane import Frame, known_by, known_of, plane_of
 from itr_study.explorers.shades import gain_shade, hub_shade, kind_shade, rank_shade
+from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import check_image_of_text
 from itr_study.plots.embedding_map import STEPS, Shade, colours_of
@@ -85,7 +85,7 @@ class MapData:
     def packed(self, key: str) -> str:
         """An array, or a picture, in base64: of "places/FRAME" pairs of uint16, 0 to FINEST over
         the whole map; of "shade/COLOUR/FRAME" uint8, the step on the scale, and STEPS more where
-        hollow; of "picture/IMAGE" a PNG. Frames and images by their number.
+        hollow; of "picture/IMAGE" its address. Frames and images by their number.
 
         Raises:  ValueError for what there is not; whatever opening a picture raises.
         """
@@ -94,7 +94,8 @@ class MapData:
             if int(which[-1]) < 0:  # which Python counts from the end
                 raise LookupError(key)
             if what == "picture":
-                return thumbnail(self.picture(self.items[range(self.n_images)[int(which[0])]]))
+                return thumbnail_uri(self.picture(
+                    self.items[range(self.n_images)[int(which[0])]]))
             name = self.names[int(which[-1])]
             if what == "places":
                 return packed_places((self.plane.places[name] - self.middle) / self.whole)

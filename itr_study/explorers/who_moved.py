@@ -16,8 +16,8 @@ from itr_study.digits import number
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
 from itr_study.explorers.heard import quoted
-from itr_study.explorers.inline import data_uri
 from itr_study.explorers.moves import MEASURES, TOP, Moves
+from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.plots.who_moved import Mover, relevance_colours, who_moved
 
@@ -54,7 +54,7 @@ class WhoMoved(Explorer):
         # the darkest colour is the least relevance that there is: captions are rarely below 0.5
         self.low = 0.0 if relevance is None else min(float(self.moves.relevance.min()), 0.9)
         self.thumbnail = None if pictures is None else lru_cache(KEPT)(
-            lambda image, side: data_uri(pictures(image), side))
+            lambda image, side: thumbnail_uri(pictures(image), side))
         self.way, self.sort, self.measure = "i2t", "gain", "rank"
         self.choose()
 

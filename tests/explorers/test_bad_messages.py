@@ -13,11 +13,10 @@ from PIL import Image
 from itr_study.explorers import EmbeddingMap, PushPull, Search
 from itr_study.explorers.explorer import slider, tick
 from itr_study.explorers.heard import MOST, check_sent, number_of, quoted
-from itr_study.explorers.inline import data_uri
 from itr_study.explorers.pushes import Item
 from itr_study.explorers.ranked import Found, Ranked
 from itr_study.explorers.skin import skin_of
-from itr_study.explorers.thumbnails import handed_in
+from itr_study.explorers.thumbnails import handed_in, thumbnail_uri
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
 from tests.explorers.test_judge import made as judge
@@ -209,5 +208,5 @@ def test_texts_that_are_numbers_are_shown_as_text():
 
 
 def test_pictures_in_a_page_keep_their_shape():
-    uri = data_uri(Image.new("RGB", (300, 200)), 60)
+    uri = thumbnail_uri(Image.new("RGB", (300, 200)), 60)
     assert Image.open(BytesIO(b64decode(uri.split(",")[1]))).size == (60, 40)

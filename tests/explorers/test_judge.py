@@ -229,7 +229,7 @@ def test_all_that_is_shown_is_json_and_markup_stays_text():
     rate_all(one, theirs)
     assert json.loads(json.dumps(one.view(), allow_nan=False)) == one.view()
     assert one.stage()["text"] == "<b>&\"'</b>"
-    assert one.stage()["picture"].startswith("data:image/png;base64,")
+    assert one.stage()["picture"].startswith("data:image/jpeg;base64,")
 
 
 def test_the_picture_shows_the_others_without_a_reader_and_all_with_one():

@@ -147,7 +147,7 @@ def test_pictures_are_small_and_opened_once():
 
     one = made(pictures=picture)
     first = one.stage()["query"]["picture"]
-    assert first.startswith("data:image/png;base64,") and one.stage()["query"]["picture"] == first
+    assert first.startswith("data:image/jpeg;base64,") and one.stage()["query"]["picture"] == first
     one.hear("direction", "t2i")
     results = one.stage()["results"]
     assert len({line["picture"] for line in results}) == 2 and len(opened) == 3
@@ -194,7 +194,7 @@ def searcher(scores, fingerprint="f" * 64, name="test", texts=True):
 def test_two_searchers_of_one_split_are_compared():
     one = WhoMoved.of(searcher(A), searcher(B), ("one", "two"))
     assert one.low == 0.25 and one.moves.gains("i2t", "rank").tolist() == [-29, 0]
-    assert one.stage()["query"]["picture"].startswith("data:image/png")
+    assert one.stage()["query"]["picture"].startswith("data:image/jpeg")
     given = WhoMoved.of(searcher(A), searcher(B), ("one", "two"), np.ones((2, 30)))
     assert given.low == 0.9
 

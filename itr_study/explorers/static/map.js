@@ -61,7 +61,7 @@ class PlaneMap {
     this.shown = shown;
     if (this.send.idle()) this.ahead = {};
     for (const [key, text] of Object.entries(shown.sent))
-      this.arrays.set(key, key.startsWith("picture/") ? `data:image/png;base64,${text}`
+      this.arrays.set(key, key.startsWith("picture/") ? text
         : key.startsWith("places/") ? new Uint16Array(bytesOf(text).buffer) : bytesOf(text));
     const needed = [shown.places, shown.shade, ...shown.gallery.map((one) => one.picture)];
     const missing = needed.filter((key) => key && !this.arrays.has(key) && !this.asked.has(key));
