@@ -146,7 +146,7 @@ def test_a_row_that_was_set_aside_says_why_it_has_no_ranks(tmp_path, store):
     row = {"run": "a" * 16, "dataset": "flickr8k", "arm": "k=5", "seed": 0, "status": "done"}
     table = tmp_path / "flickr8k" / "edition1.csv"
     table.parent.mkdir()
-    table.write_text(f"run,status,dataset\n{'a' * 16},done,flickr8k\n")
+    table.write_text(f"run,status,dataset,model\n{'a' * 16},done,flickr8k,two_branch\n")
     for read in (ranks_of, lambda row, figures: curves(pd.DataFrame([row]), figures)):
         with pytest.raises(ValueError, match="set aside in edition1.csv, .*with edition=2"):
             read(row, tmp_path)
