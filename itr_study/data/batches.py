@@ -191,7 +191,7 @@ class EncodedSplit:
     def _regions(self, images: np.ndarray, views: np.ndarray | None) -> np.ndarray:
         """(I, R, D) float32 of the chosen views; without a choice as evaluation takes them."""
         if views is not None:
-            return np.asarray(self.regions[images, views], np.float32)
+            return as_float32(self.regions[images, views])
         return evaluation_view(self.regions, images)
 
 
@@ -199,8 +199,14 @@ def evaluation_view(regions: np.ndarray, images: np.ndarray) -> np.ndarray:
     """(I, R, D) float32 of some images of regions (N, V, R, D): the mean over views where R = 1,
     else the first view."""
     if regions.shape[2] == 1:
-        return np.asarray(regions[images], np.float32).mean(axis=1)
-    return np.asarray(regions[images, 0], np.float32)
+        return as_float32(regions[images]).mean(axis=1)
+    return as_float32(regions[images, 0])
+
+
+def as_float32(values: np.ndarray) -> np.ndarray:
+    """Values in float32. torch widens float16 ten times as fast as NumPy, to the same bits: with a
+    grid of regions that is a fifth of a training step."""
+    return torch.from_numpy(values).float().numpy()
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.data.batches import EncodedSplit, pad
+from itr_study.data.batches import EncodedSplit, as_float32, pad
 
 
 def small_split() -> EncodedSplit:
@@ -84,3 +84,9 @@ def test_ids_are_those_of_the_host_once_a_batch_is_moved():
         assert ids.images.tolist() == ids.owners.tolist() == [0, 1, 0]
     assert moved.regions.device.type == "meta"
     assert not split.text_batch(texts).ids.paired
+
+
+def test_every_float16_is_widened_to_the_bits_that_numpy_gives():
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    every = every[~np.isnan(every)]
+    assert as_float32(every).tobytes() == every.astype(np.float32).tobytes()
