@@ -35,7 +35,7 @@ class Waiting(Explorer):
 
     def __init__(self, what: str, runs: Mapping[str, Trained | str], build: Callable[[], Explorer],
                  minutes: Mapping[str, float], at_once: int = 2) -> None:
-        self.title, self.what, self.build = f"{what}: waiting for models", what, build
+        self.title, self.what, self.build = f"{what} waits for models", f"“{what}”", build
         self.runs = {name: run for name, run in runs.items() if not isinstance(run, str)}
         self.lost = {name: run for name, run in runs.items() if isinstance(run, str)}
         self.names, self.minutes, self.at_once = list(runs), dict(minutes), at_once
@@ -187,7 +187,7 @@ class Waiting(Explorer):
                 f"{self._told()}.")
         if any(states[name] in ("diverged", "lost") for name in absent):
             return f"{said} Training does not help: choose other runs."
-        about = "" if seconds is None else f" in about {lasting(seconds)}"
+        about = "" if seconds is None else f", in about {lasting(seconds)}"
         if any(state in HERE for state in states.values()):
             left = "" if seconds is None else f" About {lasting(seconds)} left."
             return f"{said}{left} Other cells can be run meanwhile."

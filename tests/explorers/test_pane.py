@@ -51,7 +51,7 @@ def opened(pane) -> Pane:
     (Said("elsewhere", "process 7 on host"),
      "one is being trained by process 7 on host, 2 of 4 epochs done.", []),
     (Said("interrupted", checkpoint=True), "was stopped, 2 of 4 epochs done, and goes on from "
-     "there. It can be trained here, in the background in about 2 minutes.", ["train"]),
+     "there. It can be trained here, in the background, in about 2 minutes.", ["train"]),
     (Said("interrupted", rows=[]), "was stopped, 0 of 4 epochs done. It can be", ["train"]),
     (Said("diverged", "the loss is not finite"), "has diverged (the loss is not finite); training "
      "it again would give the same. Training does not help: choose other runs.", []),
@@ -60,7 +60,7 @@ def opened(pane) -> Pane:
     ids=lambda value: value.now.state if isinstance(value, Said) else "")
 def test_each_reason_is_a_sentence_and_offers_what_can_be_done(run, said, can):
     pane = made(run, Said("done"))
-    assert pane.sentence().startswith("Push and pull waits for 1 of 2 models: one ")
+    assert pane.sentence().startswith("“Push and pull” waits for 1 of 2 models: one ")
     assert said in pane.sentence() and "two" not in pane.sentence() and on(pane) == can
     assert pane.stage()["poll"] == (1000 if pane.waiting.states()["one"] in (
         "starting", "running", "stopping", "elsewhere") else 0)
@@ -89,7 +89,7 @@ def test_it_trains_what_is_missing_and_then_opens():
     assert pane.problem == "" and first.now.state == second.now.state == "starting"
     first.now = second.now = Look("done", "", ROWS)
     pane.hear("poll")
-    assert pane.sentence() == "All models of Push and pull are here: open it."
+    assert pane.sentence() == "All models of “Push and pull” are here: open it."
     assert on(pane) == ["show"] and pane.stage()["poll"] == 0
     pane.hear("show")
     assert isinstance(opened(pane).shown, PushPull) and pane.problem == ""
@@ -147,7 +147,7 @@ def test_the_page_goes_on_while_it_is_opened():
     run.now = Look("done", "", ROWS)
     pane.hear("poll")
     pane.hear("show")
-    assert pane.sentence().startswith("Push and pull is being opened") and on(pane) == []
+    assert pane.sentence().startswith("“Push and pull” is being opened") and on(pane) == []
     assert pane.stage()["poll"] == 1000
     first = pane.waiting.thread
     pane.hear("show")  # pressed twice
@@ -175,7 +175,7 @@ def test_what_cannot_be_built_is_told_and_can_be_tried_again(caplog):
     pane.hear("poll")
     pane.hear("show")
     opened(pane)
-    assert pane.problem == ("Push and pull could not be opened. FileNotFoundError: "
+    assert pane.problem == ("“Push and pull” could not be opened. FileNotFoundError: "
                             "weights.safetensors") and "weights.safetensors" in caplog.text
     assert on(pane) == ["show"]
     pane.hear("show")
