@@ -141,9 +141,9 @@ class Waiting(Explorer):
 
     def controls(self) -> list[Control]:
         states, seconds = self.states().values(), self.seconds()
-        idle = bool(self.missing()) and not any(state in HERE for state in states)
-        about = f" (about {lasting(seconds)})" if idle and seconds is not None else ""
-        return [button("train", f"Train{about}", off=not idle or bool(self.queue)),
+        more = set(self.missing()) - set(self.queue)  # that nobody asked for yet
+        about = f" (about {lasting(seconds)})" if more and seconds is not None else ""
+        return [button("train", f"Train{about}", off=not more),
                 button("stop", "Stop and save", off=not any(s in HERE[:2] for s in states)),
                 button("show", "Open", off=not self.ready or self.opening)]
 
@@ -221,8 +221,9 @@ def epochs_done(runs: Mapping[str, tuple[int, int]], title: str) -> Figure:
     figure, (axes,) = canvas()
     for place, (done, epochs) in enumerate(runs.values()):
         axes.barh(place, epochs, color="none", edgecolor="black")
-        axes.barh(place, done)
+        axes.barh(place, done, color="C0")
     axes.set(yticks=range(len(runs)), xlabel="epochs")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_yticklabels([fill(name, 20) for name in runs])
     axes.invert_yaxis()
     headline(figure, title)

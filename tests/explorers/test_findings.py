@@ -46,8 +46,8 @@ def test_the_strongest_hub_is_the_one_found_most_beside_chance():
             ) in told(twelve(), "hub")
     texts = np.array([[1.0, 0], [1, 0.1], [1, 0.2], [1, 0.3], [0, 1]])
     several = EmbeddingMap({0: (np.eye(2), texts)}, np.array([0, 0, 0, 1, 1]), ["<b>"] + 4 * ["x"])
-    assert "strongest hub is the image image 0: among the first 10 of 5 texts" in told(several,
-                                                                                       "hub")
+    assert ("strongest hub is the image image 0: among the first 10 of 5 texts. On average an "
+            "image is found 5.0 times and a text 2.0 times") in told(several, "hub")
 
 
 def test_who_is_better_off_than_by_the_other_model():

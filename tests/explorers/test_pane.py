@@ -104,6 +104,7 @@ def test_no_more_are_trained_side_by_side_than_asked_for_and_none_twice():
     runs[0].now = Look("failed", "killed", [])
     pane.hear("poll")
     assert [run.now.state for run in runs] == ["failed", "starting", "new"]
+    assert on(pane) == ["train", "stop"]  # the first can be tried again
     pane.hear("stop")
     assert runs[1].now.state == "stopping"
     runs[1].now = Look("interrupted", "", ROWS, True)
@@ -177,7 +178,7 @@ def test_what_cannot_be_built_is_told_and_can_be_tried_again(caplog):
     opened(pane)
     assert pane.problem == ("“Push and pull” could not be opened. FileNotFoundError: "
                             "weights.safetensors") and "weights.safetensors" in caplog.text
-    assert on(pane) == ["show"]
+    assert on(pane) == ["show"] and pane.stage()["poll"] == 0
     pane.hear("show")
     assert isinstance(opened(pane).shown, PushPull) and pane.problem == ""
 
