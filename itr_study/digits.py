@@ -52,6 +52,18 @@ def counted(fewest: int, what: str, most: int | None = None) -> str:
     return f"{first}{most} {what}" + ("" if most == 1 else "s")
 
 
+def lasting(seconds: float) -> str:
+    """About how long something takes.
+
+    Example:
+        >>> lasting(4), lasting(44), lasting(100), lasting(5400)
+        ('10 seconds', '40 seconds', '2 minutes', '90 minutes')
+    """
+    if seconds >= 90:
+        return counted(round(seconds / 60), "minute")
+    return counted(10 * max(round(seconds / 10), 1), "second")
+
+
 def with_interval(mean: float, low: float, high: float) -> str:
     """A difference and its interval, of equally many digits; of so many that an end shows on which
     side of zero it lies, if a second decimal can tell.

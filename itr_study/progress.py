@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -61,13 +62,15 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
     """
     unit = f" {unit}" if unit else ""
     watched = sys.stderr.isatty() and not os.environ.get("ITR_STUDY_HEADLESS")
+    # a thread has no cell of its own: its bar would stand below whichever is being run
+    cell = in_notebook() and threading.current_thread() is threading.main_thread()
     if total == 0:
         yield lambda done, note="": None
-    elif in_notebook() or watched:
+    elif cell or watched:
         from tqdm import tqdm
 
         size = get_terminal_size()  # 80 x 24 where a terminal says 0 x 0: tqdm would draw nothing
-        place = ({"file": OutputLine(), "ncols": 100, "ascii": False} if in_notebook() else
+        place = ({"file": OutputLine(), "ncols": 100, "ascii": False} if cell else
                  {"ncols": size.columns - 1, "nrows": size.lines})
         with tqdm(desc=label, total=total, leave=False, bar_format=BAR if total else None,
                   **place) as bar:

@@ -1,5 +1,6 @@
 import io
 import sys
+import threading
 import time
 
 import nbformat
@@ -30,6 +31,19 @@ def test_headless_loop_prints_one_line_per_interval(capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["encoding pictures: 2 of 4, 40 s, about 40 s left",
                      "encoding pictures: 4 of 4, 80 s, about 0 s left"]
+
+
+def test_a_thread_draws_below_no_cell(monkeypatch, capsys):
+    """It would be another's: of the cell that is being run meanwhile."""
+    drawn = []
+    monkeypatch.setattr("itr_study.progress.in_notebook", lambda: True)
+    monkeypatch.setattr("itr_study.progress.OutputLine", lambda: drawn.append(1) or io.StringIO())
+    assert list(progress([1, 2], "here")) == [1, 2] and drawn
+    drawn.clear()
+    thread = threading.Thread(target=lambda: list(progress([1, 2], "beside")))
+    thread.start()
+    thread.join()
+    assert not drawn and capsys.readouterr().err == ""
 
 
 def test_an_early_stop_is_allowed():

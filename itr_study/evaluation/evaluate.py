@@ -99,6 +99,22 @@ def encode_texts(model: nn.Module, split: EncodedSplit,
     return take(join(texts), torch.from_numpy(np.argsort(order)))
 
 
+def as_vectors(model: nn.Module, images: Code,
+               texts: Code | None) -> tuple[np.ndarray, np.ndarray]:
+    """Codes as vectors, images (I, D) and texts (T, D).
+
+    Raises:  ValueError for a model that gives an image or a text several, and where there are no
+             texts.
+    """
+    if not all(isinstance(code, Tensor) and code.ndim == 2 for code in (images, texts)):
+        raise ValueError(
+            "a map needs one vector for each image and each text, but "
+            f"{type(model).__name__} gives several, or the split has no texts; take a model of one "
+            "vector, such as two_branch, or give vectors yourself: "
+            "EmbeddingMap({'mean': (images, texts)}, ...)")
+    return images.numpy(), texts.numpy()
+
+
 def score(model: nn.Module, images: Code, texts: Code,
           device: torch.device | str | None = None) -> Tensor:
     """Scores (I, T) float32 on the CPU, computed block by block.

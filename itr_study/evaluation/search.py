@@ -25,6 +25,7 @@ from itr_study.evaluation.evaluate import (
 )
 from itr_study.features.encoded import EncodedData
 from itr_study.models.base import device_of
+from itr_study.progress import counting
 
 ALL = "all"  # in the place of a split's name: all splits in one
 NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or without texts
@@ -68,9 +69,11 @@ class Searcher:
         self.split = joined([self.dataset.splits[name] for name in names])
         self.device = device_of(self.model)
         encoded = [self.data.splits[name] for name in names]
-        self.images = join([encode_images(self.model, split) for split in encoded])
-        self.texts = join([encode_texts(self.model, split)
-                           for split in encoded]) if self.split.texts else None
+        with counting(f"encoding {self._size}", 2) as show:
+            self.images = join([encode_images(self.model, split) for split in encoded])
+            show(1, "images are done")
+            self.texts = join([encode_texts(self.model, split)
+                               for split in encoded]) if self.split.texts else None
 
     @property
     def encoded(self) -> EncodedSplit:
@@ -80,7 +83,13 @@ class Searcher:
     @cached_property
     def scores(self) -> np.ndarray:
         """(I, T) float32 of all images and texts of the split, which must have texts."""
-        return score(self.model, self.images, self.texts).numpy()
+        with counting(f"scoring {self._size}", 1):
+            return score(self.model, self.images, self.texts).numpy()
+
+    @property
+    def _size(self) -> str:
+        """What there is to search, in words."""
+        return f"{len(self.split.image_ids):,} images and {len(self.split.texts):,} texts"
 
     @cached_property
     def relevance(self) -> np.ndarray | None:

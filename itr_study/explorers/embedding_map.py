@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
-from torch import Tensor
 
 from itr_study.checks import check_choice, check_count, check_number
 from itr_study.digits import counted, number
+from itr_study.evaluation.evaluate import as_vectors
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
+from itr_study.explorers.findings import called, finding
 from itr_study.explorers.heard import number_of, parts_of, quoted
 from itr_study.explorers.map_data import FINEST, MapData
 from itr_study.explorers.plane import FIRST, Frame, spread_out
@@ -59,24 +60,22 @@ class EmbeddingMap(Explorer):
         self.into_view()
 
     @classmethod
-    def of(cls, searcher: Searcher, other: Searcher | None = None) -> "EmbeddingMap":
+    def of(cls, searcher: Searcher, other: Searcher | None = None,
+           frames: Mapping[Hashable, Frame] | None = None) -> "EmbeddingMap":
         """The map of a split as a model encodes it.
 
-        Args:    other: another model's, of the same split, for the difference of their ranks.
+        Args:    other: another model's, of the same split, for the difference of their ranks;
+                 frames: other vectors of the split in the place of the model's, such as those of
+                 `studies.epochs.epoch_frames`.
         Raises:  ValueError for a model that gives an image or a text several vectors, and a split
-                 without texts.
+                 without texts; with frames, as the class.
         """
-        codes = searcher.images, searcher.texts
-        if not all(isinstance(code, Tensor) and code.ndim == 2 for code in codes):
-            raise ValueError(
-                "a map needs one vector for each image and each text, but "
-                f"{type(searcher.model).__name__} gives several, or the split has no texts; take a "
-                "model of one vector, such as two_branch, or give vectors yourself: "
-                "EmbeddingMap({'mean': (images, texts)}, ...)")
-        split = searcher.split
-        return cls({searcher.name: tuple(code.numpy() for code in codes)}, split.image_of_text,
-                   split.texts, split.image_ids, searcher.dataset.open_image,
-                   other=None if other is None else other.scores, scores=searcher.scores)
+        split, own = searcher.split, frames is None
+        given = {searcher.name: as_vectors(searcher.model, searcher.images, searcher.texts)
+                 } if own else frames
+        return cls(given, split.image_of_text, split.texts, split.image_ids,
+                   searcher.dataset.open_image, other=None if other is None else other.scores,
+                   scores=searcher.scores if own else None)
 
     @property
     def name(self) -> Hashable:
@@ -190,8 +189,7 @@ class EmbeddingMap(Explorer):
     def named(self) -> str:
         """The frame shown, where there are several."""
         names = self.data.names
-        what = "epoch " if isinstance(self.name, int) else ""
-        return f"{what}{self.name}, {self.frame} of {len(names)}" if len(names) > 1 else ""
+        return f"{called(self.name)}, {self.frame} of {len(names)}" if len(names) > 1 else ""
 
     def labels(self) -> tuple[str, str]:
         """Of the axes, with what they keep of the variance."""
@@ -232,16 +230,12 @@ class EmbeddingMap(Explorer):
         known, images = data.known[self.name], int((inside["kind"] == "image").sum())
         frame = f"{self.named()}: ".capitalize() * (len(data.names) > 1)
         kept = number(100 * data.plane.shares[self.name].sum(), 1)
-        expected = [min(FIRST, mine) * other / mine for mine, other in (
-            (data.n_images, data.n_texts), (data.n_texts, data.n_images))]
         rank = (f"; the median rank of their matches is {number(inside['rank'].median(), 0)}, of "
                 f"all it is {number(float(np.median(known.ranks)), 0)}" if len(inside) else "")
-        hubs = (f" On average an image is found {number(expected[0], 1)} times and a text "
-                f"{number(expected[1], 1)} times." * (self.colour == "hub"))
         return (f"{frame}{counted(data.n_images, 'image')} (squares) and "
                 f"{counted(data.n_texts, 'text')} (dots) on a plane that keeps {kept} % of the "
-                f"variance. In the rectangle: {counted(images, 'image')} and "
-                f"{counted(len(inside) - images, 'text')}{rank}.{hubs}")
+                f"variance.{finding(data, self.name, self.colour)} In the rectangle: "
+                f"{counted(images, 'image')} and {counted(len(inside) - images, 'text')}{rank}.")
 
     def picture(self) -> Figure:
         return embedding_map(self.data.plane.places[self.name], self.data.n_images, self.shade,

@@ -80,6 +80,11 @@ class Explorer(ABC):
     title: str
     problem: str = ""
 
+    @property
+    def drawings(self) -> tuple[str, ...]:
+        """All modules that its stage may be drawn by: several where `drawing` changes."""
+        return (self.drawing,)
+
     @abstractmethod
     def controls(self) -> Sequence[Control]:
         """What can be set, in order."""
@@ -127,8 +132,8 @@ class Explorer(ABC):
 
     def view(self) -> dict[str, Any]:
         """All that the skin draws."""
-        return {"title": self.title, "controls": list(self.controls()), "stage": self.stage(),
-                "sentence": self.sentence(), "problem": self.problem}
+        return {"drawing": self.drawing, "title": self.title, "controls": list(self.controls()),
+                "stage": self.stage(), "sentence": self.sentence(), "problem": self.problem}
 
     def _ipython_display_(self) -> None:
         """Live: the explorer, and below it what remains where no kernel runs (a page made from the

@@ -8,12 +8,13 @@ import pandas as pd
 from PIL import Image
 
 from itr_study.explorers.heard import quoted
-from itr_study.explorers.plane import Frame, known_by, known_of, plane_of
+from itr_study.explorers.plane import Frame, known_by, known_of, plane_of, ranks_by
 from itr_study.explorers.shades import gain_shade, hub_shade, kind_shade, rank_shade
 from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import check_image_of_text
 from itr_study.plots.embedding_map import STEPS, Shade, colours_of
+from itr_study.progress import counting
 
 MARGIN = 1.05  # of the whole: no mark lies on its edge
 FINEST = 65535  # steps of a place that is sent, over the whole map
@@ -50,12 +51,16 @@ class MapData:
                                  f"{(self.n_images, self.n_texts)}; got {Scores.of(given).shape}")
         self.items, self.picture, self.names = [*ids, *texts], picture, list(frames)
         self.first_text = {int(i): text for i, text in zip(owner[::-1], texts[::-1], strict=True)}
-        self.plane = plane_of(frames)
+        with counting(f"a map of {self.n_images:,} images and {self.n_texts:,} texts",
+                      len(frames) + 1) as show:
+            self.plane, self.known = plane_of(frames), {}
+            for done, (name, frame) in enumerate(frames.items(), start=1):
+                show(done, "ranks and neighbours")
+                self.known[name] = (known_of(frame, owner) if scores is None
+                                    else known_by(scores, owner))
+            beside = None if other is None else ranks_by(other, owner)
         self.middle, half = self.plane.bounds
         self.whole = half * MARGIN
-        self.known = {name: known_of(frame, owner) if scores is None else known_by(scores, owner)
-                      for name, frame in frames.items()}
-        beside = None if other is None else known_by(other, owner).ranks
         self.shades = {name: self._shades(name, beside) for name in frames}
 
     def _shades(self, name: Hashable, beside: np.ndarray | None) -> dict[str, Shade]:

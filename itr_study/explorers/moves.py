@@ -1,20 +1,22 @@
 """Two models over the same images and texts: what each query gains, and where results move."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from itr_study.metrics.ndcg import ndcg_per_query
+from itr_study.metrics.ndcg import ndcg_per_query, ndcg_rows
 from itr_study.metrics.ranks import ranks, wide
 from itr_study.metrics.truth import DIRECTIONS, Truth
+from itr_study.progress import progress
 
 TOP = 20  # results of a list
 MEASURES = {"rank": "rank of the first match", "ndcg": "NDCG"}
 
 
 class Moves:
-    """Ranks and NDCG of all queries under two models, counted once.
+    """Ranks of all queries under two models, counted once; NDCG of all, once it is asked for.
 
     Args:    scores_a, scores_b: (I, T), higher = more alike; image_of_text: (T,) int; texts: (T,);
              relevance: (I, T) in [0, 1], or None: 1 for matches, else 0.
@@ -34,12 +36,9 @@ class Moves:
         self.owner = np.asarray(image_of_text)
         self.relevance = None if relevance is None else wide(np.asarray(relevance))
         self._check()
-        graded = None if relevance is None else (lambda images: self.relevance[images])
-        truth = Truth(self.owner, len(self.scores[0]), graded)
-        found = [ranks(scores, self.owner) for scores in self.scores]
-        gained = [ndcg_per_query(scores, truth) for scores in self.scores]
-        self.measured = {way: {"rank": [one.by_direction(way) for one in found],
-                               "ndcg": [one[way] for one in gained]} for way in DIRECTIONS}
+        found = [ranks(scores, self.owner) for scores in progress(self.scores,
+                                                                  "ranks of two models")]
+        self._ranks = {way: [one.by_direction(way) for one in found] for way in DIRECTIONS}
         described = np.unique(self.owner, return_index=True)[1]
         self.first_texts = tuple(self.texts[text] for text in described)  # of each image
 
@@ -52,11 +51,45 @@ class Moves:
         if self.relevance is not None and self.relevance.shape != shapes[0]:
             raise ValueError(f"relevance must be {shapes[0]} as the scores are, or None; got "
                              f"{self.relevance.shape}")
+        if self.relevance is not None and not (self.relevance.min() >= 0
+                                               and self.relevance.max() <= 1):
+            raise ValueError("relevance must lie in [0, 1], found "
+                             f"{self.relevance.min()} to {self.relevance.max()}; a cosine c "
+                             "becomes (1 + c) / 2")
+
+    @cached_property
+    def _ndcgs(self) -> dict[str, list[np.ndarray]]:
+        """By direction, of both models. It sorts every list, most of a minute where there are 5,000
+        images and 25,000 texts: that is for those who measure by it."""
+        graded = None if self.relevance is None else (lambda images: self.relevance[images])
+        truth = Truth(self.owner, len(self.scores[0]), graded)
+        gained = [ndcg_per_query(scores, truth) for scores in progress(self.scores,
+                                                                       "NDCG of two models")]
+        return {way: [one[way] for one in gained] for way in DIRECTIONS}
+
+    def measured(self, way: str, measure: str) -> list[np.ndarray]:
+        """[(Q,), (Q,)] of each query of a direction the rank of its first match ("rank") or its
+        NDCG ("ndcg") under both models."""
+        return (self._ranks if measure == "rank" else self._ndcgs)[way]
+
+    def of_query(self, way: str, query: int) -> tuple[list[int], list[float]]:
+        """Ranks of the first match of one query under both models, and its NDCG."""
+        pick, _, graded = self._query(way, query)
+        relevance = graded.astype(np.float32)[None]
+        return ([int(ranks[query]) for ranks in self._ranks[way]],
+                [float(ndcg_rows()(one[pick][None], relevance)[0]) for one in self.scores])
+
+    def _query(self, way: str, query: int) -> tuple[tuple, np.ndarray, np.ndarray]:
+        """Of a query: where its row or column lies, (n,) what matches, (n,) relevance."""
+        images = np.arange(len(self.scores[0]))
+        pick = np.s_[query, :] if way == "i2t" else np.s_[:, query]
+        match = self.owner == query if way == "i2t" else images == self.owner[query]
+        return pick, match, match if self.relevance is None else self.relevance[pick]
 
     def gains(self, way: str, measure: str) -> np.ndarray:
         """(Q,) what each query of a direction gains by the second model: places that its first
         match comes up, or NDCG."""
-        a, b = self.measured[way][measure]
+        a, b = self.measured(way, measure)
         return a - b if measure == "rank" else b - a
 
     def results(self, way: str, query: int) -> pd.DataFrame:
@@ -69,10 +102,7 @@ class Moves:
         Returns: direction, query, result (index), text, match, relevance, rank_a, rank_b, score_a,
                  score_b.
         """
-        images = np.arange(len(self.scores[0]))
-        pick = np.s_[query, :] if way == "i2t" else np.s_[:, query]
-        match = self.owner == query if way == "i2t" else images == self.owner[query]
-        graded = match if self.relevance is None else self.relevance[pick]
+        pick, match, graded = self._query(way, query)
         scores = [one[pick] for one in self.scores]
         places = []
         for values in scores:

@@ -80,11 +80,17 @@ def known_of(frame: Frame, image_of_text: np.ndarray) -> Known:
                  np.concatenate([counts_of(images, texts), counts_of(texts, images)]))
 
 
+def ranks_by(scores: AnyScores, image_of_text: np.ndarray) -> np.ndarray:
+    """(I + T,) of all images, then all texts, the rank of the best match by the scores (I, T)."""
+    found = ranks(scores, image_of_text)
+    return np.concatenate([found.i2t, found.t2i])
+
+
 def known_by(scores: AnyScores, image_of_text: np.ndarray) -> Known:
     """What the scores (I, T) of a model say."""
-    found, results = ranks(scores, image_of_text), first(scores, FIRST)
+    results = first(scores, FIRST)
     n_images, n_texts = Scores.of(scores).shape
-    return Known(np.concatenate([found.i2t, found.t2i]),
+    return Known(ranks_by(scores, image_of_text),
                  np.concatenate([np.bincount(results["t2i"].ravel(), minlength=n_images),
                                  np.bincount(results["i2t"].ravel(), minlength=n_texts)]))
 

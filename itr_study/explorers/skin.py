@@ -6,6 +6,7 @@ anywhere.
 """
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
@@ -23,7 +24,7 @@ STATIC = Path(__file__).parent / "static"
 class Shown(Protocol):
     """What a skin needs of an explorer."""
 
-    drawing: str
+    drawings: tuple[str, ...]
 
     def view(self) -> dict[str, Any]: ...
 
@@ -67,9 +68,18 @@ class Skin(anywidget.AnyWidget):
 
 
 def skin_of(explorer: Shown) -> Skin:
-    """A new skin of an explorer. Each drawing has a class of its own: by that, anywidget tells
-    style sheets and modules apart."""
-    parts = {"_esm": "\n".join((STATIC / name).read_text(encoding="utf-8")
-                               for name in ("shell.js", f"{explorer.drawing}.js")),
+    """A new skin of an explorer. Each set of drawings has a class of its own: by that, anywidget
+    tells style sheets and modules apart."""
+    parts = {"_esm": module_of(explorer.drawings),
              "_css": (STATIC / "shell.css").read_text(encoding="utf-8")}
-    return type(f"Skin_{explorer.drawing}", (Skin,), parts)(explorer)
+    return type(f"Skin_{'_'.join(explorer.drawings)}", (Skin,), parts)(explorer)
+
+
+def module_of(drawings: Sequence[str]) -> str:
+    """The shell and some drawings as one module, each drawing in a room of its own: two may give
+    one name to different things."""
+    texts = {name: (STATIC / f"{name}.js").read_text(encoding="utf-8")
+             for name in ("shell", *drawings)}
+    return "\n".join([texts.pop("shell"), *(
+        f"drawings.{name} = (() => {{\n{text}\nreturn draw;\n}})();"
+        for name, text in texts.items())])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from itr_study.digits import counted, number
+from itr_study.digits import counted, lasting, number
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.ticks import ticks_between
 from itr_study.plots.curves import learning_curves
@@ -135,9 +135,7 @@ class Training(Explorer):
         if not recent:
             return ""
         seconds = np.mean(recent) * (self.run.config.settings.epochs - len(self.now.rows))
-        about = (f"{counted(round(seconds / 60), 'minute')}" if seconds >= 90 else
-                 f"{counted(10 * max(round(seconds / 10), 1), 'second')}")
-        return f", about {about} left"
+        return f", about {lasting(seconds)} left"
 
     def picture(self) -> Figure:
         rows = pd.DataFrame(self.run.look().rows)

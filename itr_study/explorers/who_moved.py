@@ -194,13 +194,13 @@ class WhoMoved(Explorer):
     def sentence(self) -> str:
         found, (a, b), query = self.selected, self.names, self.query
         asks, wanted = ASKS[self.way]
-        ranked, graded = (self.moves.measured[self.way][name] for name in ("rank", "ndcg"))
+        ranked, graded = self.moves.of_query(self.way, query)
         both = int((found[["rank_a", "rank_b"]].max(axis=1) <= TOP).sum())
         gains = self.moves.gains(self.way, self.measure)
         up, down, count = int((gains > 0).sum()), int((gains < 0).sum()), len(gains)
         return (f"{asks.capitalize()} {query} asks for {wanted}. Its first match stands at rank "
-                f"{ranked[0][query]:,} by {a} and {ranked[1][query]:,} by {b}; NDCG is "
-                f"{graded[0][query]:.3f} and {graded[1][query]:.3f}. Of the first "
+                f"{ranked[0]:,} by {a} and {ranked[1]:,} by {b}; NDCG is {graded[0]:.3f} and "
+                f"{graded[1]:.3f}. Of the first "
                 f"{min(TOP, found['rank_a'].max())} {wanted} of each, {both} are the same. By "
                 f"{MEASURES[self.measure]}, {b} is better for {up:,} and worse for {down:,} of "
                 f"{count:,} {asks}s.")

@@ -88,6 +88,21 @@ def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
     return {"attention": output.attention.numpy(), "rank map": rank_map(cosines, mask[:, None])}
 
 
+def head_frames(searcher: Searcher) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The vectors that each head gives all images of a split, beside the one of each text: "head 1"
+    -> images (I, D), texts (T, D), whose inner products are the head's scores. For the map.
+
+    Raises:  ValueError for a model without heads, and one that gives a text several vectors.
+    """
+    output = output_of(searcher)
+    if output.subembeddings is None or output.text_subembeddings is not None:
+        raise ValueError("the heads of a map are those of a model with several vectors for an "
+                         "image and one for a text, such as dvse; got "
+                         f"{type(searcher.model).__name__}")
+    return {f"head {head}": (vectors.numpy(), searcher.texts.numpy())
+            for head, vectors in enumerate(output.subembeddings.unbind(dim=1), start=1)}
+
+
 def pointing_rows(searchers: Sequence[Searcher]) -> pd.DataFrame:
     """How much of a head's map lies on one object, and how many objects the heads of an image
     cover, on generated data: map, seed (the place of the searcher), focus, coverage, percent."""

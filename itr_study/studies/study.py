@@ -2,8 +2,7 @@
 
     study = Study("03_topk", globals())         what the parameters cell says
     by_d = study.train(topk.d_arms)             one row per run, trained where it is missing
-    curve = plots.sweep_curve(by_d, "d", ...)
-    study.save(curve, by_d[["d", "seed", "test_rsum"]], "dimension", "R@5 hardly moves.", by_d)
+    study.save(plots.sweep_curve(by_d, "d", ...), by_d, "dimension", "R@5 hardly moves.", by_d)
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
+from itr_study.explorers import Explorer, Pane
 from itr_study.ledger.paired import differences, sign
 from itr_study.ledger.rules import adjusted
 from itr_study.metrics import Ranks
@@ -34,6 +34,7 @@ from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
 from itr_study.studies.bases import at_edge
+from itr_study.studies.panes import pane_of
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
@@ -206,19 +207,23 @@ class Study:
         return Searcher(self.model(run), dataset_of(run.config, self.root),
                         encoded_data(run.config, self.root), split)
 
+    def pane(self, kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun]) -> Pane:
+        """An explorer of the models of runs, such as `explorers.Search`; it waits for those that
+        are not here, and trains them when asked to. See `panes.pane_of`."""
+        return pane_of(kind, runs, self.searcher, self.root, self.figures, self.workers)
+
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
              **more: Any) -> Figure | None:
         """Keep a figure with the data it shows and what made it; the picture, to be shown.
 
-        Args:    picture: None keeps a table alone, such as one that a paper prints.
-                 table: the data drawn; name: of the figure in this notebook, "k_sweep"; summary:
-                 one sentence, what a reader sees; runs: rows of the runs behind it, None for
-                 none; only: "generated" for pictures of images (photographs are not ours to
-                 publish), "real" for what generated data lacks: elsewhere nothing is kept;
-                 common: no data set, profile or run changes it: filed once, for all of them;
-                 more: what else belongs to its provenance; of a common figure that was trained or
-                 measured all the same, made_from: on what, in words.
+        Args:    picture: None keeps a table alone, as a paper may print; table: the data drawn;
+                 name: in this notebook, "k_sweep"; summary: one sentence, what a reader sees; runs:
+                 rows of the runs behind it, None for none; only: "generated" for pictures of images
+                 (photographs are not ours to publish), "real" for what generated data lacks:
+                 elsewhere nothing is kept; common: no data set, profile or run changes it: filed
+                 once, for all of them; more: what else belongs to its provenance; of a common
+                 figure that was trained or measured all the same, made_from: on what, in words.
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))

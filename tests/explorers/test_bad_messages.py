@@ -13,6 +13,7 @@ from PIL import Image
 from itr_study.explorers import EmbeddingMap, PushPull, Search
 from itr_study.explorers.explorer import slider, tick
 from itr_study.explorers.heard import MOST, check_sent, number_of, quoted
+from itr_study.explorers.pane import Pane
 from itr_study.explorers.pushes import Item
 from itr_study.explorers.ranked import Found, Ranked
 from itr_study.explorers.skin import skin_of
@@ -26,7 +27,8 @@ from tests.explorers.test_who_moved import made as who_moved
 
 MAKERS = {"push_pull": lambda: PushPull(THREE), "search": lambda: Search(two_searchers()),
           "who_moved": who_moved, "judge": judge, "map": lambda: cross(other=np.eye(2)),
-          "training": lambda: Training(Said("running"))}
+          "training": lambda: Training(Said("running")),
+          "pane": lambda: Pane(PushPull, {"one": Said("running")}, PushPull)}
 BAD = [
     None, True, 3.7, -1, 1e300, -1e300, 10 ** 400, math.nan, math.inf, "", "1", "9" * 5000, "²",
     "<b>x</b>", "🐕", [], [1], [[1]], {}, {"item": True, "score": 0.1}, {"item": 0, "score": "1"},
@@ -40,7 +42,7 @@ BAD = [
     {"name": "a" * 9999, "size": 9, "data": "abc"}, {"name": "a", "size": 9, "data": "é"}]
 BUTTONS = {"step", "run", "start", "back", "on", "forward", "open", "next", "previous", "export",
            "nearer", "farther", "left", "right", "up", "down", "all", "into_view", "stop", "go_on",
-           "poll"}  # they take no value
+           "poll", "train", "show"}  # they take no value
 NO_SENTENCE = ("Error", "object", "argument", "convert", "padding", "unhashable", "literal")
 
 

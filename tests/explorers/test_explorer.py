@@ -50,7 +50,8 @@ def test_what_a_reader_does_is_done():
     one.hear("to", 4)
     one.hear("more")
     assert one.selected == 5 and one.problem == ""
-    assert one.view() == {"title": "A <counter>", "stage": {"count": 5}, "problem": "",
+    assert one.view() == {"drawing": "push_pull", "title": "A <counter>",
+                          "stage": {"count": 5}, "problem": "",
                           "controls": list(one.controls()), "sentence": one.sentence()}
 
 

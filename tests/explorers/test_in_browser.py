@@ -32,7 +32,14 @@ one, two = searcher(0), searcher(1)
     "who_moved": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
     "judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
     "map": "explorers.EmbeddingMap.of(one, two)",
-    "training": "explorers.Training(BackgroundRun(config.with_(seed=7)))"}
+    "training": "explorers.Training(BackgroundRun(config.with_(seed=7)))",
+    "waiting": """
+from itr_study.studies.arms import ArmRun
+from itr_study.studies.study import Study
+study = Study("10_explorers", {"dataset": "scenes", "profile": "smoke", "data": None,
+                               "figures": None, "workers": 1})
+study.pane(explorers.Search, {"here": ArmRun("hardest", config),
+                              "not here": ArmRun("hardest", config.with_(seed=8))})"""}
 
 
 class Pane:
@@ -85,6 +92,7 @@ def test_every_explorer_is_used(panes):
     judge(by_name["judge"])
     map_(by_name["map"])
     training(by_name["training"])
+    waiting(by_name["waiting"])
     kernel_is_gone(by_name["push_pull"], page)
 
 
@@ -144,6 +152,21 @@ def training(pane):
     pane.page.wait_for_function("node => node.textContent.startsWith('Done')",
                                 arg=pane.root.locator(".itr-sentence").element_handle())
     assert "2 of 2 epochs" in pane.said()
+
+
+def waiting(pane):
+    """It says what is missing, trains it, and is the search in its place."""
+    assert "not here is not trained on this machine" in pane.said()
+    assert pane.root.locator("progress").count() == 2
+    pane.root.get_by_role("button", name="Train").click()
+    sentence = pane.root.locator(".itr-sentence").element_handle()
+    pane.page.wait_for_function("node => node.textContent.startsWith('All models')", arg=sentence)
+    pane.root.get_by_role("button", name="Open").click()
+    pane.page.wait_for_function("node => node.textContent.includes(' asks.')", arg=sentence)
+    assert pane.problem() == "" and pane.root.locator("progress").count() == 0
+    before = pane.said()
+    pane.root.get_by_role("button", name="Next", exact=True).click()
+    assert pane.answered().said() != before and pane.root.locator(".itr-hit").count() == 18
 
 
 def kernel_is_gone(pane, page):  # noqa: F811

@@ -9,7 +9,7 @@ from PIL import Image
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.judgements import Judgements
 from itr_study.explorers.judge import LEAST, YouJudge
-from itr_study.explorers.rated_pairs import by_relevance, rated_pairs, spread
+from itr_study.explorers.rated_pairs import CLASSES, by_relevance, rated_pairs, spread
 from itr_study.explorers.taus import agreement, tau_interval
 
 GRADES = np.tile([1.0, 2.0, 3.0, 4.0], 10)[:, None]  # one rater of 40 pairs
@@ -195,6 +195,17 @@ def test_exact_relevance_is_the_judge_where_it_is_known():
     assert one.texts[0] in SPLIT.texts and one.images[0] in IMAGES
     (agreement,) = one.agreements()
     assert agreement.name == "exact" and agreement.value == pytest.approx(1)
+
+
+def test_grades_begin_at_the_classes_whatever_the_relevance_is_kept_in():
+    edges = np.array([end for end in CLASSES for _ in range(4)]).reshape(3, 4)
+    for kind in (np.float32, np.float64):
+        near = edges.astype(kind)
+        near = np.concatenate([np.nextafter(near, kind(0)), near, np.nextafter(near, kind(1))])
+        own = np.array([0, 0, 0, 0])  # the texts of image 0: left out
+        rows, columns, grades = by_relevance(near, own, seed=0)
+        assert len(rows) == 8 * 4
+        assert grades.ravel().tolist() == (1 + np.digitize(near, CLASSES))[rows, columns].tolist()
 
 
 def test_pairs_that_experts_rated_come_before_exact_relevance():

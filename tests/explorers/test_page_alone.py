@@ -6,7 +6,8 @@ import json
 import pytest
 
 from itr_study.explorers import PushPull, Search
-from itr_study.explorers.skin import STATIC
+from itr_study.explorers.pane import Pane
+from itr_study.explorers.skin import module_of
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
 from tests.explorers.test_judge import made as judge
@@ -34,9 +35,8 @@ OPEN = """async ([module, view, times]) => {
 
 
 def opened(page, one, times=1):  # noqa: F811
-    module = "\n".join((STATIC / name).read_text(encoding="utf-8")
-                       for name in ("shell.js", f"{one.drawing}.js"))
-    page.evaluate(OPEN, [module, json.loads(json.dumps(one.view() | {"serial": 0})), times])
+    page.evaluate(OPEN, [module_of(one.drawings),
+                         json.loads(json.dumps(one.view() | {"serial": 0})), times])
     return page.locator(".itr-explorer")
 
 
@@ -115,7 +115,8 @@ def silence_is_told_and_an_answer_ends_it(page):  # noqa: F811
 
 def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
     """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
-    for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running"))):
+    for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running")),
+                Pane(PushPull, {"one": Said("new", rows=[])}, PushPull)):
         opened(page, one)
         lacking = page.evaluate("""[...document.querySelectorAll("button,input,select,[tabindex]")]
           .filter((node) => !node.closest("[data-lm-suppress-shortcuts=true]"))

@@ -13,6 +13,9 @@ from PIL import Image
 from itr_study.data.base import Split
 from itr_study.explorers.moves import TOP, Moves
 from itr_study.explorers.who_moved import WhoMoved
+from itr_study.metrics import ranks
+from itr_study.metrics.ndcg import ndcg_per_query
+from itr_study.metrics.truth import Truth
 from itr_study.plots.who_moved import relevance_colours
 
 # 30 texts; the first is of image 0, the others of image 1. For image 0 the first model has them in
@@ -53,12 +56,40 @@ def test_results_are_those_that_either_model_has_among_its_first():
     assert alike["result"].tolist() == list(range(29, 9, -1))
 
 
+def test_ndcg_of_one_query_is_that_of_all_of_them_which_are_not_counted_before():
+    """Every list sorted took 42 s of 5,000 images and 25,000 texts, before anything was seen."""
+    random = np.random.default_rng(0)
+    owner = np.repeat(np.arange(7), 3)
+    relevance = random.random((7, 21))
+    relevance[owner, np.arange(21)] = 1
+    given = random.normal(size=(2, 7, 21)).round(1)  # some tie
+    moves = Moves(*given, owner, [f"text {n}" for n in range(21)], relevance)
+    one = [(way, query) for way, most in (("i2t", 7), ("t2i", 21)) for query in range(most)]
+    found = [moves.of_query(*query) for query in one]
+    assert "_ndcgs" not in vars(moves)
+    true = [ndcg_per_query(scores, Truth(owner, 7, lambda images: relevance[images]))
+            for scores in given]
+    for (way, query), (places, graded) in zip(one, found, strict=True):
+        assert graded == pytest.approx([each[way][query] for each in true], abs=1e-12)
+        assert places == [int(each.by_direction(way)[query]) for each in (
+            ranks(scores, owner) for scores in given)]
+        assert graded == pytest.approx([
+            each[query] for each in moves.measured(way, "ndcg")], abs=1e-12)
+
+
+def test_relevance_that_is_none_is_refused_before_anything_is_sorted():
+    with pytest.raises(ValueError, match=r"relevance must lie in \[0, 1\], found 0.0 to 2.0"):
+        Moves(A, B, OWNER, TEXTS, np.linspace(0, 2, 60).reshape(2, 30))
+    with pytest.raises(ValueError, match="relevance must lie in"):
+        Moves(A, B, OWNER, TEXTS, np.full((2, 30), np.nan))
+
+
 def test_equal_scores_count_against_the_match():
     equal = np.ones((2, 30))
     moves = Moves(equal, B, OWNER, TEXTS)
     found = moves.results("i2t", 0).set_index("result")  # also a match that is first in neither
     assert found.loc[0, ["rank_a", "rank_b"]].tolist() == [30, 30] and found.loc[0, "match"]
-    assert moves.measured["i2t"]["rank"][0][0] == 30
+    assert moves.measured("i2t", "rank")[0][0] == 30
     one = made(scores_a=equal)
     one.hear("query", "0")
     line = one.stage()["results"][-1]

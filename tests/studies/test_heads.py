@@ -12,6 +12,7 @@ from itr_study.models.base import ModelOutput
 from itr_study.studies.heads import (
     correlations,
     entropies,
+    head_frames,
     image_precision,
     mask_table,
     mean_correlations,
@@ -64,3 +65,17 @@ def test_precision_of_image_queries():
     """Image 0 has one of its two texts among its first two, image 1 both."""
     scores = normalize(torch.tensor([[0.9, 0.1, 0.5, 0.0], [0.1, 0.2, 0.8, 0.7]]), dim=1)
     assert image_precision(searcher([scores.tolist()])) == pytest.approx(75)
+
+
+def test_a_frame_of_each_head_whose_inner_products_are_its_scores():
+    vectors = normalize(torch.randn(2, 3, 5, generator=torch.manual_seed(0)), dim=2)
+    texts = normalize(torch.randn(4, 5), dim=1)
+    heads = torch.einsum("ikd,td->kit", vectors, texts)
+    output = ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors)
+    model = SimpleNamespace(score=lambda images, texts: output)
+    frames = head_frames(SimpleNamespace(model=model, images=None, texts=texts))
+    assert list(frames) == ["head 1", "head 2", "head 3"]
+    for scores, (images, words) in zip(heads, frames.values(), strict=True):
+        np.testing.assert_allclose(images @ words.T, scores.numpy(), atol=1e-6)
+    with pytest.raises(ValueError, match="such as dvse; got SimpleNamespace"):
+        head_frames(searcher([[[0.5] * 4] * 2]))

@@ -5,6 +5,7 @@
 // data-key of its own, so that the focus stays where it was when the stage is drawn anew. Where what
 // Python says holds `poll`, in ms, "poll" is sent after that time, while the page is seen.
 
+const drawings = {}; // by name, the draw of each
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -166,7 +167,7 @@ function render({ model, el }) {
         kinds = kindsOf(view.controls);
         form.replaceChildren(...view.controls.map((one) => fieldOf(one, prefix, send)));
       } else setValues(form, prefix, view.controls);
-      draw(stage, view.stage, send);
+      drawings[view.drawing](stage, view.stage, send);
     });
     root.dataset.busy = box.busy() ? "1" : "0";
     poll(view.stage.poll);

@@ -1,0 +1,231 @@
+"""Waiting: which runs an explorer lacks and why; they are trained, and it is opened (see `pane`).
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from itr_study.digits import counted, lasting
+from itr_study.explorers.explorer import Control, Explorer, button
+from itr_study.explorers.heard import brief
+from itr_study.explorers.training import AT_WORK, POLL, Looked, Trained
+from itr_study.plots.style import canvas, caption, headline, styled
+
+HERE = ("starting", "running", "stopping")  # trained by this process
+FINAL = ("done", "diverged", "lost")  # training changes nothing
+LOG = logging.getLogger(__name__)
+
+
+class Waiting(Explorer):
+    """The runs that an explorer needs: which are not here, why, and how far they are.
+
+    Args:    what: the title of what is to be opened; runs: by how a reader calls them, as
+             `Training` takes them, or why there can be none, as the end of a sentence that begins
+             with the name; build: makes what is opened, called once all are here; minutes: about
+             how long some of them are trained; at_once: how many are trained side by side (a next
+             one is begun while the page is seen).
+    """
+
+    drawing = "waiting"
+
+    def __init__(self, what: str, runs: Mapping[str, Trained | str], build: Callable[[], Explorer],
+                 minutes: Mapping[str, float], at_once: int = 2) -> None:
+        self.title, self.what, self.build = f"{what} waits for models", f"“{what}”", build
+        self.runs = {name: run for name, run in runs.items() if not isinstance(run, str)}
+        self.lost = {name: run for name, run in runs.items() if isinstance(run, str)}
+        self.names, self.minutes, self.at_once = list(runs), dict(minutes), at_once
+        self.queue: list[str] = []  # to be started
+        self.thread: threading.Thread | None = None  # that builds
+        self.opened: Explorer | None = None
+        self.failure = ""  # why it could not be built
+        self.looks = {name: run.look() for name, run in self.runs.items()}
+
+    def hear(self, name: str, value: Any = None) -> None:
+        before = self.problem
+        super().hear(name, value)
+        if name == "poll":  # not done by the reader: what was said stays
+            self.problem = self.problem or before
+
+    def states(self) -> dict[str, str]:
+        """Of each run, as of `runs.background.Look`; "lost" where there can be none."""
+        return {name: "lost" if name in self.lost else self.looks[name].state
+                for name in self.names}
+
+    def missing(self) -> list[str]:
+        """What training would bring."""
+        return [name for name, state in self.states().items() if state not in (*AT_WORK, *FINAL)]
+
+    @property
+    def ready(self) -> bool:
+        """Whether all are here."""
+        return set(self.states().values()) == {"done"}
+
+    @property
+    def opening(self) -> bool:
+        """Whether it is being built."""
+        return self.thread is not None and self.thread.is_alive()
+
+    def look(self, _: Any = None) -> None:
+        """Read how far all are; begin the next. Raises: ValueError where what was to be opened
+        could not be, or a run could not be started."""
+        self.looks = {name: run.look() for name, run in self.runs.items()}
+        if self.failure:
+            failure, self.failure = self.failure, ""
+            raise ValueError(failure)
+        while self.queue and sum(state in HERE for state in self.states().values()) < self.at_once:
+            name = self.queue.pop(0)
+            if name in self.missing():
+                self.runs[name].start()
+                self.looks[name] = self.runs[name].look()
+
+    def train(self, _: Any = None) -> None:
+        """Train what is missing. Raises: ValueError where training brings nothing."""
+        self.look()
+        self.queue = self.missing()
+        if not (self.queue or self.ready):
+            raise ValueError("there is nothing to train here now; " + self._told())
+        self.look()
+
+    def stop(self, _: Any = None) -> None:
+        """Save and end what is trained here. Raises: ValueError where nothing is."""
+        self.queue = []
+        at_work = [name for name, state in self.states().items() if state in HERE[:2]]
+        if not at_work:
+            raise ValueError("nothing is being trained here, so there is nothing to stop")
+        for name in at_work:
+            self.runs[name].stop()
+        self.look()
+
+    def show(self, _: Any = None) -> None:
+        """Build what is opened, beside: the page goes on. Raises: ValueError before all are here.
+        """
+        if not self.ready:
+            raise ValueError("not all models are here; " + self._told())
+        if not self.opening:
+            self.thread = threading.Thread(target=self._build, daemon=True)
+            self.thread.start()
+
+    def _build(self) -> None:
+        try:
+            self.opened = self.build()
+        except Exception as error:
+            LOG.exception("%s could not be opened", self.what)
+            reason = f"{type(error).__name__}: {error}"
+            self.failure = brief(f"{self.what} could not be opened. {reason}")
+
+    def seconds(self) -> float | None:
+        """About how long it takes to train all that is missing; None where nobody knows."""
+        names = [name for name in self.names if self.states()[name] not in FINAL]
+        each = [self._seconds(name) for name in names]
+        if not each or None in each:
+            return None
+        return max(*each, sum(each) / self.at_once)
+
+    def _seconds(self, name: str) -> float | None:
+        """Of one run: by its own epochs, as told, or by those of another run of the same model and
+        data."""
+        config, rows = self.runs[name].config, self.looks[name].rows
+        left = config.settings.epochs - len(rows)
+        like = [look.rows for other, look in self.looks.items() if look.rows
+                and alike(self.runs[other].config, config)]
+        if not rows and name in self.minutes:
+            return 60 * self.minutes[name]
+        if measured := rows or next(iter(like), None):
+            return left * float(np.mean([row["seconds"] for row in measured]))
+        return None
+
+    def controls(self) -> list[Control]:
+        states, seconds = self.states().values(), self.seconds()
+        more = set(self.missing()) - set(self.queue)  # that nobody asked for yet
+        about = f" (about {lasting(seconds)})" if more and seconds is not None else ""
+        return [button("train", f"Train{about}", off=not more),
+                button("stop", "Stop and save", off=not any(s in HERE[:2] for s in states)),
+                button("show", "Open", off=not self.ready or self.opening)]
+
+    def actions(self) -> Mapping[str, Callable[[Any], None]]:
+        return {"train": self.train, "stop": self.stop, "show": self.show, "poll": self.look}
+
+    def stage(self) -> dict[str, Any]:
+        moving = self.opening or self.queue or self.opened or self.failure or any(
+            state in AT_WORK for state in self.states().values())
+        return {"poll": POLL if moving else 0, "runs": [
+            {"name": name, "says": self._says(name), "done": self._done(name)[0],
+             "epochs": self._done(name)[1]} for name in self.names]}
+
+    def _done(self, name: str) -> tuple[int, int]:
+        """Epochs of a run, and of how many; a run that is here has all that it needs."""
+        if name in self.lost:
+            return 0, 1
+        epochs, look = self.runs[name].config.settings.epochs, self.looks[name]
+        return epochs if look.state == "done" else len(look.rows), epochs
+
+    def _says(self, name: str) -> str:
+        """Where a run stands, as the end of a sentence that begins with its name."""
+        if name in self.lost:
+            return self.lost[name]
+        if name in self.queue:
+            return "is trained next"
+        return standing(self.looks[name], self.runs[name].config.settings.epochs)
+
+    def _told(self) -> str:
+        """Where all stand that are not here."""
+        return "; ".join(f"{name} {self._says(name)}" for name, state in self.states().items()
+                         if state != "done")
+
+    def sentence(self) -> str:
+        states, seconds = self.states(), self.seconds()
+        absent = [name for name, state in states.items() if state != "done"]
+        if not absent:
+            return (f"{self.what} is being opened: its pictures and texts are encoded."
+                    if self.opening else f"All models of {self.what} are here: open it.")
+        said = (f"{self.what} waits for {len(absent)} of {counted(len(states), 'model')}: "
+                f"{self._told()}.")
+        if any(states[name] in ("diverged", "lost") for name in absent):
+            return f"{said} Training does not help: choose other runs."
+        about = "" if seconds is None else f", in about {lasting(seconds)}"
+        if any(state in HERE for state in states.values()):
+            left = "" if seconds is None else f" About {lasting(seconds)} left."
+            return f"{said}{left} Other cells can be run meanwhile."
+        return said + f" It can be trained here, in the background{about}." * bool(self.missing())
+
+    def picture(self) -> Figure:
+        return epochs_done({name: self._done(name) for name in self.names}, self.title)
+
+
+def standing(look: Looked, epochs: int) -> str:
+    """Where a run stands, as the end of a sentence that begins with its name."""
+    done = f"{len(look.rows)} of {counted(epochs, 'epoch')} done"
+    says = {"done": "is here", "new": "is not trained on this machine",
+            "starting": "is about to be trained", "running": f"is being trained here, {done}",
+            "stopping": f"is being saved, {done}",
+            "elsewhere": f"is being trained by {look.reason}, {done}",
+            "diverged": f"has diverged ({look.reason}); training it again would give the same",
+            "interrupted": f"was stopped, {done}" + ", and goes on from there" * look.checkpoint}
+    return says.get(look.state, f"could not be trained ({look.state}: {look.reason})")
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether epochs of two configs take about as long."""
+    return (one.model, one.dataset, one.data_options) == (other.model, other.dataset,
+                                                          other.data_options)
+
+
+@styled
+def epochs_done(runs: Mapping[str, tuple[int, int]], title: str) -> Figure:
+    """A bar for each run: epochs that are done, of how many."""
+    figure, (axes,) = canvas()
+    for place, (done, epochs) in enumerate(runs.values()):
+        axes.barh(place, epochs, color="none", edgecolor="black")
+        axes.barh(place, done, color="C0")
+    axes.set(yticks=range(len(runs)), xlabel="epochs")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_yticklabels([fill(name, 20) for name in runs])
+    axes.invert_yaxis()
+    headline(figure, title)
+    caption(figure, "frame: all epochs of a run; filled: those that are done")
+    return figure
