@@ -66,8 +66,8 @@ class Moves:
         Equal scores count against a model: matches stand last among them. An image is called by
         its first text.
 
-        Returns: direction, query, result (index), text, match, relevance, rank_a, rank_b, score_a,
-                 score_b.
+        Returns: direction, query, result (both indices, from 0), text, match, relevance, rank_a,
+                 rank_b, score_a, score_b.
         """
         images = np.arange(len(self.scores[0]))
         pick = np.s_[query, :] if way == "i2t" else np.s_[:, query]
