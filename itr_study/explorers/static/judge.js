@@ -34,10 +34,12 @@ function dotsOf(shown) {
         stroke: one.kind === "you" ? YOU : "var(--itr-faint)" }), markOf(one, y),
       svg("text", { x: TO + 20, y: y + 4, "font-weight": bold }, one.says));
   });
+  const raters = shown.agreements.some((one) => one.kind === "rater");
   return make("div", {}, [make("p", { class: "itr-hint" },
-    "Who agrees with those who rated before? ◆ you, ■ they themselves, each held against the "
-    + "others, ○ computed scores; lines and brackets: about 95 %, with "
-    + "other pairs."), node]);
+    `Who agrees with ${shown.judges}? ◆ you, `
+    + (raters ? "■ each of them, held against the others, " : "")
+    + "○ computed scores; lines and brackets: how far it could be with other pairs (about 95 %)."),
+    node]);
 }
 
 const latest = new WeakMap(); // of each explorer, what it shows
@@ -85,6 +87,7 @@ function draw(stage, shown, send) {
   const root = stage.closest(".itr-explorer");
   if (!latest.has(root)) hearKeys(root, send);
   latest.set(root, shown);
-  stage.replaceChildren(cardOf(shown, send),
-    shown.waits ? make("p", {}, shown.waits) : dotsOf(shown));
+  const said = shown.waits || shown.undefined;
+  stage.replaceChildren(cardOf(shown, send), ...shown.agreements.length ? [dotsOf(shown)] : [],
+    ...said ? [make("p", { "aria-live": "polite" }, said)] : []);
 }
