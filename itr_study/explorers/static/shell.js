@@ -40,12 +40,12 @@ function mailbox(model, own, onSilence) {
     const [key, [name, value]] = waiting.entries().next().value;
     waiting.delete(key);
     open = `${own}/${++serial}`;
-    timer = setTimeout(onSilence, PATIENCE);
+    timer = setTimeout(() => onSilence(SILENT), PATIENCE);
     try {
       model.send({ name, value: value ?? null, serial: open });
     } catch { // the kernel was shut down: nothing can be sent any more
       forget();
-      onSilence();
+      onSilence(GONE);
     }
   };
   const forget = () => { clearTimeout(timer); waiting.clear(); open = null; };
@@ -152,19 +152,20 @@ function render({ model, el }) {
   const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
   let kinds = "", later = null;
   const say = (words) => { problem.textContent = words; };
-  const gone = () => el.closest(".jupyter-widgets-disconnected") !== null; // so Jupyter marks it
-  const box = mailbox(model, prefix, () => say(gone() ? GONE : SILENT));
+  let gone = false; // the kernel that made this
+  const box = mailbox(model, prefix, (why) => say(gone ? GONE : why));
   const send = (...what) => {
-    if (gone()) { box.forget(); say(GONE); } // sent all the same: a lost connection may be back
+    if (gone) { box.forget(); say(GONE); } // sent all the same: a lost connection may be back
     box.send(...what);
     root.dataset.busy = box.busy() ? "1" : "0";
   };
   send.idle = () => !box.busy();
   send.say = say;
-  const liveOrNot = () => {
-    if (gone()) box.forget();
-    root.dataset.busy = box.busy() ? "1" : "0";
-    say(gone() ? GONE : model.get("view").problem);
+  const end = () => {
+    gone = true;
+    box.forget();
+    root.dataset.busy = "0";
+    say(GONE);
   };
   const poll = (pause) => {
     clearTimeout(later);
@@ -176,6 +177,7 @@ function render({ model, el }) {
   };
   const update = () => {
     const view = model.get("view");
+    gone = false;
     box.heard(view.serial);
     keepingFocus(root, () => {
       title.textContent = view.title;
@@ -192,14 +194,14 @@ function render({ model, el }) {
     poll(view.stage.poll);
   };
   model.on("change:view", update);
-  model.on("comm_live_update", liveOrNot); // the kernel was restarted, or has ended
+  model.on("comm_live_update", end); // Jupyter says it of all widgets when a kernel is restarted
   update();
   el.append(root);
   return () => {
     poll(0);
     box.forget();
     model.off("change:view", update);
-    model.off("comm_live_update", liveOrNot);
+    model.off("comm_live_update", end);
   };
 }
 
