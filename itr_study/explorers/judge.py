@@ -195,9 +195,11 @@ class YouJudge(Explorer):
             return self._undefined(undefined)
         you = next(one for one in agreements if one.kind == YOU)
         others = [one for one in agreements if one.kind != YOU]
-        inside = sum(you.low <= one.value <= you.high for one in others)
-        lie = "lies" if inside == 1 else "lie"
-        alike = f" {inside} of the {len(others)} others {lie} inside it." if others else ""
+        inside = [one for one in others if you.low <= one.value <= you.high]
+        lie = "lies" if len(inside) == 1 else "lie"
+        alike = f" {len(inside)} of the {len(others)} others {lie} inside it." * bool(others)
+        if len(others) == 1:
+            alike = f" The τ-c of {others[0].name} lies {'inside' if inside else 'outside'}."
         return (f"Your τ-c with {self.judges} is {number(you.value, 2)}, from "
                 f"{counted(rated, 'pair')}. So few pairs say little: with other pairs like these "
                 f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}")

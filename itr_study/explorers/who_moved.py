@@ -127,9 +127,9 @@ class WhoMoved(Explorer):
                     "gain": f"largest gain of {other}", "harm": f"largest harm of {other}",
                     "order": "their number"}),
                 choice("measure", "Measured by", self.measure, MEASURES),
-                slider("place", "Place", self.place + 1, 1, count, 1),
+                slider("place", "Place in this order", self.place + 1, 1, count, 1),
                 button("previous", "Previous query"), button("next", "Next query"),
-                words("query", f"Query, 1 to {count:,}", f"{self.query + 1:,}")]
+                words("query", f"Query, 1 to {count:,}", f"{self.query + 1:,}", letters=6)]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"direction": lambda way: self.choose(way=way),

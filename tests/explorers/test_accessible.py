@@ -86,6 +86,21 @@ WIDE = """() => [document.scrollingElement, ...document.querySelectorAll(".itr-e
   .map((node) => `${node.className || node.tagName}: ${node.scrollWidth} > ${node.clientWidth}`)"""
 
 
+CUT = """() => [...document.querySelectorAll(".itr-explorer svg text")].filter((node) => {
+  const at = node.getBoundingClientRect(), box = node.ownerSVGElement.getBoundingClientRect();
+  return at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1;
+}).map((node) => node.textContent)"""
+AXES = """() => { // a canvas knows nothing of style sheets: the frame must have the colour of lines
+  const pen = document.querySelector("canvas").getContext("2d"), { fillStyle } = pen;
+  const [r, g, b] = pen.getImageData(pen.canvas.width - 1, 30, 1, 1).data;
+  pen.fillStyle = getComputedStyle(document.querySelector(".itr-stage"))
+    .getPropertyValue("--itr-line");
+  const wanted = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16));
+  pen.fillStyle = fillStyle;
+  return [r, g, b].every((c, i) => Math.abs(c - wanted[i]) < 9) ? null : `${[r, g, b]}, ${wanted}`;
+}"""
+
+
 def judged() -> YouJudge:
     """With enough ratings to show who agrees, and one pair of which the others' grade is shown."""
     searcher = two_searchers()["one"]
@@ -178,6 +193,7 @@ def test_everybody_can_use_and_read_every_explorer(page):  # noqa: F811
                 pane = shown(page, one)
                 for what, fault in (("no name", nameless(page)), ("pale", page.evaluate(PALE)),
                                     ("too wide", page.evaluate(WIDE)),
+                                    ("cut", page.evaluate(CUT)), ("axes", kind == "map" and page.evaluate(AXES)),
                                     ("focus", unseen(page, pane) if window == 1280 else None)):
                     if fault:
                         wrong.append((kind, theme, window, what, fault))

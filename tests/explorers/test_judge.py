@@ -271,6 +271,13 @@ def test_raters_who_grade_all_those_pairs_alike_are_said():
     assert "Rate more pairs" in one.picture().get_supxlabel().replace("\n", " ")
 
 
+@pytest.mark.parametrize(("scores", "where"), [(GRADES, "inside"), (-GRADES, "outside")])
+def test_one_other_is_called_by_its_name(scores, where):
+    one = made(scores={"mine": scores.ravel()})
+    rate_all(one, theirs)
+    assert one.sentence().endswith(f"The τ-c of mine lies {where}.")
+
+
 @pytest.mark.parametrize(("name", "judges"), [
     ("scenes", "the exact relevance"), ("flickr8k", "the three experts of Flickr8k"),
     ("toy", "those who rated before")])

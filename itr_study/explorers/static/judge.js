@@ -23,9 +23,9 @@ function dotsOf(shown) {
   for (const tick of [-1, -0.5, 0, 0.5, 1])
     node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: TOP, y2: low,
       "stroke-width": tick ? 1 : 2 }), svg("text", { x: across(tick), y: low + 18,
-      "text-anchor": "middle", class: "faint" }, tick.toFixed(1)));
+      "text-anchor": "middle", class: "faint" }, fixed(tick, 1)));
   node.append(svg("text", { x: across(0), y: low + 38, "text-anchor": "middle", class: "faint" },
-    `${shown.axis}, on the ${shown.rated} pairs that you rated`));
+    `${shown.axis} on the ${shown.rated} pairs that you rated; 1: same order, −1: opposite`));
   shown.agreements.forEach((one, place) => {
     const y = TOP + (place + 0.5) * ROW, bold = one.kind === "you" ? "bold" : null;
     node.append(

@@ -4,8 +4,8 @@ const MARKS = { true: ["✓", "match"], false: ["✗", "no match"], null: ["", "
 
 function scoreOf(hit) {
   if (hit.hub) return `among the first ten of ${hit.score} queries`;
-  const relevance = hit.relevance === null ? "" : `, relevance ${hit.relevance.toFixed(2)}`;
-  return `score ${hit.score.toFixed(2)}${relevance}`;
+  const relevance = hit.relevance === null ? "" : `, relevance ${fixed(hit.relevance, 2)}`;
+  return `score ${fixed(hit.score, 2)}${relevance}`;
 }
 
 function hitOf(hit, side, send) {

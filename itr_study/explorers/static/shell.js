@@ -3,12 +3,12 @@
 // send(name, value) with what a reader does, and of what, where one name is for several things:
 // send(name, value, which). send.idle() says whether all was answered, send.say(words) tells why
 // something could not be sent. Whatever can be focused has a data-key of its own, so that the focus
-// stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in ms, "poll"
-// is sent after that time, while the page is seen.
+// stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in ms, a
+// "poll" is sent after that time, while the page is seen.
 
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
-const SILENT = "The kernel does not answer. It may be at work in another cell; if it is gone, choose "
-  + "Kernel > Restart, and run this cell again.";
+const SILENT = "The kernel does not answer. It may be at work in another cell; if it is gone, "
+  + "choose Kernel > Restart, and run this cell again.";
 const GONE = "This explorer is not alive any more: its kernel was restarted or shut down. Run its "
   + "cell again; after a restart, the cells above it first.";
 const SVG = "http://www.w3.org/2000/svg";
@@ -62,6 +62,7 @@ function mailbox(model, own, onSilence) {
   };
 }
 
+const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
 const told = (value) => value.toLocaleString("en", { maximumFractionDigits: 6 });
 
 function controlOf(one, id, send) {
@@ -80,6 +81,7 @@ function controlOf(one, id, send) {
   if (one.kind === "text") {
     let entered = null; // Enter asks again, too; the change that follows it is the same
     return make("input", { ...common, type: "text", value: one.value, placeholder: one.hint,
+      size: one.letters,
       onkeydown: (e) => {
         if (e.key === "Enter") send(one.name, (entered = e.target.value));
       },
