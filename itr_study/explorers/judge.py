@@ -161,7 +161,7 @@ class YouJudge(Explorer):
 
     def stage(self) -> dict[str, Any]:
         place, enough = self.place, len(self.given) >= LEAST
-        agreements, undefined = self.agreements() if enough else ([], [])
+        agreements = self.agreements()[0] if enough else []
         return {"place": place + 1, "count": len(self.texts), "text": self.texts[place],
                 "picture": thumbnail_uri(self.show(self.images[place]), SIDE),
                 "grades": [{"grade": grade, "words": said, "chosen": self.given.get(place) == grade}
@@ -170,7 +170,7 @@ class YouJudge(Explorer):
                 "waits": "" if enough else f"Rate {counted(LEAST - len(self.given), 'more pair')} "
                          f"to see how far you agree with {self.judges}.",
                 "axis": AXIS, "judges": self.judges,
-                "undefined": self._undefined(undefined), "agreements": [
+                "agreements": [
                     one._asdict() | {"says": f"{number(one.value, 2)} [{number(one.low, 2)}, "
                                              f"{number(one.high, 2)}]"} for one in agreements]}
 
@@ -191,8 +191,9 @@ class YouJudge(Explorer):
             ends = [f"{number(one.value, 2)} ({one.name})" for one in agreements]
             return f"{told} On all of them the others reach from {ends[-1]} to {ends[0]}." if len(
                 ends) > 1 else told
+        why = self._undefined(undefined)
         if undefined and undefined[0] == YOU:
-            return self._undefined(undefined)
+            return why
         you = next(one for one in agreements if one.kind == YOU)
         others = [one for one in agreements if one.kind != YOU]
         inside = [one for one in others if you.low <= one.value <= you.high]
@@ -202,7 +203,8 @@ class YouJudge(Explorer):
             alike = f" The τ-c of {others[0].name} lies {'inside' if inside else 'outside'}."
         return (f"Your τ-c with {self.judges} is {number(you.value, 2)}, from "
                 f"{counted(rated, 'pair')}. So few pairs say little: with other pairs like these "
-                f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}")
+                f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}"
+                + f" {why}" * bool(why))
 
     def picture(self) -> Figure:
         """The agreement of all, as a dot plot."""

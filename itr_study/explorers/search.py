@@ -39,6 +39,8 @@ WAYS = {"t2i": "a sentence asks for pictures", "i2t": "a picture asks for senten
 ORDERS = {"plain": "in the order of the split", "failures": "failures first",
           "apart": "largest disagreement first"}
 SHOWS = {"best": "best", "negatives": "hardest negatives", "hubs": "hubs of the split"}
+LISTED = {"best": "", "negatives": "Listed: the best that are no match.",
+          "hubs": "Listed: what is found most often, among the first ten of all queries."}
 
 
 class Search(Explorer):
@@ -232,7 +234,7 @@ class Search(Explorer):
             stands = f"the match stands at rank {match:,}" if match else "no match is known"
             first = (best.text or best.id).rstrip(".")
             said.append(f"{side.name}: {stands}; first is {kind}“{first}”.")
-        return " ".join(said) + " After FR." * self.rerank
+        return " ".join([*said, *["After FR."] * self.rerank, LISTED[self.show]]).rstrip()
 
     def picture(self) -> Figure:
         item = self._query()["text"] if self.asked.way == "t2i" else self._picture()[0]

@@ -191,12 +191,11 @@ def test_everybody_can_use_and_read_every_explorer(page):  # noqa: F811
             page.evaluate("wide => { document.body.style.width = `${wide}px`; }", column)
             for kind, one in explorers.items():
                 pane = shown(page, one)
-                for what, fault in (("no name", nameless(page)), ("pale", page.evaluate(PALE)),
-                                    ("too wide", page.evaluate(WIDE)),
-                                    ("cut", page.evaluate(CUT)), ("axes", kind == "map" and page.evaluate(AXES)),
-                                    ("focus", unseen(page, pane) if window == 1280 else None)):
-                    if fault:
-                        wrong.append((kind, theme, window, what, fault))
+                faults = {"no name": nameless(page), "pale": page.evaluate(PALE),
+                          "too wide": page.evaluate(WIDE), "cut": page.evaluate(CUT),
+                          "axes": page.evaluate(AXES) if kind == "map" else None,
+                          "focus": unseen(page, pane) if window == 1280 else None}
+                wrong += [(kind, theme, window, *fault) for fault in faults.items() if fault[1]]
     assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -89,6 +89,8 @@ def test_hubs_are_found_most_often(pane):
     counts = np.bincount(lists.ravel(), minlength=len(pane.split.texts))
     assert [hit["score"] for hit in shown(pane)] == sorted(counts, reverse=True)[:TOP]
     assert counts.min() < counts.max()
+    assert pane.sentence().endswith("Listed: what is found most often, among the first ten of all "
+                                    "queries.")
 
 
 def test_re_ranked_lists_are_those_of_fr_and_only_of_the_split(pane):

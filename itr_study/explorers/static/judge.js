@@ -87,7 +87,6 @@ function draw(stage, shown, send) {
   const root = stage.closest(".itr-explorer");
   if (!latest.has(root)) hearKeys(root, send);
   latest.set(root, shown);
-  const said = shown.waits || shown.undefined;
   stage.replaceChildren(cardOf(shown, send), ...shown.agreements.length ? [dotsOf(shown)] : [],
-    ...said ? [make("p", { "aria-live": "polite" }, said)] : []);
+    ...shown.waits ? [make("p", {}, shown.waits)] : []);
 }

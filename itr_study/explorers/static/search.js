@@ -24,7 +24,7 @@ function sideOf(side, place, send) {
   const match = side.match === null ? "no match is known"
     : `the match stands at rank ${side.match.toLocaleString("en")}`;
   return make("div", { class: "itr-side" }, [
-    make("h4", {}, `${side.name}: ${match}`),
+    make("h4", {}, `${side.name}: ${side.hits[0]?.hub ? "found most often" : match}`),
     make("ol", { class: "itr-hits" }, side.hits.map((hit) => hitOf(hit, place, send)))]);
 }
 
