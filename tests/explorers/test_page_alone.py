@@ -195,12 +195,13 @@ def before_the_first_epoch_there_are_epochs_and_no_values(page):  # noqa: F811
 
 
 def a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice(page):  # noqa: F811
-    """Chromium tells nobody of a choice that equals the last one."""
+    """Chromium tells nobody of a choice that equals the last one: none must be left."""
     one, given = Search(two_searchers()), {"name": "a.png", "mimeType": "image/png", "buffer": b"x"}
     pane = opened(page, one)
     for times in (1, 2):
         with page.expect_file_chooser() as chooser:
             pane.get_by_label("Your picture").click()
+        assert pane.get_by_label("Your picture").evaluate("node => node.files.length") == 0
         chooser.value.set_files(given)
         page.wait_for_function("count => window.sent.length === count", arg=times)
         assert sent(page)[-1]["value"]["name"] == "a.png"
