@@ -132,7 +132,8 @@ class YouJudge(Explorer):
                 "τ is not defined. Where one text fits better than another, give it a better "
                 "grade."] if YOU in names else []
         if others := [name for name in names if name != YOU]:
-            said.append(f"Not defined for {', '.join(others)}, who give all of them the same.")
+            said.append(f"No τ for {', '.join(others)}: all pairs are the same to them, or to "
+                        "those whom they are held against.")
         return " ".join(said)
 
     @property

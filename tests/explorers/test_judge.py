@@ -94,7 +94,8 @@ def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
     values = {each["name"]: each["value"] for each in one.stage()["agreements"]}
     assert values == pytest.approx({"you": 1, "good": 1, "bad": -1})
     assert list(values) == ["you", "good", "bad"]  # sorted; one rater has nobody beside
-    assert one.sentence().endswith("Not defined for flat, who give all of them the same.")
+    assert one.sentence().endswith("No τ for flat: all pairs are the same to them, or to those "
+                                   "whom they are held against.")
     assert "is 1.00, from 20 pairs. So few pairs say little" in one.sentence()
     assert "it could be from 0.99 to 1.00. 1 of the 2 others lies inside it" in one.sentence()
 

@@ -224,6 +224,7 @@ def test_a_table_that_breaks_off_leaves_no_file(pane, tmp_path, monkeypatch):
     assert "No space left on device" in pane.problem and not list(tmp_path.iterdir())
 
 
+@posix_only
 def test_whatever_has_the_name_already_stays(pane, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "search-1.csv").mkdir()
