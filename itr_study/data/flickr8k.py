@@ -122,4 +122,5 @@ def _explain(images: dict[str, list[str]], captions: list[Caption], on_disk: set
 FLICKR8K = DatasetRecord(
     "flickr8k", load, folders=("flickr8k",), graded_by=("sentence", "cider"),
     human_columns={"test": ("expert_tau_c", "crowdflower_tau_b")},
+    judged_by="the three experts of Flickr8k",
     kept_judgements=("expert",))  # 11 KB a run; the crowd's 48,000 pairs would be 94

@@ -20,6 +20,8 @@ class DatasetRecord:
     searched: the split that a search looks at, "all" for all of them.
     human_columns: the correlations with human judgements that rows carry, by split.
     by_class: whether dev and test are also measured by class (`classes` of the data set).
+    judged_by: who said of pairs that do not belong together how well they fit, in the words of a
+    sentence; "" where nobody did.
     kept_judgements: collections of which a run keeps the score of every judged pair of test.
     """
 
@@ -32,4 +34,5 @@ class DatasetRecord:
     searched: str = "test"
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kept_judgements: tuple[str, ...] = ()
+    judged_by: str = ""
     by_class: bool = False

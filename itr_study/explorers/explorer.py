@@ -51,9 +51,10 @@ def tick(name: str, label: str, value: bool) -> Control:
     return {"name": name, "kind": "checkbox", "label": label, "value": value}
 
 
-def words(name: str, label: str, value: str, hint: str = "") -> Control:
-    """A line to write; hint: what stands in it while it is empty."""
-    return {"name": name, "kind": "text", "label": label, "value": value, "hint": hint}
+def words(name: str, label: str, value: str, hint: str = "", letters: int = 36) -> Control:
+    """A line to write; hint: what stands in it while it is empty; letters: how wide it is."""
+    return {"name": name, "kind": "text", "label": label, "value": value, "hint": hint,
+            "letters": letters}
 
 
 def file(name: str, label: str, kinds: str, most: int) -> Control:

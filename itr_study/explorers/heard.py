@@ -1,6 +1,7 @@
 """What a page sends, checked before an action sees it: the page may be broken, or none of ours."""
 
 import math
+import re
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 LETTERS = 60  # of a value that is quoted
 BEYOND = "a number beyond all bounds"
 MOST = 600  # of a sentence below an explorer
+GROUPED = re.compile(r"\d{1,9}|\d{1,3}([,'’ \u00a0\u2009\u202f]\d{3}){1,2}")  # 1250 and 1,250
 
 
 def check_sent(control: Mapping[str, Any], value: Any) -> None:
@@ -34,6 +36,29 @@ def number_of(what: str, value: Any) -> float:
         except OverflowError:
             raise ValueError(f"{what} must be a finite number, got {BEYOND}") from None
     raise ValueError(f"{what} must be a finite number, got {quoted(value)}")
+
+
+def index_of(place: float, count: int) -> int:
+    """The index, from 0, of a place that a reader counts from 1. Raises: ValueError where there is
+    none."""
+    if not 1 <= place <= count or place != int(place):
+        raise ValueError(f"there is no place {place}; they count from 1 to {count:,}")
+    return int(place) - 1
+
+
+def written_index(what: str, text: str, count: int) -> int:
+    """The index, from 0, of a number from 1 to `count` as a reader writes it: with spaces around
+    it, and a comma, an apostrophe or a space between thousands. Raises: ValueError for another.
+
+    Example:
+        >>> written_index("Query", " 1,250 ", 5000), written_index("Query", "1 250", 5000)
+        (1249, 1249)
+    """
+    plain = text.strip()
+    if GROUPED.fullmatch(plain) and 1 <= (at := int(re.sub(r"\D", "", plain))) <= count:
+        return at - 1
+    raise ValueError(f"{what} must be a whole number from 1 to {count:,}; got "
+                     f"{quoted(text)}")
 
 
 def parts_of(what: str, value: Any, *names: str) -> list[Any]:

@@ -13,11 +13,10 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.digits import counted, number
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.heard import parts_of, quoted
-from itr_study.explorers.rated_pairs import GRADES, rated_pairs, spread
-from itr_study.explorers.taus import FEWEST, agreement
+from itr_study.explorers.rated_pairs import BEFORE, GRADES, check_pairs, rated_pairs, spread
+from itr_study.explorers.taus import FEWEST, YOU, agreements, orders
 from itr_study.explorers.thumbnails import thumbnail_uri
-from itr_study.plots.style import canvas, caption, headline, styled
-from itr_study.plots.you_judge import Agreement, you_judge
+from itr_study.plots.you_judge import Agreement, nobody_yet, you_judge
 
 LEAST = FEWEST  # ratings before any agreement is shown
 SIDE = 320  # pixels of the picture that is rated
@@ -33,7 +32,8 @@ class YouJudge(Explorer):
     Args:    images: (N,) what `picture` takes, of each pair; texts: (N,); ratings: (N, raters) from
              1 to 4, NaN where absent; picture: an image -> its picture; scores: by name (N,),
              higher = describes it better; raters: their names; count: pairs to rate, of which as
-             many as can be have each grade; seed: which.
+             many as can be have each grade; seed: which; judges: who graded them before, in the
+             words of a sentence.
     Raises:  ValueError for shapes that differ, a pair that nobody rated, ratings that are no
              grades, scores that are not finite, and fewer than 5 pairs.
     """
@@ -42,7 +42,8 @@ class YouJudge(Explorer):
 
     def __init__(self, images: Sequence[Any], texts: Sequence[str], ratings: np.ndarray,
                  picture: Callable[[Any], Image.Image], scores: Mapping[str, np.ndarray],
-                 raters: Sequence[str] = (), count: int = 20, seed: int = 0) -> None:
+                 raters: Sequence[str] = (), count: int = 20, seed: int = 0,
+                 judges: str = BEFORE) -> None:
         for what, given in (("images", images), ("texts", texts)):
             if given is None:
                 raise ValueError(f"{what} must be one for each pair, got None")
@@ -60,7 +61,7 @@ class YouJudge(Explorer):
         if len(names) != ratings.shape[1]:
             raise ValueError(f"raters must be {ratings.shape[1]} names, one for each column of "
                              f"ratings; got {len(names)}")
-        self.raters, self.place = names, 0
+        self.raters, self.judges, self.place = names, judges, 0
         self.given: dict[int, int] = {}  # by place: the reader's
         self.opened: set[int] = set()  # places of which the reader has seen the others' ratings
 
@@ -76,7 +77,7 @@ class YouJudge(Explorer):
         """
         pairs = rated_pairs(dataset, split, others or {}, seed)
         return cls(pairs.images, pairs.texts, pairs.ratings, dataset.open_image, pairs.scores,
-                   pairs.raters, count, seed)
+                   pairs.raters, count, seed, pairs.judges)
 
     def rate(self, grade: int, pair: int | None = None) -> None:
         """Give a pair a grade, and go on from it to the next one without.
@@ -90,7 +91,7 @@ class YouJudge(Explorer):
         check_count("rating", grade, least=min(GRADES), most=max(GRADES))
         place = pair - 1
         if place in self.opened:
-            raise ValueError("You have seen what the others say of this pair: your rating stays.")
+            raise ValueError(f"You have seen the grade by {self.judges}: your rating stays.")
         new = place not in self.given
         self.given[place] = grade
         if new:
@@ -104,32 +105,41 @@ class YouJudge(Explorer):
         self.place += by
 
     def open(self, _: Any = None) -> None:
-        """Show what the others say of this pair. Raises: ValueError before it is rated."""
+        """Show how others graded this pair. Raises: ValueError before it is rated."""
         if self.place not in self.given:
-            raise ValueError("Rate the pair first: the others' ratings would sway yours.")
+            raise ValueError("Rate the pair first: a grade that you know would sway yours.")
         self.opened.add(self.place)
 
-    def agreements(self) -> list[Agreement]:
+    def agreements(self) -> tuple[list[Agreement], list[str]]:
         """All who rate, on the pairs that the reader rated; before there are 5, the others on all
-        pairs. Who rated them before is held against the other raters, all else against all."""
-        found, enough = [], len(self.given) >= LEAST
-        pairs = sorted(self.given) if enough else list(range(len(self.texts)))
-        ratings = self.ratings[pairs]
-        if enough:
-            yours = np.array([self.given[n] for n in pairs])
-            found.append(Agreement("you", "you", *agreement(yours, ratings)))
-        for n, name in enumerate(self.raters):
-            rest = np.delete(ratings, n, axis=1)
-            both = ~np.isnan(ratings[:, n]) & ~np.isnan(rest).all(axis=1)
-            if both.sum() >= LEAST:
-                found.append(Agreement(name, "rater", *agreement(ratings[both, n], rest[both])))
-        found += [Agreement(name, "computed", *agreement(scores[pairs], ratings))
-                  for name, scores in self.scores.items()]
-        return sorted(found, key=lambda one: -one.value)
+        pairs; and those of whom it is not defined. See `taus.agreements`."""
+        pairs = self._compared()
+        yours = None if len(self.given) < LEAST else np.array([float(self.given[n]) for n in pairs])
+        return agreements(yours, self.ratings[pairs], self.raters,
+                          {name: scores[pairs] for name, scores in self.scores.items()})
+
+    def _compared(self) -> list[int]:
+        """Places of the pairs that count: those of the reader, all where these are too few."""
+        return sorted(self.given) if len(self.given) >= LEAST else list(range(len(self.texts)))
+
+    def _undefined(self, names: Sequence[str]) -> str:
+        """Why there is no τ of some, as a sentence."""
+        pairs = counted(len(self._compared()), "pair")
+        if names and not orders(self.ratings[self._compared()]):
+            return (f"All {pairs} have the same grade by {self.judges}: none is above another, and "
+                    "Kendall's τ is not defined. Rate more pairs.")
+        said = [f"You gave all {pairs} the same grade: that puts none above another, and Kendall's "
+                "τ is not defined. Where one text fits better than another, give it a better "
+                "grade."] if YOU in names else []
+        if others := [name for name in names if name != YOU]:
+            said.append(f"No τ for {', '.join(others)}: all pairs are the same to them, or to "
+                        "those whom they are held against.")
+        return " ".join(said)
 
     @property
     def selected(self) -> pd.DataFrame:
-        """The pairs that the reader rated: pair, image, text, you, and each rater's."""
+        """The pairs that the reader rated: pair (its number on the page, from 1), image, text,
+        you, and each rater's."""
         rated = sorted(self.given)
         return pd.DataFrame({"pair": [n + 1 for n in rated],
                              "image": [self.images[n] for n in rated],
@@ -140,7 +150,7 @@ class YouJudge(Explorer):
     def controls(self) -> list[Control]:
         # none is ever off: a button that is loses the focus, and the keys go to the notebook
         return [button("back", "Back"), button("forward", "Forward"),
-                button("open", "What do the others say of this pair?")]
+                button("open", f"Show the grade by {self.judges}")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"rate": self._rate, "back": lambda _: self.step(-1),
@@ -152,17 +162,18 @@ class YouJudge(Explorer):
 
     def stage(self) -> dict[str, Any]:
         place, enough = self.place, len(self.given) >= LEAST
+        agreements = self.agreements()[0] if enough else []
         return {"place": place + 1, "count": len(self.texts), "text": self.texts[place],
                 "picture": thumbnail_uri(self.show(self.images[place]), SIDE),
                 "grades": [{"grade": grade, "words": said, "chosen": self.given.get(place) == grade}
                            for grade, said in GRADES.items()],
                 "rated": len(self.given), "others": self._others(), "fixed": place in self.opened,
                 "waits": "" if enough else f"Rate {counted(LEAST - len(self.given), 'more pair')} "
-                         "to see how far you and the others agree.",
-                "axis": AXIS, "agreements": [
+                         f"to see how far you agree with {self.judges}.",
+                "axis": AXIS, "judges": self.judges,
+                "agreements": [
                     one._asdict() | {"says": f"{number(one.value, 2)} [{number(one.low, 2)}, "
-                                             f"{number(one.high, 2)}]"}
-                    for one in self.agreements()] if enough else []}
+                                             f"{number(one.high, 2)}]"} for one in agreements]}
 
     def _others(self) -> str:
         """What the others say of the pair, once the reader asked."""
@@ -174,59 +185,37 @@ class YouJudge(Explorer):
 
     def sentence(self) -> str:
         rated, count = len(self.given), len(self.texts)
-        agreements = self.agreements()
+        agreements, undefined = self.agreements()
         if rated < LEAST:
             told = (f"You have rated {rated} of {count} pairs; from {LEAST} on your agreement is "
                     "shown.")
             ends = [f"{number(one.value, 2)} ({one.name})" for one in agreements]
             return f"{told} On all of them the others reach from {ends[-1]} to {ends[0]}." if len(
                 ends) > 1 else told
-        you = next(one for one in agreements if one.kind == "you")
-        others = [one for one in agreements if one.kind != "you"]
-        inside = sum(you.low <= one.value <= you.high for one in others)
-        lie = "lies" if inside == 1 else "lie"
-        alike = f" {inside} of the {len(others)} others {lie} inside it." if others else ""
-        return (f"Your τ-c with those who rated before is {number(you.value, 2)}, from "
+        why = self._undefined(undefined)
+        if undefined and undefined[0] == YOU:
+            return why
+        you = next(one for one in agreements if one.kind == YOU)
+        others = [one for one in agreements if one.kind != YOU]
+        inside = [one for one in others if you.low <= one.value <= you.high]
+        lie = "lies" if len(inside) == 1 else "lie"
+        alike = f" {len(inside)} of the {len(others)} others {lie} inside it." * bool(others)
+        if len(others) == 1:
+            alike = f" The τ-c of {others[0].name} lies {'inside' if inside else 'outside'}."
+        return (f"Your τ-c with {self.judges} is {number(you.value, 2)}, from "
                 f"{counted(rated, 'pair')}. So few pairs say little: with other pairs like these "
-                f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}")
+                f"it could be from {number(you.low, 2)} to {number(you.high, 2)}.{alike}"
+                + f" {why}" * bool(why))
 
     def picture(self) -> Figure:
         """The agreement of all, as a dot plot."""
-        if not (agreements := self.agreements()):
-            return nobody_yet(self.title)
-        enough = len(self.given) >= LEAST
-        pairs = len(self.given) if enough else len(self.texts)
+        agreements, undefined = self.agreements()
+        if not agreements:
+            return nobody_yet(self.title, AXIS, self._undefined(undefined) or f"rate {LEAST} pairs "
+                              f"to see how far you agree with {self.judges}")
+        enough, pairs = len(self.given) >= LEAST, len(self._compared())
         against = ("; each rater is held against the other raters" * (len(self.raters) > 1))
         return you_judge(agreements, self.title if enough else
                          f"{self.title}: what the others reach on the {pairs} pairs", AXIS,
                          f"{pairs} pairs, graded from 1 to 4; lines: about 95 %, with other pairs"
-                         + against)
-
-
-@styled
-def nobody_yet(title: str) -> Figure:
-    """A picture of no agreement: one rater has nobody beside, and there are no scores."""
-    figure, (axes,) = canvas()
-    axes.set(xlabel=AXIS, xlim=(-1, 1), yticks=[])
-    headline(figure, title)
-    caption(figure, f"rate {LEAST} pairs to see how far you agree with those who rated them before")
-    return figure
-
-
-def check_pairs(images: int, texts: int, ratings: np.ndarray,
-                scores: Mapping[str, np.ndarray]) -> None:
-    """Raise ValueError unless all are of the same pairs, each with a grade."""
-    if ratings.ndim != 2 or len({images, texts, len(ratings)}) != 1 or texts < LEAST:
-        raise ValueError(f"images, texts and ratings (pairs, raters) must be of the same pairs, at "
-                         f"least {LEAST}; got {images}, {texts} and {ratings.shape}")
-    grades = ratings[~np.isnan(ratings)]
-    if np.isnan(ratings).all(axis=1).any() or not np.isin(grades, list(GRADES)).all():
-        raise ValueError("ratings must be 1, 2, 3 or 4, at least one for each pair, and NaN where "
-                         "a rater gave none")
-    if not isinstance(scores, Mapping):
-        raise ValueError(f"scores must map a name to {texts} numbers, got {quoted(scores)}")
-    for name, values in scores.items():
-        values = np.asarray(values, float)
-        if values.shape != (texts,) or not np.isfinite(values).all():
-            raise ValueError(f"scores of {name!r} must be {texts} finite numbers, one for each "
-                             f"pair; got shape {values.shape}")
+                         + against + f". {self._undefined(undefined)}".rstrip(" ."), self.judges)

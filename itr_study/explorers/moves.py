@@ -99,8 +99,8 @@ class Moves:
         Equal scores count against a model: matches stand last among them. An image is called by
         its first text.
 
-        Returns: direction, query, result (index), text, match, relevance, rank_a, rank_b, score_a,
-                 score_b.
+        Returns: direction, query, result (both indices, from 0), text, match, relevance, rank_a,
+                 rank_b, score_a, score_b.
         """
         pick, match, graded = self._query(way, query)
         scores = [one[pick] for one in self.scores]

@@ -71,7 +71,7 @@ class PushPull(Explorer):
         """Give one text another score: {"item": its place, "score": in [-1, 1]}."""
         place, score = parts_of("a text that is moved", moved, "item", "score")
         if type(place) is not int or not 0 <= place < len(self.items):
-            raise ValueError(f"there is no text {quoted(place)}; they count from 0 to "
+            raise ValueError(f"there is no text of index {quoted(place)}; indices go from 0 to "
                              f"{len(self.items) - 1}")
         check_number("score", number_of("score", score), least=-1, most=1)
         self.scores = self.scores.copy()

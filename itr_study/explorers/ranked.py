@@ -10,7 +10,8 @@ from PIL import Image
 from itr_study.evaluation.search import Hit, Searcher
 from itr_study.explorers.heard import quoted
 from itr_study.explorers.queries import match_rank
-from itr_study.metrics import first, ranks
+from itr_study.metrics import ranks
+from itr_study.metrics.first import first_with_scores
 from itr_study.rerank import RERANKERS
 
 FIRST = 10  # results that count for a hub
@@ -18,7 +19,7 @@ FIRST = 10  # results that count for a hub
 
 class Asked(NamedTuple):
     """A query: a text asks for pictures ("t2i") or a picture for texts ("i2t"). `item` is its index
-    in the split, or new words or a new picture."""
+    in the split, from 0, or new words or a new picture."""
 
     way: str
     item: int | str | Image.Image
@@ -44,7 +45,7 @@ class Ranked:
     """
 
     def __init__(self, name: str, searcher: Searcher) -> None:
-        self.name, self.searcher = name, searcher
+        self.name, self.searcher, self._counts = name, searcher, dict[str, np.ndarray]()
         if not np.isfinite(searcher.scores).all():
             raise ValueError(f"the scores of {name!r} hold NaN or infinity: the model has diverged "
                              "and orders nothing; take an earlier epoch, or another run")
@@ -85,16 +86,16 @@ class Ranked:
         found = ranks(self.searcher.scores, self.searcher.split.image_of_text)
         return {"i2t": found.i2t, "t2i": found.t2i}
 
-    @cached_property
-    def in_first(self) -> dict[str, np.ndarray]:
-        """Of every candidate, in how many queries it is among the first ten."""
-        lists = first(self.searcher.scores, FIRST)
-        return {way: np.bincount(lists[way].ravel(), minlength=len(self.candidates(way)))
-                for way in lists}
+    def in_first(self, way: str) -> np.ndarray:
+        """(n,) of every candidate, in how many queries it is among the first ten; counted once."""
+        if way not in self._counts:
+            found, _ = first_with_scores(self.searcher.scores, FIRST, way)
+            self._counts[way] = np.bincount(found.ravel(), minlength=len(self.candidates(way)))
+        return self._counts[way]
 
     def hubs(self, way: str, top: int) -> list[Hit]:
         """The candidates that are found most often; the score counts how often."""
-        counts, split = self.in_first[way], self.searcher.split
+        counts, split = self.in_first(way), self.searcher.split
         texts = self.searcher.first_texts if way == "t2i" else split.texts
         return [Hit(rank, float(counts[i]), int(i), self.candidates(way)[i], texts[i], None)
                 for rank, i in enumerate(np.argsort(-counts, kind="stable")[:top], start=1)]

@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from itr_study.checks import check_choice
+from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
+from itr_study.explorers.heard import quoted
+from itr_study.explorers.taus import FEWEST
 from itr_study.features.judged import judged_pairs
 from itr_study.progress import progress
 
@@ -15,18 +18,20 @@ from itr_study.progress import progress
 GRADES = {1: "does not describe it at all", 2: "describes small parts of it",
           3: "almost describes it, with small mistakes", 4: "describes it"}
 CLASSES = (1 / 3, 2 / 3, 0.999)  # exact relevance from which a pair has grade 2, 3, 4
+BEFORE = "those who rated before"  # where nothing else is known of them
 DRAWN = 60  # pairs of each class, where all pairs have exact relevance
 
 
 class RatedPairs(NamedTuple):
     """N pairs: images (ids), texts, ratings (N, raters) from 1 to 4; scores by name (N,); raters'
-    names."""
+    names; who they are, in the words of a sentence."""
 
     images: list[str]
     texts: list[str]
     ratings: np.ndarray
     scores: dict[str, np.ndarray]
     raters: tuple[str, ...]
+    judges: str = BEFORE
 
 
 def rated_pairs(dataset: RetrievalDataset, name: str, others: Mapping[str, np.ndarray],
@@ -63,8 +68,10 @@ def rated_pairs(dataset: RetrievalDataset, name: str, others: Mapping[str, np.nd
                              + f", or {rows.shape}, of the judged pairs" * (judged is not None)
                              + f"; got {values.shape}")
         scores[label] = values[kept]
+    known = DATASETS.get(dataset.name)
     return RatedPairs([split.image_ids[n] for n in rows[kept]],
-                      [split.texts[n] for n in columns[kept]], ratings[kept], scores, raters)
+                      [split.texts[n] for n in columns[kept]], ratings[kept], scores, raters,
+                      known.judged_by if known and known.judged_by else BEFORE)
 
 
 def by_relevance(relevance: np.ndarray, image_of_text: np.ndarray, seed: int
@@ -104,3 +111,22 @@ def spread(ratings: np.ndarray, count: int, seed: int) -> np.ndarray:
         turn[own] = np.arange(len(own))
     taken = order[np.argsort(turn[order], kind="stable")][:count]
     return random.permutation(taken)
+
+
+def check_pairs(images: int, texts: int, ratings: np.ndarray,
+                scores: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError unless all are of the same pairs, each with a grade."""
+    if ratings.ndim != 2 or len({images, texts, len(ratings)}) != 1 or texts < FEWEST:
+        raise ValueError(f"images, texts and ratings (pairs, raters) must be of the same pairs, at "
+                         f"least {FEWEST}; got {images}, {texts} and {ratings.shape}")
+    grades = ratings[~np.isnan(ratings)]
+    if np.isnan(ratings).all(axis=1).any() or not np.isin(grades, list(GRADES)).all():
+        raise ValueError("ratings must be 1, 2, 3 or 4, at least one for each pair, and NaN where "
+                         "a rater gave none")
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"scores must map a name to {texts} numbers, got {quoted(scores)}")
+    for name, values in scores.items():
+        values = np.asarray(values, float)
+        if values.shape != (texts,) or not np.isfinite(values).all():
+            raise ValueError(f"scores of {name!r} must be {texts} finite numbers, one for each "
+                             f"pair; got shape {values.shape}")

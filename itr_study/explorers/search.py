@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from itr_study.explorers.explorer import (
     tick,
     words,
 )
-from itr_study.explorers.heard import parts_of
+from itr_study.explorers.heard import index_of, parts_of
 from itr_study.explorers.ranked import (
     Asked,
     Found,
@@ -29,8 +28,8 @@ from itr_study.explorers.ranked import (
     check_searchers,
     checked_relevance,
 )
+from itr_study.explorers.saving import save_new
 from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
-from itr_study.files.atomic import write_atomic
 from itr_study.plots.retrieval import Query, Result, retrieval_grid
 
 TOP = 9  # results that are shown of each model
@@ -40,6 +39,8 @@ WAYS = {"t2i": "a sentence asks for pictures", "i2t": "a picture asks for senten
 ORDERS = {"plain": "in the order of the split", "failures": "failures first",
           "apart": "largest disagreement first"}
 SHOWS = {"best": "best", "negatives": "hardest negatives", "hubs": "hubs of the split"}
+LISTED = {"best": "", "negatives": "Listed: the best that are no match.",
+          "hubs": "Listed: what is found most often, among the first ten of all queries."}
 
 
 class Search(Explorer):
@@ -94,15 +95,15 @@ class Search(Explorer):
         self.ask(way, int(self.queries(way)[0]))
 
     def go(self, place: float) -> None:
-        """The query in this place of the order."""
+        """The query in this place of the order, from 1. Raises: ValueError where there is none."""
         queries = self.queries()
-        self.ask(self.asked.way, int(queries[int(np.clip(place, 0, len(queries) - 1))]))
+        self.ask(self.asked.way, int(queries[index_of(place, len(queries))]))
 
     def sort(self, order: str) -> None:
         """Another order of queries, and the first of it."""
         check_choice("order", order, self.orders())
         self.order = order
-        self.go(0)
+        self.go(1)
 
     def switch(self, show: str) -> None:
         """What is listed: the best, the best without the matches, or the hubs."""
@@ -123,10 +124,7 @@ class Search(Explorer):
 
     def export(self, _: Any = None) -> None:
         """What is shown as a CSV file in the working folder; never over another."""
-        taken = (Path(f"search-{n}.csv") for n in range(1, 10_000))
-        path = next(path for path in taken if not path.exists())
-        write_atomic(path, self.selected.to_csv(index=False, lineterminator="\n").encode())
-        self.said = f"Saved as {path.resolve()}."
+        self.said = f"Saved as {save_new(self.selected, 'search')}."
 
     # What there is
 
@@ -178,22 +176,22 @@ class Search(Explorer):
                             columns=["model", "rank", "score", "match", "relevance", "id", "text"])
 
     def controls(self) -> list[Control]:
-        ways = len(self.queries()) - 1
+        count = len(self.queries())
         return [choice("way", "Direction", self.asked.way, WAYS),
                 words("write", "Your sentence", self.asked.item if isinstance(
                     self.asked.item, str) else "", "write what a picture shows, then Enter"),
                 file("upload", "Your picture", "image/*", LARGEST),
                 choice("sort", "Queries of the split", self.order, self.orders()),
                 button("back", "Previous", off=self.place == 0),
-                slider("go", "Query", self.place, 0, ways, 1),
-                button("on", "Next", off=self.place == ways),
+                slider("go", "Query", self.place + 1, 1, count, 1),
+                button("on", "Next", off=self.place == count - 1),
                 choice("switch", "Show", self.show, SHOWS),
                 tick("rerank", "Re-ranked (FR)", self.rerank), button("export", "Save as CSV")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"way": self.turn, "write": self.write, "upload": self.upload, "sort": self.sort,
-                "back": lambda _: self.go(self.place - 1), "go": self.go,
-                "on": lambda _: self.go(self.place + 1), "switch": self.switch,
+                "back": lambda _: self.go(self.place), "go": self.go,
+                "on": lambda _: self.go(self.place + 2), "switch": self.switch,
                 "rerank": self.rerank_all, "take": self.take, "export": self.export}
 
     def stage(self) -> dict[str, Any]:
@@ -236,7 +234,7 @@ class Search(Explorer):
             stands = f"the match stands at rank {match:,}" if match else "no match is known"
             first = (best.text or best.id).rstrip(".")
             said.append(f"{side.name}: {stands}; first is {kind}“{first}”.")
-        return " ".join(said) + " After FR." * self.rerank
+        return " ".join([*said, *["After FR."] * self.rerank, LISTED[self.show]]).rstrip()
 
     def picture(self) -> Figure:
         item = self._query()["text"] if self.asked.way == "t2i" else self._picture()[0]

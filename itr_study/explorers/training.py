@@ -6,18 +6,22 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from itr_study.digits import counted, lasting, number
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.ticks import ticks_between
 from itr_study.plots.curves import learning_curves
-from itr_study.plots.style import canvas, caption, headline, styled
+from itr_study.plots.style import canvas, headline, styled
 
 POLL = 1000  # ms between looks at a run that is trained
 RECENT = 5  # epochs by whose mean time the time left is told
 AT_WORK = ("starting", "running", "stopping", "elsewhere")
 PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, %"),
           "loss": ("loss", "mean of an epoch")}
+
+
+NOTHING = "no epoch has ended yet"
 
 
 class Looked(Protocol):
@@ -142,7 +146,7 @@ class Training(Explorer):
         shown = {label: [column] for column, (label, _) in PANELS.items()
                  if column in rows and rows[column].notna().any()}
         if not shown:
-            return nothing_yet(self.title)
+            return nothing_yet(self.title, self.run.config.settings.epochs)
         named = rows.assign(method=self.run.config.model, seed=self.run.config.seed)
         columns = [column for (column,) in shown.values()]
         named[columns] = named[columns].astype(float)
@@ -151,16 +155,17 @@ class Training(Explorer):
 
 def panel_of(rows: Sequence[Mapping[str, Any]], column: str, label: str,
              unit: str) -> dict[str, Any]:
-    """A curve: its points (epoch, value), the ticks of its values, and its last and best point."""
+    """A curve: its points (epoch, value), the ticks of its values, and its last and best point; no
+    ticks where there is no value, for any axis would be made up."""
     points = [[row["epoch"], row[column]] for row in rows if row.get(column) is not None]
-    values = [value for _, value in points] or [0.0]
+    values = [value for _, value in points]
     best = (max if column == "dev_rsum" else min)(points, key=lambda point: point[1], default=None)
     return {"label": label, "unit": unit, "points": points, "best": best,
-            "ticks": ticks_between(min(values), max(values)),
+            "ticks": ticks_between(min(values), max(values)) if values else [],
             "says": f"{label}: " + (f"{number(points[-1][1])} after epoch {points[-1][0]}, "
                                     f"{'highest' if column == 'dev_rsum' else 'lowest'} "
                                     f"{number(best[1])} in epoch {best[0]}" if points else
-                                    "no epoch has ended yet")}
+                                    NOTHING if not rows else "not a number so far")}
 
 
 def best_of(rows: Sequence[Mapping[str, Any]], so_far: bool) -> str:
@@ -174,10 +179,12 @@ def best_of(rows: Sequence[Mapping[str, Any]], so_far: bool) -> str:
 
 
 @styled
-def nothing_yet(title: str) -> Figure:
-    """A picture of no epoch."""
-    figure, (axes,) = canvas()
-    axes.set(xlabel="epoch", ylabel="RSUM on dev", xlim=(0, 1), ylim=(0, 600))
+def nothing_yet(title: str, epochs: int) -> Figure:
+    """The panels of a run of so many epochs of which none has ended: no value, so no axis of it."""
+    figure, axes_list = canvas(len(PANELS))
+    for axes, (label, unit) in zip(axes_list, PANELS.values(), strict=True):
+        axes.set(title=label, xlabel="epoch", ylabel=unit, xlim=(0, epochs), yticks=[])
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center")
     headline(figure, title)
-    caption(figure, "no epoch has ended yet")
     return figure

@@ -11,11 +11,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 from itr_study.digits import number
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
-from itr_study.explorers.heard import quoted
+from itr_study.explorers.heard import index_of, written_index
 from itr_study.explorers.moves import MEASURES, TOP, Moves
 from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.metrics.truth import DIRECTIONS
@@ -96,26 +96,27 @@ class WhoMoved(Explorer):
 
     def go(self, place: float) -> None:
         """The query at a place of the order, from 1. Raises: ValueError where there is none."""
-        if not 1 <= place <= len(self.order) or place != int(place):
-            raise ValueError(f"there is no place {place}; they count from 1 to {len(self.order)}")
-        self.place = int(place) - 1
+        self.place = index_of(place, len(self.order))
 
-    def ask(self, query: str | int) -> None:
-        """The query of this index. Raises: ValueError where there is none."""
-        digits = str(query).strip()
-        if not digits.isdecimal() or len(digits) > 9 or int(digits) >= len(self.order):
-            raise ValueError(f"there is no query {quoted(query)}; they are numbered from 0 to "
-                             f"{len(self.order) - 1}")
-        self.place = int(np.flatnonzero(self.order == int(digits))[0])
+    def ask(self, query: int) -> None:
+        """The query of this index, from 0. Raises: ValueError where there is none."""
+        check_count("query", query, least=0, most=len(self.order) - 1)
+        self.place = int(np.flatnonzero(self.order == query)[0])
+
+    def ask_written(self, number: str) -> None:
+        """The query of the number that a reader wrote, from 1. Raises: ValueError where there is
+        none."""
+        self.ask(written_index("Query", number, len(self.order)))
 
     @property
     def query(self) -> int:
-        """Index of the image or text that asks."""
+        """Index of the image or text that asks, from 0; a reader sees it as its number, from 1."""
         return int(self.order[self.place])
 
     @property
     def selected(self) -> pd.DataFrame:
-        """The query and its results, as `Moves.results` gives them."""
+        """The query and its results, as `Moves.results` gives them: both as indices of the split,
+        from 0; a reader sees the query's number, from 1."""
         return self.moves.results(self.way, self.query)
 
     def controls(self) -> list[Control]:
@@ -126,16 +127,17 @@ class WhoMoved(Explorer):
                     "gain": f"largest gain of {other}", "harm": f"largest harm of {other}",
                     "order": "their number"}),
                 choice("measure", "Measured by", self.measure, MEASURES),
-                slider("place", "Place", self.place + 1, 1, count, 1),
+                slider("place", "Place in this order", self.place + 1, 1, count, 1),
                 button("previous", "Previous query"), button("next", "Next query"),
-                words("query", f"Query, 0 to {count - 1}", str(self.query))]
+                words("query", f"Query, 1 to {count:,}", f"{self.query + 1:,}", letters=6)]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"direction": lambda way: self.choose(way=way),
                 "sort": lambda sort: self.choose(sort=sort),
                 "measure": lambda measure: self.choose(measure=measure),
                 "previous": lambda _: self.go(self.place),
-                "next": lambda _: self.go(self.place + 2), "place": self.go, "query": self.ask}
+                "next": lambda _: self.go(self.place + 2), "place": self.go,
+                "query": self.ask_written}
 
     def movers(self, found: pd.DataFrame) -> list[Mover]:
         """The results with their rows in each list, those beyond the first below them."""
@@ -174,9 +176,9 @@ class WhoMoved(Explorer):
     def _asking(self) -> dict[str, Any]:
         """The query: its words, and the picture if it is one."""
         if self.way == "t2i":
-            return {"words": f"Text {self.query}: “{self.moves.texts[self.query]}”",
+            return {"words": f"Text {self.query + 1:,}: “{self.moves.texts[self.query]}”",
                     "picture": None}
-        said = f"Picture {self.query}: “{self.moves.first_texts[self.query]}”"
+        said = f"Picture {self.query + 1:,}: “{self.moves.first_texts[self.query]}”"
         return {"words": said, "picture": None if self.thumbnail is None else
                 self.thumbnail(self.query, LARGE)}
 
@@ -198,8 +200,8 @@ class WhoMoved(Explorer):
         both = int((found[["rank_a", "rank_b"]].max(axis=1) <= TOP).sum())
         gains = self.moves.gains(self.way, self.measure)
         up, down, count = int((gains > 0).sum()), int((gains < 0).sum()), len(gains)
-        return (f"{asks.capitalize()} {query} asks for {wanted}. Its first match stands at rank "
-                f"{ranked[0]:,} by {a} and {ranked[1]:,} by {b}; NDCG is {graded[0]:.3f} and "
+        return (f"{asks.capitalize()} {query + 1:,} asks for {wanted}. Its first match stands at "
+                f"rank {ranked[0]:,} by {a} and {ranked[1]:,} by {b}; NDCG is {graded[0]:.3f} and "
                 f"{graded[1]:.3f}. Of the first "
                 f"{min(TOP, found['rank_a'].max())} {wanted} of each, {both} are the same. By "
                 f"{MEASURES[self.measure]}, {b} is better for {up:,} and worse for {down:,} of "

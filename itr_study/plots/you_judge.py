@@ -27,11 +27,12 @@ class Agreement(NamedTuple):
 
 
 @styled
-def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str = "") -> Figure:
+def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str = "",
+              judges: str = "who rated them before") -> Figure:
     """A line for each of those who rate, the one who agrees most on top.
 
     Args:    agreements: in any order, or none; title: the headline; label: of the axis; note:
-             below.
+             below; judges: who rated them before, in the legend.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + ROW * len(agreements)))
     ordered = sorted(agreements, key=lambda one: -one.value)
@@ -48,9 +49,19 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
     axes.set(xlim=(-1.05, 1.05), ylim=(max(len(ordered), 1) - 0.4, -0.6), xlabel=label)
     headline(figure, title)
     caption(figure, note)
-    shown = {"you": "you", "rater": "who rated them before", "computed": "computed scores"}
+    shown = {"you": "you", "rater": judges, "computed": "computed scores"}
     kinds = [kind for kind in LOOKS if any(one.kind == kind for one in ordered)]
     if kinds:
         legend_below(figure, [Line2D([], [], linestyle="", **LOOKS[kind]) for kind in kinds],
                      [shown[kind] for kind in kinds])
+    return figure
+
+
+@styled
+def nobody_yet(title: str, label: str, note: str) -> Figure:
+    """The axis of `you_judge` with nobody on it, and why."""
+    figure, (axes,) = canvas()
+    axes.set(xlabel=label, xlim=(-1.05, 1.05), yticks=[])
+    headline(figure, title)
+    caption(figure, note)
     return figure

@@ -46,7 +46,6 @@ def test_tau_and_its_interval_by_hand():
     assert (low, high) == pytest.approx((np.tanh(np.arctanh(0.8) - half),
                                          np.tanh(np.arctanh(0.8) + half)), abs=1e-4)
     assert agreement(np.arange(5), np.hstack([ratings, ratings[::-1]]))[0] == 0
-    assert agreement(np.ones(5), ratings)[0] == 0
     alike = np.minimum(ratings, 4)
     assert agreement(alike[:, 0], alike)[0] == pytest.approx(0.96)
 
@@ -93,10 +92,12 @@ def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
     assert one.stage()["waits"] == "" and "from 5 pairs" in one.sentence()
     rate_all(one, theirs, 15)
     values = {each["name"]: each["value"] for each in one.stage()["agreements"]}
-    assert values == pytest.approx({"you": 1, "good": 1, "flat": 0, "bad": -1})
-    assert list(values) == ["you", "good", "flat", "bad"]  # sorted; one rater has nobody beside
+    assert values == pytest.approx({"you": 1, "good": 1, "bad": -1})
+    assert list(values) == ["you", "good", "bad"]  # sorted; one rater has nobody beside
+    assert one.sentence().endswith("No τ for flat: all pairs are the same to them, or to those "
+                                   "whom they are held against.")
     assert "is 1.00, from 20 pairs. So few pairs say little" in one.sentence()
-    assert "it could be from 0.99 to 1.00. 1 of the 3 others lies inside it" in one.sentence()
+    assert "it could be from 0.99 to 1.00. 1 of the 2 others lies inside it" in one.sentence()
 
 
 def test_each_rater_is_held_against_the_others():
@@ -104,7 +105,7 @@ def test_each_rater_is_held_against_the_others():
     upside down, 0; the third has -1 against both."""
     one = made(np.hstack([GRADES, GRADES, 5 - GRADES]), raters=("a", "b", "c"))
     rate_all(one, theirs)
-    values = {each.name: each.value for each in one.agreements()}
+    values = {each.name: each.value for each in one.agreements()[0]}
     assert values == pytest.approx({"a": 0, "b": 0, "c": -1, "you": 1 / 3})
 
 
@@ -181,8 +182,8 @@ SPLIT = Split("test", IMAGES, TEXTS, tuple(f"words {n}" for n in range(8)), np.a
 RELEVANCE = np.tile([0.1, 0.4, 0.7, 0.9999], (8, 2))
 
 
-def dataset(**named):
-    return RetrievalDataset("toy", {"test": SPLIT}, lambda image: picture(3), "f" * 64, **named)
+def dataset(name="toy", **named):
+    return RetrievalDataset(name, {"test": SPLIT}, lambda image: picture(3), "f" * 64, **named)
 
 
 def test_exact_relevance_is_the_judge_where_it_is_known():
@@ -193,7 +194,7 @@ def test_exact_relevance_is_the_judge_where_it_is_known():
     assert one.raters == ("exact relevance",)
     assert np.unique(one.ratings, return_counts=True)[1].tolist() == [5, 5, 5, 5]
     assert one.texts[0] in SPLIT.texts and one.images[0] in IMAGES
-    (agreement,) = one.agreements()
+    ((agreement,), _) = one.agreements()
     assert agreement.name == "exact" and agreement.value == pytest.approx(1)
 
 
@@ -249,16 +250,65 @@ def test_the_picture_shows_the_others_without_a_reader_and_all_with_one():
     names = [tick.get_text() for tick in axes.get_yticklabels()]
     assert set(names) == {"expert 1", "expert 2", "expert 3", "good"}
     assert "On all of them the others reach from 1.00 (" in one.sentence()
-    rate_all(one, lambda _: 1, 5)  # all alike: that orders nothing
+    rate_all(one, lambda one: 5 - theirs(one), 5)
     (axes,) = one.picture().axes
     assert axes.get_yticklabels()[-1].get_text() == "you"
     assert "5 pairs" in one.picture().get_supxlabel()
 
 
+def test_the_same_grade_for_all_pairs_has_no_tau():
+    """An interval around 0 would be made up: nothing was put above anything."""
+    one = made(np.repeat(GRADES, 3, axis=1), scores={"good": GRADES.ravel()})
+    rate_all(one, lambda _: 2, 6)
+    assert one.sentence().startswith("You gave all 6 pairs the same grade: that puts none above")
+    assert "Kendall's τ is not defined" in one.sentence()
+    assert [each["name"] for each in one.stage()["agreements"]].count("you") == 0
+    assert len(one.stage()["agreements"]) == 4
+    assert "You gave all 6 pairs" in one.picture().get_supxlabel().replace("\n", " ")
+    one.hear("rate", {"grade": 3})
+    assert one.sentence().startswith("Your τ-c with") and "defined" not in one.sentence()
+
+
+def test_raters_who_grade_all_those_pairs_alike_are_said():
+    one = made(np.where(np.arange(40)[:, None] % 2, 1.0, 4.0))
+    while len(one.given) < LEAST:
+        here = one.place
+        if theirs(one) == 4:
+            one.hear("rate", {"grade": 1 + len(one.given) % 4})
+        if one.place == here:
+            one.hear("forward")
+    assert one.stage()["agreements"] == []
+    assert one.sentence().startswith("All 5 pairs have the same grade by those who rated before:")
+    (axes,) = one.picture().axes
+    assert "Rate more pairs" in one.picture().get_supxlabel().replace("\n", " ")
+
+
+@pytest.mark.parametrize(("scores", "where"), [(GRADES, "inside"), (-GRADES, "outside")])
+def test_one_other_is_called_by_its_name(scores, where):
+    one = made(scores={"mine": scores.ravel()})
+    rate_all(one, theirs)
+    assert one.sentence().endswith(f"The τ-c of mine lies {where}.")
+
+
+@pytest.mark.parametrize(("name", "judges"), [
+    ("scenes", "the exact relevance"), ("flickr8k", "the three experts of Flickr8k"),
+    ("toy", "those who rated before")])
+def test_who_judged_is_said_by_data_set(name, judges):
+    one = YouJudge.of(dataset(name, relevance=lambda split: RELEVANCE), count=8)
+    assert one.judges == judges and one.stage()["judges"] == judges
+    assert one.stage()["waits"].endswith(f"how far you agree with {judges}.")
+    assert one.controls()[-1]["label"] == f"Show the grade by {judges}"
+    rate_all(one, theirs, 8)
+    assert f"Your τ-c with {judges} is 1.00" in one.sentence()
+    one.hear("open")
+    one.hear("rate", {"grade": 1})
+    assert f"seen the grade by {judges}" in one.problem
+
+
 def test_nobody_beside_the_reader_is_no_trouble():
     one = made()  # one rater, no scores: nothing can be compared yet
-    assert one.agreements() == [] and one.picture().axes[0].get_yticklabels() == []
+    assert one.agreements() == ([], []) and one.picture().axes[0].get_yticklabels() == []
     assert one.sentence().endswith("is shown.")
     rate_all(one, theirs)
-    assert [each.name for each in one.agreements()] == ["you"]
+    assert [each.name for each in one.agreements()[0]] == ["you"]
     assert "pairs say little" in one.sentence() and "inside it" not in one.sentence()

@@ -22,10 +22,12 @@ pytestmark = [pytest.mark.browser, posix_only]
 OPEN = """async ([module, view, times]) => {
   const { default: { render } } = await import(URL.createObjectURL(
     new Blob([module], { type: "text/javascript" })));
-  const listeners = new Set();
+  const listeners = new Set(), lives = new Set();
+  const heard = (name) => name === "comm_live_update" ? lives : listeners;
+  window.restart = () => [...lives].forEach((f) => f());
   window.sent = []; window.view = view;
   const model = { get: () => window.view, send: (message) => window.sent.push(message),
-    on: (_, f) => listeners.add(f), off: (_, f) => listeners.delete(f) };
+    on: (name, f) => heard(name).add(f), off: (name, f) => heard(name).delete(f) };
   window.answer = (changed) => {
     window.view = { ...window.view, ...changed }; [...listeners].forEach((f) => f());
   };
@@ -58,7 +60,10 @@ def test_what_the_page_does(page):  # noqa: F811
                  a_key_rates_the_pair_that_is_seen,
                  upwards_is_upwards_on_the_map,
                  curves_rise_with_what_they_show,
+                 before_the_first_epoch_there_are_epochs_and_no_values,
                  a_match_among_results_is_marked,
+                 a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice,
+                 a_kernel_that_was_restarted_is_said_at_once,
                  silence_is_told_and_an_answer_ends_it):
         step(page)
 
@@ -138,7 +143,7 @@ def arrows_of_push_and_pull_point_where_the_loss_pushes(page):  # noqa: F811
 
 def the_first_model_stands_on_the_left(page):  # noqa: F811
     one = who_moved()
-    one.hear("query", "0")
+    one.hear("query", "1")
     opened(page, one)
     names = page.locator("svg[role=listbox] > text[font-weight=bold]")
     places = {name.text_content(): float(name.get_attribute("x")) for name in names.all()}
@@ -179,6 +184,53 @@ def curves_rise_with_what_they_show(page):  # noqa: F811
     assert left < right and low > high  # pixels count downwards
     star = page.get_by_text("★", exact=True).first
     assert float(star.get_attribute("x")) == right
+
+
+def before_the_first_epoch_there_are_epochs_and_no_values(page):  # noqa: F811
+    opened(page, Training(Said("running", rows=[])))
+    for place in (0, 1):
+        words = page.locator("svg").nth(place).locator("text").all_text_contents()
+        assert "no epoch has ended yet" in words and "0.5" not in words
+        assert [word for word in words if word.isdigit()] == ["0", "1", "2", "3", "4"]
+    assert page.locator("polyline").count() == 0
+
+
+def a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice(page):  # noqa: F811
+    """Chromium tells nobody of a choice that equals the last one: none must be left."""
+    one, given = Search(two_searchers()), {"name": "a.png", "mimeType": "image/png", "buffer": b"x"}
+    pane = opened(page, one)
+    for times in (1, 2):
+        with page.expect_file_chooser() as chooser:
+            pane.get_by_label("Your picture").click()
+        assert pane.get_by_label("Your picture").evaluate("node => node.files.length") == 0
+        chooser.value.set_files(given)
+        page.wait_for_function("count => window.sent.length === count", arg=times)
+        assert sent(page)[-1]["value"]["name"] == "a.png"
+        answer(page, one, sent(page)[-1]["serial"])
+    page.evaluate("""FileReader.prototype.readAsDataURL = function () {
+      Object.defineProperty(this, "error", { value: new DOMException("gone") }); this.onerror();
+    }; 0""")
+    pane.get_by_label("Your picture").set_input_files(given)
+    said = pane.locator(".itr-problem").text_content()
+    assert said.startswith("a.png could not be read (gone)") and len(sent(page)) == 2
+
+
+def a_kernel_that_was_restarted_is_said_at_once(page):  # noqa: F811
+    """Jupyter tells all widgets; an answer, should there be one, ends it."""
+    one = PushPull(THREE)
+    pane = opened(page, one)
+    pane.get_by_role("button", name="Step", exact=True).click()
+    page.evaluate("window.restart()")
+    problem = pane.locator(".itr-problem")
+    assert "not alive any more" in problem.text_content()
+    assert "Run its cell again" in problem.text_content()
+    answer(page, one, "elsewhere")
+    assert problem.text_content() == ""
+    pane.get_by_role("button", name="Step", exact=True).click()
+    assert problem.text_content() == "" and len(sent(page)) == 2
+    page.evaluate("window.restart()")
+    pane.get_by_role("button", name="Step", exact=True).click()
+    assert "not alive any more" in problem.text_content()
 
 
 def a_match_among_results_is_marked(page):  # noqa: F811

@@ -121,7 +121,7 @@ def test_a_list_too_short_for_a_loss_says_so_in_its_line_alone():
 
 @pytest.mark.parametrize(("name", "value", "said"), [
     ("loss", "nonsense", "loss must be one of"),
-    ("drag", {"item": 10, "score": 0}, "there is no text 10"),
+    ("drag", {"item": 10, "score": 0}, "there is no text of index 10"),
     ("drag", {"item": 0, "score": float("nan")}, "score"),
     ("drag", {"item": 0, "score": 2}, "score"),
     ("set-margin", -1, "margin")])

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from itr_study.explorers import ranked, saving
 from itr_study.explorers.ranked import Asked, Ranked
 from itr_study.explorers.search import TOP, Search
 from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
 from itr_study.metrics import first, ranks
 from itr_study.rerank import RERANKERS
 from tests.explorers.searchers import two_searchers
+from tests.posix import posix_only
 
 
 @pytest.fixture
@@ -87,6 +89,8 @@ def test_hubs_are_found_most_often(pane):
     counts = np.bincount(lists.ravel(), minlength=len(pane.split.texts))
     assert [hit["score"] for hit in shown(pane)] == sorted(counts, reverse=True)[:TOP]
     assert counts.min() < counts.max()
+    assert pane.sentence().endswith("Listed: what is found most often, among the first ten of all "
+                                    "queries.")
 
 
 def test_re_ranked_lists_are_those_of_fr_and_only_of_the_split(pane):
@@ -179,6 +183,83 @@ def test_the_next_cell_reads_what_is_shown_and_a_file_never_replaces_another(
     assert [file.name for file in files] == ["search-1.csv", "search-2.csv"]
     saved = pd.read_csv(files[1])
     assert list(saved["id"]) == list(pane.selected["id"]) and f"{files[1]}" in pane.sentence()
+
+
+def save_in_vain(pane):
+    before = pane.stage(), pane.sentence()
+    pane.hear("export")
+    assert "nothing could be saved in the folder where this notebook works" in pane.problem
+    assert "os.chdir" in pane.problem and (pane.stage(), pane.sentence()) == before
+
+
+@posix_only
+def test_a_folder_that_is_gone_is_said_and_nothing_is_made(pane, tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    save_in_vain(pane)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_where_nobody_may_write_is_said(pane, tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(saving.Path, "open", refused)
+    save_in_vain(pane)
+    assert "(Permission denied)" in pane.problem
+
+
+def test_a_table_that_breaks_off_leaves_no_file(pane, tmp_path, monkeypatch):
+    def half(path, data):
+        with open(path, "wb") as file:
+            file.write(data[:len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(saving.Path, "write_bytes", half)
+    save_in_vain(pane)
+    assert "No space left on device" in pane.problem and not list(tmp_path.iterdir())
+
+
+@posix_only
+def test_whatever_has_the_name_already_stays(pane, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "search-1.csv").mkdir()
+    (tmp_path / "search-2.csv").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "search-3.csv").write_text("mine")
+    pane.hear("export")
+    assert pane.problem == "" and "search-4.csv" in pane.sentence()
+    assert (tmp_path / "search-3.csv").read_text() == "mine"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_hubs_are_counted_in_the_direction_that_is_shown(pane, monkeypatch):
+    counted, real = [], ranked.first_with_scores
+    monkeypatch.setattr(ranked, "first_with_scores", lambda *given: (counted.append(given[2]),
+                                                                     real(*given))[1])
+    pane.hear("switch", "hubs")
+    pane.stage()
+    pane.sentence()
+    assert counted == ["t2i"] * 2  # once a model
+    pane.hear("way", "i2t")
+    pane.stage()
+    assert counted == ["t2i"] * 2 + ["i2t"] * 2
+
+
+def test_queries_are_counted_from_one(pane):
+    slider = next(one for one in pane.controls() if one["name"] == "go")
+    count = len(pane.split.texts)
+    assert (slider["value"], slider["min"], slider["max"]) == (1, 1, count)
+    pane.hear("go", 3)
+    assert pane.asked == Asked("t2i", 2)
+    pane.hear("go", 0)
+    assert f"there is no place 0; they count from 1 to {count}" in pane.problem
+    pane.hear("go", count)
+    pane.hear("on")
+    assert "there is no place" in pane.problem and pane.asked == Asked("t2i", count - 1)
 
 
 def test_two_galleries_are_refused():

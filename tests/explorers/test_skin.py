@@ -20,7 +20,7 @@ def test_a_message_is_heard_and_answered_with_its_serial():
     assert one.scores[2] == 0.1 and skin.view["stage"]["items"][2]["score"] == 0.1
     assert skin.view["serial"] == 7 and skin.view["problem"] == ""
     message(skin, "drag", {"item": 99, "score": 0.1}, 8)
-    assert "there is no text 99" in skin.view["problem"] and skin.view["serial"] == 8
+    assert "there is no text of index 99" in skin.view["problem"] and skin.view["serial"] == 8
 
 
 def test_what_is_done_in_python_is_shown_too():

@@ -96,8 +96,19 @@ def test_ticks_hold_both_ends_and_differ(low, high):
 def test_the_picture_has_a_panel_a_curve_also_before_the_first_epoch():
     figure = Training(Said("running")).picture()
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["RSUM on dev", "loss"]
-    (axes,) = Training(Said("new", rows=[])).picture().axes
-    assert axes.get_xlabel() == "epoch" and not axes.lines
+    for axes in Training(Said("new", rows=[])).picture().axes:
+        assert axes.get_xlabel() == "epoch" and axes.get_xlim() == (0, 4) and not axes.lines
+        assert [text.get_text() for text in axes.texts] == ["no epoch has ended yet"]
+        assert not len(axes.get_yticks())
+
+
+def test_no_axis_of_values_is_made_up_before_there_is_one():
+    stage = Training(Said("running", rows=[])).stage()
+    assert [panel["ticks"] for panel in stage["panels"]] == [[], []]
+    assert stage["panels"][0]["says"] == "RSUM on dev: no epoch has ended yet"
+    assert stage["ticks"][0][0] == 0 and stage["ticks"][-1][0] == 4
+    silent = panel_of([{"epoch": 1, "loss": None}], "loss", "loss", "mean of an epoch")
+    assert silent["says"] == "loss: not a number so far" and silent["ticks"] == []
 
 
 def test_a_background_run_is_what_it_takes(store):

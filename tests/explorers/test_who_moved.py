@@ -11,6 +11,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from itr_study.data.base import Split
+from itr_study.explorers.heard import written_index
 from itr_study.explorers.moves import TOP, Moves
 from itr_study.explorers.who_moved import WhoMoved
 from itr_study.metrics import ranks
@@ -91,7 +92,7 @@ def test_equal_scores_count_against_the_match():
     assert found.loc[0, ["rank_a", "rank_b"]].tolist() == [30, 30] and found.loc[0, "match"]
     assert moves.measured("i2t", "rank")[0][0] == 30
     one = made(scores_a=equal)
-    one.hear("query", "0")
+    one.hear("query", "1")
     line = one.stage()["results"][-1]
     assert line["beyond"] == [True, True] and line["text"] == "text 0"
 
@@ -105,7 +106,7 @@ def test_texts_find_pictures_called_by_their_first_text():
 
 def test_lines_leave_at_the_edge_with_their_true_rank():
     one = made()
-    one.hear("query", "0")
+    one.hear("query", "1")
     results = {line["key"]: line for line in one.stage()["results"]}
     assert results[0]["ranks"] == [1, 30] and results[0]["rows"] == [0, 29]
     assert results[0]["beyond"] == [False, True] and results[0]["match"]
@@ -132,6 +133,25 @@ def test_queries_are_sorted_by_gain_harm_or_number():
     assert shown(one)["max"] == 30 and one.selected["direction"].unique().tolist() == ["t2i"]
 
 
+def test_a_reader_counts_from_one_and_python_from_zero():
+    one = made()
+    one.hear("query", "2")
+    assert one.query == 1 and set(one.selected["query"]) == {1}
+    assert one.sentence().startswith("Picture 2 asks") and shown(one, "query")["value"] == "2"
+    assert one.stage()["query"]["words"].startswith("Picture 2: ")
+    assert shown(one, "query")["label"] == "Query, 1 to 2"
+    one.ask(0)
+    assert one.query == 0 and one.sentence().startswith("Picture 1 asks")
+    with pytest.raises(ValueError, match="query must be an integer >= 0 and <= 1, got 2"):
+        one.ask(2)
+
+
+@pytest.mark.parametrize("written", ["1250", "1,250", " 1250 ", "1 250", "1'250", "1\u202f250",
+                                     "01250"])
+def test_a_number_is_read_as_people_write_it(written):
+    assert written_index("Query", written, 2000) == 1249
+
+
 def test_ndcg_may_sort_otherwise_than_ranks():
     """Image 0: a nearly perfect text takes the place of the match, which costs a rank and little
     NDCG; image 1: a useless one rises below the match, which costs no rank and more NDCG."""
@@ -150,7 +170,7 @@ def test_the_sentence_says_what_is_seen():
     one = made()
     one.hear("sort", "harm")
     assert one.sentence() == (
-        "Picture 0 asks for texts. Its first match stands at rank 1 by one and 30 by two; NDCG is "
+        "Picture 1 asks for texts. Its first match stands at rank 1 by one and 30 by two; NDCG is "
         "1.000 and 0.202. Of the first 20 texts of each, 10 are the same. By rank of the first "
         "match, two is better for 0 and worse for 1 of 2 pictures.")
 
@@ -159,7 +179,7 @@ def test_colours_are_relevance_and_have_a_legend():
     relevance = np.full((2, 30), 0.5)
     relevance[OWNER, np.arange(30)] = 1
     one = made(relevance=relevance)
-    one.hear("query", "0")
+    one.hear("query", "1")
     stage = one.stage()
     by_key = {line["key"]: line for line in stage["results"]}
     assert by_key[0]["colour"] == stage["scale"]["colours"][-1] == "#fde725"
@@ -191,8 +211,9 @@ def test_pictures_are_small_and_opened_once():
     ("place", 3, "there is no place 3; they count from 1 to 2"),
     ("place", 0, "there is no place 0"), ("place", 1.5, "there is no place 1.5"),
     ("previous", None, "there is no place 0"),
-    ("query", "2", "there is no query '2'; they are numbered from 0 to 1"),
-    ("query", "-1", "there is no query '-1'"), ("query", "a dog", "there is no query")])
+    ("query", "3", "Query must be a whole number from 1 to 2; got '3'"), ("query", "0", "got '0'"),
+    ("query", "-1", "got '-1'"), ("query", "1.0", "got '1.0'"), ("query", "a dog", "got 'a dog'"),
+    ("query", "1,2", "got '1,2'"), ("query", "1 2", "got '1 2'"), ("query", "", "got ''")])
 def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
     one = made()
     before = one.stage()
@@ -244,7 +265,7 @@ def test_searchers_of_two_galleries_are_refused(other, said):
 
 def test_all_that_is_shown_is_json_and_markup_stays_text():
     one = made(texts=["<b>&\"'</b>", *TEXTS[1:]], relevance=np.ones((2, 30), np.float16))
-    one.hear("query", "0")
+    one.hear("query", "1")
     assert json.loads(json.dumps(one.view(), allow_nan=False)) == one.view()
     assert one.stage()["results"][0]["text"] == "<b>&\"'</b>"
 
@@ -254,7 +275,7 @@ def test_the_picture_has_both_lists():
     one.hear("sort", "harm")
     words = [text.get_text() for text in one.picture().findobj(Text)]
     assert {"one", "two", "text 0  1", "1  text 29", "rank 30"} <= set(words)
-    assert "Picture 0: “text 0”: who moved?" in words
+    assert "Picture 1: “text 0”: who moved?" in words
 
 
 def test_an_answer_over_five_million_pairs_takes_no_time():

@@ -176,4 +176,5 @@ def _box(thing: Thing) -> Box:
     return Box(name, (x - wide) / 1000, (y - high) / 1000, (x + wide) / 1000, (y + high) / 1000)
 
 
-SCENES = DatasetRecord("scenes", load, generated=True, graded_by=("exact",))
+SCENES = DatasetRecord("scenes", load, generated=True, graded_by=("exact",),
+                       judged_by="the exact relevance")

@@ -23,9 +23,9 @@ function dotsOf(shown) {
   for (const tick of [-1, -0.5, 0, 0.5, 1])
     node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: TOP, y2: low,
       "stroke-width": tick ? 1 : 2 }), svg("text", { x: across(tick), y: low + 18,
-      "text-anchor": "middle", class: "faint" }, tick.toFixed(1)));
+      "text-anchor": "middle", class: "faint" }, fixed(tick, 1)));
   node.append(svg("text", { x: across(0), y: low + 38, "text-anchor": "middle", class: "faint" },
-    `${shown.axis}, on the ${shown.rated} pairs that you rated`));
+    `${shown.axis} on the ${shown.rated} pairs that you rated; 1: same order, −1: opposite`));
   shown.agreements.forEach((one, place) => {
     const y = TOP + (place + 0.5) * ROW, bold = one.kind === "you" ? "bold" : null;
     node.append(
@@ -34,10 +34,12 @@ function dotsOf(shown) {
         stroke: one.kind === "you" ? YOU : "var(--itr-faint)" }), markOf(one, y),
       svg("text", { x: TO + 20, y: y + 4, "font-weight": bold }, one.says));
   });
+  const raters = shown.agreements.some((one) => one.kind === "rater");
   return make("div", {}, [make("p", { class: "itr-hint" },
-    "Who agrees with those who rated before? ◆ you, ■ they themselves, each held against the "
-    + "others, ○ computed scores; lines and brackets: about 95 %, with "
-    + "other pairs."), node]);
+    `Who agrees with ${shown.judges}? ◆ you, `
+    + (raters ? "■ each of them, held against the others, " : "")
+    + "○ computed scores; lines and brackets: how far it could be with other pairs (about 95 %)."),
+    node]);
 }
 
 const latest = new WeakMap(); // of each explorer, what it shows
@@ -85,6 +87,6 @@ function draw(stage, shown, send) {
   const root = stage.closest(".itr-explorer");
   if (!latest.has(root)) hearKeys(root, send);
   latest.set(root, shown);
-  stage.replaceChildren(cardOf(shown, send),
-    shown.waits ? make("p", {}, shown.waits) : dotsOf(shown));
+  stage.replaceChildren(cardOf(shown, send), ...shown.agreements.length ? [dotsOf(shown)] : [],
+    ...shown.waits ? [make("p", {}, shown.waits)] : []);
 }

@@ -44,6 +44,7 @@ class PlaneMap {
     const weak = new WeakRef(this); // or every map ever shown would stay in memory
     new MutationObserver(() => weak.deref()?.paint())
       .observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+    new ResizeObserver(() => weak.deref()?.paint()).observe(stage); // its colours hold on the page
   }
 
   get window() { return this.ahead.window ?? this.shown.window; }
@@ -115,13 +116,14 @@ class PlaneMap {
   drawPoints() {
     const ratio = window.devicePixelRatio || 1, size = SIDE + EDGE, { shown } = this;
     const share = this.glide();
-    const now = JSON.stringify([this.window, shown.places, shown.shade, shown.ticks, isDark(), ratio,
-      share, this.arrays.has(shown.places), this.arrays.has(shown.shade)]);
+    const look = getComputedStyle(this.stage), faint = look.getPropertyValue("--itr-faint");
+    const now = JSON.stringify([this.window, shown.places, shown.shade, shown.ticks, isDark(),
+      ratio, faint, share, this.arrays.has(shown.places), this.arrays.has(shown.shade)]);
     if (now === this.drawn) return; // a rectangle that is moved leaves the points alone
     this.drawn = now;
     if (this.canvas.width !== Math.round(size * ratio))
       this.canvas.width = this.canvas.height = Math.round(size * ratio);
-    const pen = this.canvas.getContext("2d"), look = getComputedStyle(this.stage);
+    const pen = this.canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, size, size);
     pen.translate(EDGE, 0);
@@ -217,8 +219,9 @@ class PlaneMap {
   fillGallery() {
     const { gallery, chosen } = this.shown;
     this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
-      : `${chosen} in the rectangle; ${gallery.length} of them, far from each other, with the rank `
-        + "of the match, and by how many queries each is found among the first ten:";
+      : `${chosen} in the rectangle`
+        + (gallery.length < chosen ? `, of which ${gallery.length} far from each other` : "")
+        + "; with the rank of the match, and how many queries find it among their first ten:";
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [

@@ -1,6 +1,7 @@
 // Push and pull: each text a row, its score on the line, the arrow of minus the gradient.
 
-const ROW = 30, LEFT = 330, WIDE = 980, RIGHT_SIDE = 60; // in units of the drawing
+const ROW = 30, LEFT = 326, WIDE = 832, RIGHT_SIDE = 60; // in units of the drawing
+const LETTERS = 36; // of a text, beside its relevance; all of it is its title
 const LONGEST = 150, SHORTEST = 14; // arrows; a shorter one would be hidden below its mark
 const LOW = -0.2, HIGH = 1;
 const UP = "var(--itr-up)", DOWN = "var(--itr-down)"; // signs and directions say it, too
@@ -41,7 +42,7 @@ function handleOf(item, place, svgNode, send, ahead) {
   const node = svg("g", { transform: `translate(${x},${y})`, tabindex: 0, role: "slider",
     class: "itr-handle", "data-key": `item-${place}`, "aria-label": `score of ${item.text}`,
     "aria-valuemin": -1, "aria-valuemax": 1, "aria-valuenow": item.score,
-    "aria-valuetext": `${item.score.toFixed(2)}, rank ${item.rank}, `
+    "aria-valuetext": `${fixed(item.score, 2)}, rank ${item.rank}, `
       + (item.felt ? (item.up > 0 ? "pulled up" : "pushed down") : "left alone"),
     onkeydown: (e) => {
       if (!(e.key in keys)) return;
@@ -73,13 +74,14 @@ function listOf(shown, send, ahead) {
   for (let tick = LOW; tick <= HIGH + 1e-9; tick += 0.2)
     node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: 0,
       y2: high - 36 }), svg("text", { x: across(tick), y: high - 21, "text-anchor": "middle",
-      class: "faint" }, tick.toFixed(1).replace("-", "−")));
+      class: "faint" }, fixed(tick, 1)));
   node.append(svg("text", { x: across(0.4), y: high - 4, "text-anchor": "middle", class: "faint" },
     "score"));
   shown.items.forEach((item, place) => {
     const y = (place + 0.5) * ROW, x = across(item.score);
     node.append(
-      svg("text", { x: 0, y: y + 4 }, `${item.rank}. ${item.text}`),
+      svg("text", { x: 0, y: y + 4 }, [`${item.rank}. ${item.text.length > LETTERS
+        ? `${item.text.slice(0, LETTERS - 2)} …` : item.text}`, svg("title", {}, item.text)]),
       svg("text", { x: LEFT - 18, y: y + 4, "text-anchor": "end", class: "faint" },
         item.relevance.toFixed(2)),
       svg("line", { class: "rule", x1: LEFT, x2: WIDE - RIGHT_SIDE, y1: y, y2: y }));
@@ -114,7 +116,8 @@ function draw(stage, shown, send) {
   if (!moving.has(stage) || send.idle()) moving.set(stage, new Map());
   stage.replaceChildren(
     make("p", { class: "itr-hint" },
-      "Rank and text, relevance; drag a mark, or focus it and use the arrow keys. "
+      "Each line: rank, text, its relevance, and on the axis its score. Drag a mark, or focus it "
+      + "and use the arrow keys. "
       + "★ match, ● no match; hollow: left alone. "
       + "Arrows: where the loss pushes, the shortest drawn longer."),
     listOf(shown, send, moving.get(stage)), tableOf(shown));

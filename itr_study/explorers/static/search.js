@@ -4,8 +4,8 @@ const MARKS = { true: ["✓", "match"], false: ["✗", "no match"], null: ["", "
 
 function scoreOf(hit) {
   if (hit.hub) return `among the first ten of ${hit.score} queries`;
-  const relevance = hit.relevance === null ? "" : `, relevance ${hit.relevance.toFixed(2)}`;
-  return `score ${hit.score.toFixed(2)}${relevance}`;
+  const relevance = hit.relevance === null ? "" : `, relevance ${fixed(hit.relevance, 2)}`;
+  return `score ${fixed(hit.score, 2)}${relevance}`;
 }
 
 function hitOf(hit, side, send) {
@@ -24,7 +24,7 @@ function sideOf(side, place, send) {
   const match = side.match === null ? "no match is known"
     : `the match stands at rank ${side.match.toLocaleString("en")}`;
   return make("div", { class: "itr-side" }, [
-    make("h4", {}, `${side.name}: ${match}`),
+    make("h4", {}, `${side.name}: ${side.hits[0]?.hub ? "found most often" : match}`),
     make("ol", { class: "itr-hits" }, side.hits.map((hit) => hitOf(hit, place, send)))]);
 }
 

@@ -1,12 +1,17 @@
 // What all explorers share: controls with labels, a stage, a sentence, a problem. Each drawing
 // gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
 // send(name, value) with what a reader does, and of what, where one name is for several things:
-// send(name, value, which). send.idle() says whether all was answered. Whatever can be focused has a
-// data-key of its own, so that the focus stays where it was when the stage is drawn anew. Where what
-// Python says holds `poll`, in ms, "poll" is sent after that time, while the page is seen.
+// send(name, value, which). send.idle() says whether all was answered, send.say(words) tells why
+// something could not be sent. Whatever can be focused has a data-key of its own, so that the focus
+// stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in ms, a
+// "poll" is sent after that time, while the page is seen.
 
 const drawings = {}; // by name, the draw of each
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
+const SILENT = "The kernel does not answer. It may be at work in another cell; if it is gone, "
+  + "choose Kernel > Restart, and run this cell again.";
+const GONE = "This explorer is not alive any more: its kernel was restarted or shut down. Run its "
+  + "cell again; after a restart, the cells above it first.";
 const SVG = "http://www.w3.org/2000/svg";
 
 function make(tag, attributes = {}, children = [], space = null) {
@@ -36,15 +41,15 @@ function mailbox(model, own, onSilence) {
     const [key, [name, value]] = waiting.entries().next().value;
     waiting.delete(key);
     open = `${own}/${++serial}`;
-    timer = setTimeout(onSilence, PATIENCE);
+    timer = setTimeout(() => onSilence(SILENT), PATIENCE);
     try {
       model.send({ name, value: value ?? null, serial: open });
     } catch { // the kernel was shut down: nothing can be sent any more
-      clearTimeout(timer);
-      waiting.clear();
-      onSilence();
+      forget();
+      onSilence(GONE);
     }
   };
+  const forget = () => { clearTimeout(timer); waiting.clear(); open = null; };
   return {
     send(name, value, which = "") { waiting.set(`${name} ${which}`, [name, value]); next(); },
     heard(answered) {
@@ -54,9 +59,12 @@ function mailbox(model, own, onSilence) {
       next();
     },
     busy: () => open !== null || waiting.size > 0,
-    end: () => clearTimeout(timer),
+    forget,
   };
 }
+
+const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
+const told = (value) => value.toLocaleString("en", { maximumFractionDigits: 6 });
 
 function controlOf(one, id, send) {
   const common = { id, "data-key": `control-${one.name}` };
@@ -74,6 +82,7 @@ function controlOf(one, id, send) {
   if (one.kind === "text") {
     let entered = null; // Enter asks again, too; the change that follows it is the same
     return make("input", { ...common, type: "text", value: one.value, placeholder: one.hint,
+      size: one.letters,
       onkeydown: (e) => {
         if (e.key === "Enter") send(one.name, (entered = e.target.value));
       },
@@ -84,9 +93,10 @@ function controlOf(one, id, send) {
   }
   if (one.kind === "file")
     return make("input", { ...common, type: "file", accept: one.kinds,
+      onclick: (e) => { e.target.value = ""; }, // or the same file twice would be no change
       onchange: (e) => handIn(e.target.files[0], one, send) });
   return make("input", { ...common, type: "range", min: one.min, max: one.max, step: one.step,
-    value: one.value, "aria-valuetext": String(one.value),
+    value: one.value, "aria-valuetext": told(one.value),
     oninput: (e) => send(one.name, Number(e.target.value)) });
 }
 
@@ -95,6 +105,9 @@ function handIn(file, one, send) {
   const about = { name: file.name, size: file.size, data: null };
   if (file.size > one.most) return send(one.name, about);
   const reader = new FileReader();
+  reader.onerror = () => send.say(`${file.name} could not be read `
+    + `(${reader.error?.message ?? "for no reason that the browser names"}). Is it still where it `
+    + "was? Choose it again, or a copy of it.");
   reader.onload = () => send(one.name, { ...about, data: reader.result.split(",")[1] ?? "" });
   reader.readAsDataURL(file);
 }
@@ -102,7 +115,7 @@ function handIn(file, one, send) {
 function fieldOf(one, prefix, send) {
   const id = `${prefix}-${one.name}`, control = controlOf(one, id, send);
   if (one.kind === "button") return control;
-  const shown = one.kind === "range" ? make("output", { for: id }, String(one.value)) : null;
+  const shown = one.kind === "range" ? make("output", { for: id }, told(one.value)) : null;
   return make("span", { class: "itr-field" },
     [make("label", { for: id }, one.label), control, shown]);
 }
@@ -116,8 +129,8 @@ function setValues(form, prefix, controls) {
     const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
     if (one.kind === "button" || one.kind === "file") continue;
     if (one.kind === "range") {
-      control.parentNode.querySelector("output").textContent = String(one.value);
-      control.setAttribute("aria-valuetext", String(one.value));
+      control.parentNode.querySelector("output").textContent = told(one.value);
+      control.setAttribute("aria-valuetext", told(one.value));
     }
     if (control === document.activeElement) continue;
     if (one.kind === "checkbox") control.checked = one.value;
@@ -141,12 +154,22 @@ function render({ model, el }) {
   const sentence = make("p", { class: "itr-sentence", "aria-live": "polite" });
   const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
   let kinds = "", later = null;
-  const box = mailbox(model, prefix, () => {
-    problem.textContent = "The kernel does not answer. It may be at work in another cell; if it is "
-      + "gone, choose Kernel > Restart, and run this cell again.";
-  });
-  const send = (...what) => { root.dataset.busy = "1"; box.send(...what); };
+  const say = (words) => { problem.textContent = words; };
+  let gone = false; // the kernel that made this
+  const box = mailbox(model, prefix, (why) => say(gone ? GONE : why));
+  const send = (...what) => {
+    if (gone) { box.forget(); say(GONE); } // sent all the same: a lost connection may be back
+    box.send(...what);
+    root.dataset.busy = box.busy() ? "1" : "0";
+  };
   send.idle = () => !box.busy();
+  send.say = say;
+  const end = () => {
+    gone = true;
+    box.forget();
+    root.dataset.busy = "0";
+    say(GONE);
+  };
   const poll = (pause) => {
     clearTimeout(later);
     if (!pause) return;
@@ -157,6 +180,7 @@ function render({ model, el }) {
   };
   const update = () => {
     const view = model.get("view");
+    gone = false;
     box.heard(view.serial);
     keepingFocus(root, () => {
       title.textContent = view.title;
@@ -173,9 +197,15 @@ function render({ model, el }) {
     poll(view.stage.poll);
   };
   model.on("change:view", update);
+  model.on("comm_live_update", end); // Jupyter says it of all widgets when a kernel is restarted
   update();
   el.append(root);
-  return () => { poll(0); box.end(); model.off("change:view", update); };
+  return () => {
+    poll(0);
+    box.forget();
+    model.off("change:view", update);
+    model.off("comm_live_update", end);
+  };
 }
 
 export default { render };

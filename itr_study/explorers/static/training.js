@@ -8,18 +8,25 @@ function between(ticks, from, to) { // from a value to its place on an axis with
 }
 
 function panelOf(panel, shown) {
-  const x = between(shown.ticks, LEFT, WIDE - MARGIN), y = between(panel.ticks, HIGH - FOOT, TOP);
+  const x = between(shown.ticks, LEFT, WIDE - MARGIN);
+  const y = panel.ticks.length ? between(panel.ticks, HIGH - FOOT, TOP) : null;
   const node = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, width: WIDE, role: "img",
     "aria-label": panel.says });
   for (const [at, text] of shown.ticks) node.append(
-    svg("line", { class: "rule", x1: x(at), x2: x(at), y1: TOP, y2: HIGH - FOOT }),
-    svg("text", { class: "faint", x: x(at), y: HIGH - FOOT + 16, "text-anchor": "middle" }, text));
+    svg("line", { class: "rule", x1: x(at), x2: x(at), y1: y ? TOP : HIGH - FOOT - 5,
+      y2: HIGH - FOOT }), svg("text", { class: "faint", x: x(at), y: HIGH - FOOT + 16, "text-anchor": "middle" }, text));
   for (const [at, text] of panel.ticks) node.append(
     svg("line", { class: "rule", x1: LEFT, x2: WIDE - MARGIN, y1: y(at), y2: y(at) }),
     svg("text", { class: "faint", x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, text));
   node.append(svg("text", { x: LEFT, y: 14 }, `${panel.label} (${panel.unit})`),
     svg("text", { class: "faint", x: (LEFT + WIDE) / 2, y: HIGH - 6, "text-anchor": "middle" },
       "epoch"));
+  if (!panel.points.length) {
+    node.append(svg("line", { class: "rule", x1: LEFT, x2: WIDE - MARGIN, y1: HIGH - FOOT,
+      y2: HIGH - FOOT }), svg("text", { class: "faint", x: (LEFT + WIDE - MARGIN) / 2,
+      y: (TOP + HIGH - FOOT) / 2, "text-anchor": "middle" }, panel.says.split(": ")[1]));
+    return node;
+  }
   const places = panel.points.map(([epoch, value]) => `${x(epoch)},${y(value)}`);
   node.append(svg("polyline", { points: places.join(" "), fill: "none", stroke: "var(--itr-ink)",
     "stroke-width": 2 }));

@@ -1,6 +1,6 @@
 // Who moved: the first results of one query under two models; a line for each result.
 
-const WIDE = 980, LEFT = 380, RIGHT = 600, TEXT = 44, HEAD = 30; // in units of the drawing
+const WIDE = 900, LEFT = 376, RIGHT = 524, TEXT = 40, HEAD = 30; // in units of the drawing
 const FAR = 19, GAP = 22; // height of a row beyond the first results, and of the rule above these
 const STAR = Array.from({ length: 10 }, (_, i) => {
   const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
