@@ -53,6 +53,7 @@ SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {})
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
             ("vsepp", {"text": "bigru", "pool": "max"}), ("pvse", {"heads": 2}),
+            ("vse_infinity", {"image_hidden": 8}),
             ("dvse", {"heads": 3}), ("dvse", {"heads": 0, "text": "gru"})]
 SETTINGS = Settings(epochs=1, batch_size=12, optimizer="sgd", learning_rate=0.1, select="last",
                     bucket=False)
