@@ -15,11 +15,14 @@ TEMPERATURE = 0.1  # of the softmax over places
 
 def sorted_pool(regions: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
     """Each feature's values by size, weighted by their place: 1, 0, 0, … gives the maximum, equal
-    weights give the mean. Shape: (I, R, D), mask (I, R), weights (I, R) -> (I, D)."""
-    existing = regions.masked_fill(~mask.unsqueeze(-1), -torch.inf)
-    ordered = existing.gather(1, falling_order(existing))
-    places = torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True)
-    return (ordered.masked_fill(~places.unsqueeze(-1), 0) * weights.unsqueeze(-1)).sum(dim=1)
+    weights give the mean. Shape: (I, R, D), mask (I, R), weights (I, R), 0 beyond the last place
+    that exists -> (I, D)."""
+    # what does not exist is last, and has no weight: only the order, without gradient, needs a mask
+    order = falling_order(regions.detach().masked_fill(~mask.unsqueeze(-1), -torch.inf))
+    ordered = regions.gather(1, order).to(weights.dtype)
+    with torch.autocast(regions.device.type, enabled=False):  # weights are exact
+        pooled = (weights.unsqueeze(1) @ ordered).squeeze(1)
+    return pooled.masked_fill(~mask.any(dim=1, keepdim=True), 0)
 
 
 def positions(places: int, device: torch.device) -> Tensor:
