@@ -98,8 +98,10 @@ def gradients(loss, heads, relevance, device):
     """Value, and gradient in what every score is made of: three heads of each image."""
     heads = heads.to(device).requires_grad_()
     vectors = heads.permute(1, 0, 2)
+    # mmd compares them with those of images; structure wants one of every text
+    texts = heads.permute(2, 0, 1) if loss.name == "structure" else vectors
     output = ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors,
-                         residuals=vectors, text_subembeddings=vectors.detach(),
+                         residuals=vectors, text_subembeddings=texts.detach(),
                          mask=torch.ones(heads.shape[1], len(heads), device=device))
     value = loss(output if loss.takes == "output" else output.scores, relevance.to(device))
     value.backward()

@@ -28,7 +28,7 @@ class StructureLoss(RankingLoss):
         reduction: "mean" over the triplets of a view, or "sum".
     Shape: output.subembeddings (I, K, D), output.text_subembeddings (T, K', D), of length 1, K = 1
         for models with one vector; returns () >= 0; 0 where no text and no image has a neighbour.
-    Raises: ValueError for a number out of its range, or a model without these.
+    Raises: ValueError for a number out of its range, or a model without these, or too few.
     Source: Wang et al., DSPE, CVPR 2016, Eqs. 4 to 6, the last two terms; topk paper, Table IV.
     Differs: the mean over triplets (the paper sums over those it samples), all of a batch (the
         paper takes the most violated), each view weighed alike. An item is no neighbour of itself;
@@ -64,6 +64,10 @@ class StructureLoss(RankingLoss):
         match = read_batch(output.scores, relevance, self.labels)[1].float()  # (I, T)
         images = part(output, "subembeddings", self.name)
         texts = part(output, "text_subembeddings", self.name)
+        if (len(images), len(texts)) != match.shape:
+            raise ValueError("structure needs vectors of every image and every text, "
+                             f"{tuple(match.shape)} by the labels, got {len(images)} and "
+                             f"{len(texts)}; let score give subembeddings of the whole batch")
         return (self.images * self.within(images, match @ match.T > 0)
                 + self.texts * self.within(texts, match.T @ match > 0))
 

@@ -61,3 +61,10 @@ def test_texts_of_one_image_are_told_by_their_matches_alone():
              for match in (drawn, drawn[::2])]
     assert found[0] > 0
     torch.testing.assert_close(*found)
+
+
+def test_vectors_of_another_number_are_refused():
+    output = ModelOutput(torch.zeros(2, 3), subembeddings=torch.zeros(2, 1, 4),
+                         text_subembeddings=torch.zeros(2, 1, 4))
+    with pytest.raises(ValueError, match=r"of every image.*\(2, 3\) by the labels, got 2 and 2"):
+        OUTPUT_LOSSES["structure"]()(output, torch.tensor([[1.0, 1, 0], [0, 0, 1]]))
