@@ -117,6 +117,19 @@ def test_an_image_counts_once_for_each_of_its_texts():
                                atol=1e-5, rtol=1e-5)
 
 
+def test_vectors_are_projections_around_the_mean_of_the_training_pairs():
+    made = splits()
+    found, moved = (evaluate(fit_cca(by["train"], 4, 0.1), by["test"]) for by in (made, {
+        name: replace(split, regions=split.regions + 10, sentences=split.sentences - 7)
+        for name, split in made.items()}))
+    for name in ("images", "texts"):
+        ours, after = vars(found)[name], vars(moved)[name]
+        torch.testing.assert_close(ours @ ours.T, after @ after.T, atol=1e-4, rtol=0)
+    model, test = fit_cca(made["train"], 4, 0.1), made["test"]
+    row = (torch.tensor(test.sentences[5]) - model.text_mean) @ model.text_map
+    torch.testing.assert_close(found.texts[5], (row / row.norm()).float())
+
+
 def test_it_is_kept_and_read_as_weights():
     model = cca(*pairs(), 3, 0.1)
     other = cca(*pairs(1), 3)
