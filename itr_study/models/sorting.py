@@ -15,9 +15,10 @@ KEYS = {2: (torch.int16, torch.int32, 16), 4: (torch.int32, torch.int64, 32)}
 def falling_order(values: Tensor) -> Tensor:
     """Places (N, P, D) int64 of values (N, P, D), the largest of each item and feature first.
 
-    On a CPU by a network of minima and maxima over whole (N, D) slices, which costs a quarter of a
-    sort of 49 places: that one takes every feature of every item by itself. Of equal values the
-    later place comes first. NaN comes first or last, by its sign.
+    On a CPU by a network of minima and maxima over whole (N, D) slices: of 49 places in a fifth of
+    the time of a sort in bfloat16, in half of it in float32, since a sort takes every feature of
+    every item by itself. Of equal values the later place comes first. NaN comes first or last, by
+    its sign.
     """
     if values.device.type != "cpu" or values.element_size() not in KEYS or values.shape[1] > 32_767:
         return values.argsort(dim=1, descending=True)
@@ -26,13 +27,14 @@ def falling_order(values: Tensor) -> Tensor:
     # as integers floats are in order, but those below 0 turned around
     whole = whole ^ ((whole >> (shift - 1)) & torch.iinfo(bits).max)
     places = torch.arange(len(whole)).view(-1, 1, 1)
-    rows = list(((whole.to(wide) << shift) | places).unbind(0))  # sorted by value, then by place
+    keys = whole.to(wide).bitwise_left_shift_(shift).bitwise_or_(places)  # by value, then by place
+    rows = list(keys.unbind(0))
     spare = torch.empty_like(rows[0])
     for upper, lower in comparators(len(rows)):
         torch.maximum(rows[upper], rows[lower], out=spare)
         torch.minimum(rows[upper], rows[lower], out=rows[lower])
         rows[upper], spare = spare, rows[upper]
-    return (torch.stack(rows, dim=1) & (1 << shift) - 1).long()
+    return torch.stack(rows, dim=1).bitwise_and_((1 << shift) - 1).long()
 
 
 @cache
