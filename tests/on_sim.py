@@ -53,6 +53,7 @@ SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {})
              for scale in ("unit", "cosine"))]
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
             ("vsepp", {"text": "bigru", "pool": "max"}), ("pvse", {"heads": 2}),
+            ("vse_infinity", {"image_hidden": 8}),
             ("dvse", {"heads": 3}), ("dvse", {"heads": 0, "text": "gru"})]
 SETTINGS = Settings(epochs=1, batch_size=12, optimizer="sgd", learning_rate=0.1, select="last",
                     bucket=False)
@@ -97,8 +98,10 @@ def gradients(loss, heads, relevance, device):
     """Value, and gradient in what every score is made of: three heads of each image."""
     heads = heads.to(device).requires_grad_()
     vectors = heads.permute(1, 0, 2)
+    # mmd compares them with those of images; structure wants one of every text
+    texts = heads.permute(2, 0, 1) if loss.name == "structure" else vectors
     output = ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors,
-                         residuals=vectors, text_subembeddings=vectors.detach(),
+                         residuals=vectors, text_subembeddings=texts.detach(),
                          mask=torch.ones(heads.shape[1], len(heads), device=device))
     value = loss(output if loss.takes == "output" else output.scores, relevance.to(device))
     value.backward()

@@ -36,11 +36,11 @@ ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
              "committed", "run", "jobs", "worker", "executors", "watch", "background", "sweeps",
              "audit"),
-    "studies": ("bases", "profiles", "arms", "pairwise", "topk", "timing", "listwise", "bcls",
-                "dvse", "subembeddings", "exact", "judges", "forgive", "batch_log", "parameters",
-                "ladder", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
-                "reranked", "forecast", "unasked", "wording", "crossings", "predictions", "which",
-                "claims", "panes", "epochs", "study"),
+    "studies": ("bases", "presets", "profiles", "arms", "pairwise", "topk", "timing", "listwise",
+                "bcls", "dvse", "subembeddings", "exact", "judges", "forgive", "batch_log",
+                "parameters", "ladder", "plans", "heads", "results", "ambiguity", "rates",
+                "curve_metrics", "reranked", "forecast", "unasked", "wording", "crossings",
+                "predictions", "which", "claims", "panes", "epochs", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",

@@ -23,6 +23,7 @@ from itr_study.losses.orthogonality import OrthogonalityLoss
 from itr_study.losses.semantic_margin import SemanticMarginLoss
 from itr_study.losses.sigmoid import SigmoidLoss
 from itr_study.losses.smooth_ndcg import SmoothNDCGLoss
+from itr_study.losses.structure import StructureLoss
 from itr_study.losses.topk import TopKLoss
 from itr_study.losses.triplet_hardest import TripletHardestLoss
 from itr_study.losses.triplet_soft import TripletSoftLoss
@@ -35,4 +36,4 @@ LOSSES = {loss.name: loss for loss in (
     LadderLoss, SemanticMarginLoss,
 )}
 OUTPUT_LOSSES: dict[str, type[RankingLoss]] = {loss.name: loss for loss in (
-    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss)}
+    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss, StructureLoss)}

@@ -21,7 +21,8 @@ def part(output: Output, name: str, loss: str) -> Tensor:
     """
     found = vars(output).get(name)
     if found is None:
-        models = "'pvse'" if name.startswith("text_") else "'dvse' or 'pvse'"
+        models = ("'pvse'" if name == "text_residuals" else "'two_branch' or 'pvse'"
+                  if name == "text_subembeddings" else "'dvse' or 'pvse'")
         raise ValueError(f"{loss} needs {name} in the output of the model, and this one gives "
                          f"none; take a model that does, such as {models}")
     return found if found.dtype == torch.float64 else found.float()

@@ -3,6 +3,7 @@
 from itr_study.models.dvse import DVSE
 from itr_study.models.pvse import PVSE
 from itr_study.models.two_branch import TwoBranch
+from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP
 
-MODELS = {model.name: model for model in (TwoBranch, VSEPP, PVSE, DVSE)}
+MODELS = {model.name: model for model in (TwoBranch, VSEPP, VSEInfinity, PVSE, DVSE)}

@@ -17,7 +17,7 @@ METHODS = ("encode_images", "encode_texts", "score")
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """scores (I, T), higher = more alike; the rest where a model has it."""
+    """scores (I, T), higher = more alike; the rest where a model has it, K = 1 for one vector."""
 
     scores: Tensor
     head_scores: Tensor | None = None  # (K, I, T)
@@ -58,7 +58,8 @@ class RetrievalModel(nn.Module, ABC):
 
     def score(self, images: Code, texts: Code) -> ModelOutput:
         """The cosine of every image (I, D) with every text (T, D), both of length 1: (I, T)."""
-        return ModelOutput(scores=images @ texts.T)
+        return ModelOutput(images @ texts.T, subembeddings=images.unsqueeze(1),
+                           text_subembeddings=texts.unsqueeze(1))
 
     def forward(self, batch: Batch) -> ModelOutput:
         """Scores of the batch's images with its texts."""

@@ -6,7 +6,8 @@ Source: VSE∞ (Chen et al., CVPR 2021), §3.2 and §3.3.
 import torch
 from torch import Tensor, nn
 
-from itr_study.models.recurrent import at, both_ways, from_the_end
+from itr_study.models.recurrent import at, from_the_end, run_gru
+from itr_study.models.sorting import falling_order
 
 SIZE = 32  # of positional encodings and of states
 TEMPERATURE = 0.1  # of the softmax over places
@@ -14,11 +15,14 @@ TEMPERATURE = 0.1  # of the softmax over places
 
 def sorted_pool(regions: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
     """Each feature's values by size, weighted by their place: 1, 0, 0, … gives the maximum, equal
-    weights give the mean. Shape: (I, R, D), mask (I, R), weights (I, R) -> (I, D)."""
-    ordered = regions.masked_fill(~mask.unsqueeze(-1), -torch.inf).sort(
-        dim=1, descending=True).values
-    places = torch.arange(mask.shape[1], device=mask.device) < mask.sum(dim=1, keepdim=True)
-    return (ordered.masked_fill(~places.unsqueeze(-1), 0) * weights.unsqueeze(-1)).sum(dim=1)
+    weights give the mean. Shape: (I, R, D), mask (I, R), weights (I, R), 0 beyond the last place
+    that exists -> (I, D)."""
+    # what does not exist is last, and has no weight: only the order, without gradient, needs a mask
+    order = falling_order(regions.detach().masked_fill(~mask.unsqueeze(-1), -torch.inf))
+    ordered = regions.gather(1, order).to(weights.dtype)
+    with torch.autocast(regions.device.type, enabled=False):  # weights are exact
+        pooled = (weights.unsqueeze(1) @ ordered).squeeze(1)
+    return pooled.masked_fill(~mask.any(dim=1, keepdim=True), 0)
 
 
 def positions(places: int, device: torch.device) -> Tensor:
@@ -47,10 +51,13 @@ class GPO(nn.Module):
         """(most, most): row n - 1 holds the weights of n places, which sum to 1; 0 beyond."""
         like = self.linear.weight
         counts = torch.arange(1, most + 1, device=like.device)
-        steps = positions(most, like.device).to(like.dtype).expand(most, -1, -1)
+        steps = positions(most, like.device).to(like.dtype)
+        turned = from_the_end(counts, most)  # (n, P)
         with torch.autocast(like.device.type, enabled=False):  # rounding would count tenfold
-            onward, back = both_ways(self.gru, steps, counts)
-            states = (onward + at(from_the_end(counts, most), back)) / 2  # (n, P, SIZE)
+            onward, back = self.gru.all_weights
+            before = run_gru(steps[None], onward, SIZE)  # read onward, all numbers begin alike
+            after = at(turned, run_gru(steps[turned], back, SIZE))
+            states = (before + after) / 2  # (n, P, SIZE)
             scores = self.linear(states).squeeze(-1) / TEMPERATURE
         return scores.masked_fill(counts > counts[:, None], -torch.inf).softmax(dim=1)
 

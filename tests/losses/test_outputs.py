@@ -19,9 +19,11 @@ SWITCHES = {"variance_weighted": [{"weights": "equal"}, {"spread": "softmax"}, {
                                   {"reduction": "sum"}],
             "orthogonality": [{"masked": False}, {"over": "mean", "bound": 0.1},
                               {"over": "pair", "bound": 0.2}],
-            "diversity": [], "mmd": [{"gamma": 2.0}, {"kernel": "square"}]}
+            "diversity": [], "mmd": [{"gamma": 2.0}, {"kernel": "square"}],
+            "structure": [{"margin": 0.5, "texts": 0.3}, {"images": 0.0, "reduction": "sum"}]}
 CASES = [(name, arguments) for name in OUTPUT_LOSSES for arguments in ({}, *SWITCHES[name])]
 ALONE = {"variance_weighted"}  # those that read the scores
+ON_VECTORS = {"mmd", "structure"}  # those that read what is compared
 
 
 def oracle_of(name):
@@ -45,14 +47,17 @@ def random_output(seed, images=5, texts=7, heads=3, size=4):
 
 def read(name):
     """The field of an output whose gradient a loss gives."""
-    return {"variance_weighted": "head_scores", "mmd": "subembeddings"}.get(name, "residuals")
+    return {"variance_weighted": "head_scores", "mmd": "subembeddings",
+            "structure": "text_subembeddings"}.get(name, "residuals")
 
 
 def of_fields(given):
     values = {name: None if value is None else torch.tensor(value, dtype=torch.float64)
               for name, value in given.items()}
     first = next(value for value in values.values() if value is not None)
-    count = first.shape[1:] if "head_scores" in values else (len(first), len(first))
+    texts = values.get("text_subembeddings")
+    count = first.shape[1:] if "head_scores" in values else (
+        len(first), len(first if texts is None else texts))
     return ModelOutput(torch.zeros(*count, dtype=torch.float64), **values)
 
 
@@ -99,8 +104,11 @@ def test_example_in_docstring(name):
 
 @pytest.mark.parametrize("name", OUTPUT_LOSSES)
 def test_a_model_without_heads_is_refused_by_the_name_of_what_it_lacks(name):
-    with pytest.raises(ValueError, match=f"{name} needs {read(name)} in the output.*'dvse'"):
-        OUTPUT_LOSSES[name]()(ModelOutput(torch.zeros(2, 2)), torch.eye(2))
+    output = ModelOutput(torch.zeros(2, 2))
+    if read(name) == "text_subembeddings":
+        output = replace(output, subembeddings=torch.zeros(2, 1, 3))
+    with pytest.raises(ValueError, match=f"{name} needs {read(name)} in the output.*'[dp]vse'"):
+        OUTPUT_LOSSES[name]()(output, torch.eye(2))
 
 
 @pytest.mark.parametrize("name", OUTPUT_LOSSES)
@@ -135,7 +143,7 @@ def test_half_precision_is_widened(name):
 @pytest.mark.parametrize("name", OUTPUT_LOSSES)
 def test_one_head_and_no_head_are_finite(name):
     for heads in (1, 0):
-        if name in ALONE | {"mmd"} and not heads:
+        if name in ALONE | ON_VECTORS and not heads:
             continue  # a model without heads has one vector and its scores
         output, relevance = random_output(0, heads=max(heads, 1))
         given = {"residuals": output.residuals[:, :heads], "mask": output.mask[:, :heads],
@@ -146,7 +154,7 @@ def test_one_head_and_no_head_are_finite(name):
         loss = OUTPUT_LOSSES[name]()(replace(output, **{field: values}), relevance)
         loss.backward()
         assert loss.isfinite() and values.grad.isfinite().all()
-        assert name in ALONE | {"mmd"} or loss == 0
+        assert name in ALONE | ON_VECTORS or loss == 0
 
 
 @pytest.mark.parametrize("name", OUTPUT_LOSSES)
@@ -231,7 +239,7 @@ def test_spreads_are_over_what_they_say():
 
 def test_losses_on_texts_name_the_model_that_has_several_of_them():
     output, labels = random_output(0)
-    with pytest.raises(ValueError, match="mmd needs text_subembeddings.*such as 'pvse'"):
+    with pytest.raises(ValueError, match="mmd needs text_subembeddings.*'two_branch' or 'pvse'"):
         OUTPUT_LOSSES["mmd"]()(replace(output, text_subembeddings=None), labels)
 
 
@@ -256,7 +264,7 @@ def test_a_function_that_says_so_is_given_outputs():
 
 BAD = [("margin", -0.1), ("weights", "none"), ("spread", "std"), ("detach", "no"),
        ("reduction", "max"), ("bound", -1), ("masked", 2), ("over", "all"), ("gamma", 0),
-       ("kernel", "cosine")]
+       ("kernel", "cosine"), ("images", -1), ("texts", -0.1)]
 
 
 @pytest.mark.parametrize(("argument", "value"), BAD)

@@ -13,6 +13,8 @@ INPUTS = InputSpec(region_size=6, vocabulary=20, sentence_size=5)
 WEIGHTS = {  # names in every checkpoint that was ever written
     "two_branch": {"image.0.weight", "image.4.bias", "text.0.weight", "text.8.bias"},
     "vsepp": {"image.linear.weight", "text.words.weight", "text.gru.weight_hh_l0"},
+    "vse_infinity": {"image.map.linear.weight", "image.pool.linear.weight", "text.words.weight",
+                     "text.pool.gru.weight_hh_l0"},
     "pvse": {"image.whole.weight", "image.heads.attention.hidden.weight", "text.heads.norm.weight"},
     "dvse": {"image.regions.weight", "image.w2", "image.heads.residual.weight"},
 }

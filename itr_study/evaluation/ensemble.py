@@ -1,0 +1,119 @@
+"""Several models as one: the mean of their scores, measured like those of one model.
+
+    both = ensemble({"saf": study.searcher(saf), "sgr": study.searcher(sgr)})
+    both.row["members"], both.row["rsum"]
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from itr_study.evaluation.evaluate import encode, evaluate_scores, score
+from itr_study.evaluation.measures import costs
+from itr_study.evaluation.search import Searcher
+from itr_study.metrics import Ranks
+from itr_study.rerank import Bank
+
+TOGETHER = " + "  # between the names of members in a table
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """What the mean of several models' scores gives on a split: `scores` (I, T) float32, and
+    `table`, `ranks` and `costs` as an `Evaluation` has them; `members`: whose scores they were."""
+
+    members: tuple[str, ...]
+    scores: np.ndarray
+    table: dict[str, float]
+    ranks: Ranks
+    costs: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The table with its members, such as "saf + sgr", in front."""
+        return {"members": TOGETHER.join(self.members)} | self.table
+
+
+def ensemble(members: Mapping[str, Searcher], measures: bool = True) -> Ensemble:
+    """The mean of the scores of at least two models, all members counting alike.
+
+    Args:    members: trained models by name, each on the same split; they may read other features
+             and tokens of it. measures: whether to take all measures of the data set, too, as a
+             run does: on test also re-ranked, beside the queries of dev where there is that split.
+    Raises:  ValueError for fewer than two members, a name that would not be told apart in a table,
+             all splits in one, and members that search different data; where a score is not a
+             number.
+    Source:  SGRAF (Diao et al., AAAI 2021) is SAF and SGR; "+ Listwise*" of the listwise paper's
+             tables is two models. Neither says how; the codes of the field average the scores.
+    Differs: scores are taken as they are. Members whose scores spread wider count for more.
+    Example: two models are wrong about another text each, their mean about none
+        >>> import numpy as np
+        >>> a, b = np.array([[0.9, 0.1], [0.8, 0.7]]), np.array([[0.5, 0.6], [0.0, 0.9]])
+        >>> (a + b) / 2
+        array([[0.7 , 0.35],
+               [0.4 , 0.8 ]])
+    """
+    check_members(members)
+    searchers = list(members.values())
+    first = searchers[0]
+    scores = mean([one.scores for one in searchers])
+    name = first.dataset.name if measures else None
+    bank = None
+    if measures and first.name == "test" and "dev" in first.data.splits:
+        bank = bank_of(searchers)
+    table, best = evaluate_scores(scores, first.encoded, name, bank)
+    spent = {column: table.pop(column) for column in costs() & set(table)}
+    return Ensemble(tuple(members), scores, table, best, spent)
+
+
+def mean(matrices: list[np.ndarray]) -> np.ndarray:
+    """The mean of matrices of one shape; one more is held."""
+    total = matrices[0].copy()
+    for matrix in matrices[1:]:
+        total += matrix
+    return total / np.float32(len(matrices))
+
+
+def bank_of(searchers: list[Searcher]) -> Bank:
+    """The mean scores of the images and texts of dev with the texts and images searched."""
+    parts = [dev_scores(one) for one in searchers]
+    return Bank(images=mean([images for images, _ in parts]),
+                texts=mean([texts for _, texts in parts]))
+
+
+def dev_scores(one: Searcher) -> tuple[np.ndarray, np.ndarray]:
+    """(scores of dev's images with the texts searched, of the images searched with dev's texts).
+    """
+    images, texts = encode(one.model, one.data.splits["dev"])
+    return (score(one.model, images, one.texts).numpy(),
+            score(one.model, one.images, texts).numpy())
+
+
+def check_members(members: Mapping[str, Searcher]) -> None:
+    """Raise ValueError unless these are two models at least, by name, that search one split."""
+    if len(members) < 2:
+        raise ValueError(f"an ensemble needs at least two members, got {len(members)}: "
+                         f"{', '.join(members) or 'none'}; evaluate takes one model alone")
+    for name, one in members.items():
+        if TOGETHER in name or not isinstance(one, Searcher):
+            raise ValueError(f"members must be Searchers by names without {TOGETHER!r}, got "
+                             f"{name!r}: a {type(one).__name__}; Searcher(model, dataset, data)")
+        if one.name not in one.data.splits or one.texts is None:
+            raise ValueError(f"{name} searches {searched(one)}, and an ensemble is measured on one "
+                             "split with texts; give its Searcher name='test' or 'dev'")
+    first, *others = members
+    for name in others:
+        one, other = members[first], members[name]
+        if (one.dataset.fingerprint, one.name) != (other.dataset.fingerprint, other.name):
+            raise ValueError(
+                f"members must search one split of one data set: {first} searches "
+                f"{searched(one)}, {name} searches {searched(other)}; take runs with the same "
+                "dataset and data_options, and Searchers with the same name")
+
+
+def searched(one: Searcher) -> str:
+    """What a member searches, for people."""
+    return (f"{one.name} of {one.dataset.name} ({len(one.split.image_ids)} images, "
+            f"{len(one.split.texts)} texts, data {one.dataset.fingerprint[:8]})")
