@@ -2,7 +2,9 @@
 
 from itr_study.models.dvse import DVSE
 from itr_study.models.pvse import PVSE
+from itr_study.models.saf import SAF
+from itr_study.models.sgr import SGR
 from itr_study.models.two_branch import TwoBranch
 from itr_study.models.vsepp import VSEPP
 
-MODELS = {model.name: model for model in (TwoBranch, VSEPP, PVSE, DVSE)}
+MODELS = {model.name: model for model in (TwoBranch, VSEPP, PVSE, DVSE, SAF, SGR)}
