@@ -57,12 +57,14 @@ def word_attention(cosines: Tensor, exists: Tensor, scale: float) -> Tensor:
 class WholePool(nn.Module):
     """One vector of an item: its places, weighed by how much its mean looks at each.
 
-        w = softmax over places of (K v)·(Q mean v) / sqrt(D)
+        w = softmax over places of (K v)·(Q mean v) sqrt(D)
 
     Shape:   vectors (N, P, D), exists (N, P) -> (N, D) of length 1.
     Source:  SGRAF, Sec. "Generic Representation Extraction": "self-attention ... adopting the
              average feature as the query" (Vaswani et al., 2017), without an equation.
-    Differs: one head, no biases, no batch norm; values are the places themselves.
+    Differs: one head, no biases, no batch norm; values are the places themselves. As these have
+             length 1, Vaswani's division by sqrt(D), which is for entries of variance 1, becomes a
+             product: else all weights would be alike.
     """
 
     def __init__(self, size: int):
@@ -74,7 +76,7 @@ class WholePool(nn.Module):
         kept = exists.unsqueeze(-1).to(vectors.dtype)
         mean = (vectors * kept).sum(dim=1) / kept.sum(dim=1).clamp(min=1)
         asked = self.query(mean) @ self.key.weight  # (K v)·(Q m) = v·(K'Q m): no place is mapped
-        logits = (vectors @ asked.unsqueeze(-1)).squeeze(-1) / vectors.shape[-1] ** 0.5
+        logits = (vectors @ asked.unsqueeze(-1)).squeeze(-1) * vectors.shape[-1] ** 0.5
         weights = (logits + absent(exists, logits.dtype)).softmax(dim=1)
         return unit((weights.unsqueeze(1) @ vectors).squeeze(1))
 

@@ -18,6 +18,8 @@ WEIGHTS = {  # names in every checkpoint that was ever written
     "saf": {"image.whole.key.weight", "text.gru.weight_hh_l0", "pair.similarities.words.weight",
             "pair.norm.variance", "pair.score.bias"},
     "sgr": {"image.regions.weight", "text.whole.query.weight", "pair.steps.2.relation.weight"},
+    "dan": {"image.maps.0.0.bias", "image.looks.1.memory.weight",
+            "text.glimpses.looks.0.weight.weight"},
 }
 
 

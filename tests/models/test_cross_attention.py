@@ -81,14 +81,14 @@ def test_similarity_vectors_by_hand():
 
 
 def test_pooling_by_hand():
-    """The mean (1/2, 1/2) asks (1, 0) and (0, 1) by K = (2, 0; 0, 0): 1 / sqrt(2) against 0."""
+    """The mean (1/2, 1/2) asks (1, 0) and (0, 1) by K = (2, 0; 0, 0): sqrt(2) against 0."""
     pool = WholePool(2)
     with torch.no_grad():
         pool.key.weight.copy_(torch.tensor([[2.0, 0], [0, 0]]))
         pool.query.weight.copy_(torch.eye(2))
     vectors = torch.tensor([[[1.0, 0], [0, 1], [9, 9]]])
     found = pool(vectors, torch.tensor([[True, True, False]]))[0]
-    first = math.exp(1 / math.sqrt(2)) / (1 + math.exp(1 / math.sqrt(2)))
+    first = math.exp(math.sqrt(2)) / (1 + math.exp(math.sqrt(2)))
     length = math.hypot(first, 1 - first)
     assert found.tolist() == pytest.approx([first / length, (1 - first) / length])
 

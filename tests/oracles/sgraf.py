@@ -48,7 +48,7 @@ def nodes_of(regions, image, words, text, pair):
 def whole_of(places, pool):
     """Self-attention by the mean of the places."""
     asked = pool.query.weight @ (sum(places) / len(places))
-    weights = softmax([(pool.key.weight @ place) @ asked / len(place) ** 0.5 for place in places])
+    weights = softmax([(pool.key.weight @ place) @ asked * len(place) ** 0.5 for place in places])
     return unit(sum(weight * place for weight, place in zip(weights, places, strict=True)))
 
 
