@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import TypeVar
@@ -13,6 +13,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Show = Callable[[float, str], None]  # (how many are done, a note): shows it
 SECONDS_BETWEEN_LINES = 30.0
+SOON = 3.0  # seconds: what takes less is not counted by `counting_if_slow`
 LETTERS = 100  # of a line in a cell's output, in a window of 1,280
 BAR = "{desc}: {percentage:3.0f} %|{bar}| {remaining} left{postfix}"
 
@@ -53,10 +54,12 @@ class OutputLine:
 
 
 @contextmanager
-def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
+def counting(label: str, total: int | None, unit: str = "",
+             elapsed: float = 0.0) -> Iterator[Show]:
     """Show how far something is: call what this gives with how many of `total` are done and a note.
 
-    Args:    label: what is being done; unit: of what, such as "epochs".
+    Args:    label: what is being done; unit: of what, such as "epochs"; elapsed: seconds that it
+             has been going on already.
     Shows:   a bar with the time left in a live notebook or on a terminal, gone at the end; else
              one line on stderr every 30 s; nothing where there is nothing to do.
     """
@@ -74,17 +77,34 @@ def counting(label: str, total: int | None, unit: str = "") -> Iterator[Show]:
                  {"ncols": size.columns - 1, "nrows": size.lines})
         with tqdm(desc=label, total=total, leave=False, bar_format=BAR if total else None,
                   **place) as bar:
+            bar.start_t, bar.last_print_t = bar.start_t - elapsed, bar.last_print_t - elapsed
+
             def show(done: float, note: str = "") -> None:
                 count = f"{int(done)} of {total}{unit}" if total else ""
                 bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
                 bar.update(done - bar.n)
             yield show
     else:
-        yield _lines(label, total, unit)
+        yield _lines(label, total, unit, elapsed)
 
 
-def _lines(label: str, total: int | None, unit: str) -> Show:
-    start = last = time.monotonic()
+@contextmanager
+def counting_if_slow(label: str, total: int, unit: str = "") -> Iterator[Show]:
+    """As `counting`, but nothing is shown of what is done within seconds."""
+    start, shown = time.monotonic(), []
+    with ExitStack() as stack:
+        def show(done: float, note: str = "") -> None:
+            elapsed = time.monotonic() - start
+            if not shown and done < total and elapsed > SOON:
+                shown.append(stack.enter_context(counting(label, total, unit, elapsed)))
+            if shown:
+                shown[0](done, note)
+        yield show
+
+
+def _lines(label: str, total: int | None, unit: str, elapsed: float) -> Show:
+    last = time.monotonic()
+    start = last - elapsed
 
     def show(done: float, note: str = "") -> None:
         nonlocal last

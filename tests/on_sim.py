@@ -54,7 +54,8 @@ SOURCES = [("binary", {}), ("binary", {"same_image": "negative"}), ("exact", {})
 VARIANTS = [("two_branch", {"hidden": 8}), ("vsepp", {}),
             ("vsepp", {"text": "bigru", "pool": "max"}), ("pvse", {"heads": 2}),
             ("vse_infinity", {"image_hidden": 8}),
-            ("dvse", {"heads": 3}), ("dvse", {"heads": 0, "text": "gru"})]
+            ("dvse", {"heads": 3}), ("dvse", {"heads": 0, "text": "gru"}),
+            ("saf", {"similarity": 4}), ("sgr", {"similarity": 4, "steps": 2}), ("dan", {})]
 SETTINGS = Settings(epochs=1, batch_size=12, optimizer="sgd", learning_rate=0.1, select="last",
                     bucket=False)
 

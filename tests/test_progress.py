@@ -6,7 +6,7 @@ import time
 import nbformat
 from nbclient import NotebookClient
 
-from itr_study.progress import counting, in_lines, progress
+from itr_study.progress import counting, counting_if_slow, in_lines, progress
 from tests.posix import posix_only
 
 
@@ -44,6 +44,28 @@ def test_a_thread_draws_below_no_cell(monkeypatch, capsys):
     thread.start()
     thread.join()
     assert not drawn and capsys.readouterr().err == ""
+
+
+def test_what_is_done_within_seconds_is_not_counted(capsys, monkeypatch):
+    """Of what takes longer the time before the first look counts, too."""
+    monkeypatch.delenv("ITR_STUDY_HEADLESS", raising=False)
+    for pause, lines in ((0.5, []), (20, ["scoring: 3 of 5 pairs, 60 s, about 40 s left",
+                                          "scoring: 5 of 5 pairs, 100 s, about 0 s left"])):
+        now = [0.0]
+        monkeypatch.setattr(time, "monotonic", lambda now=now: now[0])
+        with counting_if_slow("scoring", 5, "pairs") as show:
+            for done in range(1, 6):
+                now[0] += pause
+                show(done)
+        assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_bar_that_opens_late_knows_when_it_began(monkeypatch):
+    terminal = on_terminal(monkeypatch)
+    with counting("scoring", 4, "pairs", elapsed=60) as show:
+        show(2)  # half of it in a minute
+    assert any("2 of 4 pairs" in line and ("01:00 left" in line or "00:59 left" in line)
+               for line in terminal.getvalue().split("\r"))
 
 
 def test_an_early_stop_is_allowed():

@@ -23,6 +23,7 @@ from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
 from itr_study.models.base import Code, check_model, device_of, has_heads, scored
+from itr_study.progress import counting_if_slow
 from itr_study.rerank import Bank
 
 BLOCK = 256  # items encoded, and images scored, at a time
@@ -124,13 +125,14 @@ def score(model: nn.Module, images: Code, texts: Code,
     device = device or device_of(model)
     n_images, n_texts = first(images).shape[0], first(texts).shape[0]
     scores = torch.empty(n_images, n_texts)
-    with evaluating(model):
+    with evaluating(model), counting_if_slow("scoring", scores.numel(), "pairs") as show:
         for columns in blocks(n_texts, TEXT_BLOCK):
             some_texts = take(texts, torch.from_numpy(columns), device)
             for rows in blocks(n_images, BLOCK):
                 part = scored(model, take(images, torch.from_numpy(rows), device),
                               some_texts).scores
                 scores[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] = part
+                show(n_images * columns[0] + (rows[-1] + 1) * len(columns))
     return scores
 
 

@@ -1,9 +1,13 @@
 """Models by name. To add one: its file, and its class here."""
 
+from itr_study.models.dan import DAN
 from itr_study.models.dvse import DVSE
 from itr_study.models.pvse import PVSE
+from itr_study.models.saf import SAF
+from itr_study.models.sgr import SGR
 from itr_study.models.two_branch import TwoBranch
 from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP
 
-MODELS = {model.name: model for model in (TwoBranch, VSEPP, VSEInfinity, PVSE, DVSE)}
+MODELS = {model.name: model for model in (
+    TwoBranch, VSEPP, VSEInfinity, PVSE, DVSE, SAF, SGR, DAN)}

@@ -61,6 +61,21 @@ class GPO(nn.Module):
             scores = self.linear(states).squeeze(-1) / TEMPERATURE
         return scores.masked_fill(counts > counts[:, None], -torch.inf).softmax(dim=1)
 
+    def of_images(self, mask: Tensor) -> Tensor:
+        """(I, R) weights of the places of each image with the regions (I, R) that exist."""
+        return self.weights(mask.shape[1])[(mask.sum(dim=1) - 1).clamp(min=0)]
+
     def forward(self, regions: Tensor, mask: Tensor) -> Tensor:
-        of_counts = self.weights(mask.shape[1])
-        return sorted_pool(regions, mask, of_counts[(mask.sum(dim=1) - 1).clamp(min=0)])
+        return sorted_pool(regions, mask, self.of_images(mask))
+
+    def shares(self, regions: Tensor, mask: Tensor) -> Tensor:
+        """How much each region counts in what is pooled: the weight of its place, which each
+        feature orders anew, in the mean over features.
+
+        Shape:   (I, R, D), mask (I, R) -> (I, R), sums to 1 over the regions that exist, 0 at the
+                 others; of equal values one comes first.
+        """
+        order = regions.masked_fill(~mask.unsqueeze(-1), -torch.inf).argsort(dim=1, descending=True)
+        weights = self.of_images(mask).to(regions.dtype).unsqueeze(-1).expand(regions.shape)
+        shares = torch.zeros_like(regions).scatter(1, order, weights).mean(dim=2)
+        return shares.masked_fill(~mask, 0)

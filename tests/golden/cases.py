@@ -41,7 +41,13 @@ VARIANTS = {"vsepp": ({"text": "bigru", "pool": "max", "size": 16},
             "dvse": ({"heads": 3, "size": 16, "hidden": 8, "text": "gru", "dropout": 0.2,
                       "image_dropout": 0.2}, {"heads": 4, "size": 16, "activation": "sigmoid",
                                               "mask": "off", "aggregate": "mean"},
-                     {"heads": 0, "size": 16, "text_attention": False})}
+                     {"heads": 0, "size": 16, "text_attention": False}),
+            "saf": ({"size": 16, "similarity": 8, "region_dropout": 0.3, "image_dropout": 0.2},
+                    {"size": 16, "similarity": 8, "text": "gru", "dropout": 0.2, "scale": 4.0}),
+            "sgr": ({"size": 16, "similarity": 8, "region_dropout": 0.3, "steps": 2},
+                    {"size": 16, "similarity": 8, "steps": 1, "word_dropout": 0.3}),
+            "dan": ({"size": 16, "steps": 3, "region_dropout": 0.3, "image_dropout": 0.2},
+                    {"size": 16, "text": "gru", "steps": 0, "dropout": 0.2, "word_dropout": 0.3})}
 EDITIONS = {"vsepp": 2}  # of the cases of models; 1 where none is named
 # A mixture of 30 from a few words would end elsewhere on another machine.
 TEXT_ARGUMENTS = {"fisher": {"components": 2, "dims": 20}}

@@ -17,6 +17,11 @@ WEIGHTS = {  # names in every checkpoint that was ever written
                      "text.pool.gru.weight_hh_l0"},
     "pvse": {"image.whole.weight", "image.heads.attention.hidden.weight", "text.heads.norm.weight"},
     "dvse": {"image.regions.weight", "image.w2", "image.heads.residual.weight"},
+    "saf": {"image.whole.key.weight", "text.gru.weight_hh_l0", "pair.similarities.words.weight",
+            "pair.norm.variance", "pair.score.bias"},
+    "sgr": {"image.regions.weight", "text.whole.query.weight", "pair.steps.2.relation.weight"},
+    "dan": {"image.maps.0.0.bias", "image.looks.1.memory.weight",
+            "text.glimpses.looks.0.weight.weight"},
 }
 
 
@@ -42,7 +47,7 @@ def test_registered_models_say_what_they_are(name):
     assert model.label and model.source and model.version >= 1
     weights = set(model(INPUTS).state_dict())
     assert WEIGHTS[name] <= weights and not [w for w in weights if w.split(".")[0] not in
-                                             ("image", "text", "network")]
+                                             ("image", "text", "network", "pair")]
 
 
 def test_two_encoders_are_a_model_that_scores_by_the_cosine():

@@ -110,3 +110,23 @@ def test_an_image_without_a_region_is_0_and_harms_no_gradient():
     pooled.sum().backward()
     assert not pooled[2].any() and values.grad.isfinite().all()
     assert all(parameter.grad.isfinite().all() for parameter in gpo.parameters())
+
+
+def test_what_a_region_counts_by_hand(monkeypatch):
+    """The regions of the first image are third, first and second in one feature, second, third
+    and first in the other."""
+    gpo = GPO()
+    table = torch.tensor([[1.0, 0, 0], [3 / 4, 1 / 4, 0], [1 / 2, 1 / 3, 1 / 6]])
+    monkeypatch.setattr(gpo, "weights", lambda most: table)
+    first = [(1 / 6 + 1 / 3) / 2, (1 / 2 + 1 / 6) / 2, (1 / 3 + 1 / 2) / 2]
+    second = [(1 / 4 + 3 / 4) / 2, (3 / 4 + 1 / 4) / 2, 0]
+    torch.testing.assert_close(gpo.shares(REGIONS, MASK), torch.tensor([first, second]))
+
+
+def test_shares_are_weights_of_the_regions_that_exist():
+    gpo, (values, mask) = pool(), batch()
+    shares = gpo.shares(values, mask)
+    assert not shares[~mask].any() and (shares[mask] > 0).all()
+    torch.testing.assert_close(shares.sum(dim=1), torch.ones(5).double())
+    order = torch.randperm(6)
+    torch.testing.assert_close(gpo.shares(values[:, order], mask[:, order]), shares[:, order])

@@ -1,0 +1,178 @@
+"""Time and memory of models whose words look at regions, against a loop over texts kept here.
+
+    python benchmarks/cross_attention.py [--models saf sgr --batch 64 --regions 49] [--full]
+
+A training step (encoders, scores, hinge, gradient, update) and the scores of 200 images with 1,000
+texts (--full: 1,000 with 5,000, ours alone, on all cores), at the size of the study: embedding
+256, similarity vectors of 64. CPU seconds of one thread, the least of the repeats, and peak memory
+beyond what was there, in a fresh process for each. Both forms must give equal values and
+gradients. The loop is how published code has it: one text at a time, with all images.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+if "--full" not in sys.argv:
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"  # before torch is imported
+
+import torch
+from _memory import peak_mb
+from torch import Tensor
+from torch.nn.functional import leaky_relu, normalize
+
+from itr_study.data.batches import Batch, InputSpec
+from itr_study.evaluation.evaluate import score
+from itr_study.losses import LOSSES
+from itr_study.models import MODELS
+from itr_study.models.cross_attention import LEAK
+from itr_study.models.sgraf import CrossAttention
+
+NAMES = ("saf", "sgr")
+FEATURES, VOCABULARY, SIZE, SIMILARITY = 1280, 4500, 256, 64
+
+
+def looped(model: CrossAttention, images: tuple, texts: tuple) -> Tensor:
+    """Scores (I, T), text by text, each with its own words alone; batch norm by running values."""
+    (regions, _, wholes), (words, exists, text_wholes) = images, texts
+    columns = []
+    for vectors, there, whole in zip(words, exists, text_wholes, strict=True):
+        own = vectors[:there.sum()].expand(len(regions), -1, -1).contiguous()  # (I, W, D)
+        cosines = leaky_relu(regions @ own.transpose(1, 2), LEAK)
+        logits = normalize(cosines, dim=2).transpose(1, 2).contiguous()  # (I, W, R)
+        weights = (model.pair.similarities.scale * logits).softmax(dim=2)
+        seen = normalize(weights @ regions, dim=2)
+        local = normalize(model.pair.similarities.words((seen - own).square()), dim=2)
+        of_wholes = (wholes - whole).square()
+        first = normalize(model.pair.similarities.wholes(of_wholes), dim=1)
+        nodes = torch.cat([first.unsqueeze(1), local], dim=1).unsqueeze(1)  # (I, 1, 1 + W, S)
+        columns.append(model.read(nodes, torch.ones(nodes.shape[1:3], dtype=torch.bool)))
+    return torch.cat(columns, dim=1)
+
+
+def ours(model: CrossAttention, images: tuple, texts: tuple) -> Tensor:
+    """The package's scores."""
+    return model.score(images, texts).scores
+
+
+FORMS = {"loop": looped, "ours": ours}
+
+
+def build(name: str) -> CrossAttention:
+    torch.manual_seed(0)
+    return MODELS[name](InputSpec(FEATURES, VOCABULARY), size=SIZE, similarity=SIMILARITY)
+
+
+def batch(images: int, texts: int, regions: int, alike: bool) -> Batch:
+    """Random features and words: texts of 5 to 19 words, 11 in the mean as in Flickr8k, or all of
+    11, as a batch of training has captions of like length."""
+    generator = torch.Generator().manual_seed(0)
+    lengths = (11 + 3 * torch.randn(texts, generator=generator)).round().clamp(5, 19).long()
+    lengths = torch.full_like(lengths, 11) if alike else lengths
+    tokens = torch.randint(2, VOCABULARY, (texts, int(lengths.max())), generator=generator)
+    tokens *= torch.arange(tokens.shape[1]) < lengths[:, None]
+    return Batch(torch.arange(images), torch.arange(texts), torch.arange(texts) % images,
+                 regions=torch.randn(images, regions, FEATURES, generator=generator),
+                 region_mask=torch.ones(images, regions, dtype=torch.bool), tokens=tokens,
+                 lengths=lengths)
+
+
+def encoded(model: CrossAttention, given: Batch) -> tuple[tuple, tuple]:
+    with torch.no_grad():
+        return tuple(model.encode_images(given)), tuple(model.encode_texts(given))
+
+
+def check_equal(name: str, regions: int) -> None:
+    """Exit unless both forms agree in value and gradient."""
+    results = []
+    for form in FORMS.values():
+        model, given = build(name).eval(), batch(6, 9, regions, False)
+        scores = form(model, model.encode_images(given), model.encode_texts(given))
+        scores.square().sum().backward()
+        results.append([scores.detach(), *(p.grad for p in model.parameters())])
+    for a, b in zip(*results, strict=True):
+        if (a - b).abs().max() > 1e-5 * b.abs().max().clamp(min=1):
+            sys.exit(f"{name}: the forms disagree by {(a - b).abs().max():.1g}")
+
+
+def step_seconds(name: str, form: str, size: int, regions: int) -> float:
+    """CPU seconds of one step of training."""
+    model, given = build(name).train(), batch(size, size, regions, True)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+    loss, best = LOSSES["triplet_hardest"](), float("inf")
+    for _ in range(4):
+        start = time.process_time()
+        scores = FORMS[form](model, model.encode_images(given), model.encode_texts(given))
+        optimizer.zero_grad()
+        loss(scores, given.match.float()).backward()
+        optimizer.step()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def score_seconds(name: str, form: str, images: int, texts: int, regions: int) -> float:
+    """CPU seconds of the scores of all pairs."""
+    model = build(name).eval()
+    codes = encoded(model, batch(images, texts, regions, False))
+    start = time.process_time()
+    with torch.no_grad():
+        FORMS[form](model, *codes)
+    return time.process_time() - start
+
+
+def measure(name: str, form: str, what: str, size: int, regions: int) -> None:
+    """Print seconds and peak MB."""
+    torch.set_num_threads(1)
+    before = peak_mb()
+    seconds = (step_seconds(name, form, size, regions) if what == "step" else
+               score_seconds(name, form, 200, 1000, regions))
+    print(seconds, peak_mb() - before)
+
+
+def measured(*what: object) -> list[float]:
+    """Seconds and MB, from a fresh process."""
+    done = subprocess.run([sys.executable, __file__, "--only", *map(str, what)], check=True,
+                          capture_output=True, text=True)
+    return [float(x) for x in done.stdout.split()]
+
+
+def full(name: str, regions: int) -> None:
+    """Print what 1,000 images and 5,000 texts take, as evaluation does it, with its progress."""
+    model = build(name).eval()
+    codes = encoded(model, batch(1000, 5000, regions, False))
+    before, start, cpu = peak_mb(), time.monotonic(), time.process_time()
+    score(model, *codes)
+    print(f"{name}, 1,000 x 5,000: {time.monotonic() - start:.0f} s by the clock, "
+          f"{time.process_time() - cpu:.0f} s of all cores, {torch.get_num_threads()} threads; "
+          f"peak {peak_mb():.0f} MB, {peak_mb() - before:.0f} MB beyond codes and features")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--regions", type=int, default=49)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--only", nargs=5, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.only:
+        measure(*given.only[:3], *map(int, given.only[3:]))
+        return
+    for name in given.models:
+        if given.full:
+            full(name, given.regions)
+            continue
+        check_equal(name, given.regions)
+        for what, goal in (("step", 0.5), ("score", 120 * 200_000 / 5_000_000)):
+            slow, fast = (measured(name, form, what, given.batch, given.regions)
+                          for form in ("loop", "ours"))
+            print(f"{name}, {what} (goal {goal:.1f} s): loop {slow[0]:.2f} s, {slow[1]:.0f} MB; "
+                  f"here {fast[0]:.2f} s, {fast[1]:.0f} MB; ratio {slow[0] / fast[0]:.1f}",
+                  flush=True)
+
+
+if __name__ == "__main__":
+    main()

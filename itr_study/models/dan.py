@@ -1,0 +1,130 @@
+"""DAN: an image and a text are looked at several times, each by what was seen of it before.
+
+Source: dual attention networks for matching, m-DAN (Nam et al., CVPR 2017), §3.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice, check_count, check_number
+from itr_study.data.batches import Batch, InputSpec
+from itr_study.models.base import ModelOutput, RetrievalModel
+from itr_study.models.cross_attention import absent, unit
+from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
+from itr_study.models.image import masked_mean
+from itr_study.models.text import build_text
+
+MOST_STEPS = 16
+
+
+class MemoryAttention(nn.Module):
+    """Weights of the places of an item, by what is remembered of it.
+
+        a = softmax over places of w_h (tanh(W x) * tanh(W_m m))
+
+    Shape:   places (N, P, width), exists (N, P), memory (N, size) -> (N, P); 0 where no place is.
+    Source:  DAN, §3.2: h and α of both sides.
+    """
+
+    def __init__(self, width: int, size: int):
+        super().__init__()
+        self.place = nn.Linear(width, size, bias=False)
+        self.memory = nn.Linear(size, size, bias=False)
+        self.weight = nn.Linear(size, 1, bias=False)
+
+    def forward(self, places: Tensor, exists: Tensor, memory: Tensor) -> Tensor:
+        # w_h (a * b) = (w_h * b) a: one product instead of one for each entry
+        asked = self.weight.weight * torch.tanh(self.memory(memory))  # (N, size)
+        logits = (torch.tanh(self.place(places)) @ asked.unsqueeze(2)).squeeze(2)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        weights = (logits + absent(exists, logits.dtype)).softmax(dim=1)
+        return weights.masked_fill(~exists, 0)
+
+
+class Glimpses(nn.Module):
+    """The mean of an item's places, then K looks at them; the sum of all so far is remembered.
+
+    Args:    width: of the places; size: of what is seen; steps: K; mapped: whether what is seen is
+             tanh(P_k x), as of images, or stays x, as of texts (width = size).
+    Shape:   places (N, P, width), exists (N, P) -> (N, 1 + K, size), weights (N, K, P).
+    Source:  DAN, §3.2 and §3.4; each side of m-DAN has a memory of its own.
+    """
+
+    def __init__(self, width: int, size: int, steps: int, mapped: bool):
+        super().__init__()
+        self.looks = nn.ModuleList(MemoryAttention(width, size) for _ in range(steps))
+        self.maps = nn.ModuleList(nn.Sequential(nn.Linear(width, size), nn.Tanh())
+                                  if mapped else nn.Identity() for _ in range(steps + 1))
+
+    def forward(self, places: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+        first, *maps = self.maps
+        seen, weights = [first(masked_mean(places, exists))], []
+        memory = seen[0]
+        for look, project in zip(self.looks, maps, strict=True):
+            weights.append(look(places, exists, memory))
+            found = weights[-1].to(places.dtype).unsqueeze(1) @ places
+            seen.append(project(found.squeeze(1)))
+            memory = memory + seen[-1]
+        none = exists.new_zeros(len(exists), 0, exists.shape[1], dtype=seen[0].dtype)
+        return torch.stack(seen, dim=1), torch.stack(weights, dim=1) if weights else none
+
+
+class DAN(RetrievalModel):
+    """An image and a text, each seen K + 1 times; a pair scores by how alike each time's are.
+
+        v_0 = tanh(P_0 mean x),  v_k = tanh(P_k sum of a_k x),  a_k by m = v_0 + ... + v_(k-1)
+        u_0 = mean y,  u_k = sum of b_k y;  score = sum over k of v_k·u_k
+
+    Args:    inputs: sizes of regions and vocabulary; size: D of what is seen (512); steps: K (2);
+             text: "bigru", or "gru", whose states are y; word_size: of learnt word vectors;
+             dropout: on word vectors; image_dropout: on region features; region_dropout,
+             word_dropout: shares of regions and words left out in training.
+    Shape:   scores (I, T) in [-1, 1]; attention (I, K, R), a_k.
+    Raises:  ValueError without regions or without tokens in the data, and for sizes that are none.
+    Source:  DAN §3.4, m-DAN; r-DAN, whose image and text share a memory, answers questions and has
+             no code of an image alone.
+    Differs: all K + 1 vectors of an item together are brought to length 1, so that a margin means
+             the same for all models (the paper's is 100); states of a GRU, the mean of both
+             directions (the paper: the sum of an LSTM's); maps of the attention without biases.
+    """
+
+    name, label, source, version = "dan", "DAN", "Nam et al., CVPR 2017, m-DAN", 1
+
+    def __init__(self, inputs: InputSpec, size: int = 512, steps: int = 2, text: str = "bigru",
+                 word_size: int = 300, dropout: float = 0.0, image_dropout: float = 0.0,
+                 region_dropout: float = 0.0, word_dropout: float = 0.0):
+        super().__init__()
+        if not inputs.region_size:
+            raise ValueError("dan needs region features; set images=... in the run's config")
+        check_count("size", size)
+        check_count("steps", steps, 0, MOST_STEPS)
+        check_count("word_size", word_size)
+        check_choice("text of dan", text, ("gru", "bigru"))
+        for name, share in (("dropout", dropout), ("image_dropout", image_dropout),
+                            ("region_dropout", region_dropout), ("word_dropout", word_dropout)):
+            check_number(name, share, least=0, most=MOST_DROPPED)
+        self.region_dropout, self.word_dropout = region_dropout, word_dropout
+        self.image = Glimpses(inputs.region_size, size, steps, mapped=True)
+        self.image.dropout = nn.Dropout(image_dropout)
+        self.text = build_text(text, inputs, size, word_size, dropout)
+        self.text.glimpses = Glimpses(size, size, steps, mapped=False)
+
+    def encode_images(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(vectors (I, (1 + K) D) of length 1, attention (I, K, R))."""
+        exists = batch.region_mask
+        if self.training and self.region_dropout:
+            exists = keep_some(exists, self.region_dropout)
+        seen, attention = self.image(self.image.dropout(batch.regions), exists)
+        return unit(seen.flatten(1)), attention
+
+    def encode_texts(self, batch: Batch) -> Tensor:
+        tokens, lengths = batch.tokens, batch.lengths
+        if self.training and self.word_dropout:
+            tokens, lengths = drop_words(tokens, lengths, self.word_dropout)
+        states, _ = self.text.states(tokens, lengths)
+        exists = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+        return unit(self.text.glimpses(states, exists)[0].flatten(1))
+
+    def score(self, images: tuple[Tensor, Tensor], texts: Tensor) -> ModelOutput:
+        vectors, attention = images
+        return ModelOutput(vectors @ texts.T, attention=attention)
