@@ -76,7 +76,7 @@ def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
     ids = [image for split in dataset.splits.values() for image in split.image_ids]
 
     def compute(start: int, stop: int) -> np.ndarray:
-        return images.encode(_open(dataset, image) for image in ids[start:stop])
+        return images.encode(open_picture(dataset, image) for image in ids[start:stop])
 
     name, version, settings = images.identity
     asked = settings.get("precision", "float32")
@@ -119,7 +119,7 @@ def given_features(dataset: RetrievalDataset, name: str,
     return features[:, None], None if mask.all() else mask
 
 
-def _open(dataset: RetrievalDataset, image: str):
+def open_picture(dataset: RetrievalDataset, image: str):
     try:
         return dataset.open_image(image)
     except OSError as error:
