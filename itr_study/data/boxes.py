@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from itr_study.checks import check_count
+
 
 def grid_boxes(side: int) -> np.ndarray:
     """Where the cells of a grid lie, row by row: (side * side, 4).
@@ -10,6 +12,7 @@ def grid_boxes(side: int) -> np.ndarray:
         >>> grid_boxes(2)[1].tolist()  # top right
         [0.5, 0.0, 1.0, 0.5]
     """
+    check_count("side", side)
     row, column = np.divmod(np.arange(side * side), side)
     return np.stack([column, row, column + 1, row + 1], axis=1) / side
 

@@ -7,13 +7,14 @@ not on captions.
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
+from itr_study.checks import check_count, check_number
+from itr_study.data.box_table import Detections
 from itr_study.data.boxes import separate
 from itr_study.encoders.base import WeightsError
 from itr_study.encoders.tfjs import GraphModel
@@ -28,14 +29,6 @@ STRIDES = (8, 16, 32)  # pixels between cells of its three maps
 BINS = 11  # a side lies 0, 1, ..., 10 strides from the cell's centre, with a probability each
 MEAN = (103.53, 116.28, 123.675)  # of blue, green, red
 SCALE = (57.375, 57.12, 58.395)
-
-
-class Detections(NamedTuple):
-    """N boxes of a picture, the highest score first."""
-
-    classes: np.ndarray  # (N,) int64, 0 to 79 in COCO's order
-    scores: np.ndarray  # (N,) float64 in (0, 1)
-    boxes: np.ndarray  # (N, 4) left, top, right, bottom in fractions of the picture's sides
 
 
 class NanoDet:
@@ -53,6 +46,9 @@ class NanoDet:
     name, version = "nanodet", 1
 
     def __init__(self, threshold: float = 0.2, overlap: float = 0.5, most: int = 20) -> None:
+        check_number("threshold", threshold, least=0, below=1)
+        check_number("overlap", overlap, above=0, most=1)
+        check_count("most", most)
         self.settings = {"threshold": threshold, "overlap": overlap, "most": most}
         self._network: GraphModel | None = None
 
@@ -70,7 +66,7 @@ class NanoDet:
         found = Detections(classes[above].numpy(), best[above].double().numpy(),
                            (sides[above] / SIDE).clamp(0, 1).double().numpy())
         kept = separate(found.boxes, found.scores, self.settings["overlap"], found.classes)
-        return Detections(*(values[kept[:self.settings["most"]]] for values in found))
+        return Detections(*(values[kept[:self.settings["most"]]] for values in found)).rounded()
 
 
 def find_network() -> Path:

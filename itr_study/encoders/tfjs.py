@@ -98,8 +98,8 @@ class GraphModel:
     def _add(self, node: Node) -> None:
         """Compute a node now where all that it reads is known; else make a step of it."""
         if node.op not in OPERATIONS:
-            raise WeightsError(f"the graph has the operation {node.op!r} at {node.name!r}, which is "
-                               f"not among {', '.join(OPERATIONS)}; use the published files")
+            raise WeightsError(f"the graph has the operation {node.op!r} at {node.name!r}, which "
+                               f"is not among {', '.join(OPERATIONS)}; use the published files")
         known = [output(self.known.get(name), i) for name, i in node.inputs]
         compute = OPERATIONS[node.op](node, known)
         if all(value is not None for value in known):
@@ -138,20 +138,17 @@ def read_weights(path: Path, manifest: list[dict]) -> dict[str, Tensor]:
         files = [path.parent / name for name in group["paths"]]
         if missing := [file for file in files if not file.is_file()]:
             raise WeightsError(f"{missing[0]} is missing; it holds weights of {path.name}")
-        raw, start = b"".join(file.read_bytes() for file in files), 0
-        for about in group["weights"]:
-            stored = np.dtype(STORED[about.get("quantization", about)["dtype"]])
-            count = math.prod(about["shape"])
-            end = start + count * stored.itemsize
-            if end > len(raw):
-                break
-            values = np.frombuffer(raw, stored, count, start).reshape(about["shape"])
-            kind = np.float32 if about["dtype"] == "float32" else np.int64
-            weights[about["name"]] = torch.from_numpy(values.astype(kind))
-            start = end
-        if start != len(raw) or end != start:
-            raise WeightsError(f"{files[0]} holds {len(raw)} bytes, {path.name} asks for another "
-                               "number; get both files again")
+        raw = b"".join(file.read_bytes() for file in files)
+        kinds = [np.dtype(STORED[w.get("quantization", w)["dtype"]]) for w in group["weights"]]
+        counts = [math.prod(w["shape"]) for w in group["weights"]]
+        ends = np.cumsum([0, *(n * kind.itemsize for n, kind in zip(counts, kinds, strict=True))])
+        if ends[-1] != len(raw):
+            raise WeightsError(f"{files[0]} holds {len(raw)} bytes, {path.name} asks for "
+                               f"{ends[-1]}; get both files again")
+        for about, kind, count, start in zip(group["weights"], kinds, counts, ends, strict=False):
+            values = np.frombuffer(raw, kind, count, start).reshape(about["shape"])
+            wide = np.float32 if about["dtype"] == "float32" else np.int64
+            weights[about["name"]] = torch.from_numpy(values.astype(wide))
     return weights
 
 

@@ -1,39 +1,68 @@
-"""Boxes that a detector found in the pictures of a data set: computed once, kept in the cache."""
+"""Boxes that a detector found in the pictures of a data set: kept beside the code, or computed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from itr_study.data.base import RetrievalDataset
+from itr_study.data.box_table import BoxTable, Detections, kept_boxes
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.features.cache import CacheKey, cached
 from itr_study.features.images import BLOCK, open_picture
 from itr_study.features.parallel import cores
+from itr_study.files.atomic import canonical_json
 
-DIGITS_OF_SCORES, DIGITS_OF_SIDES = 3, 4  # what is kept: more says nothing, and differs by machine
+
+def made_with(detector: NanoDet) -> str:
+    """What boxes depend on beside the pictures."""
+    return canonical_json([detector.name, detector.version, detector.settings])
 
 
-def dataset_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> np.ndarray:
-    """Rows (I, most, 6) of the pictures of all splits, in the order of the splits: class, score,
-    left, top, right, bottom; the highest score first, rows of zeros after the last box.
+def dataset_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
+    """The boxes of all pictures of a data set: from the table that is kept beside the code if this
+    detector made it, else from the detector, through the cache.
 
-    A picture takes about 0.1 seconds of a core. A stopped computation goes on where it was.
+    Raises:  WeightsError where the detector is needed and its files are missing.
     """
-    ids = [image for split in dataset.splits.values() for image in split.image_ids]
+    images = all_images(dataset)
+    kept = kept_boxes(dataset.name)
+    if kept is not None and kept.made_with == made_with(detector) and kept.has(images):
+        return kept
+    return computed_boxes(dataset, detector, folder)
+
+
+def computed_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
+    """The boxes that the detector finds, whatever is kept beside the code: 0.1 seconds of a core a
+    picture, once. A stopped computation goes on where it was."""
+    images = all_images(dataset)
 
     def compute(start: int, stop: int) -> np.ndarray:
-        return np.stack([as_rows(detector, open_picture(dataset, image))
-                         for image in ids[start:stop]])
+        pictures = (open_picture(dataset, image) for image in images[start:stop])
+        return np.stack([as_rows(detector.detect(picture), detector.settings["most"])
+                         for picture in pictures])
 
     key = CacheKey(dataset.name, dataset.content, detector.name, detector.version,
                    detector.settings)
-    return cached(key, len(ids), compute, folder, dtype="float32", block=BLOCK, workers=cores())
+    rows = cached(key, len(images), compute, folder, dtype="float32", block=BLOCK, workers=cores())
+    return BoxTable.join(images, [from_rows(of_picture) for of_picture in rows],
+                         made_with(detector))
 
 
-def as_rows(detector: NanoDet, picture: object) -> np.ndarray:
-    """(most, 6) float32 of one picture."""
-    found = detector.detect(picture)
-    rows = np.zeros((detector.settings["most"], 6), np.float32)
-    rows[:len(found.classes)] = np.column_stack([
-        found.classes, found.scores.round(DIGITS_OF_SCORES), found.boxes.round(DIGITS_OF_SIDES)])
+def all_images(dataset: RetrievalDataset) -> list[str]:
+    """Ids of the pictures, split after split."""
+    return [image for split in dataset.splits.values() for image in split.image_ids]
+
+
+def as_rows(found: Detections, most: int) -> np.ndarray:
+    """(most, 6) float32: class, score, left, top, right, bottom; zeros after the last box."""
+    rows = np.zeros((most, 6), np.float32)
+    rows[:len(found.classes)] = np.column_stack(found)
     return rows
+
+
+def from_rows(rows: Sequence) -> Detections:
+    """What `as_rows` was given."""
+    rows = np.asarray(rows, np.float64)
+    rows = rows[rows[:, 1] > 0]
+    return Detections(rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:]).rounded()
