@@ -62,7 +62,7 @@ def test_rounding_leaves_out_what_then_has_no_area():
 def test_boxes_that_are_none_are_refused_with_their_image(row, message):
     with pytest.raises(DataError, match="image third has a box.*" + message):
         BoxTable.join(("first", "second", "third"),
-                      [detections(DOG), detections(), detections(DOG, row)], "")
+                      [detections(DOG), detections(), detections(row, DOG)], "")
 
 
 def test_a_table_that_does_not_hold_together_is_refused(tmp_path):
