@@ -67,7 +67,7 @@ def features(
     changes: DataChanges = None,
     images: Annotated[str | None, typer.Option(
         metavar="ENCODERS",
-        help="Image encoders, such as lite0:pooled:flip or lite0:grid:one+lite2:pooled:ten.")]
+        help="Image encoders, such as lite0:pooled:flip, lite0:nanodet:36 or two by +.")]
     = None,
     tokens: Annotated[str | None, typer.Option(
         metavar="KIND", help="words, glove or wordpiece:minilm.")] = None,

@@ -3,8 +3,10 @@
 from itr_study.encoders.efficientnet import Lite0, Lite1, Lite2
 from itr_study.encoders.fisher import Fisher
 from itr_study.encoders.glove import GloveMean
+from itr_study.encoders.nanodet import NanoDet
 from itr_study.encoders.sentences import MiniLM
 from itr_study.encoders.vision import Timm, Transformers
 
 IMAGE_ENCODERS = {cls.name: cls for cls in (Lite0, Lite1, Lite2, Timm, Transformers)}
 TEXT_ENCODERS = {cls.name: cls for cls in (MiniLM, Fisher, GloveMean)}
+DETECTORS = {NanoDet.name: NanoDet}

@@ -136,18 +136,6 @@ def detected_boxes(dataset: RetrievalDataset, image_id: str, regions: int) -> np
     return found
 
 
-def grid_boxes(side: int) -> np.ndarray:
-    """Where the cells of a grid lie, row by row: (side * side, 4) as `detected_boxes`.
-
-    Example:
-        >>> grid_boxes(2)[1].tolist()  # top right
-        [0.5, 0.0, 1.0, 0.5]
-    """
-    check_count("side", side)
-    row, column = np.divmod(np.arange(side * side), side)
-    return np.stack([column, row, column + 1, row + 1], axis=1) / side
-
-
 def boxes_of(dataset: RetrievalDataset, image_ids: Sequence[str]) -> list[list]:
     """The named boxes of each of some images."""
     if dataset.boxes is None:

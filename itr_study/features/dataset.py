@@ -10,7 +10,7 @@ import torch
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.data.vocabulary import Vocabulary
-from itr_study.encoders.base import KINDS, TextEncoder
+from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
@@ -20,6 +20,7 @@ from itr_study.features.images import FrozenImages, dataset_features, given_feat
 from itr_study.features.judged import judged_pairs
 from itr_study.features.label_vectors import encode_label_vectors
 from itr_study.features.pixels import Pixels, pixel_size
+from itr_study.features.regions import freeze
 from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_parts
 from itr_study.features.texts import dataset_sentences
 from itr_study.files.atomic import canonical_json
@@ -40,15 +41,15 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
                    evaluation_vectors: Sequence[str] = ()) -> EncodedData:
     """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
 
-    Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>` or names of features that come
-             with the data, joined by "+" along D; None: all features that come with the data,
-             "lite0:pooled:flip" where none do; tokens: None, "words" (learnt vocabulary),
-             "glove" (with word vectors) or "wordpiece:minilm"; sentences: None, or "minilm",
-             "fisher", "glove-mean", joined by "+"; relevance: attach the data's exact relevance;
-             device: where networks run; store: folder of caches, None = `<home>/features`;
-             label_vectors: names of LABEL_ENCODERS that make what label sources compare, "minilm",
-             "cider" or "texts"; evaluation_vectors: the same for all splits but train, for label
-             sources that evaluate and do not train.
+    Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, `<encoder>:nanodet:<regions>`
+             or names of features that come with the data, joined by "+" along D; None: all
+             features that come with the data, "lite0:pooled:flip" where none do; tokens: None,
+             "words" (learnt vocabulary), "glove" (with word vectors) or "wordpiece:minilm";
+             sentences: None, or "minilm", "fisher", "glove-mean", joined by "+"; relevance: attach
+             the data's exact relevance; device: where networks run; store: folder of caches,
+             None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
+             sources compare, "minilm", "cider" or "texts"; evaluation_vectors: the same for all
+             splits but train, for label sources that evaluate and do not train.
     Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
              WeightsError for weights that cannot be found; OSError for a full disk.
     """
@@ -57,7 +58,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
     check_tokens(tokens)
     check_dataset(dataset, relevance)
     folder = Path(store) if store is not None else home() / "features"
-    frozen = {part: FrozenImages(part, device) for part in parts if part.kind in KINDS}
+    frozen = freeze(parts, device)
     encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
     regions = encode_regions(dataset, parts, frozen, folder)
     vocabulary = make_vocabulary(dataset, tokens)

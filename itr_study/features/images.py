@@ -12,7 +12,7 @@ from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.encoders.base import ImageEncoder, ImageNetwork, working_dtype
 from itr_study.encoders.registry import IMAGE_ENCODERS
 from itr_study.encoders.views import make_views
-from itr_study.features.cache import CacheKey, cached
+from itr_study.features.cache import CacheKey, Compute, cached
 from itr_study.features.parallel import cores
 from itr_study.features.specs import ImagePart
 
@@ -62,6 +62,12 @@ class FrozenImages:
             features = torch.cat([self._features(some) for some in crops.split(step)])
         return features.reshape(*pixels.shape[:2], *features.shape[1:]).numpy()
 
+    def computing(self, dataset: RetrievalDataset, folder: Path) -> Compute:
+        """What computes rows [start, stop) of the pictures of all splits; `folder` has caches."""
+        ids = [image for split in dataset.splits.values() for image in split.image_ids]
+        return lambda start, stop: self.encode(open_picture(dataset, image)
+                                               for image in ids[start:stop])
+
     def _features(self, crops: torch.Tensor) -> torch.Tensor:
         """(N, R, D) float32 on the CPU."""
         crops = crops.to(self.device, memory_format=torch.channels_last)
@@ -73,17 +79,19 @@ class FrozenImages:
 def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
                      folder: Path) -> dict[str, np.ndarray]:
     """Features (I, V, R, D) float16 of each split, as slices of one memory map."""
-    ids = [image for split in dataset.splits.values() for image in split.image_ids]
+    sizes = {name: len(split.image_ids) for name, split in dataset.splits.items()}
+    return cut(dataset_rows(dataset, images, folder), sizes)
 
-    def compute(start: int, stop: int) -> np.ndarray:
-        return images.encode(_open(dataset, image) for image in ids[start:stop])
 
+def dataset_rows(dataset: RetrievalDataset, images: FrozenImages, folder: Path) -> np.ndarray:
+    """Features (I, V, R, D) float16 of the pictures of all splits, one split after the other."""
+    count = sum(len(split.image_ids) for split in dataset.splits.values())
     name, version, settings = images.identity
     asked = settings.get("precision", "float32")
     key = CacheKey(dataset.name, dataset.content, name, version, settings,
                    images.dtype if asked != "float32" else "")
-    rows = cached(key, len(ids), compute, folder, block=BLOCK, workers=cores())
-    return cut(rows, {name: len(split.image_ids) for name, split in dataset.splits.items()})
+    return cached(key, count, images.computing(dataset, folder), folder, block=BLOCK,
+                  workers=cores())
 
 
 def cut(rows: np.ndarray, sizes: dict[str, int]) -> dict[str, np.ndarray]:
@@ -119,7 +127,7 @@ def given_features(dataset: RetrievalDataset, name: str,
     return features[:, None], None if mask.all() else mask
 
 
-def _open(dataset: RetrievalDataset, image: str):
+def open_picture(dataset: RetrievalDataset, image: str):
     try:
         return dataset.open_image(image)
     except OSError as error:

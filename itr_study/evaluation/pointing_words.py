@@ -1,0 +1,154 @@
+"""Whether words look at what they name, on photographs in which a detector found the objects.
+
+    table = dataset_boxes(dataset, NanoDet(), folder)       boxes of the detector
+    places = grid_boxes(7), or those of FrozenRegions       where each region lies
+    rows = word_pointing(split, maps, places, table)        a row for each name of a class
+    by_class(rows)                                          means, beside maps that look nowhere
+
+A detector is no truth: it misses objects and takes one for another. What is said is how well two
+networks agree, one that has learnt boxes from people and one that has learnt captions.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from itr_study.checks import check_number
+from itr_study.data.base import Split
+from itr_study.data.box_table import BoxTable
+from itr_study.data.boxes import areas, covered
+from itr_study.data.coco_classes import Named, class_names, named_classes
+from itr_study.metrics.attention import NEAR
+
+SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
+SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
+EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
+MEASURES = ("mass", "uniform", "centre", "area", "hit", "centre_hit")
+
+
+class Target(NamedTuple):
+    """A name in text `text` of a split, and the boxes (N, 4) of its class in the text's image."""
+
+    text: int
+    image: int
+    named: Named
+    boxes: np.ndarray
+
+
+def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Target]:
+    """Every name of a class in every text, where the text's own image has a box of that class.
+
+    Args:    sure: least score of a box, in [0, 1].
+    Raises:  DataError for an image that the table does not have.
+    """
+    check_number("sure", sure, least=0, most=1)
+    for text, caption in enumerate(split.texts):
+        image = int(split.image_of_text[text])
+        found = table.of(split.image_ids[image]).above(sure)
+        for named in named_classes(caption):
+            boxes = found.boxes[found.classes == named.number]
+            if len(boxes):
+                yield Target(text, image, named, boxes)
+
+
+def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, table: BoxTable,
+                  sure: float = SURE) -> pd.DataFrame:
+    """How much of the map of each name falls in boxes of its class.
+
+    A region's weight lies evenly on its place; boxes of a class that overlap count once. The map of
+    a name of several words is the mean of theirs. The three maps that look nowhere are scored on
+    the same boxes: "uniform" gives every region the same weight, "centre" weighs a region by a
+    normal curve around the middle of the picture, and "area" is an even map of the whole picture.
+    (On a grid uniform and area are one; regions of a detector already lie on objects.)
+
+    Args:
+        split: whose texts and images these are.
+        maps: T arrays (W, R), one for each text: weights of each of its W words, as `tokenize`
+            counts them, over the R regions of its own image; at least 0, each row adding up to 1.
+        places: (R, 4) for all images or (I, R, 4), left, top, right and bottom of each region in
+            fractions of the picture.
+        table: boxes of the detector; sure: least score of a box, in [0, 1].
+    Returns: a row for each name: text, image (places in the split), class, mass, uniform, centre,
+        area, each in [0, 1]; hit, whether the middle of the region with most weight lies in a box
+        (the first of equal ones; Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the
+        pointing game, there with a margin of 15 pixels), and centre_hit, the picture's middle.
+    Raises: ValueError for maps that are none or fit no text, places that fit no map, no name with a
+        box of its class at all.
+    """
+    if len(maps) != len(split.texts):
+        raise ValueError(f"maps must be one for each text of split {split.name}: "
+                         f"{len(split.texts)}; got {len(maps)}")
+    expected = (2, 4), (3, 4, len(split.image_ids))
+    if (places.ndim, places.shape[-1], *places.shape[:-2]) not in expected:
+        raise ValueError(f"places must be (R, 4) or ({len(split.image_ids)}, R, 4); got "
+                         f"{places.shape}")
+    rows = []
+    for target in targets(split, table, sure):
+        of_image = places if places.ndim == 2 else places[target.image]
+        words = word_map(maps[target.text], target, len(of_image))
+        rows.append((target.text, target.image, class_names()[target.named.number],
+                     *scored(words, of_image, target.boxes)))
+    if not rows:
+        raise ValueError(f"no text of split {split.name} names a class of which its image has a "
+                         f"box of score {sure} or more; try a lower `sure`")
+    return pd.DataFrame(rows, columns=["text", "image", "class", *MEASURES])
+
+
+def word_map(maps: np.ndarray, target: Target, regions: int) -> np.ndarray:
+    """(R,) the map of a name, the mean of those of its words; ValueError where it is none."""
+    maps = np.asarray(maps, float)
+    if maps.ndim != 2 or maps.shape[1] != regions or len(maps) < target.named.stop:
+        raise ValueError(f"the map of text {target.text} must be (words, {regions}) with at least "
+                         f"{target.named.stop} words; got {maps.shape}; words are counted as "
+                         "`tokenize` does, without marks of a beginning or an end")
+    words = maps[target.named.start:target.named.stop]
+    if not ((words >= 0).all() and (np.abs(words.sum(axis=1) - 1) <= NEAR).all()):
+        raise ValueError(f"weights of a word must be at least 0 and add up to 1; in text "
+                         f"{target.text} they add up to {words.sum(axis=1).round(4).tolist()}")
+    return words.mean(axis=0)
+
+
+def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[float, ...]:
+    """The MEASURES of one map (R,) over places (R, 4), for boxes (N, 4) of the class it names.
+
+    Example: of two halves the left one is the box; a map that gives it 0.8
+        >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
+        >>> dict(zip(MEASURES, scored(np.array([0.8, 0.2]), halves, halves[:1])))["mass"]
+        0.8
+    """
+    inside = covered(places, boxes)
+    points = np.concatenate([middles(places[weights.argmax()][None]), [[0.5, 0.5]]])
+    hit, centre_hit = ((points[:, None] >= boxes[:, :2]) & (points[:, None] <= boxes[:, 2:])
+                       ).all(axis=2).any(axis=1)
+    return (float(weights @ inside), float(inside.mean()), float(centre_map(places) @ inside),
+            float(covered(EVERYTHING, boxes)[0]), float(hit), float(centre_hit))
+
+
+def centre_map(places: np.ndarray) -> np.ndarray:
+    """(R,) weights that fall with the distance of a place's middle from the picture's, as a normal
+    curve with standard deviation SPREAD, times the place's area: the map of somebody who always
+    looks at the middle. They add up to 1."""
+    squared = ((middles(places) - 0.5) ** 2).sum(axis=1)
+    weights = areas(places) * np.exp(-squared / (2 * SPREAD ** 2))
+    return weights / weights.sum()
+
+
+def middles(places: np.ndarray) -> np.ndarray:
+    """(R, 2) x and y."""
+    return (places[:, :2] + places[:, 2:]) / 2
+
+
+def by_class(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean of every measure by class, most frequent first, with how many names and images; then
+    over all names, in which persons and dogs are most, and over classes, each counted once."""
+    groups = rows.groupby("class")
+    table = groups[list(MEASURES)].mean()
+    table.insert(0, "names", groups.size())
+    table.insert(1, "images", groups["image"].nunique())
+    table = table.sort_values("names", ascending=False, kind="stable")
+    totals = {"names": len(rows), "images": rows["image"].nunique()}
+    table.loc["all names"] = totals | rows[list(MEASURES)].mean().to_dict()
+    table.loc["mean of classes"] = totals | table.iloc[:-1][list(MEASURES)].mean().to_dict()
+    return table.astype({"names": int, "images": int})

@@ -1,0 +1,156 @@
+"""Regions of photographs: features of a grid, pooled where a detector found something.
+
+`lite0:nanodet:36` is 36 regions a picture: the boxes of NanoDet and, for the rest, fixed windows.
+No network is run again: a region's feature is the mean of the cells of `lite0:grid:one` that it
+covers. It ends in the region's own box, so that a model knows where it lies.
+"""
+
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from itr_study.checks import check_count
+from itr_study.data.base import RetrievalDataset
+from itr_study.data.box_table import Detections
+from itr_study.data.boxes import areas, grid_boxes, separate, shared
+from itr_study.encoders.base import KINDS
+from itr_study.encoders.registry import DETECTORS
+from itr_study.features.cache import Compute
+from itr_study.features.detected import all_images, dataset_boxes
+from itr_study.features.images import FrozenImages, dataset_rows
+from itr_study.features.specs import ImagePart
+
+VERSION = 1  # raised when the same boxes and grids give other features than before
+GEOMETRY = 5  # numbers at the end of a feature: left, top, right, bottom, area
+ALIKE = 0.7  # two boxes that overlap by more are one region, of whatever classes they are
+# After the boxes: the cells of a 3 x 3 and of a 4 x 4 grid, the whole, its quarters and halves, the
+# middle across and down. A picture with few boxes has all of them.
+FINE = np.concatenate([grid_boxes(3), grid_boxes(4)])
+COARSE = np.concatenate([
+    [[0, 0, 1, 1]], grid_boxes(2), [[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 1, 0.5], [0, 0.5, 1, 1],
+                                    [0, 0.25, 1, 0.75], [0.25, 0, 0.75, 1]]])
+WINDOWS = np.concatenate([FINE, COARSE])
+FEWEST, MOST = len(FINE) + 1, len(WINDOWS)  # regions: the fine windows and a box; all windows
+
+
+class RegionBoxes(NamedTuple):
+    """Where the regions of I pictures lie, and what the detector took them for."""
+
+    boxes: np.ndarray  # (I, R, 4) left, top, right, bottom in fractions of the picture's sides
+    classes: np.ndarray  # (I, R) int64, 0 to 79 in COCO's order, -1 for windows
+
+
+def choose_regions(found: Detections, regions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes (R, 4) and classes (R,) of the regions of a picture: its boxes of highest score, at
+    most R - 25, then windows, the fine ones first. There are always R, so that none is padding.
+
+    Raises:  ValueError for R outside 26 to 36.
+    """
+    check_count("regions", regions, least=FEWEST, most=MOST)
+    kept = separate(found.boxes, found.scores, ALIKE)[:regions - len(FINE)]
+    boxes = np.concatenate([found.boxes[kept], WINDOWS])[:regions]
+    classes = np.full(regions, -1)
+    classes[:len(kept)] = found.classes[kept]
+    return boxes, classes
+
+
+def pooling(boxes: np.ndarray, side: int) -> np.ndarray:
+    """Weight of each cell of a grid in each box (R, 4): (R, side * side), rows add up to 1.
+
+    Source:  as RoI pooling (Girshick, Fast R-CNN, ICCV 2015), into one place.
+    Differs: the mean by the area that a cell shares with the box, not the maximum over cells that
+             are rounded to it: a box smaller than a cell gets that cell.
+    Raises:  ValueError for a box outside the picture or without an area.
+    Example: half of the left column of a 2 x 2 grid, then a third of what lies right of it
+        >>> pooling(np.array([[0, 0, 0.75, 0.5]]), 2).round(4)
+        array([[0.6667, 0.3333, 0.    , 0.    ]])
+    """
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise ValueError(f"boxes must be (R, 4), left, top, right and bottom; got {boxes.shape}")
+    wrong = ~((boxes >= 0) & (boxes <= 1)).all(axis=1) | ~(areas(boxes) > 0)
+    if wrong.any():
+        raise ValueError(f"box {int(np.argmax(wrong))} is {boxes[np.argmax(wrong)].tolist()}; "
+                         "expected 0 <= left < right <= 1 and 0 <= top < bottom <= 1, in fractions "
+                         "of the picture's sides")
+    common = shared(boxes, grid_boxes(side))
+    return common / common.sum(axis=1, keepdims=True)
+
+
+def pooled_regions(grid: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """Features (R, D + 5) float32 of the boxes (R, 4) of a picture, from its grid (side^2, D).
+
+    Raises:  ValueError as `pooling`, and for a grid that is no square.
+    """
+    side = int(np.sqrt(len(grid)))
+    if grid.ndim != 2 or side * side != len(grid) or not side:
+        raise ValueError(f"a grid must be (side * side, D), row by row; got {grid.shape}; use an "
+                         "image network whose map is a square")
+    means = pooling(boxes, side).astype(np.float32) @ np.asarray(grid, np.float32)
+    return np.concatenate([means, boxes, areas(boxes)[:, None]], axis=1, dtype=np.float32)
+
+
+def pooled_all(grids: np.ndarray, boxes: Iterable[np.ndarray]) -> np.ndarray:
+    """Features (N, 1, R, D + 5) of N pictures, from grids (N, 1, side * side, D)."""
+    return np.stack([pooled_regions(grid[0], of_picture)
+                     for grid, of_picture in zip(grids, boxes, strict=True)])[:, None]
+
+
+class FrozenRegions(FrozenImages):
+    """A part of an images spec whose kind is a detector, ready to encode pictures.
+
+    Args:    as `FrozenImages`; the detector runs on the CPU, on pictures of which no boxes are
+             kept.
+    """
+
+    def __init__(self, part: ImagePart, device: str = "cpu") -> None:
+        check_count(f"regions of {part.kind}", part.regions, least=FEWEST, most=MOST)
+        super().__init__(part, device)
+        self.grid = FrozenImages(part._replace(kind="grid", regions=0), device)
+        self.detector = DETECTORS[part.kind]()
+
+    @property
+    def identity(self) -> list:
+        name, version, settings = self.grid.identity
+        boxes = [self.detector.version, self.detector.settings]
+        return [name, version, settings | {"kind": self.detector.name, "regions": self.part.regions,
+                                           "boxes": boxes, "pooling": VERSION}]
+
+    def encode(self, images: Iterable[Image.Image]) -> np.ndarray:
+        """Features of RGB pictures, (N, 1, R, D + 5) float32; the detector looks at each."""
+        pictures = list(images)
+        boxes = [choose_regions(self.detector.detect(picture), self.part.regions)[0]
+                 for picture in pictures]
+        return pooled_all(self.grid.encode(pictures), boxes)
+
+    def computing(self, dataset: RetrievalDataset, folder: Path) -> Compute:
+        """As that of `FrozenImages`, from the grid's own cache and the boxes of the data set; both
+        are asked for when the first row is: a finished cache needs neither."""
+
+        @functools.cache
+        def sources() -> tuple[np.ndarray, np.ndarray]:
+            boxes = [one.boxes for one in self.boxes(dataset, folder).values()]
+            return dataset_rows(dataset, self.grid, folder), np.concatenate(boxes)
+
+        def compute(start: int, stop: int) -> np.ndarray:
+            return pooled_all(*(values[start:stop] for values in sources()))
+
+        return compute
+
+    def boxes(self, dataset: RetrievalDataset, folder: Path) -> dict[str, RegionBoxes]:
+        """Where the regions of the pictures of each split lie, in the order of their features."""
+        table = dataset_boxes(dataset, self.detector, folder)
+        chosen = {image: choose_regions(table.of(image), self.part.regions)
+                  for image in all_images(dataset)}
+        return {name: RegionBoxes(*(np.stack(values) for values in zip(
+            *(chosen[image] for image in split.image_ids), strict=True)))
+            for name, split in dataset.splits.items()}
+
+
+def freeze(parts: Iterable[ImagePart], device: str = "cpu") -> dict[ImagePart, FrozenImages]:
+    """The frozen networks of the parts that have one."""
+    made = dict.fromkeys(KINDS, FrozenImages) | dict.fromkeys(DETECTORS, FrozenRegions)
+    return {part: made[part.kind](part, device) for part in parts if part.kind in made}

@@ -1,0 +1,159 @@
+"""Whether words look at what they name: worked by hand, and against one name at a time."""
+
+import doctest
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.data.base import DataError, Split
+from itr_study.data.box_table import BoxTable, Detections
+from itr_study.data.boxes import grid_boxes
+from itr_study.data.coco_classes import class_names
+from itr_study.data.vocabulary import tokenize
+from itr_study.evaluation import pointing_words as module
+from itr_study.evaluation.pointing_words import (
+    MEASURES,
+    by_class,
+    centre_map,
+    scored,
+    targets,
+    word_pointing,
+)
+from tests.oracles import boxes as oracle
+
+DOG, PERSON, HOT_DOG = (class_names().index(name) for name in ("dog", "person", "hot dog"))
+TEXTS = ("A dog and a man", "Two dogs", "The man eats a hot dog", "An empty beach")
+SPLIT = Split("test", ("one", "two"), ("a", "b", "c", "d"), TEXTS, np.array([0, 0, 1, 1]))
+# In "one" a dog fills the left half, in "two" a man the upper right quarter, and another, unsure,
+# everything.
+TABLE = BoxTable.join(("one", "two"), [
+    Detections(np.array([DOG]), np.array([0.5]), np.array([[0, 0, 0.5, 1]])),
+    Detections(np.array([PERSON, PERSON]), np.array([0.6, 0.25]),
+               np.array([[0.5, 0, 1, 0.5], [0, 0, 1, 1]]))], "by hand")
+CELLS = grid_boxes(2)
+
+
+def even_maps() -> list[np.ndarray]:
+    return [np.full((len(tokenize(text)), 4), 0.25) for text in TEXTS]
+
+
+def test_names_count_where_their_own_image_has_a_sure_box():
+    found = [(t.text, t.image, class_names()[t.named.number]) for t in targets(SPLIT, TABLE)]
+    assert found == [(0, 0, "dog"), (1, 0, "dog"), (2, 1, "person")]
+    sure = [len(t.boxes) for t in targets(SPLIT, TABLE, sure=0.2) if t.text == 2]
+    assert sure == [2] and not list(targets(SPLIT, TABLE, sure=0.7))
+
+
+def test_one_map_by_hand():
+    """The word "dog" (number 1) has 0.4 + 0.1 on the left cells, "dogs" all on the upper right;
+    "man" (1) 0.7 on its box, its peak there."""
+    assert not doctest.testmod(module).failed
+    maps = even_maps()
+    maps[0][1] = 0.4, 0.3, 0.1, 0.2
+    maps[1][1] = 0, 1, 0, 0
+    maps[2][1] = 0.1, 0.7, 0.1, 0.1
+    rows = word_pointing(SPLIT, maps, CELLS, TABLE)
+    assert rows["text"].tolist() == [0, 1, 2] and rows["class"].tolist() == ["dog", "dog", "person"]
+    assert rows["mass"].tolist() == pytest.approx([0.5, 0, 0.7])
+    assert rows["uniform"].tolist() == pytest.approx([0.5, 0.5, 0.25])
+    assert rows["area"].tolist() == pytest.approx([0.5, 0.5, 0.25])
+    assert rows["centre"].tolist() == pytest.approx([0.5, 0.5, 0.25])  # four cells are alike
+    assert rows["hit"].tolist() == [1, 0, 1]
+    assert rows["centre_hit"].tolist() == [1, 1, 1]  # the middle lies on the edge of both boxes
+
+
+def test_the_map_of_two_words_is_their_mean():
+    table = BoxTable.join(("one", "two"), [Detections(*(v[:0] for v in TABLE.found)), Detections(
+        np.array([HOT_DOG]), np.array([0.5]), np.array([[0, 0, 0.5, 0.5]]))], "")
+    maps = even_maps()
+    maps[2][4:6] = [1, 0, 0, 0], [0.5, 0.5, 0, 0]
+    rows = word_pointing(SPLIT, maps, CELLS, table)
+    assert rows["class"].tolist() == ["hot dog"] and rows["mass"][0] == pytest.approx(0.75)
+
+
+def test_the_centre_s_map_prefers_the_middle_and_large_places():
+    cells = centre_map(grid_boxes(5))
+    assert cells.sum() == pytest.approx(1) and cells.argmax() == 12
+    assert cells[12] / cells[0] == pytest.approx(np.exp(2 * 0.4 ** 2 / (2 * 0.25 ** 2)))
+    np.testing.assert_allclose(cells, cells[::-1])
+    whole, half = centre_map(np.array([[0, 0, 1, 1], [0.25, 0, 0.75, 1]]))
+    assert whole == pytest.approx(2 * half)
+
+
+def test_regions_that_lie_apart_are_scored_by_what_they_cover():
+    """Against points of a raster; here uniform and area differ."""
+    rng = np.random.default_rng(0)
+    corner = rng.integers(0, 10, (8, 2))
+    places = np.concatenate([corner, corner + rng.integers(1, 11, (8, 2))], axis=1) / 20
+    boxes = np.array([[0.1, 0.1, 0.4, 0.5], [0.3, 0.2, 0.8, 0.6]])
+    weights = rng.dirichlet(np.ones(8))
+    inside = [oracle.covered(place, boxes, 20) for place in places]
+    found = dict(zip(MEASURES, scored(weights, places, boxes), strict=True))
+    assert found["mass"] == pytest.approx(sum(w * i for w, i in zip(weights, inside, strict=True)))
+    assert found["uniform"] == pytest.approx(sum(inside) / 8)
+    assert found["area"] == pytest.approx(oracle.covered((0, 0, 1, 1), boxes, 20))
+    assert abs(found["uniform"] - found["area"]) > 0.02
+    x, y = places[weights.argmax()].reshape(2, 2).mean(axis=0)
+    assert found["hit"] == any(b[0] <= x <= b[2] and b[1] <= y <= b[3] for b in boxes)
+
+
+def test_each_image_has_its_own_places():
+    halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
+    places = np.stack([halves, halves[::-1]])
+    maps = [np.tile([0.9, 0.1], (len(tokenize(text)), 1)) for text in TEXTS]
+    rows = word_pointing(SPLIT, maps, places, TABLE)
+    # the dog is the left half; the man is half of the right one, which stands first in "two"
+    assert rows["mass"].tolist() == pytest.approx([0.9, 0.9, 0.45])
+
+
+def test_means_by_class():
+    rows = pd.DataFrame({"text": [0, 1, 2], "image": [0, 0, 1],
+                         "class": ["dog", "dog", "person"]}
+                        | {name: [0.2, 0.4, 0.9] for name in MEASURES})
+    table = by_class(rows)
+    assert table.index.tolist() == ["dog", "person", "all names", "mean of classes"]
+    assert table["mass"].tolist() == pytest.approx([0.3, 0.9, 0.5, 0.6])
+    assert table["names"].tolist() == [2, 1, 3, 3] and table["images"].tolist() == [1, 1, 2, 2]
+
+
+def test_a_model_that_looks_well_stands_above_all_that_look_nowhere():
+    """Weights by how much of a cell lies in the box, with noise."""
+    rng = np.random.default_rng(1)
+    cells, maps = grid_boxes(7), [np.full((len(tokenize(t)), 49), 1 / 49) for t in TEXTS]
+    for target in targets(SPLIT, TABLE):
+        inside = np.array([oracle.common(cell, target.boxes[0]) for cell in cells])
+        weights = 0.002 * rng.random(49) + inside
+        maps[target.text][target.named.start] = weights / weights.sum()
+    rows = word_pointing(SPLIT, maps, cells, TABLE)
+    assert (rows["mass"] > 0.7).all() and (rows["hit"] == 1).all()
+    assert (rows["mass"] > rows[["uniform", "centre", "area"]].max(axis=1) + 0.3).all()
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda maps: maps.pop(), "one for each text of split test: 4; got 3"),
+    (lambda maps: maps.__setitem__(0, maps[0][:, :3]), r"text 0 must be \(words, 4\)"),
+    (lambda maps: maps.__setitem__(1, maps[1][:1]), "at least 2 words; got"),
+    (lambda maps: maps.__setitem__(1, 2 * maps[1]), r"text 1 they add up to \[2.0\]"),
+    (lambda maps: maps.__setitem__(2, np.nan * maps[2]), "text 2 they add up to"),
+    (lambda maps: maps.__setitem__(0, np.tile([1.5, -0.5, 0, 0], (5, 1))), "at least 0"),
+])
+def test_maps_that_are_none_are_refused(change, message):
+    maps = even_maps()
+    change(maps)
+    with pytest.raises(ValueError, match=message):
+        word_pointing(SPLIT, maps, CELLS, TABLE)
+
+
+def test_other_bad_input_is_refused():
+    with pytest.raises(ValueError, match=r"places must be .* or \(2, R, 4\); got \(3, 4, 4\)"):
+        word_pointing(SPLIT, even_maps(), np.stack([CELLS] * 3), TABLE)
+    with pytest.raises(ValueError, match="names a class of which its image has a box of score 0.9"):
+        word_pointing(SPLIT, even_maps(), CELLS, TABLE, sure=0.9)
+    with pytest.raises(ValueError, match="sure must be"):
+        word_pointing(SPLIT, even_maps(), CELLS, TABLE, sure=2)
+    with pytest.raises(ValueError, match="place 0 has no area"):
+        word_pointing(SPLIT, even_maps(), CELLS[:, [2, 1, 0, 3]], TABLE)
+    lost = BoxTable.join(("one",), [TABLE.of("one")], "")
+    with pytest.raises(DataError, match="no boxes are kept of image 'two'"):
+        word_pointing(SPLIT, even_maps(), CELLS, lost)
