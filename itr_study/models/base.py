@@ -17,7 +17,9 @@ METHODS = ("encode_images", "encode_texts", "score")
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """scores (I, T), higher = more alike; the rest where a model has it, K = 1 for one vector."""
+    """scores (I, T), higher = more alike; the rest where a model has it, K = 1 for one vector.
+    Attention that depends on the pair is not here: those models give it of pairs that are asked
+    for, by `attend`."""
 
     scores: Tensor
     head_scores: Tensor | None = None  # (K, I, T)

@@ -49,9 +49,9 @@ class SAF(CrossAttention):
     Args:    as `CrossAttention`.
     Shape:   scores (I, T) in (0, 1); `attend` gives the attention (P, W, R) of pairs.
     Source:  SGRAF Eqs. 7 and 8; p: the words of a text and the wholes.
-    Differs: what the paper leaves open: BN is of the existing nodes of all pairs (see `NodeNorm`);
-             what was dropped in training, and the vectors' lengths, see `CrossAttention`. The
-             paper trains with the hinge of the hardest negatives at a margin of 0.2.
+    Differs: what the paper leaves open: BN is of the existing nodes of all pairs, see `NodeNorm`;
+             and see `CrossAttention`. The paper trains with the hinge of the hardest negatives, at
+             a margin of 0.2.
     """
 
     name, label, source, version = "saf", "SAF", "SGRAF: Diao et al., AAAI 2021", 1

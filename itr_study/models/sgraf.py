@@ -30,6 +30,10 @@ class CrossAttention(RetrievalModel):
              "bigru", or "gru", whose states are the words; word_size: of learnt word vectors;
              scale: λ of the attention (9); dropout: on word vectors; image_dropout: on region
              features; region_dropout, word_dropout: shares of regions and words left out.
+    Shape:   scores (I, T) in (0, 1).
+    Differs: the papers' region features are of a detector (36); these are any, a grid's too. Places
+             have length 1. First weights of what compares pairs: see `spread`. `attend` gives what
+             the papers draw, how much words look at regions.
     Raises:  ValueError without regions or without tokens in the data, and for sizes that are none.
     """
 

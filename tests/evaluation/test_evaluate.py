@@ -1,3 +1,5 @@
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import torch
@@ -69,6 +71,22 @@ def test_block_size_never_changes_a_result(monkeypatch, name, size):
     expected, found = (ranks(s.round(decimals=4), dev.image_of_text) for s in (scores, again))
     assert (found.i2t == expected.i2t).all() and (found.t2i == expected.t2i).all()
     assert after.table == pytest.approx(before.table, rel=0.02)
+
+
+def test_scoring_says_how_many_pairs_are_done(monkeypatch):
+    done = []
+
+    @contextmanager
+    def counted(label, total, unit):
+        done.append((label, total, unit))
+        yield done.append
+
+    monkeypatch.setattr(evaluation, "counting_if_slow", counted)
+    monkeypatch.setattr(evaluation, "BLOCK", 10)
+    monkeypatch.setattr(evaluation, "TEXT_BLOCK", 50)
+    model, dev = small_model(), SmallData().splits["dev"]  # 18 images, 54 texts
+    score(model, *encode(model, dev))
+    assert done == [("scoring", 972, "pairs"), 500, 900, 940, 972]
 
 
 def test_padding_of_joined_codes_is_exact():
