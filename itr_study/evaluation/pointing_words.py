@@ -25,7 +25,8 @@ from itr_study.metrics.attention import NEAR
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
 SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
 EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
-MEASURES = ("mass", "uniform", "centre", "area", "hit", "centre_hit")
+MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit",
+            "centre_hit")
 
 
 class Target(NamedTuple):
@@ -72,8 +73,9 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, 
         table: boxes of the detector; sure: least score of a box, in [0, 1].
     Returns: a row for each name: text, image (places in the split), class, mass, uniform, centre,
         area, each in [0, 1]; hit, whether the middle of the region with most weight lies in a box
-        (the first of equal ones; Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the
-        pointing game, there with a margin of 15 pixels), and centre_hit, the picture's middle.
+        (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the pointing game, there with
+        a margin of 15 pixels; of equal ones the mean, for regions are sorted by the detector's
+        score), uniform_hit, the mean over all regions, and centre_hit, the picture's middle.
     Raises: ValueError for maps that are none or fit no text, places that fit no map, no name with a
         box of its class at all.
     """
@@ -119,11 +121,13 @@ def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[
         0.8
     """
     inside = covered(places, boxes)
-    points = np.concatenate([middles(places[weights.argmax()][None]), [[0.5, 0.5]]])
-    hit, centre_hit = ((points[:, None] >= boxes[:, :2]) & (points[:, None] <= boxes[:, 2:])
-                       ).all(axis=2).any(axis=1)
+    points = np.concatenate([middles(places), [[0.5, 0.5]]])[:, None]
+    within = (points >= boxes[:, :2]) & (points <= boxes[:, 2:])
+    *hits, centre_hit = within.all(axis=2).any(axis=1)
+    hit = np.mean(hits, where=weights == weights.max())
     return (float(weights @ inside), float(inside.mean()), float(centre_map(places) @ inside),
-            float(covered(EVERYTHING, boxes)[0]), float(hit), float(centre_hit))
+            float(covered(EVERYTHING, boxes)[0]), float(hit), float(np.mean(hits)),
+            float(centre_hit))
 
 
 def centre_map(places: np.ndarray) -> np.ndarray:

@@ -107,6 +107,14 @@ def test_each_image_has_its_own_places():
     assert rows["mass"].tolist() == pytest.approx([0.9, 0.9, 0.45])
 
 
+def test_of_equal_weights_the_mean_counts():
+    """Or the first region of a detector, the surest, would win for a map that looks nowhere."""
+    found = dict(zip(MEASURES, scored(np.full(4, 0.25), CELLS, CELLS[:1]), strict=True))
+    assert found["hit"] == found["uniform_hit"] == 0.25
+    one = dict(zip(MEASURES, scored(np.array([0.4, 0.4, 0.2, 0]), CELLS, CELLS[:1]), strict=True))
+    assert one["hit"] == 0.5 and one["uniform_hit"] == 0.25
+
+
 def test_means_by_class():
     rows = pd.DataFrame({"text": [0, 1, 2], "image": [0, 0, 1],
                          "class": ["dog", "dog", "person"]}
