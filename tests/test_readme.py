@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from itr_study.ledger.judges import JUDGE
+from itr_study.ledger.judges import JUDGE, agreement
 from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.paired import differences
 from itr_study.ledger.table import ORIGINS, counted, covered
@@ -49,7 +49,7 @@ def interval(line: pd.Series) -> str:
 def test_the_answer_to_which_loss_is_that_of_the_comparison():
     runs = pd.read_csv(f"{SQUARE}.csv").rename(columns={"method": "arm"})
     second = runs[runs["judge"] != MODEL].assign(dataset="flickr8k", model="one")
-    assert second["arm"].nunique() == 8 and "eight of them on a second one too" in README
+    assert second["arm"].nunique() == 10 and "ten of them on a second one too" in README
     assert second.groupby("arm").size().eq(5).all() and "(five seeds each)" in README
     rsum, experts = (differences(second, [("bcls", "hardest")], [metric]).iloc[0]
                      for metric in ("test_rsum", "test_human_expert_tau_c"))
@@ -112,6 +112,7 @@ def test_what_re_ranking_adds_is_that_of_every_model():
 def test_how_many_verdicts_rest_on_one_model():
     table = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
     assert resting(table) in README
+    assert agreement(table) in README
     both = twice_judged(table)
     assert len(both) and all("VSE++" in name for name in list(both)[-2:])
 
