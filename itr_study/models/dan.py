@@ -52,9 +52,9 @@ class Glimpses(nn.Module):
 
     def __init__(self, width: int, size: int, steps: int, mapped: bool):
         super().__init__()
-        self.looks = nn.ModuleList(MemoryAttention(width, size) for _ in range(steps))
         self.maps = nn.ModuleList(nn.Sequential(nn.Linear(width, size), nn.Tanh())
                                   if mapped else nn.Identity() for _ in range(steps + 1))
+        self.looks = nn.ModuleList(MemoryAttention(width, size) for _ in range(steps))
 
     def forward(self, places: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
         first, *maps = self.maps
