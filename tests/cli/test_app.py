@@ -157,7 +157,7 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     (("train", "two_brunch"), "did you mean 'two_branch'?"), (("train", "rates"), "base config of"),
     (("train", "0123abc"), "'0123abc' is the id of no finished run"),
     (("configs", "flickr9k"), "did you mean 'flickr8k'?"),
-    (("bench", "losess"), "no benchmark 'losess'; there are batch, eccv"),
+    (("bench", "losess"), "no benchmark 'losess'; there are batch, cross_attention, eccv"),
     (("data", "flickr8k"), "say where it lies with --data"),
     (("data", "flikr8k"), "must be one of scenes, flickr8k"),
     (("features", "scenes", "--images", "lite9:pooled:one"), "lite"),
