@@ -46,10 +46,12 @@ def counted(fewest: int, what: str, most: int | None = None) -> str:
     Example:
         >>> counted(1, "seed"), counted(3, "seed"), counted(5, "seed", 10), counted(5, "run", 5)
         ('1 seed', '3 seeds', '5 to 10 seeds', '5 runs')
+        >>> counted(1250, "text")
+        '1,250 texts'
     """
     most = fewest if most is None else most
-    first = "" if fewest == most else f"{fewest} to "
-    return f"{first}{most} {what}" + ("" if most == 1 else "s")
+    first = "" if fewest == most else f"{fewest:,} to "
+    return f"{first}{most:,} {what}" + ("" if most == 1 else "s")
 
 
 def lasting(seconds: float) -> str:

@@ -160,7 +160,8 @@ class EmbeddingMap(Explorer):
     def controls(self) -> list[Control]:
         names = self.data.names
         epochs = all(isinstance(name, int) for name in names)
-        frame = slider("frame", "Epoch" if epochs else "Vectors", self.frame, 1, len(names), 1)
+        frame = slider("frame", "Epoch" if epochs else "Vectors", self.frame, 1, len(names), 1,
+                       str(self.name))
         return [choice("colour", "Colour", self.colour,
                        {name: COLOURS[name] for name in self.data.shades[self.name]}),
                 *([frame] if len(names) > 1 else []),
@@ -189,7 +190,8 @@ class EmbeddingMap(Explorer):
     def named(self) -> str:
         """The frame shown, where there are several."""
         names = self.data.names
-        return f"{called(self.name)}, {self.frame} of {len(names)}" if len(names) > 1 else ""
+        of = f" of {names[-1]}" if isinstance(self.name, int) else f", {self.frame} of {len(names)}"
+        return (called(self.name) + of) * (len(names) > 1)
 
     def labels(self) -> tuple[str, str]:
         """Of the axes, with what they keep of the variance."""

@@ -26,10 +26,11 @@ Control = dict[str, Any]  # what the skin makes a control from; the functions be
 LOG = logging.getLogger(__name__)
 
 
-def slider(name: str, label: str, value: float, least: float, most: float, step: float) -> Control:
-    """A number, set by dragging or by the arrow keys."""
+def slider(name: str, label: str, value: float, least: float, most: float, step: float,
+           says: str | None = None) -> Control:
+    """A number, set by dragging or by the arrow keys; says: what stands in its place."""
     return {"name": name, "kind": "range", "label": label, "value": value, "min": least,
-            "max": most, "step": step}
+            "max": most, "step": step, "says": says}
 
 
 def choice(name: str, label: str, value: str, options: Mapping[str, str]) -> Control:

@@ -52,9 +52,10 @@ def _hubs(data: MapData, name: Hashable) -> str:
     point = int((counts / np.repeat(expected, [images, texts])).argmax())
     image = point < images
     item = data.items[point] if image else f"“{shorten(data.items[point], LETTERS)}”"
-    return (f" The strongest hub is the {'image' if image else 'text'} {item}: among the first "
-            f"{FIRST} of {counts[point]:,} {'texts' if image else 'images'}. On average an image "
-            f"is found {number(expected[0], 1)} times and a text {number(expected[1], 1)} times; "
+    kind, queries = ("image", "texts") if image else ("text", "images")
+    return (f" The strongest hub, beside the average of its kind, is the {kind} {item}: among the "
+            f"first {FIRST} of {counts[point]:,} {queries}. On average an image is found "
+            f"{number(expected[0], 1)} times and a text {number(expected[1], 1)} times; "
             f"{percent(counts == 0)} are never found.")
 
 
@@ -75,7 +76,8 @@ def _change(data: MapData, colour: str) -> str:
         moved = np.linalg.norm(after - before, axis=1) / spread(after)
         images, texts = (number(float(part.mean()), 2)
                          for part in np.split(moved, [data.n_images]))
-        return f"{way} an image moves by {images} and a text by {texts} on average."
+        return (f"{way} an image moves by {images} and a text by {texts} on average, in the unit "
+                f"of {called(last)}.")
     known = [data.known[name] for name in (first, last)]
     gains = [data.shades[name].get("gain") for name in (first, last)]
     what, masks = {

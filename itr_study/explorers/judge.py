@@ -190,8 +190,8 @@ class YouJudge(Explorer):
             told = (f"You have rated {rated} of {count} pairs; from {LEAST} on your agreement is "
                     "shown.")
             ends = [f"{number(one.value, 2)} ({one.name})" for one in agreements]
-            return f"{told} On all of them the others reach from {ends[-1]} to {ends[0]}." if len(
-                ends) > 1 else told
+            return (f"{told} On all of them the others' τ-c goes from {ends[-1]} to {ends[0]}."
+                    if len(ends) > 1 else told)
         why = self._undefined(undefined)
         if undefined and undefined[0] == YOU:
             return why

@@ -3,7 +3,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from textwrap import fill
 from typing import Any
 
@@ -18,6 +18,7 @@ from itr_study.plots.style import canvas, caption, headline, styled
 
 HERE = ("starting", "running", "stopping")  # trained by this process
 FINAL = ("done", "diverged", "lost")  # training changes nothing
+QUIET = 5 * POLL  # ms between looks while nobody is at work that this page knows of
 LOG = logging.getLogger(__name__)
 
 
@@ -56,9 +57,15 @@ class Waiting(Explorer):
         return {name: "lost" if name in self.lost else self.looks[name].state
                 for name in self.names}
 
+    @property
+    def in_vain(self) -> bool:
+        """Whether one is lost whatever is trained, so that nothing can be opened."""
+        return self._any(("diverged", "lost"))
+
     def missing(self) -> list[str]:
         """What training would bring."""
-        return [name for name, state in self.states().items() if state not in (*AT_WORK, *FINAL)]
+        return [] if self.in_vain else [
+            name for name, state in self.states().items() if state not in (*AT_WORK, *FINAL)]
 
     @property
     def ready(self) -> bool:
@@ -83,22 +90,28 @@ class Waiting(Explorer):
                 self.runs[name].start()
                 self.looks[name] = self.runs[name].look()
 
+    def _any(self, states: Collection[str]) -> bool:
+        """Whether a run is in one of these states."""
+        return not set(states).isdisjoint(self.states().values())
+
     def train(self, _: Any = None) -> None:
-        """Train what is missing. Raises: ValueError where training brings nothing."""
+        """Train what is missing; pressed twice, once. Raises: ValueError where training brings
+        nothing."""
         self.look()
         self.queue = self.missing()
-        if not (self.queue or self.ready):
+        if not (self.queue or self.ready or self._any(HERE)):
             raise ValueError("there is nothing to train here now; " + self._told())
         self.look()
 
     def stop(self, _: Any = None) -> None:
-        """Save and end what is trained here. Raises: ValueError where nothing is."""
+        """Save and end what is trained here; pressed twice, once. Raises: ValueError where nothing
+        is."""
         self.queue = []
-        at_work = [name for name, state in self.states().items() if state in HERE[:2]]
-        if not at_work:
+        if not self._any(HERE):
             raise ValueError("nothing is being trained here, so there is nothing to stop")
-        for name in at_work:
-            self.runs[name].stop()
+        for name, state in self.states().items():
+            if state in HERE[:2]:
+                self.runs[name].stop()
         self.look()
 
     def show(self, _: Any = None) -> None:
@@ -140,20 +153,22 @@ class Waiting(Explorer):
         return None
 
     def controls(self) -> list[Control]:
-        states, seconds = self.states().values(), self.seconds()
+        seconds = self.seconds()
         more = set(self.missing()) - set(self.queue)  # that nobody asked for yet
         about = f" (about {lasting(seconds)})" if more and seconds is not None else ""
         return [button("train", f"Train{about}", off=not more),
-                button("stop", "Stop and save", off=not any(s in HERE[:2] for s in states)),
+                button("stop", "Stop and save", off=not self._any(HERE[:2])),
                 button("show", "Open", off=not self.ready or self.opening)]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"train": self.train, "stop": self.stop, "show": self.show, "poll": self.look}
 
     def stage(self) -> dict[str, Any]:
-        moving = self.opening or self.queue or self.opened or self.failure or any(
-            state in AT_WORK for state in self.states().values())
-        return {"poll": POLL if moving else 0, "runs": [
+        moving = (self.opening or self.queue or self.opened or self.failure
+                  or self._any(AT_WORK))
+        # Another cell or process may train what is missing.
+        pause = POLL if moving else QUIET if self.missing() else 0
+        return {"poll": pause, "runs": [
             {"name": name, "says": self._says(name), "done": self._done(name)[0],
              "epochs": self._done(name)[1]} for name in self.names]}
 
@@ -185,13 +200,16 @@ class Waiting(Explorer):
                     if self.opening else f"All models of {self.what} are here: open it.")
         said = (f"{self.what} waits for {len(absent)} of {counted(len(states), 'model')}: "
                 f"{self._told()}.")
-        if any(states[name] in ("diverged", "lost") for name in absent):
-            return f"{said} Training does not help: choose other runs."
+        if self.in_vain:
+            return f"{said} Training does not help: choose other runs" + (
+                ", or bring the data." if self.lost else ".")
         about = "" if seconds is None else f", in about {lasting(seconds)}"
-        if any(state in HERE for state in states.values()):
+        if self._any(HERE):
             left = "" if seconds is None else f" About {lasting(seconds)} left."
             return f"{said}{left} Other cells can be run meanwhile."
-        return said + f" It can be trained here, in the background{about}." * bool(self.missing())
+        they = "They" if len(self.missing()) > 1 else "It"
+        return (said + f" {they} can be trained here, in the background{about}."
+                * bool(self.missing()))
 
     def picture(self) -> Figure:
         return epochs_done({name: self._done(name) for name in self.names}, self.title)

@@ -7,6 +7,7 @@ import pytest
 from jupyterlab.commands import get_app_dir
 
 from itr_study.explorers import EmbeddingMap, PushPull, Search, WhoMoved, YouJudge
+from itr_study.explorers.pane import Pane
 from itr_study.explorers.skin import STATIC
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_page_alone import answer, opened, sent
@@ -122,7 +123,9 @@ MAKERS = {
     "push_pull": lambda: PushPull(),
     "search": lambda: Search(two_searchers()),
     "who_moved": lambda: WhoMoved.of(*two_searchers().values(), ("one", "two")),
-    "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running"))}
+    "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running")),
+    "waiting": lambda: Pane(PushPull, {"one": Said("new", rows=[]), "two": Said("running")},
+                            PushPull)}
 
 
 def dressed(page, theme):  # noqa: F811

@@ -121,7 +121,7 @@ def test_what_lies_in_the_rectangle_is_selected():
         one.sentence()
     one.hear("frame", 1)  # points move, the rectangle stays
     assert one.selected["item"].tolist() == ["west", "<b>down</b>"]
-    assert one.sentence().startswith("Epoch 1, 1 of 2: 2 images (squares) and 2 texts (dots)")
+    assert one.sentence().startswith("Epoch 1 of 2: 2 images (squares) and 2 texts (dots)")
     one.hear("brush", {"x": [2, 2.1], "y": [2, 2.1]})
     assert not len(one.selected) and one.stage()["gallery"] == [] and one.problem == ""
 

@@ -41,13 +41,13 @@ def test_failures_their_share_and_where_they_lie():
 
 def test_the_strongest_hub_is_the_one_found_most_beside_chance():
     """Of equal scores the first in order are found: image 1 by all twelve texts, as text 1."""
-    assert ("The strongest hub is the image image 1: among the first 10 of 12 texts. On average an "
-            "image is found 10.0 times and a text 10.0 times; 0 % are never found."
-            ) in told(twelve(), "hub")
+    assert ("The strongest hub, beside the average of its kind, is the image image 1: among the "
+            "first 10 of 12 texts. On average an image is found 10.0 times and a text 10.0 times; "
+            "0 % are never found.") in told(twelve(), "hub")
     texts = np.array([[1.0, 0], [1, 0.1], [1, 0.2], [1, 0.3], [0, 1]])
     several = EmbeddingMap({0: (np.eye(2), texts)}, np.array([0, 0, 0, 1, 1]), ["<b>"] + 4 * ["x"])
-    assert ("strongest hub is the image image 0: among the first 10 of 5 texts. On average an "
-            "image is found 5.0 times and a text 2.0 times") in told(several, "hub")
+    assert ("average of its kind, is the image image 0: among the first 10 of 5 texts. On average "
+            "an image is found 5.0 times and a text 2.0 times") in told(several, "hub")
 
 
 def test_who_is_better_off_than_by_the_other_model():
@@ -71,7 +71,8 @@ def test_how_far_images_and_texts_lie_apart():
 def test_from_the_first_frame_to_the_last():
     """Epoch 1 of the cross is its mirror image: places move by twice their distance."""
     moved = told(cross(), "kind")
-    assert "From epoch 1 to epoch 2 an image moves by 3.00 and a text by 1.00 on average." in moved
+    assert ("From epoch 1 to epoch 2 an image moves by 3.00 and a text by 1.00 on average, in the "
+            "unit of epoch 2.") in moved
     (frame, owner), made = cloud(), np.random.default_rng(1)
     noise = tuple(made.normal(size=part.shape) for part in frame)
     one = EmbeddingMap({0: noise, 1: frame}, owner, ["x"] * 120, other=np.eye(40)[:, owner])

@@ -249,7 +249,7 @@ def test_the_picture_shows_the_others_without_a_reader_and_all_with_one():
     (axes,) = one.picture().axes
     names = [tick.get_text() for tick in axes.get_yticklabels()]
     assert set(names) == {"expert 1", "expert 2", "expert 3", "good"}
-    assert "On all of them the others reach from 1.00 (" in one.sentence()
+    assert "On all of them the others' τ-c goes from 1.00 (" in one.sentence()
     rate_all(one, lambda one: 5 - theirs(one), 5)
     (axes,) = one.picture().axes
     assert axes.get_yticklabels()[-1].get_text() == "you"

@@ -3,9 +3,10 @@ of what Python says. A false model records messages; it answers when a test says
 
 import json
 
+import numpy as np
 import pytest
 
-from itr_study.explorers import PushPull, Search
+from itr_study.explorers import EmbeddingMap, PushPull, Search
 from itr_study.explorers.pane import Pane
 from itr_study.explorers.skin import module_of
 from tests.explorers.searchers import two_searchers
@@ -64,7 +65,9 @@ def test_what_the_page_does(page):  # noqa: F811
                  a_match_among_results_is_marked,
                  a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice,
                  a_kernel_that_was_restarted_is_said_at_once,
-                 silence_is_told_and_an_answer_ends_it):
+                 silence_is_told_and_an_answer_ends_it,
+                 a_slider_says_what_stands_in_its_place,
+                 only_who_asked_something_is_told_of_silence):  # the last: it stops the clock
         step(page)
 
 
@@ -116,6 +119,33 @@ def silence_is_told_and_an_answer_ends_it(page):  # noqa: F811
     assert "The kernel does not answer" in pane.locator(".itr-problem").text_content()
     answer(page, one, sent(page)[0]["serial"])
     assert pane.locator(".itr-problem").text_content() == ""
+
+
+def only_who_asked_something_is_told_of_silence(page):  # noqa: F811
+    """A look of the page's own is left alone, for a kernel may be long at work; a press is not."""
+    page.clock.install()
+    pane = opened(page, Pane(PushPull, {"one": Said("new", rows=[])}, PushPull))
+    page.clock.run_for(17_000)
+    assert [message["name"] for message in sent(page)] == ["poll"]
+    assert pane.locator(".itr-problem").text_content() == ""
+    pane.get_by_role("button", name="Train").click()
+    page.clock.run_for(11_000)
+    assert "The kernel does not answer" in pane.locator(".itr-problem").text_content()
+
+
+def a_slider_says_what_stands_in_its_place(page):  # noqa: F811
+    """Epochs begin at 0, places of a slider at 1."""
+    frame = np.eye(2), np.eye(2)
+    one = EmbeddingMap({0: frame, 7: frame}, np.arange(2), ["a", "b"])
+    pane = opened(page, one)
+    slider = pane.get_by_label("Epoch")
+    assert (slider.input_value(), pane.locator("output").text_content()) == ("2", "7")
+    slider.press("ArrowLeft")
+    one.hear("frame", 1)
+    answer(page, one, sent(page)[-1]["serial"])
+    assert (slider.get_attribute("aria-valuetext"),
+            pane.locator("output").text_content()) == ("0", "0")
+    assert pane.locator(".itr-sentence").text_content().startswith("Epoch 0 of 7: 2 images")
 
 
 def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811

@@ -56,14 +56,17 @@ def opened(pane) -> Pane:
     (Said("diverged", "the loss is not finite"), "has diverged (the loss is not finite); training "
      "it again would give the same. Training does not help: choose other runs.", []),
     (Said("oom", "no memory"), "could not be trained (oom: no memory). It can be", ["train"]),
-    ("needs data that is not here", "one needs data that is not here. Training does not", [])],
+    ("needs data that is not here", "one needs data that is not here. Training does not help: "
+     "choose other runs, or bring the data.", [])],
     ids=lambda value: value.now.state if isinstance(value, Said) else "")
 def test_each_reason_is_a_sentence_and_offers_what_can_be_done(run, said, can):
     pane = made(run, Said("done"))
     assert pane.sentence().startswith("“Push and pull” waits for 1 of 2 models: one ")
     assert said in pane.sentence() and "two" not in pane.sentence() and on(pane) == can
-    assert pane.stage()["poll"] == (1000 if pane.waiting.states()["one"] in (
-        "starting", "running", "stopping", "elsewhere") else 0)
+    state = pane.waiting.states()["one"]
+    assert pane.stage()["poll"] == (
+        1000 if state in ("starting", "running", "stopping", "elsewhere") else
+        0 if state in ("diverged", "lost") else 5000)  # another may train it
     assert json.loads(json.dumps(pane.view(), allow_nan=False)) == pane.view()
     assert pane.drawings == ("waiting", "push_pull") and pane.drawing == "waiting"
     bars = pane.picture().axes[0].patches
@@ -87,6 +90,8 @@ def test_it_trains_what_is_missing_and_then_opens():
                             "could not be trained (failed: killed)")
     pane.hear("train")
     assert pane.problem == "" and first.now.state == second.now.state == "starting"
+    pane.hear("train")  # pressed twice
+    assert pane.problem == ""
     first.now = second.now = Look("done", "", ROWS)
     pane.hear("poll")
     assert pane.sentence() == "All models of “Push and pull” are here: open it."
@@ -106,7 +111,8 @@ def test_no_more_are_trained_side_by_side_than_asked_for_and_none_twice():
     assert [run.now.state for run in runs] == ["failed", "starting", "new"]
     assert on(pane) == ["train", "stop"]  # the first can be tried again
     pane.hear("stop")
-    assert runs[1].now.state == "stopping"
+    pane.hear("stop")  # pressed twice
+    assert runs[1].now.state == "stopping" and pane.problem == ""
     runs[1].now = Look("interrupted", "", ROWS, True)
     pane.hear("poll")
     assert runs[2].now.state == "new" and on(pane) == ["train"]  # it was stopped: no other begins
@@ -122,6 +128,22 @@ def test_what_another_process_ended_meanwhile_is_not_trained():
     pane = made(Said("diverged", "NaN"))
     pane.hear("train")
     assert "there is nothing to train here now; one has diverged (NaN)" in pane.problem
+
+
+def test_nothing_is_trained_in_vain():
+    other = Said("new", rows=[])
+    pane = made(Said("diverged", "NaN"), other)
+    assert on(pane) == []
+    pane.hear("train")
+    assert "there is nothing to train here now" in pane.problem and other.now.state == "new"
+
+
+def test_a_page_that_only_looks_sees_what_was_trained_meanwhile():
+    pane = made(run := Said("new", rows=[]), Said("new", rows=[]))
+    assert pane.sentence().endswith("They can be trained here, in the background.")
+    run.now = Look("done", "", ROWS)
+    pane.hear("poll")
+    assert pane.stage()["runs"][0]["says"] == "is here" and pane.problem == ""
 
 
 @pytest.mark.parametrize(("runs", "named", "said"), [

@@ -219,7 +219,7 @@ class PlaneMap {
   fillGallery() {
     const { gallery, chosen } = this.shown;
     this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
-      : `${chosen} in the rectangle`
+      : `${chosen.toLocaleString("en")} in the rectangle`
         + (gallery.length < chosen ? `, of which ${gallery.length} far from each other` : "")
         + "; with the rank of the match, and how many queries find it among their first ten:";
     this.list.replaceChildren(...gallery.map((one, n) => {

@@ -36,12 +36,17 @@ const svg = (tag, attributes, children) => make(tag, attributes, children, SVG);
 function mailbox(model, own, onSilence) {
   let serial = 0, open = null, timer = null;
   const waiting = new Map();
+  // Only a reader waits for an answer: a look that a busy kernel leaves for later is no trouble.
+  const watch = (name) => {
+    if (name !== "poll") timer ??= setTimeout(() => onSilence(SILENT), PATIENCE);
+  };
+  const rest = () => { clearTimeout(timer); timer = null; };
   const next = () => {
     if (open !== null || !waiting.size) return;
     const [key, [name, value]] = waiting.entries().next().value;
     waiting.delete(key);
     open = `${own}/${++serial}`;
-    timer = setTimeout(() => onSilence(SILENT), PATIENCE);
+    watch(name);
     try {
       model.send({ name, value: value ?? null, serial: open });
     } catch { // the kernel was shut down: nothing can be sent any more
@@ -49,12 +54,16 @@ function mailbox(model, own, onSilence) {
       onSilence(GONE);
     }
   };
-  const forget = () => { clearTimeout(timer); waiting.clear(); open = null; };
+  const forget = () => { rest(); waiting.clear(); open = null; };
   return {
-    send(name, value, which = "") { waiting.set(`${name} ${which}`, [name, value]); next(); },
+    send(name, value, which = "") {
+      waiting.set(`${name} ${which}`, [name, value]);
+      watch(name); // also while a look is on its way
+      next();
+    },
     heard(answered) {
       if (answered !== open) return;
-      clearTimeout(timer);
+      rest();
       open = null;
       next();
     },
@@ -64,7 +73,7 @@ function mailbox(model, own, onSilence) {
 }
 
 const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
-const told = (value) => value.toLocaleString("en", { maximumFractionDigits: 6 });
+const told = (one) => one.says ?? one.value.toLocaleString("en", { maximumFractionDigits: 6 });
 
 function controlOf(one, id, send) {
   const common = { id, "data-key": `control-${one.name}` };
@@ -96,7 +105,7 @@ function controlOf(one, id, send) {
       onclick: (e) => { e.target.value = ""; }, // or the same file twice would be no change
       onchange: (e) => handIn(e.target.files[0], one, send) });
   return make("input", { ...common, type: "range", min: one.min, max: one.max, step: one.step,
-    value: one.value, "aria-valuetext": told(one.value),
+    value: one.value, "aria-valuetext": told(one),
     oninput: (e) => send(one.name, Number(e.target.value)) });
 }
 
@@ -115,22 +124,22 @@ function handIn(file, one, send) {
 function fieldOf(one, prefix, send) {
   const id = `${prefix}-${one.name}`, control = controlOf(one, id, send);
   if (one.kind === "button") return control;
-  const shown = one.kind === "range" ? make("output", { for: id }, told(one.value)) : null;
+  const shown = one.kind === "range" ? make("output", { for: id }, told(one)) : null;
   return make("span", { class: "itr-field" },
     [make("label", { for: id }, one.label), control, shown]);
 }
 
 // What a control is, without its value: as long as it stays so, it is not made anew, and a slider
 // that is being dragged or a line that is being written is left alone.
-const kindsOf = (controls) => JSON.stringify(controls.map(({ value, ...rest }) => rest));
+const kindsOf = (controls) => JSON.stringify(controls.map(({ value, says, ...rest }) => rest));
 
 function setValues(form, prefix, controls) {
   for (const one of controls) {
     const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
     if (one.kind === "button" || one.kind === "file") continue;
     if (one.kind === "range") {
-      control.parentNode.querySelector("output").textContent = told(one.value);
-      control.setAttribute("aria-valuetext", told(one.value));
+      control.parentNode.querySelector("output").textContent = told(one);
+      control.setAttribute("aria-valuetext", told(one));
     }
     if (control === document.activeElement) continue;
     if (one.kind === "checkbox") control.checked = one.value;

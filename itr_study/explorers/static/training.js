@@ -14,7 +14,8 @@ function panelOf(panel, shown) {
     "aria-label": panel.says });
   for (const [at, text] of shown.ticks) node.append(
     svg("line", { class: "rule", x1: x(at), x2: x(at), y1: y ? TOP : HIGH - FOOT - 5,
-      y2: HIGH - FOOT }), svg("text", { class: "faint", x: x(at), y: HIGH - FOOT + 16, "text-anchor": "middle" }, text));
+      y2: HIGH - FOOT }),
+    svg("text", { class: "faint", x: x(at), y: HIGH - FOOT + 16, "text-anchor": "middle" }, text));
   for (const [at, text] of panel.ticks) node.append(
     svg("line", { class: "rule", x1: LEFT, x2: WIDE - MARGIN, y1: y(at), y2: y(at) }),
     svg("text", { class: "faint", x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, text));
