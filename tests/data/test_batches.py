@@ -90,3 +90,10 @@ def test_every_float16_is_widened_to_the_bits_that_numpy_gives():
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     every = every[~np.isnan(every)]
     assert as_float32(every).tobytes() == every.astype(np.float32).tobytes()
+
+
+@pytest.mark.parametrize("kind", [">f2", ">f4", "<f4", "f8"])
+def test_features_of_another_machine_are_widened_too(kind):
+    found = as_float32(np.array([[0.1, -2.0]], kind))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.array([[0.1, -2.0]], kind).astype(np.float32))

@@ -83,9 +83,28 @@ def test_broken_and_missing_files_are_refused(tmp_path):
         path.write_bytes(broken)
         with pytest.raises(DataError, match="cannot be read as a table of boxes"):
             BoxTable.read(path)
-    np.savez(path, images=np.array(["a"]))
+    TABLE.write(path)
+    kept = dict(np.load(path))
+    for wrong in ({"made_with": None}, {"images": np.array("a")}, {"boxes": np.array(["a"])}):
+        np.savez(path, **{name: value for name, value in (kept | wrong).items()
+                          if value is not None})
+        with pytest.raises(DataError, match="cannot be read"):
+            BoxTable.read(path)
+    np.savez(path, **kept | {"scores": np.ones((3, 2))})
+    with pytest.raises(DataError, match="does not hold together"):
+        BoxTable.read(path)
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))  # one array, no archive of several
     with pytest.raises(DataError, match="cannot be read"):
         BoxTable.read(path)
+
+
+@pytest.mark.parametrize("count", [0, 255, 256, 300])
+def test_a_picture_may_have_many_boxes(tmp_path, count):
+    many = BoxTable.join(("a", "b"), [detections(*[DOG] * count), detections(BALL)], "")
+    many.write(tmp_path / "many.npz")
+    again = BoxTable.read(tmp_path / "many.npz")
+    assert len(again.of("a").scores) == count and again.of("b").classes.tolist() == [32]
 
 
 def test_the_table_of_flickr8k():

@@ -63,6 +63,11 @@ def test_texts_of_one_image_are_told_by_their_matches_alone():
     torch.testing.assert_close(*found)
 
 
+def test_of_a_model_that_lacks_both_vectors_the_remedy_has_both():
+    with pytest.raises(ValueError, match="structure needs text_subemb.*'two_branch' or 'pvse'"):
+        OUTPUT_LOSSES["structure"]()(ModelOutput(torch.zeros(2, 2)), torch.eye(2))
+
+
 def test_vectors_of_another_number_are_refused():
     output = ModelOutput(torch.zeros(2, 3), subembeddings=torch.zeros(2, 1, 4),
                          text_subembeddings=torch.zeros(2, 1, 4))
