@@ -263,6 +263,29 @@ def test_half_precision_is_near(name):
     assert all(p.grad.isfinite().all() for p in net.parameters())
 
 
+@pytest.mark.parametrize("name", [*NAMES, "dan"])
+def test_lengths_are_1_in_float32_in_half_precision_too(name):
+    net, one = MODELS[name](INPUTS, size=64), batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        codes = [net.encode_images(one), net.encode_texts(one)]
+    for code in codes:
+        vectors = code[-1] if name in NAMES else code if torch.is_tensor(code) else code[0]
+        assert vectors.dtype == torch.float32
+        torch.testing.assert_close(vectors.norm(dim=1), torch.ones(len(vectors)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_maps_keep_lengths(name):
+    """Of a uniform distribution of variance 2 / (in + out)."""
+    net = model(name, size=64, similarity=48)
+    maps = [part for part in net.pair.modules() if isinstance(part, torch.nn.Linear)]
+    assert len(maps) == {"saf": 4, "sgr": 3 + 3 * 3}[name]
+    for part in maps:
+        expected = (2 / (part.in_features + part.out_features)) ** 0.5
+        assert part.weight.std().item() == pytest.approx(expected, rel=0.25)
+        assert part.weight.abs().max() <= expected * 3**0.5
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_of_evaluation_do_not_depend_on_the_rest_of_the_batch(name):
     net, (images, texts) = model(name), rectangle()
