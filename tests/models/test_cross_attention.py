@@ -274,6 +274,21 @@ def test_lengths_are_1_in_float32_in_half_precision_too(name):
         torch.testing.assert_close(vectors.norm(dim=1), torch.ones(len(vectors)))
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+def test_sgr_reads_the_node_of_the_wholes(steps):
+    """With maps so wide that nodes stay apart: as they begin, two steps make all of them equal to
+    six digits, so that any node would do."""
+    images, texts = rectangle()
+    images = replace(images, regions=images.regions.double())
+    net = model("sgr", steps=steps).double().eval().requires_grad_(False)
+    for step in net.pair.steps:
+        step.inward.weight *= 30
+    found = net.score(net.encode_images(images), net.encode_texts(texts)).scores
+    there = [one[exists] for one, exists in zip(images.regions, images.region_mask, strict=True)]
+    expected = slow.scores(net, there, tokens_of(texts))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_first_maps_keep_lengths(name):
     """Of a uniform distribution of variance 2 / (in + out)."""
