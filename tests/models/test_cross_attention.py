@@ -376,6 +376,29 @@ def test_they_train_in_the_loop(name):
     assert evaluate(net, data.splits["train"]).table["rsum"] > before + 80
 
 
+@pytest.mark.parametrize("average", [1, 2])
+def test_a_training_that_broke_off_goes_on_bit_equal(tmp_path, average):
+    """With the running mean and variance of SAF, in the middle of the second epoch."""
+    data, asked = SmallData(), []
+    data.splits = {key: with_regions(split) for key, split in data.splits.items()}
+    settings = Settings(epochs=3, batch_size=8, average=average)
+
+    def breaks(scores, relevance):
+        asked.append(1)
+        if len(asked) == 13:  # of 9 steps an epoch
+            raise RuntimeError("the machine is gone")
+        return LOSSES["triplet_sum"]()(scores, relevance)
+
+    nets = [model("saf", seed, dropout=0.1, region_dropout=0.2) for seed in (0, 0, 9)]
+    fit(nets[0], LOSSES["triplet_sum"](), data, settings, seed=3)
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        fit(nets[1], breaks, data, settings, seed=3, folder=tmp_path, save_seconds=0)
+    fit(nets[2], breaks, data, settings, seed=3, folder=tmp_path)
+    assert len(asked) == 13 + 15
+    for name, value in nets[0].state_dict().items():
+        assert torch.equal(nets[2].state_dict()[name], value), name
+
+
 @pytest.mark.parametrize(("name", "arguments", "message"), [
     ("saf", {"size": 0}, "size"), ("sgr", {"similarity": 0}, "similarity"),
     ("sgr", {"steps": 0}, "steps"), ("sgr", {"steps": 17}, "steps"), ("saf", {"scale": 0}, "scale"),
