@@ -125,7 +125,7 @@ class BoxTable:
                                kept["boxes"] / 10 ** SIDE_DIGITS)
             starts = np.cumsum([0, *kept["counts"]])
             made_with = str(kept["made_with"])
-        except (OSError, ValueError, TypeError, KeyError, EOFError, NotImplementedError, BadZipFile,
+        except (OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, BadZipFile,
                 zlib.error) as error:
             raise DataError(f"{path} cannot be read as a table of boxes ({error}); {REMEDY}"
                             ) from error

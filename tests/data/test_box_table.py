@@ -94,6 +94,11 @@ def test_broken_and_missing_files_are_refused(tmp_path):
     np.savez(path, **kept | {"scores": np.ones((3, 2))})
     with pytest.raises(DataError, match="does not hold together"):
         BoxTable.read(path)
+    locked = bytearray(whole)
+    locked[whole.rindex(b"PK\x01\x02") + 8] |= 1  # the directory says that a part has a password
+    path.write_bytes(locked)
+    with pytest.raises(DataError, match="cannot be read"):
+        BoxTable.read(path)
     with open(path, "wb") as file:
         np.save(file, np.zeros(3))  # one array, no archive of several
     with pytest.raises(DataError, match="cannot be read"):
