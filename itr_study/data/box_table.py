@@ -60,7 +60,8 @@ class BoxTable:
         classes, scores, boxes = self.found
         whole = (len(self.starts) == len(self.images) + 1 and self.starts[0] == 0
                  and (np.diff(self.starts) >= 0).all() and self.starts[-1] == len(boxes)
-                 and boxes.shape == (len(scores), 4) and len(classes) == len(scores)
+                 and boxes.shape == (len(boxes), 4)
+                 and classes.shape == scores.shape == (len(boxes),)
                  and len(set(self.images)) == len(self.images))
         if not whole:
             raise DataError(f"the table of boxes does not hold together: {len(self.images)} "
@@ -103,9 +104,11 @@ class BoxTable:
         """Keep the table as whole numbers; equal tables are equal files."""
         buffer = io.BytesIO()
         classes, scores, boxes = self.found
+        counts = np.diff(self.starts)
         np.savez_compressed(
             buffer, images=np.array(self.images), made_with=np.array(self.made_with),
-            counts=np.diff(self.starts).astype(np.uint8), classes=classes.astype(np.uint8),
+            counts=counts.astype(np.min_scalar_type(counts.max(initial=0))),
+            classes=classes.astype(np.uint8),
             scores=np.rint(scores * 10 ** SCORE_DIGITS).astype(np.uint16),
             boxes=np.rint(boxes * 10 ** SIDE_DIGITS).astype(np.uint16))
         write_atomic(path, buffer.getvalue())
@@ -121,10 +124,12 @@ class BoxTable:
                                kept["scores"] / 10 ** SCORE_DIGITS,
                                kept["boxes"] / 10 ** SIDE_DIGITS)
             starts = np.cumsum([0, *kept["counts"]])
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+            made_with = str(kept["made_with"])
+        except (OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, BadZipFile,
+                zlib.error) as error:
             raise DataError(f"{path} cannot be read as a table of boxes ({error}); {REMEDY}"
                             ) from error
-        return cls(images, starts, found, str(kept["made_with"]))
+        return cls(images, starts, found, made_with)
 
 
 @functools.cache

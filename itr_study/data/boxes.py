@@ -37,7 +37,7 @@ def overlaps(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """
     both = shared(some, others)
     union = areas(some)[:, None] + areas(others)[None] - both
-    return np.divide(both, union, out=np.zeros_like(both), where=union > 0)
+    return np.divide(both, union, out=np.zeros(both.shape), where=union > 0)
 
 
 def separate(boxes: np.ndarray, scores: np.ndarray, overlap: float,

@@ -62,8 +62,8 @@ class StructureLoss(RankingLoss):
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
         match = read_batch(output.scores, relevance, self.labels)[1].float()  # (I, T)
+        texts = part(output, "text_subembeddings", self.name)  # fewer models have them: asked first
         images = part(output, "subembeddings", self.name)
-        texts = part(output, "text_subembeddings", self.name)
         if (len(images), len(texts)) != match.shape:
             raise ValueError("structure needs vectors of every image and every text, "
                              f"{tuple(match.shape)} by the labels, got {len(images)} and "

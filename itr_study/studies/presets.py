@@ -40,6 +40,8 @@ def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
 
 def not_stated(name: str) -> tuple[str, ...]:
     """What the paper of a preset leaves out, by dotted path: there the preset's values are ours.
+    So is what a preset does not write at all, such as dropout, or no weight decay (with which AdamW
+    is Adam): the defaults of `Settings`, models and losses.
 
     Raises:  ValueError for an unknown name.
     """

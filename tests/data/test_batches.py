@@ -90,3 +90,18 @@ def test_every_float16_is_widened_to_the_bits_that_numpy_gives():
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     every = every[~np.isnan(every)]
     assert as_float32(every).tobytes() == every.astype(np.float32).tobytes()
+
+
+def test_evaluation_takes_the_mean_over_views_of_one_region_and_of_more_the_first():
+    near = np.array([[1, 1 + 2**-10]], np.float16)  # their mean is no float16
+    one = EncodedSplit("dev", np.zeros(1, np.int64), near[:, :, None, None])
+    assert one.image_batch(np.array([0])).regions.tolist() == [[[1 + 2**-11]]]
+    more = EncodedSplit("dev", np.zeros(1, np.int64), np.arange(12.0).reshape(1, 2, 3, 2))
+    assert more.image_batch(np.array([0])).regions.tolist() == [[[0, 1], [2, 3], [4, 5]]]
+
+
+@pytest.mark.parametrize("kind", [">f2", ">f4", "<f4", "f8"])
+def test_features_of_another_machine_are_widened_too(kind):
+    found = as_float32(np.array([[0.1, -2.0]], kind))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.array([[0.1, -2.0]], kind).astype(np.float32))

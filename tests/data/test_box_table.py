@@ -27,7 +27,8 @@ def test_boxes_of_a_picture():
     assert TABLE.of("b.jpg").classes.tolist() == [16, 32]
     assert TABLE.of("a.jpg").boxes.tolist() == [list(BALL[2:])]
     assert TABLE.of("none.jpg").boxes.shape == (0, 4)
-    assert TABLE.of("b.jpg").above(0.3).scores.tolist() == [0.712]
+    for least in (0.3, 0.712):
+        assert TABLE.of("b.jpg").above(least).scores.tolist() == [0.712]
     assert TABLE.has(["a.jpg", "none.jpg"]) and not TABLE.has(["a.jpg", "c.jpg"])
     with pytest.raises(DataError, match="no boxes are kept of image 'c.jpg', only of 3 others"):
         TABLE.of("c.jpg")
@@ -83,9 +84,33 @@ def test_broken_and_missing_files_are_refused(tmp_path):
         path.write_bytes(broken)
         with pytest.raises(DataError, match="cannot be read as a table of boxes"):
             BoxTable.read(path)
-    np.savez(path, images=np.array(["a"]))
+    TABLE.write(path)
+    kept = dict(np.load(path))
+    for wrong in ({"made_with": None}, {"images": np.array("a")}, {"boxes": np.array(["a"])}):
+        np.savez(path, **{name: value for name, value in (kept | wrong).items()
+                          if value is not None})
+        with pytest.raises(DataError, match="cannot be read"):
+            BoxTable.read(path)
+    np.savez(path, **kept | {"scores": np.ones((3, 2))})
+    with pytest.raises(DataError, match="does not hold together"):
+        BoxTable.read(path)
+    locked = bytearray(whole)
+    locked[whole.rindex(b"PK\x01\x02") + 8] |= 1  # the directory says that a part has a password
+    path.write_bytes(locked)
     with pytest.raises(DataError, match="cannot be read"):
         BoxTable.read(path)
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))  # one array, no archive of several
+    with pytest.raises(DataError, match="cannot be read"):
+        BoxTable.read(path)
+
+
+@pytest.mark.parametrize("count", [0, 255, 256, 300])
+def test_a_picture_may_have_many_boxes(tmp_path, count):
+    many = BoxTable.join(("a", "b"), [detections(*[DOG] * count), detections(BALL)], "")
+    many.write(tmp_path / "many.npz")
+    again = BoxTable.read(tmp_path / "many.npz")
+    assert len(again.of("a").scores) == count and again.of("b").classes.tolist() == [32]
 
 
 def test_the_table_of_flickr8k():

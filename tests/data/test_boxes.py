@@ -33,6 +33,7 @@ def test_boxes_that_touch_have_nothing_in_common():
     assert overlaps(halves, halves).tolist() == [[1, 0], [0, 1]]
     empty = np.array([[0.5, 0.5, 0.5, 0.5]])
     assert overlaps(empty, empty).tolist() == [[0]]  # not NaN
+    assert overlaps(np.array([[0, 0, 1, 1]]), np.array([[0, 0, 1, 1]])).tolist() == [[1]]  # whole
 
 
 def test_overlaps_are_those_of_the_oracle():

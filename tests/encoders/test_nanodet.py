@@ -65,6 +65,7 @@ def test_a_picture_is_squeezed_and_its_colours_are_blue_green_red():
     halves = Image.new("RGB", (2, 1))
     halves.putpixel((1, 0), (255, 255, 255))
     assert as_input(halves)[0, 0, 0, 0] < as_input(halves)[0, 0, 0, -1]  # right stays right
+    assert len(as_input(halves)[0, 0, 0].unique()) > 100  # and between them there is no edge
 
 
 @pytest.mark.parametrize("stride, side", [(8, 52), (32, 13)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import itr_study.evaluation.ensemble
-from itr_study.evaluation.ensemble import ensemble, mean
-from itr_study.evaluation.evaluate import columns, evaluate
+from itr_study.evaluation.ensemble import bank_of, ensemble, mean
+from itr_study.evaluation.evaluate import columns, encode, evaluate, score
 from itr_study.evaluation.search import ALL, Searcher
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import build_model
@@ -44,6 +44,17 @@ def test_it_is_measured_like_one_model_and_records_its_members(members):
               for t, i in enumerate(members["a"].split.image_of_text)]
     assert both.ranks.t2i.tolist() == places
     assert both.table["t2i_r5"] == pytest.approx(100 * np.mean(np.array(places) <= 5))
+
+
+def test_other_queries_are_scored_by_all_members_too(members):
+    """Of dev: its images with test's texts, and test's images with its texts."""
+    found, expected = bank_of(list(members.values())), []
+    for one in members.values():
+        images, texts = encode(one.model, one.data.splits["dev"])
+        expected.append((score(one.model, images, one.texts), score(one.model, one.images, texts)))
+    for ours, parts in zip((found.images, found.texts), zip(*expected, strict=True), strict=True):
+        np.testing.assert_allclose(ours, np.mean([part.numpy() for part in parts], axis=0),
+                                   atol=1e-6)
 
 
 @pytest.mark.parametrize("split", ["test", "dev"])

@@ -72,6 +72,14 @@ def test_the_map_of_two_words_is_their_mean():
     assert rows["class"].tolist() == ["hot dog"] and rows["mass"][0] == pytest.approx(0.75)
 
 
+def test_the_centre_s_score_by_hand():
+    """Of nine cells the middle one is the box; the others lie a third, or sqrt(2) thirds, away."""
+    cells = grid_boxes(3)
+    found = scored(np.full(9, 1 / 9), cells, cells[4:5])
+    near, far = (np.exp(-away / 9 / (2 * 0.25**2)) for away in (1, 2))
+    assert found[MEASURES.index("centre")] == pytest.approx(1 / (1 + 4 * near + 4 * far))
+
+
 def test_the_centre_s_map_prefers_the_middle_and_large_places():
     cells = centre_map(grid_boxes(5))
     assert cells.sum() == pytest.approx(1) and cells.argmax() == 12

@@ -213,12 +213,33 @@ def test_boxes_that_are_kept_are_taken_if_this_detector_made_them(tmp_path, monk
     assert FakeDetector.calls == 14 and again.made_with != table.made_with
 
 
+def test_a_table_that_lacks_a_picture_is_not_taken(tmp_path, monkeypatch, fakes):
+    dataset = fake_dataset(name="partly kept")
+    images = [image for split in dataset.splits.values() for image in split.image_ids]
+    path = tmp_path / "kept.npz"
+    BoxTable.join(images[1:], [found()] * (len(images) - 1), made_with(FakeDetector())).write(path)
+    monkeypatch.setitem(KEPT, "partly kept", path)
+    assert dataset_boxes(dataset, FakeDetector(), tmp_path).has(images)
+    assert FakeDetector.calls == len(images) + 1  # the first row says how wide rows are
+
+
+def test_features_of_another_detector_have_another_identity(monkeypatch, fakes):
+    part = image_parts("tiny:fakedet:36")[0]
+    before = FrozenRegions(part).identity
+    assert FrozenRegions(part).identity == before
+    assert FrozenRegions(part._replace(regions=30)).identity != before
+    monkeypatch.setattr(FakeDetector, "version", 2)
+    assert FrozenRegions(part).identity != before
+
+
 def test_rows_of_zeros_are_no_boxes():
     rows = np.zeros((5, 6))
     rows[0] = 16, 0.5, 0.1, 0.2, 0.3, 0.4
     assert from_rows(rows).classes.tolist() == [16]
     assert from_rows(rows.astype(np.float32)).boxes.tolist() == [[0.1, 0.2, 0.3, 0.4]]
     assert len(from_rows(rows[1:]).scores) == 0
+    rows[0, 0] = 0  # a person
+    assert from_rows(rows).classes.tolist() == [0]
 
 
 def test_without_the_detector_and_without_boxes_there_are_no_regions(store, monkeypatch):

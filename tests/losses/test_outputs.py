@@ -184,6 +184,19 @@ def test_a_detached_sigma_gets_no_gradient():
     assert scores.grad[0, 0].tolist() == pytest.approx([-1 / sigma ** 2, 1 / sigma ** 2, 0])
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize("candidates", [3, 30, 1000])
+def test_candidates_that_are_equal_but_for_rounding_do_not_spread(kind, candidates):
+    """Around a mean that the match moves they are equal all the same."""
+    scores = torch.full((1, 1, candidates), 0.3, dtype=kind)
+    scores[..., 0] = 0.9
+    scores.requires_grad_()
+    spread = OUTPUT_LOSSES["variance_weighted"](detach=False).std(scores)
+    assert spread[0, 0, 0] == 0
+    spread[0, 0, 0].backward()
+    assert not scores.grad.any()
+
+
 def test_the_mask_passes_no_gradient_and_takes_pairs_away():
     output, relevance = random_output(3)
     residuals = output.residuals.clone().requires_grad_()

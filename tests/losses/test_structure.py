@@ -63,6 +63,24 @@ def test_texts_of_one_image_are_told_by_their_matches_alone():
     torch.testing.assert_close(*found)
 
 
+def test_vectors_that_nearly_agree_keep_their_distances():
+    """In float32 as in float64; squares and a product would lose all digits of 0.0003."""
+    torch.manual_seed(0)
+    texts = torch.nn.functional.normalize(
+        torch.ones(30, 1, 16, dtype=torch.float64)
+        + 1e-4 * torch.randn(30, 1, 16, dtype=torch.float64), dim=2)
+    match = torch.eye(15).repeat_interleave(2, dim=1)
+    fine, found = (OUTPUT_LOSSES["structure"](margin=0.0)(ModelOutput(
+        torch.zeros(15, 30), subembeddings=given[:15], text_subembeddings=given), match)
+        for given in (texts, texts.float()))
+    assert 1e-5 < fine < 1e-3 and found.item() == pytest.approx(fine.item(), rel=1e-3)
+
+
+def test_of_a_model_that_lacks_both_vectors_the_remedy_has_both():
+    with pytest.raises(ValueError, match="structure needs text_subemb.*'two_branch' or 'pvse'"):
+        OUTPUT_LOSSES["structure"]()(ModelOutput(torch.zeros(2, 2)), torch.eye(2))
+
+
 def test_vectors_of_another_number_are_refused():
     output = ModelOutput(torch.zeros(2, 3), subembeddings=torch.zeros(2, 1, 4),
                          text_subembeddings=torch.zeros(2, 1, 4))

@@ -79,6 +79,12 @@ def test_the_unit_of_regularisation_is_the_mean_variance():
                                cca(images, texts, 3, 0.3).correlations)
 
 
+def test_a_feature_that_never_varies_counts_in_the_mean_variance():
+    """Of a and a constant the mean variance is 1/2, of 3a + 4c it is 25."""
+    found = cca(tensor(A, 0 * A), tensor(3 * A + 4 * C), 1, 0.1).correlations
+    assert found.tolist() == pytest.approx([3 / (1.05 * 27.5) ** 0.5])
+
+
 def test_blocks_change_nothing(monkeypatch):
     images, texts = pairs()
     whole = cca(images, texts, 3, 0.1).correlations

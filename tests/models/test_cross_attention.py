@@ -263,6 +263,44 @@ def test_half_precision_is_near(name):
     assert all(p.grad.isfinite().all() for p in net.parameters())
 
 
+@pytest.mark.parametrize("name", [*NAMES, "dan"])
+def test_lengths_are_1_in_float32_in_half_precision_too(name):
+    net, one = MODELS[name](INPUTS, size=64), batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        codes = [net.encode_images(one), net.encode_texts(one)]
+    for code in codes:
+        vectors = code[-1] if name in NAMES else code if torch.is_tensor(code) else code[0]
+        assert vectors.dtype == torch.float32
+        torch.testing.assert_close(vectors.norm(dim=1), torch.ones(len(vectors)))
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_sgr_reads_the_node_of_the_wholes(steps):
+    """With maps so wide that nodes stay apart: as they begin, two steps make all of them equal to
+    six digits, so that any node would do."""
+    images, texts = rectangle()
+    images = replace(images, regions=images.regions.double())
+    net = model("sgr", steps=steps).double().eval().requires_grad_(False)
+    for step in net.pair.steps:
+        step.inward.weight *= 30
+    found = net.score(net.encode_images(images), net.encode_texts(texts)).scores
+    there = [one[exists] for one, exists in zip(images.regions, images.region_mask, strict=True)]
+    expected = slow.scores(net, there, tokens_of(texts))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_maps_keep_lengths(name):
+    """Of a uniform distribution of variance 2 / (in + out)."""
+    net = model(name, size=64, similarity=48)
+    maps = [part for part in net.pair.modules() if isinstance(part, torch.nn.Linear)]
+    assert len(maps) == {"saf": 4, "sgr": 3 + 3 * 3}[name]
+    for part in maps:
+        expected = (2 / (part.in_features + part.out_features)) ** 0.5
+        assert part.weight.std().item() == pytest.approx(expected, rel=0.25)
+        assert part.weight.abs().max() <= expected * 3**0.5
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_of_evaluation_do_not_depend_on_the_rest_of_the_batch(name):
     net, (images, texts) = model(name), rectangle()
@@ -336,6 +374,29 @@ def test_they_train_in_the_loop(name):
     fit(net, Objective("triplet_sum"), data,
         Settings(epochs=12, batch_size=24, learning_rate=0.01))
     assert evaluate(net, data.splits["train"]).table["rsum"] > before + 80
+
+
+@pytest.mark.parametrize("average", [1, 2])
+def test_a_training_that_broke_off_goes_on_bit_equal(tmp_path, average):
+    """With the running mean and variance of SAF, in the middle of the second epoch."""
+    data, asked = SmallData(), []
+    data.splits = {key: with_regions(split) for key, split in data.splits.items()}
+    settings = Settings(epochs=3, batch_size=8, average=average)
+
+    def breaks(scores, relevance):
+        asked.append(1)
+        if len(asked) == 13:  # of 9 steps an epoch
+            raise RuntimeError("the machine is gone")
+        return LOSSES["triplet_sum"]()(scores, relevance)
+
+    nets = [model("saf", seed, dropout=0.1, region_dropout=0.2) for seed in (0, 0, 9)]
+    fit(nets[0], LOSSES["triplet_sum"](), data, settings, seed=3)
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        fit(nets[1], breaks, data, settings, seed=3, folder=tmp_path, save_seconds=0)
+    fit(nets[2], breaks, data, settings, seed=3, folder=tmp_path)
+    assert len(asked) == 13 + 15
+    for name, value in nets[0].state_dict().items():
+        assert torch.equal(nets[2].state_dict()[name], value), name
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), [

@@ -122,6 +122,7 @@ def test_odd_items_are_finite():
     scores = net.score(net.encode_images(images), net.encode_texts(texts)).scores
     scores.sum().backward()
     assert scores.isfinite().all() and all(p.grad.isfinite().all() for p in net.parameters())
+    assert not net.encode_images(images)[1][1].any()  # nothing is looked at
     half = forward(net.eval(), one, "bfloat16").scores
     assert half.dtype == torch.float32
     torch.testing.assert_close(half, net(one).scores, atol=0.03, rtol=0)

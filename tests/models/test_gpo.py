@@ -130,3 +130,13 @@ def test_shares_are_weights_of_the_regions_that_exist():
     torch.testing.assert_close(shares.sum(dim=1), torch.ones(5).double())
     order = torch.randperm(6)
     torch.testing.assert_close(gpo.shares(values[:, order], mask[:, order]), shares[:, order])
+    mask[2] = False
+    assert not gpo.shares(values, mask)[2].any()
+
+
+def test_weights_are_exact_in_half_precision():
+    gpo, (values, mask) = GPO(), batch()
+    values = values.float()
+    with torch.autocast("cpu", torch.bfloat16):
+        weights, pooled = gpo.weights(6), gpo(values, mask)
+    assert torch.equal(weights, gpo.weights(6)) and torch.equal(pooled, gpo(values, mask))

@@ -110,6 +110,17 @@ def test_regions_and_words_are_left_out_in_training_alone():
     assert not torch.equal(images, free[:6]) and not torch.equal(texts, free[6:])
 
 
+@pytest.mark.parametrize(("option", "side"), [("image_dropout", slice(6)),
+                                              ("dropout", slice(6, None))])
+def test_features_and_word_vectors_are_dropped_in_training_alone(option, side):
+    """Of its own side, and of that alone."""
+    one, rest = batch(), {"region_dropout": 0.0, "word_dropout": 0.0}
+    free, net = both(model(**rest), one), model(**rest, **{option: 0.5})
+    assert torch.equal(both(net.eval(), one), free)
+    apart = (both(net.train(), one) - free).abs().amax(dim=1) > 1e-3
+    assert apart[side].all() and apart.sum() == 6
+
+
 def test_words_that_are_left_out_are_as_if_they_had_not_been_written():
     net, one = model(word_dropout=0.5), batch()
     one = replace(one, tokens=torch.tensor([[5, 7, 9]] * 6), lengths=torch.full((6,), 3))
