@@ -25,8 +25,7 @@ from itr_study.metrics.attention import NEAR
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
 SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
 EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
-MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit",
-            "centre_hit")
+MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit")
 
 
 class Target(NamedTuple):
