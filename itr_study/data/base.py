@@ -73,9 +73,11 @@ class RetrievalDataset:
     `features` holds region features that come with the data (name -> function of a split), such
     as the detector features of `scenes`. `relevance` gives exact graded relevance (I, T) in
     [0, 1] for a split where the data has it (1 for matches, at most 1 - 1e-4 otherwise).
-    `content` is the key of features and sentence vectors: data sets that differ only in who belongs
-    to whom share them. `classes` names the class of each image where retrieval is measured by class
-    (CUB's species); a match stays what it is, an image and a text written about it.
+    `part_of` is the whole data set of which this one holds some pictures with all their texts: what
+    is encoded is taken from there. `content` is the key of features and sentence vectors: data sets
+    that differ only in who belongs to whom share them. `classes` names the class of each image
+    where retrieval is measured by class (CUB's species); a match stays what it is, an image and a
+    text written about it.
     """
 
     name: str
@@ -90,6 +92,7 @@ class RetrievalDataset:
     terms: str = ""  # licence and citation, one sentence
     judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people
     classes: dict[str, str] = field(default_factory=dict)  # image id -> class
+    part_of: "RetrievalDataset | None" = None
     content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
 
     def __post_init__(self) -> None:

@@ -65,6 +65,8 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
                        skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)
     dataset.judgements = judgements
+    if dropped:
+        dataset.part_of = load(root, skip_bad=skip_bad, as_published=as_published, cache=cache)
     return with_caption_noise(dataset, caption_noise, noise_seed)
 
 

@@ -11,6 +11,7 @@ from itr_study.encoders.nanodet import NanoDet
 from itr_study.features.cache import CacheKey, cached
 from itr_study.features.images import BLOCK, open_picture
 from itr_study.features.parallel import cores
+from itr_study.features.whole import all_images
 from itr_study.files.atomic import canonical_json
 
 
@@ -47,11 +48,6 @@ def computed_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -
     rows = cached(key, len(images), compute, folder, dtype="float32", block=BLOCK, workers=cores())
     return BoxTable.join(images, [from_rows(of_picture) for of_picture in rows],
                          made_with(detector))
-
-
-def all_images(dataset: RetrievalDataset) -> list[str]:
-    """Ids of the pictures, split after split."""
-    return [image for split in dataset.splits.values() for image in split.image_ids]
 
 
 def as_rows(found: Detections, most: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from itr_study.encoders.views import make_views
 from itr_study.features.cache import CacheKey, Compute, cached
 from itr_study.features.parallel import cores
 from itr_study.features.specs import ImagePart
+from itr_study.features.whole import all_images, from_whole
 
 CPU_BATCH, GPU_BATCH = 8, 64  # crops a step; fixed, for the last bit may depend on it
 BLOCK = 64  # pictures a block: what a kill can cost, and what one thread takes at a time
@@ -64,7 +65,7 @@ class FrozenImages:
 
     def computing(self, dataset: RetrievalDataset, folder: Path) -> Compute:
         """What computes rows [start, stop) of the pictures of all splits; `folder` has caches."""
-        ids = [image for split in dataset.splits.values() for image in split.image_ids]
+        ids = all_images(dataset)
         return lambda start, stop: self.encode(open_picture(dataset, image)
                                                for image in ids[start:stop])
 
@@ -85,13 +86,13 @@ def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
 
 def dataset_rows(dataset: RetrievalDataset, images: FrozenImages, folder: Path) -> np.ndarray:
     """Features (I, V, R, D) float16 of the pictures of all splits, one split after the other."""
-    count = sum(len(split.image_ids) for split in dataset.splits.values())
     name, version, settings = images.identity
     asked = settings.get("precision", "float32")
     key = CacheKey(dataset.name, dataset.content, name, version, settings,
                    images.dtype if asked != "float32" else "")
-    return cached(key, count, images.computing(dataset, folder), folder, block=BLOCK,
-                  workers=cores())
+    compute = images.computing(dataset, folder) if dataset.part_of is None else from_whole(
+        dataset, all_images, lambda whole: dataset_rows(whole, images, folder))
+    return cached(key, len(all_images(dataset)), compute, folder, block=BLOCK, workers=cores())
 
 
 def cut(rows: np.ndarray, sizes: dict[str, int]) -> dict[str, np.ndarray]:

@@ -20,9 +20,10 @@ from itr_study.data.boxes import areas, grid_boxes, separate, shared
 from itr_study.encoders.base import KINDS
 from itr_study.encoders.registry import DETECTORS
 from itr_study.features.cache import Compute
-from itr_study.features.detected import all_images, dataset_boxes
+from itr_study.features.detected import dataset_boxes
 from itr_study.features.images import FrozenImages, dataset_rows
 from itr_study.features.specs import ImagePart
+from itr_study.features.whole import all_images
 
 VERSION = 1  # raised when the same boxes and grids give other features than before
 GEOMETRY = 5  # numbers at the end of a feature: left, top, right, bottom, area

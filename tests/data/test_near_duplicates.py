@@ -95,6 +95,7 @@ def test_training_images_are_left_out(listed, choice, stay, why):
     assert whole.fingerprint != fewer.fingerprint == fewer.content
     (problem,) = [p for p in fewer.report.excluded if p.kind == choice]
     assert why in problem.detail and problem.where not in stay
+    assert whole.part_of is None and fewer.part_of.fingerprint == whole.fingerprint
 
 
 def test_other_choices_and_other_data_are_refused():
