@@ -41,7 +41,17 @@ class SGR(CrossAttention):
     """Words look at regions; what each pair of them is alike in goes through a graph, and is read
     at the node of the wholes.
 
-    Args:    steps: N of the graph (3), each with weights of its own; the others as
+    As it begins, the graph hardly tells nodes apart: similarity vectors have length 1, so that the
+    logits of their edges spread by about 1 / sqrt(S) and the weights are almost equal; a step makes
+    every node nearly the mean of all, and the logits of a next step are those of one mean. On
+    `scenes`, S = 32, the nodes of a pair lie 0.06 apart after one step, 1e-5 after two and 1e-16
+    after three, while the means of pairs vary by 0.3, 0.2 and 0.1: at first weights, steps after the
+    first are layers with a ReLU on one mean. The printed equations say so, and are kept. It learns
+    all the same: with 1, 2 and 3 steps RSUM on 60 images of dev was 164, 222 and 172 after an epoch
+    of 63 batches, 452, 429 and 428 after two and 484, 461 and 458 at best (one seed, 5 epochs of
+    triplet_sum at a rate of 4e-3). The bases therefore take one step, which is the cheapest, too.
+
+    Args:    steps: N of the graph (3, the paper's), each with weights of its own; the others as
              `CrossAttention`.
     Shape:   scores (I, T) in (0, 1); `attend` gives the attention (P, W, R) of pairs.
     Source:  SGRAF Eqs. 5 and 6, N = 3; the score is sigmoid(u · s + c) of the last node.

@@ -67,14 +67,17 @@ def runs(texts, owner=OWNER):
 
 def test_images_are_drawn_with_so_many_of_their_texts():
     """By hand, n = 2: groups 2 2 1 of the first image, 2, 1, and 2 2; neighbours may touch."""
+    of_four = set()
     for epoch in range(20):
         (texts,) = drawn(2, epoch=epoch)
+        of_four.add(tuple(length for image, length in runs(texts) if image == 3))
         assert sorted(texts.tolist()) == list(range(12))
         lengths = {image: sum(length for i, length in runs(texts) if i == image)
                    for image in range(4)}
         assert lengths == {0: 5, 1: 2, 2: 1, 3: 4}
         assert sum(length % 2 for image, length in runs(texts) if image in (1, 3)) == 0
         assert sum(length % 2 for image, length in runs(texts) if image == 0) == 1
+    assert of_four == {(2, 2), (4,)}
     (texts,) = drawn(5)
     assert sorted(runs(texts)) == [(0, 5), (1, 2), (2, 1), (3, 4)]  # who has fewer gives all
 
