@@ -41,9 +41,9 @@ class SGR(CrossAttention):
     """Words look at regions; what each pair of them is alike in goes through a graph, and is read
     at the node of the wholes.
 
-    At first the graph hardly tells nodes apart: similarity vectors have length 1, so that the logits
-    of Eq. 5 spread by about 1 / sqrt(S), its weights are almost equal, and a step makes every node
-    nearly the mean of all; further steps are then layers with a ReLU on one mean. On 800 pictures of
+    At first the graph hardly tells nodes apart: similarity vectors have length 1, so that logits of
+    Eq. 5 spread by about 1 / sqrt(S), its weights are almost equal, and a step makes every node
+    nearly the mean of all; further steps are then layers with a ReLU on one mean. On 800 images of
     `scenes`, S = 32, the nodes of a pair lay 0.06 apart after one step, 1e-5 after two and 1e-16
     after three (the means of pairs vary by 0.3, 0.2 and 0.1), and after three epochs of training
     still 1e-4 and 1e-14. That costs time at a low rate: RSUM on 60 images of dev after 3 epochs of
