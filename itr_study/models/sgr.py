@@ -46,7 +46,7 @@ class SGR(CrossAttention):
     nearly the mean of all; further steps are then layers with a ReLU on one mean. On 800 images of
     `scenes`, S = 32, the nodes of a pair lay 0.06 apart after one step, 1e-5 after two and 1e-16
     after three (the means of pairs vary by 0.3, 0.2 and 0.1), and after three epochs of training
-    still 1e-4 and 1e-14. That costs time at a low rate: RSUM on 60 images of dev after 3 epochs of
+    still 5e-5 and 5e-15. That costs time at a low rate: RSUM on 60 images of dev after 3 epochs of
     triplet_sum at 1e-3 was 212 with one step, 105 with three. At 4e-3 no number of steps was late:
     484, 461 and 458 at best of 5 epochs with one, two and three (one seed). The bases take one,
     which is the cheapest, too; the equations are as printed.
