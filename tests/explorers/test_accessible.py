@@ -1,5 +1,6 @@
 """Every explorer can be used and read by everybody: in Chromium, light and dark as JupyterLab's own
-themes are, in the columns that cells have in windows of 1,280 and of 1,920 pixels."""
+themes are, in the columns that cells have in windows of 1,280 and of 1,920 pixels; and on pages
+that know nothing of JupyterLab."""
 
 from pathlib import Path
 
@@ -139,6 +140,31 @@ def dressed(page, theme):  # noqa: F811
     }""", theme)
 
 
+# Pages without JupyterLab's variables: (what the system is set to, what VS Code says of its
+# theme, the colours of its themes "Dark Modern" and "Light Modern"), whether they are dark.
+ELSEWHERE = {
+    "a page, light": ("light", None, {}, False), "a page, dark": ("dark", None, {}, True),
+    "VS Code, dark": ("light", "vscode-dark", {
+        "editor-foreground": "#cccccc", "editor-background": "#1f1f1f", "focusBorder": "#0078d4"},
+        True),
+    "VS Code, light": ("dark", "vscode-light", {
+        "editor-foreground": "#3b3b3b", "editor-background": "#ffffff", "focusBorder": "#005fb8"},
+        False)}
+
+
+def bare(page, system, kind, colours):  # noqa: F811
+    """An empty page without JupyterLab."""
+    page.emulate_media(color_scheme=system)
+    page.set_content("<!doctype html><html lang='en'><title>explorers</title><body></body></html>")
+    page.add_style_tag(content=(STATIC / "shell.css").read_text(encoding="utf-8"))
+    page.evaluate("""([kind, colours]) => {
+      document.body.style.width = "848px";
+      if (kind) document.body.dataset.vscodeThemeKind = kind;
+      for (const [name, value] of Object.entries(colours))
+        document.documentElement.style.setProperty(`--vscode-${name}`, value);
+    }""", [kind, colours])
+
+
 def shown(page, one):  # noqa: F811
     """The explorer on the page, with all that the page asked for."""
     opened(page, one)
@@ -199,6 +225,28 @@ def test_everybody_can_use_and_read_every_explorer(page):  # noqa: F811
                           "axes": page.evaluate(AXES) if kind == "map" else None,
                           "focus": unseen(page, pane) if window == 1280 else None}
                 wrong += [(kind, theme, window, *fault) for fault in faults.items() if fault[1]]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+PAPER = "() => {" + SEEN + """
+  const root = document.querySelector(".itr-explorer");
+  return [light(behind(root)) < 0.2, getComputedStyle(root).colorScheme];
+}"""
+
+
+def test_everybody_can_read_every_explorer_elsewhere(page):  # noqa: F811
+    """In a page made from a notebook, and in VS Code; dark where these are."""
+    explorers = {kind: make() for kind, make in MAKERS.items()}
+    wrong = []
+    for where, (*how, dark) in ELSEWHERE.items():
+        bare(page, *how)
+        for kind, one in explorers.items():
+            pane = shown(page, one)
+            paper = page.evaluate(PAPER)
+            faults = {"pale": page.evaluate(PALE), "focus": unseen(page, pane),
+                      "axes": page.evaluate(AXES) if kind == "map" else None,
+                      "paper": paper if paper != [dark, "dark" if dark else "light"] else None}
+            wrong += [(kind, where, *fault) for fault in faults.items() if fault[1]]
     assert not wrong, "\n".join(map(str, wrong))
 
 
