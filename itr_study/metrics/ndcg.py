@@ -127,6 +127,12 @@ def is_sparse(relevance: np.ndarray) -> bool:
     return int((relevance > 0).sum(axis=1).max()) <= FEW
 
 
+def relevant(relevance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of what is relevant in (q, n), row by row: `numpy.nonzero`, many times
+    faster."""
+    return np.divmod(np.flatnonzero(relevance > 0), relevance.shape[1])
+
+
 def block_ndcg(scores: np.ndarray, relevance: np.ndarray, discount: np.ndarray,
                ties: str, ideal: np.ndarray) -> np.ndarray:
     """(q,) NDCG of rows of scores and relevance (q, n), whose ideal lists have a DCG of (q,)."""
@@ -139,7 +145,7 @@ def block_ideal(relevance: np.ndarray, discount: np.ndarray) -> np.ndarray:
     """(q,) DCG of rows of relevance (q, n) in falling order."""
     if not is_sparse(relevance):
         return gain(np.sort(relevance, axis=1)) @ discount[::-1]
-    rows, columns = np.nonzero(relevance)
+    rows, columns = relevant(relevance)
     grades = relevance[rows, columns]
     grades = grades[np.lexsort((-grades, rows))]
     places = np.arange(len(rows)) - np.searchsorted(rows, rows)
@@ -167,7 +173,7 @@ def counted_dcg(scores: np.ndarray, relevance: np.ndarray, discount: np.ndarray,
                 ties: str) -> np.ndarray:
     """As `sorted_dcg`, by counting for each relevant item how many score at least as high: what is
     irrelevant earns nothing, wherever it stands."""
-    rows, columns = np.nonzero(relevance)
+    rows, columns = relevant(relevance)
     own, grades = scores[rows, columns], relevance[rows, columns]
     order = np.lexsort((grades, -own, rows))
     rows, own, grades = rows[order], own[order], grades[order]

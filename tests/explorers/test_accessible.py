@@ -92,13 +92,12 @@ CUT = """() => [...document.querySelectorAll(".itr-explorer svg text")].filter((
   const at = node.getBoundingClientRect(), box = node.ownerSVGElement.getBoundingClientRect();
   return at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1;
 }).map((node) => node.textContent)"""
-AXES = """() => { // a canvas knows nothing of style sheets: the frame must have the colour of lines
-  const pen = document.querySelector("canvas").getContext("2d"), { fillStyle } = pen;
+# A canvas knows nothing of style sheets: its frame must have the colour of lines.
+AXES = "() => {" + SEEN + """
+  const pen = document.querySelector("canvas").getContext("2d");
   const [r, g, b] = pen.getImageData(pen.canvas.width - 1, 30, 1, 1).data;
-  pen.fillStyle = getComputedStyle(document.querySelector(".itr-stage"))
-    .getPropertyValue("--itr-line");
-  const wanted = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16));
-  pen.fillStyle = fillStyle;
+  const wanted = rgba(getComputedStyle(document.querySelector(".itr-stage"))
+    .getPropertyValue("--itr-line"));
   return [r, g, b].every((c, i) => Math.abs(c - wanted[i]) < 9) ? null : `${[r, g, b]}, ${wanted}`;
 }"""
 
