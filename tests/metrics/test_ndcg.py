@@ -1,4 +1,4 @@
-"""NDCG by sorted keys: against loops, whatever the blocks, types and ties."""
+"""NDCG by counting and by sorted keys: against loops, whatever the blocks, types and ties."""
 
 import doctest
 import importlib
