@@ -8,7 +8,7 @@ import pytest
 
 from itr_study.explorers import EmbeddingMap, PushPull, Search
 from itr_study.explorers.pane import Pane
-from itr_study.explorers.skin import module_of
+from itr_study.explorers.skin import STATIC, module_of
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
 from tests.explorers.test_judge import made as judge
@@ -60,6 +60,10 @@ def test_what_the_page_does(page):  # noqa: F811
                  the_first_model_stands_on_the_left,
                  a_key_rates_the_pair_that_is_seen,
                  upwards_is_upwards_on_the_map,
+                 numbers_stay_in_the_rectangle,
+                 numbers_of_points_beside_each_other_do_not_hide_each_other,
+                 colours_follow_the_system_where_there_is_no_theme,
+                 a_count_that_goes_on_leaves_what_is_read_alone,
                  curves_rise_with_what_they_show,
                  before_the_first_epoch_there_are_epochs_and_no_values,
                  a_match_among_results_is_marked,
@@ -205,6 +209,67 @@ def upwards_is_upwards_on_the_map(page):  # noqa: F811
     assert message["name"] == "brush" and message["value"]["x"] == pytest.approx(before["x"])
     assert message["value"]["y"][0] > before["y"][0]
     assert box.evaluate("node => parseFloat(node.style.top)") < top
+
+
+def numbers_stay_in_the_rectangle(page):  # noqa: F811
+    """Those of points at its right and upper edge stand on the other side of their point."""
+    one = cross()
+    one.hear("brush", {"x": [-3.01, 3.01], "y": [-1.01, 1.01]})
+    opened(page, one)
+    outside = page.evaluate("""() => {
+      const at = document.querySelector("[data-key=rectangle]").getBoundingClientRect();
+      return [...document.querySelectorAll("[aria-hidden=true] > span")].filter((node) => {
+        const { left, right, top, bottom } = node.getBoundingClientRect();
+        return left < at.left - 1 || right > at.right + 1 || top < at.top - 1
+          || bottom > at.bottom + 1;
+      }).map((node) => node.textContent);
+    }""")
+    assert page.locator("[aria-hidden=true] > span").count() == 4 and not outside
+
+
+def numbers_of_points_beside_each_other_do_not_hide_each_other(page):  # noqa: F811
+    frame = np.array([[1.0, 0.0], [-1.0, 0.1]]), np.array([[1.0, 0.02], [-1.0, 0.12]])
+    one = EmbeddingMap({0: frame}, np.arange(2), ["a", "b"])
+    one.hear("brush", {"x": [-9, 9], "y": [-9, 9]})
+    opened(page, one)
+    hidden = page.evaluate("""() => {
+      const all = [...document.querySelectorAll("[aria-hidden=true] > span")]
+        .map((node) => node.getBoundingClientRect());
+      return all.filter((a, n) => all.slice(0, n).some((b) => a.left < b.right - 2
+        && b.left < a.right - 2 && a.top < b.bottom - 2 && b.top < a.bottom - 2)).length;
+    }""")
+    assert page.locator("[aria-hidden=true] > span").count() == 4 and hidden == 0
+
+
+def colours_follow_the_system_where_there_is_no_theme(page):  # noqa: F811
+    """Also those of a map that is shown already."""
+    page.add_style_tag(content=(STATIC / "shell.css").read_text(encoding="utf-8"))
+    one = cross()
+    opened(page, one)
+    for system in ("dark", "light"):
+        page.emulate_media(color_scheme=system)
+        wanted = one.stage()["legend"][system][0]
+        rgb = ", ".join(str(int(wanted[at:at + 2], 16)) for at in (1, 3, 5))
+        page.wait_for_function("""colour => [...document.querySelectorAll("span")].some((node) =>
+          node.textContent === "■" && node.style.color === colour)""", arg=f"rgb({rgb})")
+
+
+def a_count_that_goes_on_leaves_what_is_read_alone(page):  # noqa: F811
+    one = who_moved()
+    opened(page, one)
+    assert page.locator("progress").count() == 0
+    one.wanted = "ndcg"
+    shown = None
+    for share in (0.25, 0.5):
+        one.beside.share = share
+        answer(page, one, 0)
+        assert page.locator("progress").evaluate("node => node.value") == share
+        if shown is None:
+            shown = page.locator("[role=option]").first.element_handle()
+    assert shown.evaluate("node => node.isConnected")
+    one.wanted = ""
+    answer(page, one, 0)
+    assert page.locator("progress").count() == 0
 
 
 def curves_rise_with_what_they_show(page):  # noqa: F811
