@@ -148,13 +148,17 @@ def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray],
     return shape[0]
 
 
+def heat_over(picture: Image.Image, raster: np.ndarray, scale: Normalize) -> np.ndarray:
+    """Colours (size, size, 3) in [0, 1] of a map, darkened where the picture is dark."""
+    light = np.asarray(picture.convert("L").resize(raster.shape[::-1]), dtype=float) / 255
+    colours = matplotlib.colormaps[HEAT](scale(raster))[..., :3]
+    return colours * (PALEST + (1 - PALEST) * light)[..., None]
+
+
 def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.ndarray,
               scale: Normalize) -> None:
     """The colours of a map, darkened where the picture is dark, and thin lines around regions."""
-    light = np.asarray(picture.convert("L").resize(raster.shape[::-1]), dtype=float) / 255
-    colours = matplotlib.colormaps[HEAT](scale(raster))[..., :3]
-    axes.imshow(colours * (PALEST + (1 - PALEST) * light)[..., None], extent=(0, 1, 1, 0),
-                interpolation="nearest")
+    axes.imshow(heat_over(picture, raster, scale), extent=(0, 1, 1, 0), interpolation="nearest")
     outlined = boxes[np.isfinite(boxes).all(axis=1)] if len(boxes) <= FEW else []
     for left, top, right, bottom in outlined:
         axes.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False,

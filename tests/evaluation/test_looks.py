@@ -146,6 +146,25 @@ def test_ranks_and_winners_against_loops():
     assert one.look(image, 0, "wins").by_rank is None
 
 
+def test_a_region_that_does_not_exist_wins_nothing():
+    """All others are below zero in every dimension, where padding is zero."""
+    found = SCENES.features["detector"]
+    below = replace(SCENES, features={"detector": lambda split: Regions(
+        -np.abs(found(split).features), found(split).mask)})
+    encoded = encode_dataset(below, "detector", tokens="words", sentences="glove-mean")
+    model = MODELS["vsepp"](encoded.inputs, size=8, word_size=5, pool="max").eval()
+    with torch.no_grad():
+        model.image.linear.weight.abs_()
+        model.image.linear.bias.zero_()
+    one = Looker(Searcher(model, below, encoded, "test"))
+    batch = encoded.splits["test"].image_batch(np.arange(12))
+    image = int(batch.region_mask.sum(dim=1).argmin())
+    mapped = (batch.regions[image] @ model.image.linear.weight.T).detach().numpy()
+    exists = batch.region_mask[image].numpy()
+    wins = np.bincount(mapped[exists].argmax(axis=0), minlength=exists.sum()) / 8
+    assert one.look(image, 0, "wins").weights[0] == pytest.approx(wins)
+
+
 def test_the_gradient_of_a_mean_by_hand():
     """v = mean of (2 x, -y), t = (1, 1): of two regions each adds (2 x - y) / 2; padding none."""
     batch = one_image([[1.0, 1.0], [0.0, 3.0], [9.0, 9.0]], [True, True, False])
