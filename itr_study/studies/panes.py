@@ -28,9 +28,9 @@ def pane_of(kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun],
     in the background when a reader asks for that.
 
     Args:    kind: Search, WhoMoved, YouJudge, EmbeddingMap or Looking; runs: by how a reader calls
-             them, or in order, called by their arms; searcher: of a run that has ended; root: folder of the
-             real data sets; figures: of rows, whose minutes tell how long a training takes;
-             at_once: how many are trained side by side.
+             them, or in order, called by their arms; searcher: of a run that has ended; root:
+             folder of the real data sets; figures: of rows, whose minutes tell how long a training
+             takes; at_once: how many are trained side by side.
     Raises:  ValueError for another class, a number of runs that it does not take, and two runs
              under one name.
     """

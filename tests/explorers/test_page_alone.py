@@ -153,7 +153,8 @@ def a_slider_says_what_stands_in_its_place(page):  # noqa: F811
 def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
     """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
     for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running")),
-                Looking({"saf": searcher("saf")}), Pane(PushPull, {"one": Said("new", rows=[])}, PushPull)):
+                Looking({"saf": searcher("saf")}),
+                Pane(PushPull, {"one": Said("new", rows=[])}, PushPull)):
         opened(page, one)
         lacking = page.evaluate("""[...document.querySelectorAll("button,input,select,[tabindex]")]
           .filter((node) => !node.closest("[data-lm-suppress-shortcuts=true]"))
