@@ -25,7 +25,7 @@ from itr_study.metrics.attention import NEAR, pixel_map
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
 SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
 EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
-HALF = 0.5  # of a map's largest value: from there on a pixel belongs to what is looked at
+HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what is looked at
 PIXELS = 64  # a side of the raster on which places are compared with boxes
 MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
             "iou", "uniform_iou", "centre_iou")
@@ -156,19 +156,23 @@ def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[
 
 
 def overlap(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> float:
-    """Intersection over union of what a map (R,) looks at with some boxes (N, 4): the pixels of at
-    least half its largest value, as it is drawn (`pixel_map`), and those in any box.
+    """Intersection over union of what a map (R,) looks at with some boxes (N, 4): the pixels of
+    more than half its largest value, as it is drawn (`pixel_map`), and those in any box.
+
+    More, not as much: where a region of the whole picture lies below all others, an even map has
+    exactly half of its largest value beside them. It is then held to look at them, as a map is
+    that differs from it by next to nothing.
 
     Source:  the localisation of CAM (Zhou et al., CVPR 2016, Sec. 3.2).
-    Differs: from half the maximum on, not a fifth; pixels themselves, not the box around the
-             largest part of them: a class may have several boxes.
+    Differs: half of the maximum, not a fifth; pixels themselves, not the box around the largest
+             part of them: a class may have several boxes.
     Example: the map looks at the left half, of which the box is the upper half
         >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
         >>> overlap(np.array([0.8, 0.2]), halves, np.array([[0, 0, 0.5, 0.5]]))
         0.5
     """
     seen = pixel_map(weights, places, PIXELS)
-    seen = (seen >= HALF * seen.max()) & (seen > 0)
+    seen = seen > HALF * seen.max()
     named = pixel_map(np.ones(len(boxes)), boxes, PIXELS) > 0
     union = (seen | named).sum()
     return float((seen & named).sum() / union) if union else 0.0

@@ -29,7 +29,8 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
 
     Args:    picture: the image; rows: N words; weights: (N, R) of regions, rows adding up to 1;
              boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
-             that lies nowhere; score: of the pair, printed.
+             that lies nowhere; score: of the pair, printed; None where the rows are of several
+             models.
     Raises:  ValueError for no row, shapes that differ, weights that are no map.
     Source:  SCAN (Lee et al., ECCV 2018) and SGRAF (Diao et al., AAAI 2021) draw such maps.
     Differs: one scale for all words, from 0, so that a word that looks nowhere is pale.
@@ -54,7 +55,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         axes.set_xlabel(f"most {number(weights[row].max(), 2)}", fontsize=8)
     bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01)
     bar.set_label("weight")
-    headline(figure, f"{title}: score {number(score, 2)}")
+    headline(figure, title if score is None else f"{title}: score {number(score, 2)}")
     left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
         len(shown) < len(rows))
     caption(figure, " · ".join(filter(None, [

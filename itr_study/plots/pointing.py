@@ -48,8 +48,8 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
                                        linewidth=1.2)
         for height, arm in enumerate(arms):
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
-            axes.plot(values, [height] * len(values), how.marker, color=how.colour, alpha=0.6)
             axes.plot([values.mean()] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
+            axes.plot(values, [height] * len(values), how.marker, color=how.colour)
             axes.annotate(number(values.mean(), 1), (1, height), fontsize=8, va="center",
                           xycoords=("axes fraction", "data"), xytext=(4, 0),
                           textcoords="offset points", annotation_clip=False)

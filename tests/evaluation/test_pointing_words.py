@@ -117,6 +117,14 @@ def test_what_is_looked_at_is_held_against_the_boxes_by_pixels():
     assert (names["iou"], names["uniform_iou"], names["centre_iou"]) == (0.5, 0.25, 0.25)
 
 
+def test_an_even_map_is_held_to_look_at_what_lies_over_the_whole_picture():
+    """So that a map which hardly differs from it is no better: three regions over the whole one."""
+    places = np.concatenate([CELLS[:3], [[0, 0, 1, 1]]])
+    for weights in ([0.25] * 4, [0.251, 0.25, 0.25, 0.249], [1 / 7] * 3 + [1 / 7]):
+        assert overlap(np.array(weights), places, CELLS[:1]) == pytest.approx(1 / 3)
+    assert overlap(np.array([0.1, 0.1, 0.1, 0.7]), places, CELLS[:1]) == 0.25  # everywhere
+
+
 def test_two_boxes_of_a_class_are_one_area():
     both = np.array([[0, 0, 0.5, 1], [0.25, 0, 0.75, 1]])
     assert overlap(np.array([1.0, 0]), np.array([[0, 0, 0.75, 1], [0, 0, 1, 1]]), both) == 1
