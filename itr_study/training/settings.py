@@ -95,10 +95,10 @@ class Settings(StrictModel):
     decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
     whole gradient, None = off; precision: of the encoders in training, all else is float32;
     warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
-    metric that chooses the best epoch, or "last"; average: an epoch is evaluated, and chosen, with
-    the mean of the weights after it and after the epochs before, so many in all, 1 = its own;
-    patience: epochs without a better one before stopping, None = never; bucket: batches of
-    captions of like length, None = where there are tokens.
+    metric that chooses the best epoch after them, or "last"; average: an epoch is evaluated, and
+    chosen, with the mean of the weights after it and after the epochs before, so many in all, 1 =
+    its own; patience: epochs without a better one before stopping, None = never; bucket: batches
+    of captions of like length, None = where there are tokens.
     """
 
     epochs: int = Field(30, ge=1)

@@ -39,8 +39,8 @@ class History:
         return pd.DataFrame(self.rows)
 
     def out_of_patience(self, settings: Settings) -> bool:
-        """True once `patience` epochs have passed without a better one."""
-        return (settings.patience is not None
+        """True once `patience` epochs have passed without a better one, after the warm-up."""
+        return (settings.patience is not None and len(self.rows) > settings.warmup_epochs
                 and len(self.rows) - self.best_epoch >= settings.patience)
 
     def note(self) -> str:
@@ -55,10 +55,11 @@ class History:
         epochs = self.table()
         return collapse(epochs, self.equal_scores) or flattened(epochs, self.equal_scores)
 
-    def add(self, row: dict[str, Any], select: str) -> bool:
-        """Append an epoch; True where it is the best so far (the first of equals stays)."""
+    def add(self, row: dict[str, Any], select: str, warmup: int) -> bool:
+        """Append an epoch; True where it is the best so far (the first of equals stays). The first
+        after the warm-up always is: weights before it say nothing about the objective."""
         self.rows.append(row)
-        better = select == "last" or not self.best_epoch or (
+        better = select == "last" or not self.best_epoch or len(self.rows) == warmup + 1 or (
             row[f"dev_{select}"] > self.rows[self.best_epoch - 1][f"dev_{select}"])
         self.best_epoch = len(self.rows) if better else self.best_epoch
         return better
@@ -105,14 +106,14 @@ class TrainingState:
 
     def end_epoch(self, table: dict[str, float]) -> None:
         """Write the epoch into the history and keep its weights where they are the best."""
-        seconds = self._clock()
         rate = learning_rate(self.settings, self.epoch, self.step - 1, self.step)
         means = {name: total / self.step for name, total in self.sums.items()}
         row = {"epoch": self.epoch + 1, **means, "first_score_std": self.first_std,
-               "learning_rate": rate,
-               "seconds": round(seconds, 3), **{f"dev_{k}": v for k, v in table.items()}}
+               "learning_rate": rate, "seconds": round(self._clock(), 3),
+               **{f"dev_{k}": v for k, v in table.items()}}
         check_choice("select", self.settings.select, (*table, "last"))
-        if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select):
+        if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select,
+                            self.settings.warmup_epochs):
             self.best = copied(self.model)
         self.epoch, self.step, self.sums, self.seconds = self.epoch + 1, 0, {}, 0.0
 

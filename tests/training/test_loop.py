@@ -237,6 +237,34 @@ def test_warm_up_uses_its_own_objective():
         fit(small_model(), SmallLoss(), SmallData(), settings)
 
 
+class Opposite(SmallLoss):
+    """Unlearns what the loss teaches."""
+
+    def forward(self, scores, relevance):
+        return -super().forward(scores, relevance)
+
+
+def test_the_best_epoch_is_one_of_the_objective_and_none_of_its_warm_up():
+    """Else two losses that both spoil what their warm-up has learnt would get the same weights."""
+    kept = []
+    model, settings = small_model(), SETTINGS.model_copy(update={"warmup_epochs": 2})
+    history = fit(model, Opposite(), SmallData(), settings, warmup_objective=SmallLoss(),
+                  on_epoch=lambda history: kept.append(weights(model)))
+    dev = history.table()["dev_rsum"]
+    assert dev[:2].max() > dev[2:].max()  # else this test shows nothing
+    assert history.best_epoch == 3 + dev[2:].to_numpy().argmax()
+    assert_same(weights(model), kept[history.best_epoch - 1])
+    only = SETTINGS.model_copy(update={"warmup_epochs": 4})  # nothing else to choose from
+    history = fit(small_model(), Opposite(), SmallData(), only, warmup_objective=SmallLoss())
+    assert history.best_epoch == 1 + history.table()["dev_rsum"].to_numpy().argmax()
+
+
+def test_patience_begins_after_the_warm_up():
+    settings = Settings(epochs=50, batch_size=8, learning_rate=1e-12, patience=2, warmup_epochs=5)
+    history = fit(small_model(), SmallLoss(), SmallData(), settings, warmup_objective=SmallLoss())
+    assert history.best_epoch > 5 and len(history.rows) == history.best_epoch + 2
+
+
 @pytest.mark.parametrize("seed", [-1, 2**63, 10**20, 1.5, True, "1"])
 def test_a_seed_that_a_config_would_refuse_is_refused(seed):
     with pytest.raises(ValueError, match=rf"seed must be an integer >= 0 and <= {2**63 - 1}, got "):
