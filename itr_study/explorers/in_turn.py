@@ -95,7 +95,7 @@ class InTurn:
         except Exception as error:  # told where somebody looks; the others go on
             LOG.exception("%s could not be started", name)
             told = f"{name} could not be started. {type(error).__name__}: {error}"
-            self.failure = brief(f"{self.failure} {told}".lstrip())  # after that of another
+            self.failure = brief("; ".join(filter(None, (self.failure, told))))
         self.looks[name] = self.runs[name].look()
 
     def _go_on(self) -> None:

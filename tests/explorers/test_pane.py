@@ -173,7 +173,7 @@ def test_all_that_cannot_be_begun_are_told_and_the_last_is_begun_though_nobody_l
     assert waited_for(lambda: runs[2].now.state == "starting")
     pane = made(NeverStarts("new", rows=[]), NeverStarts("new", rows=[]), at_once=1)
     pane.hear("train")
-    assert pane.problem == ("one could not be started. OSError: no memory two could not be "
+    assert pane.problem == ("one could not be started. OSError: no memory; two could not be "
                             "started. OSError: no memory")
 
 
