@@ -36,7 +36,7 @@ class InTurn:
         """Read how far all are; begin the next. Raises: ValueError where one could not be begun,
         once; whatever reading it raises."""
         with self._lock:
-            self.looks = {name: run.look() for name, run in self.runs.items()}
+            self._read()
             if any(look.state == "diverged" for look in self.looks.values()):
                 self.queue = []  # all are needed: the others would be trained in vain
             while self.queue and self._here() < self.at_once:
@@ -49,15 +49,18 @@ class InTurn:
         """Train these and no others, in this order. Raises: as `look`."""
         with self._lock:
             self.queue = list(names)
-            self.look()
-            if self.queue and not self.waits:
-                self._thread = threading.Thread(target=self._go_on, daemon=True)
-                self._thread.start()
+            try:
+                self.look()
+            finally:  # one that could not be begun leaves the others waiting
+                if self.queue and not self.waits:
+                    self._thread = threading.Thread(target=self._go_on, daemon=True)
+                    self._thread.start()
 
     def stop(self) -> None:
-        """Save and end all that are trained here; begin no other."""
+        """Save and end all that are trained here; begin no other. Raises: as `look`."""
         with self._lock:
             self.queue = []
+            self._read()  # one that has ended since the last look cannot be stopped
             for name, look in self.looks.items():
                 if look.state in HERE[:2]:
                     self.runs[name].stop()
@@ -75,6 +78,10 @@ class InTurn:
         """Whether its thread waits until it can begin another."""
         return self._thread is not None and self._thread.is_alive()
 
+    def _read(self) -> None:
+        """Read how far all are."""
+        self.looks = {name: run.look() for name, run in self.runs.items()}
+
     def _here(self) -> int:
         """How many are trained by this process."""
         return sum(look.state in HERE for look in self.looks.values())
@@ -85,26 +92,30 @@ class InTurn:
             return
         try:
             self.runs[name].start()
-        except (OSError, ValueError) as error:  # told where somebody looks; the others go on
+        except Exception as error:  # told where somebody looks; the others go on
             LOG.exception("%s could not be started", name)
-            self.failure = brief(f"{name} could not be started. {type(error).__name__}: {error}")
+            told = f"{name} could not be started. {type(error).__name__}: {error}"
+            self.failure = brief("; ".join(filter(None, (self.failure, told))))
         self.looks[name] = self.runs[name].look()
 
     def _go_on(self) -> None:
-        """Look until none waits. What fails is told at the next look of somebody."""
+        """Look until none waits, or Python ends: what is asked to save then makes room for none.
+        What fails is told at the next look of somebody."""
         while True:
             time.sleep(self.pause)
             with self._lock:
-                if not self.queue:
+                if not self.queue or not threading.main_thread().is_alive():
                     self._thread = None  # still under the lock: who asks now begins another
                     return
                 try:
                     self.look()
                 except ValueError as error:
                     self.failure = str(error)
-                except OSError as error:
-                    LOG.exception("the runs that wait could not be read")
-                    self.failure = brief(f"{type(error).__name__}: {error}")
+                except Exception as error:  # once in the log, though it fails at every look
+                    told = brief(f"{type(error).__name__}: {error}")
+                    if told != self.failure:
+                        LOG.exception("the runs that wait could not be read")
+                    self.failure = told
 
     def _seconds(self, name: str) -> float | None:
         """Of one run: by its own epochs, as told, or by those of another run of the same model and

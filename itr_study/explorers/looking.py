@@ -56,11 +56,14 @@ class Looking(Explorer):
     # What a reader does
 
     def choose_model(self, name: str) -> None:
-        """Another model; it shows the same kind where it has it."""
+        """Another model; it shows the same kind where it has it, over the same picture where that
+        was chosen by its number."""
         check_choice("model", name, self.lookers)
-        text, self.model = self.text, name
+        text, image, which, self.model = self.text, self.image, self.which, name
         self.kind = self.kind if self.kind in self.looker.kinds else self.looker.kinds[0]
         self.ask(text)
+        if which == "other":
+            self.image, self.which = image, which
 
     def choose_kind(self, kind: str) -> None:
         """Another thing that the model shows."""

@@ -105,6 +105,16 @@ def test_another_model_shows_what_it_has_of_the_same_text(pane):
     assert f"the largest counts {learnt[0]:.2f}" in pane.sentence()
 
 
+def test_models_are_compared_over_the_picture_that_was_chosen(pane):
+    pane.hear("text", "4")
+    pane.hear("picture", "5")
+    pane.hear("model", "dvse")
+    assert (pane.text, pane.image, pane.which) == (3, 4, "other")
+    pane.hear("which", "first")
+    pane.hear("model", "saf")  # which is first by it
+    assert pane.image == int(searcher("saf").scores[:, 3].argmax()) and pane.which == "first"
+
+
 def test_a_single_model_needs_no_choice_and_the_next_cell_reads_numbers():
     one = made("saf")
     assert "model" not in {control["name"] for control in one.controls()}

@@ -62,6 +62,7 @@ def test_what_the_page_does(page):  # noqa: F811
                  a_key_rates_the_pair_that_is_seen,
                  upwards_is_upwards_on_the_map,
                  numbers_stay_in_the_rectangle,
+                 numbers_stay_on_the_map_where_the_rectangle_is_too_small,
                  numbers_of_points_beside_each_other_do_not_hide_each_other,
                  colours_follow_the_system_where_there_is_no_theme,
                  a_count_that_goes_on_leaves_what_is_read_alone,
@@ -250,6 +251,23 @@ def numbers_stay_in_the_rectangle(page):  # noqa: F811
       }).map((node) => node.textContent);
     }""")
     assert page.locator("[aria-hidden=true] > span").count() == 4 and not outside
+
+
+def numbers_stay_on_the_map_where_the_rectangle_is_too_small(page):  # noqa: F811
+    one = cross()
+    right = one.stage()["rectangle"]["x"]
+    places = one.data.plane.places[one.name]
+    x, y = places[places[:, 0].argmax()].tolist()
+    one.hear("window", {"x": 0.0, "y": y, "half": max(x / 0.999, 1e-3)})
+    one.hear("brush", {"x": [x - 0.01, x + 0.01], "y": [y - 0.01, y + 0.01]})
+    assert right != one.stage()["rectangle"]["x"]
+    opened(page, one)
+    outside = page.evaluate("""() => {
+      const spans = [...document.querySelectorAll("[aria-hidden=true] > span")];
+      const at = spans[0].parentNode.parentNode.getBoundingClientRect();
+      return spans.filter((node) => node.getBoundingClientRect().right > at.right + 1).length;
+    }""")
+    assert page.locator("[aria-hidden=true] > span").count() and not outside
 
 
 def numbers_of_points_beside_each_other_do_not_hide_each_other(page):  # noqa: F811

@@ -1,6 +1,8 @@
 """A pane that waits, without a browser: what it says of runs that are not here, and what opens."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 
@@ -158,6 +160,73 @@ def test_one_that_cannot_be_begun_when_nobody_looks_is_told_later_and_the_next_g
     pane.hear("poll")
     assert pane.problem == "two could not be started. OSError: no memory"
     assert "no memory" in caplog.text
+
+
+def test_all_that_cannot_be_begun_are_told_and_the_last_is_begun_though_nobody_looks(caplog):
+    """The first press fails for one, and the others wait for a page that is closed by then."""
+    runs = [NeverStarts("new", rows=[]), Said("new", rows=[]), Said("new", rows=[])]
+    pane = made(*runs, at_once=1)
+    pane.waiting.turn.pause = 0.01
+    pane.hear("train")
+    assert pane.problem == "one could not be started. OSError: no memory"
+    runs[1].now = Look("done", "", ROWS)
+    assert waited_for(lambda: runs[2].now.state == "starting")
+    pane = made(NeverStarts("new", rows=[]), NeverStarts("new", rows=[]), at_once=1)
+    pane.hear("train")
+    assert pane.problem == ("one could not be started. OSError: no memory; two could not be "
+                            "started. OSError: no memory")
+
+
+def test_one_that_ended_since_the_last_look_does_not_keep_the_others_from_being_stopped():
+    class Strict(Said):
+        def stop(self):
+            if self.now.state == "done":
+                raise ValueError("there is nothing to stop")
+            super().stop()
+
+    runs = [Strict("new", rows=[]) for _ in range(2)]
+    pane = made(*runs)
+    pane.hear("train")
+    runs[0].now = Look("done", "", ROWS)
+    pane.hear("stop")
+    assert pane.problem == "" and runs[1].now.state == "stopping"
+
+
+def test_runs_that_cannot_be_read_for_a_while_are_begun_later(caplog):
+    """Whatever the failure, the thread must outlive it."""
+    first, second = Said("new", rows=[]), Said("new", rows=[])
+    pane = made(first, second, at_once=1)
+    turn = pane.waiting.turn
+    turn.pause = 0.01
+    pane.hear("train")
+    first.now = None  # no Look at all: an AttributeError
+    assert waited_for(lambda: turn.failure)
+    time.sleep(0.1)
+    assert caplog.text.count("the runs that wait could not be read") == 1
+    first.now = Look("done", "", ROWS)
+    assert waited_for(lambda: second.now.state == "starting")
+
+
+ENDING = """
+import atexit, time
+from itr_study.explorers.in_turn import InTurn
+from tests.explorers.test_training import Said
+runs = {name: Said("new", rows=[]) for name in ("one", "two")}
+turn = InTurn(runs, 1, {}, pause=0.01)
+def end():  # as a worker that saves when Python ends
+    runs["one"].now = runs["one"].now._replace(state="interrupted")
+    time.sleep(0.5)
+    print(runs["two"].now.state, turn.queue)
+atexit.register(end)
+turn.train(["one", "two"])
+"""
+
+
+def test_none_is_begun_while_python_ends():
+    """Each would be asked to save in its turn, and the kernel would not end."""
+    done = subprocess.run([sys.executable, "-c", ENDING], stdout=subprocess.PIPE, text=True,
+                          timeout=SECONDS, check=True)
+    assert done.stdout.strip() == "new ['two']"
 
 
 def test_what_is_stopped_or_in_vain_is_not_begun_by_anybody():

@@ -19,9 +19,11 @@ function besidePoint(x, y, wide, edges, taken) {
     ({ left: x + dx, top: y + dy, right: x + dx + wide, bottom: y + dy + HIGH }));
   const inside = sides.filter((one) => one.left >= edges.left && one.right <= edges.right
     && one.top >= edges.top && one.bottom <= edges.bottom);
+  const onMap = sides.find((one) => one.left >= 0 && one.right <= SIDE && one.top >= 0
+    && one.bottom <= SIDE); // in a rectangle too small for a number
   const free = inside.filter((one) => taken.every((other) => one.left >= other.right
     || one.right <= other.left || one.top >= other.bottom || one.bottom <= other.top));
-  return free[0] ?? inside[0] ?? sides[0];
+  return free[0] ?? inside[0] ?? onMap ?? sides[0];
 }
 
 class PlaneMap {
