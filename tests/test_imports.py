@@ -37,7 +37,7 @@ ORDER = {
              "committed", "run", "jobs", "worker", "executors", "watch", "background", "sweeps",
              "audit"),
     "studies": ("bases", "presets", "profiles", "arms", "pairwise", "topk", "timing", "listwise",
-                "bcls", "dvse", "stronger", "subembeddings", "exact", "judges", "forgive",
+                "bcls", "dvse", "stronger", "subembeddings", "exact", "judges", "forgive", "looks",
                 "batch_log", "parameters", "ladder", "plans", "heads", "results", "ambiguity",
                 "rates", "curve_metrics", "reranked", "forecast", "unasked", "wording", "crossings",
                 "predictions", "which", "claims", "panes", "epochs", "study"),

@@ -20,6 +20,7 @@ from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
 from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
 from itr_study.studies.listwise import has_labels
+from itr_study.studies.looks import OTHERS
 from itr_study.studies.stronger import STRONGER
 from itr_study.studies.subembeddings import CHOICES as OPEN
 from itr_study.studies.subembeddings import COMPONENTS, check_components, check_heads
@@ -80,7 +81,7 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "left_out": lambda _dataset, _parameters: CHOICES[1:],
     "judge_searched": searched,
     "components": lambda _dataset, _parameters: COMPONENTS, **STRONGER,
-    "choices": lambda _dataset, _parameters: OPEN}
+    "choices": lambda _dataset, _parameters: OPEN, "others": lambda _dataset, _parameters: OTHERS}
 
 
 def noises(values: Sequence[float]) -> None:

@@ -43,6 +43,7 @@ from itr_study.studies.listwise import (
     term_arms,
     weight_arms,
 )
+from itr_study.studies.looks import looking_arms, other_arms
 from itr_study.studies.pairwise import (
     collapse_arms,
     first_arms,
@@ -100,6 +101,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "08_reranking": (reranked_arms,),
     "09_stronger_models": (stronger_arms, shown_arms, stronger_rate_arms),
     "10_explorers": (explored_arms,),
+    "11_attention_maps": (looking_arms, other_arms),
     "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
     "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
                            near_duplicate_arms),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from jupyterlab.commands import get_app_dir
 
-from itr_study.explorers import EmbeddingMap, PushPull, Search, WhoMoved, YouJudge
+from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search, WhoMoved, YouJudge
 from itr_study.explorers.pane import Pane
 from itr_study.explorers.skin import STATIC
+from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_page_alone import answer, opened, sent
 from tests.explorers.test_training import Said, Training
@@ -123,6 +124,7 @@ MAKERS = {
     "push_pull": lambda: PushPull(),
     "search": lambda: Search(two_searchers()),
     "who_moved": lambda: WhoMoved.of(*two_searchers().values(), ("one", "two")),
+    "looking": lambda: Looking({name: searcher(name) for name in ("saf", "vse_infinity")}),
     "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running")),
     "waiting": lambda: Pane(PushPull, {"one": Said("new", rows=[]), "two": Said("running")},
                             PushPull)}

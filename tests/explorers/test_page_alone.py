@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from itr_study.explorers import EmbeddingMap, PushPull, Search
+from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
 from itr_study.explorers.pane import Pane
 from itr_study.explorers.skin import STATIC, module_of
+from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
 from tests.explorers.test_judge import made as judge
@@ -67,6 +68,7 @@ def test_what_the_page_does(page):  # noqa: F811
                  curves_rise_with_what_they_show,
                  before_the_first_epoch_there_are_epochs_and_no_values,
                  a_match_among_results_is_marked,
+                 a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused,
                  a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice,
                  a_kernel_that_was_restarted_is_said_at_once,
                  silence_is_told_and_an_answer_ends_it,
@@ -155,6 +157,7 @@ def a_slider_says_what_stands_in_its_place(page):  # noqa: F811
 def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
     """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
     for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running")),
+                Looking({"saf": searcher("saf")}),
                 Pane(PushPull, {"one": Said("new", rows=[])}, PushPull)):
         opened(page, one)
         lacking = page.evaluate("""[...document.querySelectorAll("button,input,select,[tabindex]")]
@@ -173,6 +176,28 @@ def arrows_of_push_and_pull_point_where_the_loss_pushes(page):  # noqa: F811
                     "0.00, rank 3, left alone"]
     line = page.get_by_role("row", name="Hardest")
     assert line.get_by_role("cell").all_text_contents() == ["0.300", "▲", "▼", "·"]
+
+
+def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):  # noqa: F811
+    one = Looking({"saf": searcher("saf")})
+    pane = opened(page, one)
+    rows, heat = one.stage()["rows"], pane.get_by_role("img", name="most at").first
+    assert heat.get_attribute("src") == rows[0]["heat"]
+    buttons = pane.get_by_role("group", name="The text").get_by_role("button")
+    assert buttons.all_text_contents() == list(one.selected.rows)
+    buttons.nth(2).hover()
+    assert heat.get_attribute("src") == rows[2]["heat"] != rows[0]["heat"] and not sent(page)
+    assert rows[2]["largest"][0]["weight"] in pane.get_by_role("table").text_content()
+    buttons.nth(1).focus()
+    (message,) = sent(page)
+    assert (message["name"], message["value"]) == ("point", {"index": 1})
+    one.hear(message["name"], message["value"])
+    answer(page, one, message["serial"])
+    assert len(sent(page)) == 1 and heat.get_attribute("src") == rows[1]["heat"]
+    assert buttons.nth(1).get_attribute("aria-pressed") == "true"
+    assert buttons.nth(1).evaluate("node => node === document.activeElement")
+    assert "score" in pane.text_content() and one.selected.rows[1] in pane.locator(
+        ".itr-sentence").text_content()
 
 
 def the_first_model_stands_on_the_left(page):  # noqa: F811
