@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.search import Searcher
-from itr_study.ledger.paired import arms_in
+from itr_study.ledger.paired import Arms, arms_in
 from itr_study.ledger.reported import load_claims, reported, split_list
 from itr_study.metrics import ranks
 from itr_study.plots.names import name_of
@@ -236,3 +236,14 @@ def test_costs_that_are_no_table_of_the_benchmark_are_refused(tmp_path):
     path.write_text("arm,parameters\nsaf,1\n")
     with pytest.raises(ValueError, match="lacks the columns memory_mb, score_seconds; measure"):
         model_costs("scenes", tmp_path)
+
+
+def test_an_ensemble_may_be_paired_with_its_members_and_no_member_with_the_other():
+    rows = rows_of(arm_runs("saf/bcls", "sgr/bcls", "dan/sum", "sgraf/bcls"))
+    rows["test_rsum"] = rows["arm"].map({"saf/bcls": 1.0, "sgr/bcls": 2.0, "sgraf/bcls": 5.0})
+    assert Arms(rows).part("sgraf/bcls", "saf/bcls", "test_rsum").mean == 4
+    assert Arms(rows).part("sgraf/bcls", "sgr/bcls", "test_rsum").mean == 3
+    rows["test_rsum"] = 1.0
+    for other in ("sgr/bcls", "dan/sum"):
+        with pytest.raises(ValueError, match="only runs of one model can be paired"):
+            Arms(rows).part("saf/bcls", other, "test_rsum")
