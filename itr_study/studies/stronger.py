@@ -151,7 +151,8 @@ def ensemble_rows(rows: pd.DataFrame, pairs: Mapping[tuple[str, int], tuple[ArmR
                   searcher: Callable[[ArmRun], Searcher],
                   collapsed: Collection[str] = ()) -> pd.DataFrame:
     """The ensembles as rows beside those of their members: arm, seed, what is measured on test,
-    and `minutes`, those of both; what an ensemble has not, such as dev_rsum, is left out.
+    and `minutes`, those of both; what an ensemble has not, such as dev_rsum, is left out. Without
+    any the columns are those of `rows`, so that these keep their types beside them.
 
     Args:    rows: of the members, as `Study.train` gives them: a pair of which one has no row is
              left out; pairs: of `ensembles`; searcher: of a run on test, such as
@@ -170,7 +171,7 @@ def ensemble_rows(rows: pd.DataFrame, pairs: Mapping[tuple[str, int], tuple[ArmR
                           in zip(keys, runs, strict=True)}).table
         records.append({"arm": label, "seed": seed, **_of_members(members, collapsed),
                         **{f"test_{name}": value for name, value in table.items()}})
-    return pd.DataFrame(records) if records else rows.head(0)[["arm", "seed"]]
+    return pd.DataFrame(records) if records else rows.head(0)
 
 
 def _of_members(members: Sequence[Mapping[str, Any]],
@@ -194,13 +195,13 @@ def kept_ensembles(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     Args:    path: of the figure's table (.csv), beside its provenance (.json).
     """
     if not path.is_file():
-        return rows.head(0)[["arm", "seed"]]
+        return rows.head(0)
     made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
     kept = pd.read_csv(path, keep_default_na=False, na_values=[""])
     known = rows.drop_duplicates("run").set_index("run")
     ended = {name: kept["run"].map(known[name]) for name in ENDINGS if name in known}
     kept = kept.assign(seen=kept["seen"].fillna(""), **ended)
-    return kept if made_of <= set(rows["run"]) else kept.head(0)
+    return kept if made_of <= set(rows["run"]) else rows.head(0)
 
 
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:
