@@ -59,7 +59,8 @@ ACTIONS = {"push and pull": [("a mark moved", "[data-key=item-2]", "ArrowLeft"),
                              ("a step", "[data-key=control-step]", "click")],
            "search": [("the next query", "[data-key=control-on]", "click"),
                       ("another list", "[data-key=control-switch]", "change")],
-           "who moved?": [("the next query", "[data-key=control-next]", "click")],
+           "who moved?": [("the next query", "[data-key=control-next]", "click"),
+                          ("another measure", "[data-key=control-measure]", "change")],
            "you are the judge": [("a rating", "[data-key=grade-2]", "click")],
            "map": [("another colour", "[data-key=control-colour]", "change")]}
 

@@ -37,9 +37,9 @@ ORDER = {
              "committed", "run", "jobs", "worker", "executors", "watch", "background", "sweeps",
              "audit"),
     "studies": ("bases", "presets", "profiles", "arms", "pairwise", "topk", "timing", "listwise",
-                "bcls", "dvse", "subembeddings", "exact", "judges", "forgive", "batch_log",
-                "parameters", "ladder", "plans", "heads", "results", "ambiguity", "rates",
-                "curve_metrics", "reranked", "forecast", "unasked", "wording", "crossings",
+                "bcls", "dvse", "stronger", "subembeddings", "exact", "judges", "forgive", "looks",
+                "batch_log", "parameters", "ladder", "plans", "heads", "results", "ambiguity",
+                "rates", "curve_metrics", "reranked", "forecast", "unasked", "wording", "crossings",
                 "predictions", "which", "claims", "panes", "epochs", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most

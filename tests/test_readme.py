@@ -90,6 +90,21 @@ def test_where_forgiving_begins_to_pay_is_where_the_curves_cross():
     assert "lower" not in places and f"above it from {places['higher']:.2g} % on" in README
 
 
+def test_what_wrong_captions_change_is_that_of_the_second_judge():
+    answers = pd.read_csv(FLICKR8K / "13_when_to_forgive__predictions.csv")
+    answers = answers[answers["prediction"].str.startswith("2.") & (answers["measure"] == "RSUM")]
+    by_judge = answers.set_index("judge")["measured"]
+    assert by_judge["second judge"] == "so for soft; it moves by more for top-5"
+    assert by_judge["first judge"].endswith("collapsed")
+    gains = pd.read_csv(FLICKR8K / "13_when_to_forgive__noise.csv")
+    gains = gains[(gains["metric"] == "test_rsum") & (gains["judge"] == JUDGE)]
+    assert gains["n"].eq(5).all()
+    top5, soft = (" to ".join(interval(line) for _, line in gains[gains["loss"] == loss].iterrows())
+                  for loss in ("top5", "soft"))
+    assert (f"that of top-5 goes from {top5} and that of soft negatives from {soft}; in the first "
+            "one runs of the hardest negative have collapsed") in README
+
+
 def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     """Old rows state none; what differs between them and new ones may be rounding."""
     shown = json.loads(Path(f"{SQUARE}.json").read_text(encoding="utf-8"))
@@ -121,4 +136,4 @@ def test_every_difference_of_the_findings_has_its_interval():
     """Between the picture and the notebooks: no signed number without the interval behind it."""
     findings = README[README.index("Which ranking loss?"):README.index("Every figure with its")]
     signed = re.findall(r"(?<![\[,] )(?<!\[)[+−]\d+\.\d(?! \[)", findings)
-    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 11
+    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 15

@@ -5,7 +5,7 @@ from typing import Any
 
 from itr_study.evaluation.evaluate import columns
 from itr_study.runs.rows import SPLITS, edition_of
-from itr_study.runs.run import TRAIN_IMAGES
+from itr_study.runs.run import train_images
 from itr_study.runs.store import RunResult
 
 # What the names of measures are made of, in words. Numbers are in percent where nothing else is
@@ -68,7 +68,8 @@ def result_report(result: RunResult) -> str:
              f"{result.history.best_epoch}, {minutes:.1f} min, edition {result.edition}, "
              f"{result.folder}"]
     lines += [result.reason] * bool(result.reason)
-    return "\n".join(lines + metric_lines(result.config["dataset"], result.tables))
+    return "\n".join(lines + metric_lines(
+        result.config["dataset"], result.tables, result.config["settings"].get("dev_images")))
 
 
 def row_report(row: Mapping[str, Any]) -> str:
@@ -81,11 +82,16 @@ def row_report(row: Mapping[str, Any]) -> str:
              "This is its committed row; only its weights are not on this machine (to search with "
              "it, train it)."]
     lines += [row["reason"]] * bool(row["reason"])
-    return "\n".join(lines + metric_lines(row["dataset"], {s: t for s, t in tables.items() if t}))
+    return "\n".join(lines + metric_lines(
+        row["dataset"], {s: t for s, t in tables.items() if t}, row.get("settings.dev_images")))
 
 
-def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """One line a metric, one column a split; none for a run without metrics."""
+def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
+                 dev_images: float | None = None) -> list[str]:
+    """One line a metric, one column a split; none for a run without metrics.
+
+    Args:    dev_images: the setting of the run; None where it has none.
+    """
     measured = {name for table in tables.values() for name in table}
     if not measured:
         return []
@@ -97,6 +103,7 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]]) -> lis
         cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
                  for table in tables.values())
         lines.append(f"{name:<{width}}{''.join(cells)}")
-    of_train = f" train: its first {TRAIN_IMAGES:,} images at most." if "train" in tables else ""
+    most = train_images(int(dev_images or 0))
+    of_train = f" train: its first {most:,} images at most." if "train" in tables else ""
     return [*lines, "In percent, but for ranks, rsum, hubness and entropy; - is not measured."
             + of_train, *legend(names)]

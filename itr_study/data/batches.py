@@ -212,12 +212,13 @@ def as_float32(values: np.ndarray) -> np.ndarray:
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:
-    """(T, W) token ids padded with 0 to the longest, and lengths (T,)."""
+    """(T, W) token ids padded with 0 to the longest, and lengths (T,); (0, 1) of no texts, since
+    recurrent nets refuse W = 0."""
     lengths = torch.tensor([len(s) for s in sequences], dtype=torch.int64)
     if not lengths.all():
         raise ValueError(f"text {int(lengths.argmin())} of {len(sequences)} has no tokens; give "
                          "every text at least one, such as the id of an unknown word")
-    widest = int(lengths.max()) if len(sequences) else 0
+    widest = int(lengths.max()) if len(sequences) else 1
     tokens = torch.zeros(len(sequences), widest, dtype=torch.int64)
     for row, sequence in zip(tokens, sequences, strict=True):
         row[: len(sequence)] = torch.from_numpy(np.asarray(sequence, np.int64))

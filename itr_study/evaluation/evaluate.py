@@ -109,10 +109,9 @@ def as_vectors(model: nn.Module, images: Code,
     """
     if not all(isinstance(code, Tensor) and code.ndim == 2 for code in (images, texts)):
         raise ValueError(
-            "a map needs one vector for each image and each text, but "
+            "there must be one vector for each image and each text, but "
             f"{type(model).__name__} gives several, or the split has no texts; take a model of one "
-            "vector, such as two_branch, or give vectors yourself: "
-            "EmbeddingMap({'mean': (images, texts)}, ...)")
+            "vector, such as two_branch, and a split with captions")
     return images.numpy(), texts.numpy()
 
 

@@ -9,7 +9,7 @@ A detector is no truth: it misses objects and takes one for another. What is sai
 networks agree, one that has learnt boxes from people and one that has learnt captions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +20,15 @@ from itr_study.data.base import Split
 from itr_study.data.box_table import BoxTable
 from itr_study.data.boxes import areas, covered
 from itr_study.data.coco_classes import Named, class_names, named_classes
-from itr_study.metrics.attention import NEAR
+from itr_study.metrics.attention import NEAR, pixel_map
 
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
 SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
 EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
-MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit")
+HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what is looked at
+PIXELS = 64  # a side of the raster on which places are compared with boxes
+MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
+            "iou", "uniform_iou", "centre_iou")
 
 
 class Target(NamedTuple):
@@ -74,7 +77,8 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, 
         area, each in [0, 1]; hit, whether the middle of the region with most weight lies in a box
         (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the pointing game, there with
         a margin of 15 pixels; of equal ones the mean, for regions are sorted by the detector's
-        score), uniform_hit, the mean over all regions, and centre_hit, the picture's middle.
+        score), uniform_hit, the mean over all regions, and centre_hit, the picture's middle; iou,
+        uniform_iou and centre_iou as `overlap` has it, that of the whole picture being the area.
     Raises: ValueError for maps that are none or fit no text, places that fit no map, no name with a
         box of its class at all.
     """
@@ -85,15 +89,30 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, 
     if (places.ndim, places.shape[-1], *places.shape[:-2]) not in expected:
         raise ValueError(f"places must be (R, 4) or ({len(split.image_ids)}, R, 4); got "
                          f"{places.shape}")
+    return target_rows(
+        targets(split, table, sure), class_names(), maps,
+        lambda image: places if places.ndim == 2 else places[image],
+        f"no text of split {split.name} names a class of which its image has a box of score {sure} "
+        "or more; try a lower `sure`")
+
+
+def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np.ndarray],
+                places: Callable[[int], np.ndarray], nothing: str) -> pd.DataFrame:
+    """A row for each target, as `word_pointing` returns them.
+
+    Args:    names: of the classes; maps: one for each text; places: of the regions of an image, NaN
+             for one that lies nowhere, whose weight falls beside every box; nothing: what to say
+             where there is no target.
+    Raises:  ValueError for that, for maps that are none, and an image whose regions lie nowhere.
+    """
     rows = []
-    for target in targets(split, table, sure):
-        of_image = places if places.ndim == 2 else places[target.image]
+    for target in found:
+        of_image = places(target.image)
         words = word_map(maps[target.text], target, len(of_image))
-        rows.append((target.text, target.image, class_names()[target.named.number],
+        rows.append((target.text, target.image, names[target.named.number],
                      *scored(words, of_image, target.boxes)))
     if not rows:
-        raise ValueError(f"no text of split {split.name} names a class of which its image has a "
-                         f"box of score {sure} or more; try a lower `sure`")
+        raise ValueError(nothing)
     return pd.DataFrame(rows, columns=["text", "image", "class", *MEASURES])
 
 
@@ -119,14 +138,44 @@ def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[
         >>> dict(zip(MEASURES, scored(np.array([0.8, 0.2]), halves, halves[:1])))["mass"]
         0.8
     """
-    inside = covered(places, boxes)
+    lies = np.isfinite(places).all(axis=1)
+    if not lies.any():
+        raise ValueError("nobody knows where any region of this picture lies, so that no map of it "
+                         "can be scored; take features whose boxes are known, such as "
+                         'images="lite0:grid:one"')
+    inside, centre = np.zeros(len(places)), np.zeros(len(places))
+    inside[lies], centre[lies] = covered(places[lies], boxes), centre_map(places[lies])
     points = np.concatenate([middles(places), [[0.5, 0.5]]])[:, None]
-    within = (points >= boxes[:, :2]) & (points <= boxes[:, 2:])
+    within = (points >= boxes[:, :2]) & (points <= boxes[:, 2:])  # false beside NaN
     *hits, centre_hit = within.all(axis=2).any(axis=1)
     hit = np.mean(hits, where=weights == weights.max())
-    return (float(weights @ inside), float(inside.mean()), float(centre_map(places) @ inside),
+    even = np.full(len(places), 1 / len(places))
+    return (float(weights @ inside), float(inside.mean()), float(centre @ inside),
             float(covered(EVERYTHING, boxes)[0]), float(hit), float(np.mean(hits)),
-            float(centre_hit))
+            float(centre_hit), *(overlap(one, places, boxes) for one in (weights, even, centre)))
+
+
+def overlap(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> float:
+    """Intersection over union of what a map (R,) looks at with some boxes (N, 4): the pixels of
+    more than half its largest value, as it is drawn (`pixel_map`), and those in any box.
+
+    More, not as much: where a region of the whole picture lies below all others, an even map has
+    exactly half of its largest value beside them. It is then held to look at them, as a map is
+    that differs from it by next to nothing.
+
+    Source:  the localisation of CAM (Zhou et al., CVPR 2016, Sec. 3.2).
+    Differs: half of the maximum, not a fifth; pixels themselves, not the box around the largest
+             part of them: a class may have several boxes.
+    Example: the map looks at the left half, of which the box is the upper half
+        >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
+        >>> overlap(np.array([0.8, 0.2]), halves, np.array([[0, 0, 0.5, 0.5]]))
+        0.5
+    """
+    seen = pixel_map(weights, places, PIXELS)
+    seen = seen > HALF * seen.max()
+    named = pixel_map(np.ones(len(boxes)), boxes, PIXELS) > 0
+    union = (seen | named).sum()
+    return float((seen & named).sum() / union) if union else 0.0
 
 
 def centre_map(places: np.ndarray) -> np.ndarray:

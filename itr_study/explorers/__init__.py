@@ -6,6 +6,7 @@ from itr_study.explorers.examples import easy_to_hard, obvious_errors, result_ta
 from itr_study.explorers.explorer import Explorer
 from itr_study.explorers.hits import picture_hits
 from itr_study.explorers.judge import YouJudge
+from itr_study.explorers.looking import Looking
 from itr_study.explorers.models import of_models
 from itr_study.explorers.pane import Pane
 from itr_study.explorers.push_pull import PushPull
@@ -16,6 +17,7 @@ from itr_study.explorers.source import show_source
 from itr_study.explorers.training import Training
 from itr_study.explorers.who_moved import WhoMoved
 
-__all__ = ["EmbeddingMap", "Explorer", "Item", "Pane", "PushPull", "Search", "Training", "WhoMoved",
-           "YouJudge", "easy_to_hard", "explore", "image_queries", "obvious_errors", "of_models",
-           "picture_hits", "result_table", "show_source", "side_by_side", "text_queries"]
+__all__ = ["EmbeddingMap", "Explorer", "Item", "Looking", "Pane", "PushPull", "Search", "Training",
+           "WhoMoved", "YouJudge", "easy_to_hard", "explore", "image_queries", "obvious_errors",
+           "of_models", "picture_hits", "result_table", "show_source", "side_by_side",
+           "text_queries"]

@@ -9,31 +9,27 @@ import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
-from itr_study.checks import check_choice, check_count, check_number
+from itr_study.checks import check_choice, check_count
 from itr_study.digits import counted, number
 from itr_study.evaluation.evaluate import as_vectors
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
 from itr_study.explorers.findings import called, finding
-from itr_study.explorers.heard import number_of, parts_of, quoted
+from itr_study.explorers.heard import quoted
 from itr_study.explorers.map_data import FINEST, MapData
-from itr_study.explorers.plane import FIRST, Frame, spread_out
+from itr_study.explorers.map_window import NEAREST, MapWindow
+from itr_study.explorers.plane import Frame, spread_out
 from itr_study.explorers.ticks import ticks_between
 from itr_study.metrics.scores import AnyScores
 from itr_study.plots.embedding_map import STEPS, Shade, colours_of, embedding_map
 
 GALLERY = 12  # items beside the map, at most
-NEAREST = 100  # times larger than the whole: as far as one can zoom in
 ASKED = 100  # arrays and pictures that are sent at once
 FINE = 20  # presses of an arrow key from the middle to the edge
-COLOURS = {"kind": "images and texts", "rank": "rank of the match",
-           "hub": f"how often among the first {FIRST}",
-           "gain": "rank here less rank of the other model"}
 # Buttons that move the view: label, steps to the right and upwards, how much nearer.
 MOVES = {"nearer": ("Zoom in", 0, 0, 1.5), "farther": ("Zoom out", 0, 0, 1 / 1.5),
          "left": ("Left", -1, 0, 1), "right": ("Right", 1, 0, 1), "up": ("Up", 0, 1, 1),
          "down": ("Down", 0, -1, 1)}
-STEP = 0.4  # of half the side shown: one such step
 
 
 class EmbeddingMap(Explorer):
@@ -41,7 +37,7 @@ class EmbeddingMap(Explorer):
 
     Args:    frames: name, such as an epoch -> vectors of the same images (I, D) and texts (T, D),
              in order; image_of_text: (T,) the image of each text; texts: T; image_ids: I, None =
-             their numbers; picture: gives the picture of an image id, None = they have none;
+             "image 1" and so on; picture: gives the picture of an image id, None = they have none;
              other: scores (I, T) of a second model, whose ranks are subtracted; scores: (I, T) of
              the model itself, where there is one frame and they are not the inner products.
     Raises:  ValueError for frames that are not of the same images and texts or hold NaN, and
@@ -56,8 +52,7 @@ class EmbeddingMap(Explorer):
                  other: AnyScores | None = None, scores: AnyScores | None = None) -> None:
         self.data = MapData(frames, image_of_text, texts, image_ids, picture, other, scores)
         self.frame, self.colour, self.asked = len(self.data.names), "kind", dict[str, str]()
-        self.show_all()
-        self.into_view()
+        self.window = MapWindow(self.data.middle, self.data.whole)
 
     @classmethod
     def of(cls, searcher: Searcher, other: Searcher | None = None,
@@ -71,10 +66,9 @@ class EmbeddingMap(Explorer):
                  without texts; with frames, as the class.
         """
         split, own = searcher.split, frames is None
-        given = {searcher.name: as_vectors(searcher.model, searcher.images, searcher.texts)
-                 } if own else frames
-        return cls(given, split.image_of_text, split.texts, split.image_ids,
-                   searcher.dataset.open_image, other=None if other is None else other.scores,
+        return cls({searcher.name: vectors_of(searcher)} if own else frames,
+                   split.image_of_text, split.texts, split.image_ids, searcher.dataset.open_image,
+                   other=None if other is None else other.scores,
                    scores=searcher.scores if own else None)
 
     @property
@@ -91,7 +85,7 @@ class EmbeddingMap(Explorer):
     def selected(self) -> pd.DataFrame:
         """What lies in the rectangle, a line each: kind, index in the split, item (the image's id,
         or the text), rank of its match, found (of how many queries it is among the first FIRST)."""
-        return self.data.table(self.name, self.data.inside(self.name, self.corners))
+        return self.data.table(self.name, self.data.inside(self.name, self.window.corners))
 
     def hear(self, name: str, value: Any = None) -> None:
         self.asked = {}  # arrays are sent where they are asked for, and not again
@@ -106,42 +100,6 @@ class EmbeddingMap(Explorer):
         """Show another frame, counted from 1."""
         check_count("frame", frame, 1, len(self.data.names))
         self.frame = int(frame)
-
-    def show_all(self, _: Any = None) -> None:
-        """Show the whole map."""
-        self.centre, self.half = self.data.middle.copy(), self.data.whole
-
-    def look_at(self, window: Mapping[str, Any]) -> None:
-        """Show another part: {"x", "y": its middle, "half": half its side}."""
-        names = ("x", "y", "half")
-        for name, value in zip(names, parts_of("a window", window, *names), strict=True):
-            check_number(name, number_of(name, value), above=0 if name == "half" else -np.inf)
-        whole = self.data.whole
-        self.half = float(min(max(window["half"], whole / NEAREST), whole))
-        room = whole - self.half  # so that nothing beside the whole is shown
-        self.centre = np.clip([window["x"], window["y"]], self.data.middle - room,
-                              self.data.middle + room)
-
-    def move(self, right: int, up: int, nearer: float, _: Any = None) -> None:
-        """One press of a button: a step aside, or nearer."""
-        x, y = (self.centre + STEP * self.half * np.array([right, up])).tolist()
-        self.look_at({"x": x, "y": y, "half": self.half / nearer})
-
-    def brush(self, moved: Mapping[str, Any]) -> None:
-        """Put the rectangle elsewhere: {"x": [left, right], "y": [low, high]}, cut to the map."""
-        ends = parts_of("a rectangle", moved, "x", "y")
-        for name, pair in zip(("x", "y"), ends, strict=True):
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise ValueError(f"{name} of a rectangle must be its two ends, got {quoted(pair)}")
-            for end in pair:
-                number_of(f"{name} of the rectangle", end)
-        middle, whole = self.data.middle, self.data.whole
-        self.corners = np.clip(np.sort(np.array(ends, float).T, axis=0), middle - whole,
-                               middle + whole)
-
-    def into_view(self, _: Any = None) -> None:
-        """Put the rectangle into the middle of what is shown, a third as wide and as high."""
-        self.corners = np.stack([self.centre - self.half / 3, self.centre + self.half / 3])
 
     def send(self, keys: Sequence[str]) -> None:
         """Put arrays and pictures into the next stage, once. Raises: ValueError for those that are
@@ -163,29 +121,30 @@ class EmbeddingMap(Explorer):
         frame = slider("frame", "Epoch" if epochs else "Vectors", self.frame, 1, len(names), 1,
                        str(self.name))
         return [choice("colour", "Colour", self.colour,
-                       {name: COLOURS[name] for name in self.data.shades[self.name]}),
+                       {name: shade.label for name, shade in self.data.shades[self.name].items()}),
                 *([frame] if len(names) > 1 else []),
                 *(button(name, label) for name, (label, *_) in MOVES.items()),
                 button("all", "Whole map"), button("into_view", "Rectangle into view")]
 
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
-        moves = {name: partial(self.move, *move) for name, (_, *move) in MOVES.items()}
-        return {"colour": self.choose_colour, "frame": self.choose_frame, "window": self.look_at,
-                "brush": self.brush, "send": self.send, "all": self.show_all,
-                "into_view": self.into_view, **moves}
+        window = self.window
+        moves = {name: partial(window.move, *move) for name, (_, *move) in MOVES.items()}
+        return {"colour": self.choose_colour, "frame": self.choose_frame, "window": window.look_at,
+                "brush": window.brush, "send": self.send, "all": window.show_all,
+                "into_view": window.into_view, **moves}
 
     def stage(self) -> dict[str, Any]:
-        data, frame = self.data, self.frame - 1
-        (left, low), (right, high) = self.corners.tolist()
+        data, frame, window = self.data, self.frame - 1, self.window
+        (left, low), (right, high) = window.corners.tolist()
         return {"images": data.n_images, "texts": data.n_texts, "name": self.named(),
                 "places": f"places/{frame}", "shade": f"shade/{self.colour}/{frame}",
                 "sent": self.asked, "whole": [*data.middle.tolist(), data.whole],
-                "window": {"x": float(self.centre[0]), "y": float(self.centre[1]),
-                           "half": self.half},
-                "fine": self.half / FINE, "finest": FINEST, "nearest": NEAREST, "steps": STEPS,
+                "window": {"x": float(window.centre[0]), "y": float(window.centre[1]),
+                           "half": window.half},
+                "fine": window.half / FINE, "finest": FINEST, "nearest": NEAREST, "steps": STEPS,
                 "rectangle": {"x": [left, right], "y": [low, high]},
                 "axes": list(self.labels()), "ticks": self.ticks(), "legend": self.legend(),
-                "gallery": self.gallery(), "chosen": len(data.inside(self.name, self.corners))}
+                "gallery": self.gallery(), "chosen": len(data.inside(self.name, window.corners))}
 
     def named(self) -> str:
         """The frame shown, where there are several."""
@@ -201,7 +160,8 @@ class EmbeddingMap(Explorer):
 
     def ticks(self) -> list[list[list[Any]]]:
         """Of each axis its places and what stands there."""
-        return [ticks_between(at - self.half, at + self.half) for at in self.centre.tolist()]
+        half = self.window.half
+        return [ticks_between(at - half, at + half) for at in self.window.centre.tolist()]
 
     def legend(self) -> dict[str, Any]:
         """What the colours and hollow marks mean."""
@@ -214,7 +174,8 @@ class EmbeddingMap(Explorer):
     def gallery(self) -> list[dict[str, Any]]:
         """A few images and texts of the rectangle, far from each other, with their places."""
         data, places = self.data, self.data.plane.places[self.name]
-        inside, middle = data.inside(self.name, self.corners), self.corners.mean(axis=0)
+        corners = self.window.corners
+        inside, middle = data.inside(self.name, corners), corners.mean(axis=0)
         images, texts = inside[inside < data.n_images], inside[inside >= data.n_images]
         most = max(GALLERY // 2, GALLERY - len(texts))
         images = images[spread_out(places[images], middle, most)]
@@ -242,5 +203,17 @@ class EmbeddingMap(Explorer):
     def picture(self) -> Figure:
         return embedding_map(self.data.plane.places[self.name], self.data.n_images, self.shade,
                              self.title + f" ({self.named()})" * (len(self.data.names) > 1),
-                             self.labels(), (self.centre, self.half), tuple(self.corners.T),
+                             self.labels(), (self.window.centre, self.window.half),
+                             tuple(self.window.corners.T),
                              "dashed: the rectangle of what is chosen")
+
+
+def vectors_of(searcher: Searcher) -> Frame:
+    """Images (I, D) and texts (T, D) as a model encodes a split. Raises: ValueError for a model
+    that gives several vectors, and a split without texts."""
+    try:
+        return as_vectors(searcher.model, searcher.images, searcher.texts)
+    except ValueError as error:
+        raise ValueError(f"a map needs one point for each image and each text: {error}; or give "
+                         "vectors yourself: EmbeddingMap({'mean': (images, texts)}, ...)"
+                         ) from error

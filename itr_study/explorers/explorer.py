@@ -115,8 +115,9 @@ class Explorer(ABC):
 
     def hear(self, name: str, value: Any = None) -> None:
         """Do what the reader did. What cannot be done leaves the state as it is, and its reason in
-        `problem`: below a widget nobody reads a traceback."""
-        self.problem = ""
+        `problem`: below a widget nobody reads a traceback. A "poll" is not done by the reader: what
+        was said stays."""
+        before, self.problem = self.problem if name == "poll" else "", ""
         try:
             actions = self.actions()
             if not isinstance(name, str) or name not in actions:
@@ -131,6 +132,7 @@ class Explorer(ABC):
         except Exception as error:
             LOG.exception("%s: %s could not be done", self.title, name)
             self.problem = brief(f"This could not be done. {type(error).__name__}: {error}")
+        self.problem = self.problem or before
 
     def view(self) -> dict[str, Any]:
         """All that the skin draws."""

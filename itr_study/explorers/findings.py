@@ -53,7 +53,8 @@ def _hubs(data: MapData, name: Hashable) -> str:
     image = point < images
     item = data.items[point] if image else f"“{shorten(data.items[point], LETTERS)}”"
     kind, queries = ("image", "texts") if image else ("text", "images")
-    return (f" The strongest hub, beside the average of its kind, is the {kind} {item}: among the "
+    hub = item if item.startswith("image ") else f"the {kind} {item}"  # without an id it says so
+    return (f" The strongest hub, beside the average of its kind, is {hub}: among the "
             f"first {FIRST} of {counts[point]:,} {queries}. On average an image is found "
             f"{number(expected[0], 1)} times and a text {number(expected[1], 1)} times; "
             f"{percent(counts == 0)} are never found.")

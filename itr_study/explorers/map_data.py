@@ -39,7 +39,9 @@ class MapData:
             raise ValueError(f"scores are of one frame, but there are {len(frames)}; give the "
                              "frames alone: their ranks are those of inner products")
         owner = check_image_of_text(image_of_text, self.n_images, self.n_texts)
-        ids = [f"image {i}" for i in range(self.n_images)] if image_ids is None else image_ids
+        ids = image_ids
+        if ids is None:
+            ids = [f"image {number}" for number in range(1, self.n_images + 1)]
         for what, given, count in (("texts", texts, self.n_texts), ("image_ids", ids,
                                                                     self.n_images)):
             if given is None or len(given) != count:

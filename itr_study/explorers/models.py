@@ -8,6 +8,7 @@ from itr_study.evaluation.search import Searcher
 from itr_study.explorers.embedding_map import EmbeddingMap
 from itr_study.explorers.explorer import Explorer
 from itr_study.explorers.judge import YouJudge
+from itr_study.explorers.looking import Looking
 from itr_study.explorers.search import Search
 from itr_study.explorers.who_moved import WhoMoved
 
@@ -39,14 +40,14 @@ def _map(searchers: Searchers) -> EmbeddingMap:
 
 MADE: dict[type[Explorer], Made] = {
     Search: Made(Search, 1, 2), WhoMoved: Made(_moved, 2, 2), YouJudge: Made(_judge, 1, None),
-    EmbeddingMap: Made(_map, 1, 2)}
+    EmbeddingMap: Made(_map, 1, 2), Looking: Made(Looking, 1, None)}
 
 
 def of_models(kind: type[Explorer], searchers: Searchers) -> Explorer:
     """An explorer of this class of some models over the same split.
 
-    Args:    kind: Search, WhoMoved, YouJudge or EmbeddingMap (of two models the first is drawn, the
-             second lends its ranks).
+    Args:    kind: Search, WhoMoved, YouJudge, Looking or EmbeddingMap (of two models the first is
+             drawn, the second lends its ranks).
     Raises:  ValueError as `check_models`, and as the class itself.
     """
     check_models(kind, searchers)

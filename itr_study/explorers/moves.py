@@ -1,15 +1,15 @@
 """Two models over the same images and texts: what each query gains, and where results move."""
 
+import threading
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from itr_study.metrics.ndcg import ndcg_per_query, ndcg_rows
+from itr_study.metrics.ndcg import ndcg_rows, ndcgs_per_query
 from itr_study.metrics.ranks import ranks, wide
 from itr_study.metrics.truth import DIRECTIONS, Truth
-from itr_study.progress import progress
+from itr_study.progress import Show, counting, progress
 
 TOP = 20  # results of a list
 MEASURES = {"rank": "rank of the first match", "ndcg": "NDCG"}
@@ -36,6 +36,8 @@ class Moves:
         self.owner = np.asarray(image_of_text)
         self.relevance = None if relevance is None else wide(np.asarray(relevance))
         self._check()
+        self._ndcgs: dict[str, list[np.ndarray]] | None = None  # of both models, once counted
+        self._lock = threading.Lock()
         found = [ranks(scores, self.owner) for scores in progress(self.scores,
                                                                   "ranks of two models")]
         self._ranks = {way: [one.by_direction(way) for one in found] for way in DIRECTIONS}
@@ -57,19 +59,37 @@ class Moves:
                              f"{self.relevance.min()} to {self.relevance.max()}; a cosine c "
                              "becomes (1 + c) / 2")
 
-    @cached_property
-    def _ndcgs(self) -> dict[str, list[np.ndarray]]:
-        """By direction, of both models. It sorts every list, most of a minute where there are 5,000
-        images and 25,000 texts: that is for those who measure by it."""
-        graded = None if self.relevance is None else (lambda images: self.relevance[images])
-        truth = Truth(self.owner, len(self.scores[0]), graded)
-        gained = [ndcg_per_query(scores, truth) for scores in progress(self.scores,
-                                                                       "NDCG of two models")]
-        return {way: [one[way] for one in gained] for way in DIRECTIONS}
+    @property
+    def counted(self) -> bool:
+        """Whether the NDCG of all queries is there."""
+        return self._ndcgs is not None
+
+    @property
+    def queries(self) -> int:
+        """Those of both directions and both models: how many NDCGs there are."""
+        return 2 * sum(self.scores[0].shape)
+
+    def count_ndcg(self, show: Show) -> None:
+        """Count the NDCG of all queries, once. Where relevance is graded it sorts every list, most
+        of a minute where there are 5,000 images and 25,000 texts: that is for those who measure by
+        it.
+
+        Args:    show: is told how many of `queries` are done, as `progress.counting` gives it.
+        """
+        with self._lock:  # a cell may ask for what a page has begun
+            if self._ndcgs is not None:
+                return
+            graded = None if self.relevance is None else (lambda images: self.relevance[images])
+            truth = Truth(self.owner, len(self.scores[0]), graded)
+            gained = ndcgs_per_query(self.scores, truth, show=show)
+            self._ndcgs = {way: [one[way] for one in gained] for way in DIRECTIONS}
 
     def measured(self, way: str, measure: str) -> list[np.ndarray]:
         """[(Q,), (Q,)] of each query of a direction the rank of its first match ("rank") or its
         NDCG ("ndcg") under both models."""
+        if measure == "ndcg" and not self.counted:
+            with counting("NDCG of two models", self.queries, "queries") as show:
+                self.count_ndcg(show)
         return (self._ranks if measure == "rank" else self._ndcgs)[way]
 
     def of_query(self, way: str, query: int) -> tuple[list[int], list[float]]:

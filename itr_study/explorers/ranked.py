@@ -1,12 +1,13 @@
 """What one model finds for a query, as it ranks them or re-ranked, from one `Searcher`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
+from itr_study.data.base import RetrievalDataset, Split
 from itr_study.evaluation.search import Hit, Searcher
 from itr_study.explorers.heard import quoted
 from itr_study.explorers.queries import match_rank
@@ -15,6 +16,8 @@ from itr_study.metrics.first import first_with_scores
 from itr_study.rerank import RERANKERS
 
 FIRST = 10  # results that count for a hub
+ORDERS = {"plain": "in the order of the split", "failures": "failures first",
+          "apart": "largest disagreement first"}
 
 
 class Asked(NamedTuple):
@@ -28,6 +31,18 @@ class Asked(NamedTuple):
     def known(self) -> bool:
         """Whether it is of the split, so that its match is known."""
         return isinstance(self.item, int)
+
+    def words(self, split: Split) -> str:
+        """The text that asks, or what the picture is called."""
+        if not self.known:
+            return self.item if self.way == "t2i" else "a picture of yours"
+        return (split.texts if self.way == "t2i" else split.image_ids)[self.item]
+
+    def picture(self, split: Split, dataset: RetrievalDataset) -> Image.Image | None:
+        """The picture that asks, None where a text does. Raises: whatever opening it raises."""
+        if self.way == "t2i":
+            return None
+        return dataset.open_image(split.image_ids[self.item]) if self.known else self.item
 
 
 class Found(NamedTuple):
@@ -99,6 +114,22 @@ class Ranked:
         texts = self.searcher.first_texts if way == "t2i" else split.texts
         return [Hit(rank, float(counts[i]), int(i), self.candidates(way)[i], texts[i], None)
                 for rank, i in enumerate(np.argsort(-counts, kind="stable")[:top], start=1)]
+
+
+def orders_of(sides: Sequence[Ranked]) -> dict[str, str]:
+    """The orders of queries that there are, and how a reader calls them: two models can disagree.
+    """
+    return {key: text for key, text in ORDERS.items() if key != "apart" or len(sides) == 2}
+
+
+def in_order(order: str, sides: Sequence[Ranked], way: str) -> np.ndarray:
+    """(q,) all queries of the split in one of `orders_of`."""
+    ranks = [side.match_ranks[way] for side in sides]
+    if order == "failures":
+        return np.argsort(-ranks[0], kind="stable")
+    if order == "apart":  # by how many times further down one model has the match
+        return np.argsort(-np.abs(np.log(ranks[0] / ranks[1])), kind="stable")
+    return np.arange(len(ranks[0]))
 
 
 def reordered(hits: list[Hit], scores: np.ndarray) -> list[Hit]:

@@ -27,6 +27,8 @@ from itr_study.explorers.ranked import (
     Ranked,
     check_searchers,
     checked_relevance,
+    in_order,
+    orders_of,
 )
 from itr_study.explorers.saving import save_new
 from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
@@ -36,8 +38,6 @@ TOP = 9  # results that are shown of each model
 KEPT = 1000  # thumbnails that are kept, some 4 kB each
 LONGEST = 2000  # letters of a sentence that are read
 WAYS = {"t2i": "a sentence asks for pictures", "i2t": "a picture asks for sentences"}
-ORDERS = {"plain": "in the order of the split", "failures": "failures first",
-          "apart": "largest disagreement first"}
 SHOWS = {"best": "best", "negatives": "hardest negatives", "hubs": "hubs of the split"}
 LISTED = {"best": "", "negatives": "Listed: the best that are no match.",
           "hubs": "Listed: what is found most often, among the first ten of all queries."}
@@ -101,7 +101,7 @@ class Search(Explorer):
 
     def sort(self, order: str) -> None:
         """Another order of queries, and the first of it."""
-        check_choice("order", order, self.orders())
+        check_choice("order", order, orders_of(self.sides))
         self.order = order
         self.go(1)
 
@@ -134,18 +134,7 @@ class Search(Explorer):
 
     def queries(self, way: str | None = None) -> np.ndarray:
         """All queries of the split in the order chosen."""
-        way = way or self.asked.way
-        ranks = [side.match_ranks[way] for side in self.sides]
-        if self.order == "failures":
-            return np.argsort(-ranks[0], kind="stable")
-        if self.order == "apart":  # by how many times further down one model has the match
-            return np.argsort(-np.abs(np.log(ranks[0] / ranks[1])), kind="stable")
-        return np.arange(len(ranks[0]))
-
-    def orders(self) -> dict[str, str]:
-        """The orders there are: two models can disagree."""
-        return {key: text for key, text in ORDERS.items()
-                if key != "apart" or len(self.sides) == 2}
+        return in_order(self.order, self.sides, way or self.asked.way)
 
     def listed(self, side: Ranked) -> list[Hit]:
         """The hits of a model that are shown."""
@@ -181,7 +170,7 @@ class Search(Explorer):
                 words("write", "Your sentence", self.asked.item if isinstance(
                     self.asked.item, str) else "", "write what a picture shows, then Enter"),
                 file("upload", "Your picture", "image/*", LARGEST),
-                choice("sort", "Queries of the split", self.order, self.orders()),
+                choice("sort", "Queries of the split", self.order, orders_of(self.sides)),
                 button("back", "Previous", off=self.place == 0),
                 slider("go", "Query", self.place + 1, 1, count, 1),
                 button("on", "Next", off=self.place == count - 1),
@@ -201,18 +190,9 @@ class Search(Explorer):
 
     def _query(self) -> dict[str, Any]:
         """The query: its words, or its picture."""
-        if self.asked.way == "t2i":
-            item = self.asked.item
-            return {"text": item if isinstance(item, str) else self.split.texts[item],
-                    "picture": None}
-        picture, name = self._picture()
-        return {"text": name, "picture": thumbnail_uri(picture, 240)}
-
-    def _picture(self) -> tuple[Any, str]:
-        item = self.asked.item
-        if not self.asked.known:
-            return item, "a picture of yours"
-        return self.dataset.open_image(self.split.image_ids[item]), self.split.image_ids[item]
+        picture = self.asked.picture(self.split, self.dataset)
+        return {"text": self.asked.words(self.split),
+                "picture": None if picture is None else thumbnail_uri(picture, 240)}
 
     def _shown(self, hit: Hit) -> dict[str, Any]:
         picture = self.asked.way == "t2i"
@@ -226,7 +206,7 @@ class Search(Explorer):
         if isinstance(self.asked.item, str):
             doubts = self.sides[0].searcher.doubts(self.asked.item)
             said += [f"{doubts[0].upper()}{doubts[1:]}."] if doubts else []
-        name, way = self._query()["text"], self.asked.way
+        name, way = self.asked.words(self.split), self.asked.way
         said.append(f"“{name}” asks." if way == "t2i" else f"The query is {name}.")
         kind = "the picture of " * (way == "t2i")
         for side in self.sides:
@@ -237,7 +217,7 @@ class Search(Explorer):
         return " ".join([*said, *["After FR."] * self.rerank, LISTED[self.show]]).rstrip()
 
     def picture(self) -> Figure:
-        item = self._query()["text"] if self.asked.way == "t2i" else self._picture()[0]
+        item = self.asked.picture(self.split, self.dataset) or self.asked.words(self.split)
         queries = [Query(item, [Result(
             self.dataset.open_image(hit.id) if self.asked.way == "t2i" else hit.text, hit.score,
             hit.match, self.relevance_of(hit)) for hit in self.pictured(side)],

@@ -13,7 +13,7 @@ from itr_study.plots.embedding_map import Shade
 def kind_shade(images: int, texts: int) -> Shade:
     """Images and texts, in two colours."""
     kinds = np.repeat([0.0, 1.0], [images, texts])
-    return Shade("kind", kinds, np.zeros(len(kinds), bool))
+    return Shade("images and texts", kinds, np.zeros(len(kinds), bool))
 
 
 def rank_shade(ranks: np.ndarray, most: int) -> Shade:

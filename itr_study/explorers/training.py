@@ -9,14 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.digits import counted, lasting, number
+from itr_study.explorers.beside import POLL
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.ticks import ticks_between
 from itr_study.plots.curves import learning_curves
 from itr_study.plots.style import canvas, headline, styled
 
-POLL = 1000  # ms between looks at a run that is trained
 RECENT = 5  # epochs by whose mean time the time left is told
-AT_WORK = ("starting", "running", "stopping", "elsewhere")
+HERE = ("starting", "running", "stopping")  # trained by this process
+AT_WORK = (*HERE, "elsewhere")
 PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, %"),
           "loss": ("loss", "mean of an epoch")}
 
@@ -60,25 +61,26 @@ class Training(Explorer):
         self.run = run
         self.now = run.look()
 
-    def hear(self, name: str, value: Any = None) -> None:
-        before = self.problem
-        super().hear(name, value)
-        if name == "poll":  # not done by the reader: what was said stays
-            self.problem = self.problem or before
-
     def look(self, _: Any = None) -> None:
         """Read what the run has written by now."""
         self.now = self.run.look()
 
     def start(self, _: Any = None) -> None:
-        """Train, or go on. Raises: ValueError where it is trained already, or has ended."""
+        """Train, or go on; pressed twice, once. Raises: ValueError where another process trains it,
+        or it has diverged."""
+        self.look()
+        if self.now.state in ("starting", "running", "done"):  # what was asked for is so
+            return
         try:
             self.run.start()
         finally:
             self.look()
 
     def stop(self, _: Any = None) -> None:
-        """Save and end. Raises: ValueError where it is not trained here."""
+        """Save and end; pressed twice, once. Raises: ValueError where it is not trained here."""
+        self.look()
+        if self.now.state in ("stopping", "interrupted", "done"):
+            return
         try:
             self.run.stop()
         finally:

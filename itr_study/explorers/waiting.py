@@ -1,25 +1,22 @@
 """Waiting: which runs an explorer lacks and why; they are trained, and it is opened (see `pane`).
 """
 
-import logging
-import threading
 from collections.abc import Callable, Collection, Mapping
 from textwrap import fill
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from itr_study.digits import counted, lasting
+from itr_study.explorers.beside import POLL, Beside
 from itr_study.explorers.explorer import Control, Explorer, button
-from itr_study.explorers.heard import brief
-from itr_study.explorers.training import AT_WORK, POLL, Looked, Trained
+from itr_study.explorers.in_turn import InTurn
+from itr_study.explorers.training import AT_WORK, HERE, Looked, Trained
 from itr_study.plots.style import canvas, caption, headline, styled
+from itr_study.progress import Show
 
-HERE = ("starting", "running", "stopping")  # trained by this process
 FINAL = ("done", "diverged", "lost")  # training changes nothing
 QUIET = 5 * POLL  # ms between looks while nobody is at work that this page knows of
-LOG = logging.getLogger(__name__)
 
 
 class Waiting(Explorer):
@@ -28,8 +25,8 @@ class Waiting(Explorer):
     Args:    what: the title of what is to be opened; runs: by how a reader calls them, as
              `Training` takes them, or why there can be none, as the end of a sentence that begins
              with the name; build: makes what is opened, called once all are here; minutes: about
-             how long some of them are trained; at_once: how many are trained side by side (a next
-             one is begun while the page is seen).
+             how long some of them are trained; at_once: how many are trained side by side; a
+             next one is begun when one ends, also while nobody looks.
     """
 
     drawing = "waiting"
@@ -37,20 +34,21 @@ class Waiting(Explorer):
     def __init__(self, what: str, runs: Mapping[str, Trained | str], build: Callable[[], Explorer],
                  minutes: Mapping[str, float], at_once: int = 2) -> None:
         self.title, self.what, self.build = f"{what} waits for models", f"“{what}”", build
-        self.runs = {name: run for name, run in runs.items() if not isinstance(run, str)}
         self.lost = {name: run for name, run in runs.items() if isinstance(run, str)}
-        self.names, self.minutes, self.at_once = list(runs), dict(minutes), at_once
-        self.queue: list[str] = []  # to be started
-        self.thread: threading.Thread | None = None  # that builds
-        self.opened: Explorer | None = None
-        self.failure = ""  # why it could not be built
-        self.looks = {name: run.look() for name, run in self.runs.items()}
+        self.names, self.opened = list(runs), None
+        self.turn = InTurn({name: run for name, run in runs.items() if not isinstance(run, str)},
+                           at_once, minutes)
+        self.beside = Beside(f"{self.what} could not be opened")
 
-    def hear(self, name: str, value: Any = None) -> None:
-        before = self.problem
-        super().hear(name, value)
-        if name == "poll":  # not done by the reader: what was said stays
-            self.problem = self.problem or before
+    @property
+    def runs(self) -> Mapping[str, Trained]:
+        """Those that can be trained."""
+        return self.turn.runs
+
+    @property
+    def looks(self) -> Mapping[str, Looked]:
+        """Where each of them stood at the last look."""
+        return self.turn.looks
 
     def states(self) -> dict[str, str]:
         """Of each run, as of `runs.background.Look`; "lost" where there can be none."""
@@ -75,20 +73,13 @@ class Waiting(Explorer):
     @property
     def opening(self) -> bool:
         """Whether it is being built."""
-        return self.thread is not None and self.thread.is_alive()
+        return self.beside.at_work
 
     def look(self, _: Any = None) -> None:
         """Read how far all are; begin the next. Raises: ValueError where what was to be opened
         could not be, or a run could not be started."""
-        self.looks = {name: run.look() for name, run in self.runs.items()}
-        if self.failure:
-            failure, self.failure = self.failure, ""
-            raise ValueError(failure)
-        while self.queue and sum(state in HERE for state in self.states().values()) < self.at_once:
-            name = self.queue.pop(0)
-            if name in self.missing():
-                self.runs[name].start()
-                self.looks[name] = self.runs[name].look()
+        self.turn.look()
+        self.beside.check()
 
     def _any(self, states: Collection[str]) -> bool:
         """Whether a run is in one of these states."""
@@ -98,63 +89,35 @@ class Waiting(Explorer):
         """Train what is missing; pressed twice, once. Raises: ValueError where training brings
         nothing."""
         self.look()
-        self.queue = self.missing()
-        if not (self.queue or self.ready or self._any(HERE)):
+        if not (self.missing() or self.ready or self._any(HERE)):
             raise ValueError("there is nothing to train here now; " + self._told())
-        self.look()
+        self.turn.train(self.missing())
 
     def stop(self, _: Any = None) -> None:
         """Save and end what is trained here; pressed twice, once. Raises: ValueError where nothing
         is."""
-        self.queue = []
         if not self._any(HERE):
             raise ValueError("nothing is being trained here, so there is nothing to stop")
-        for name, state in self.states().items():
-            if state in HERE[:2]:
-                self.runs[name].stop()
-        self.look()
+        self.turn.stop()
 
     def show(self, _: Any = None) -> None:
         """Build what is opened, beside: the page goes on. Raises: ValueError before all are here.
         """
         if not self.ready:
             raise ValueError("not all models are here; " + self._told())
-        if not self.opening:
-            self.thread = threading.Thread(target=self._build, daemon=True)
-            self.thread.start()
+        self.beside.begin(self._build)
 
-    def _build(self) -> None:
-        try:
-            self.opened = self.build()
-        except Exception as error:
-            LOG.exception("%s could not be opened", self.what)
-            reason = f"{type(error).__name__}: {error}"
-            self.failure = brief(f"{self.what} could not be opened. {reason}")
+    def _build(self, _: Show) -> None:
+        self.opened = self.build()
 
     def seconds(self) -> float | None:
         """About how long it takes to train all that is missing; None where nobody knows."""
-        names = [name for name in self.names if self.states()[name] not in FINAL]
-        each = [self._seconds(name) for name in names]
-        if not each or None in each:
-            return None
-        return max(*each, sum(each) / self.at_once)
-
-    def _seconds(self, name: str) -> float | None:
-        """Of one run: by its own epochs, as told, or by those of another run of the same model and
-        data."""
-        config, rows = self.runs[name].config, self.looks[name].rows
-        left = config.settings.epochs - len(rows)
-        like = [look.rows for other, look in self.looks.items() if look.rows
-                and alike(self.runs[other].config, config)]
-        if not rows and name in self.minutes:
-            return 60 * self.minutes[name]
-        if measured := rows or next(iter(like), None):
-            return left * float(np.mean([row["seconds"] for row in measured]))
-        return None
+        return self.turn.seconds([name for name, state in self.states().items()
+                                  if state not in FINAL])
 
     def controls(self) -> list[Control]:
         seconds = self.seconds()
-        more = set(self.missing()) - set(self.queue)  # that nobody asked for yet
+        more = set(self.missing()) - set(self.turn.queue)  # that nobody asked for yet
         about = f" (about {lasting(seconds)})" if more and seconds is not None else ""
         return [button("train", f"Train{about}", off=not more),
                 button("stop", "Stop and save", off=not self._any(HERE[:2])),
@@ -164,8 +127,8 @@ class Waiting(Explorer):
         return {"train": self.train, "stop": self.stop, "show": self.show, "poll": self.look}
 
     def stage(self) -> dict[str, Any]:
-        moving = (self.opening or self.queue or self.opened or self.failure
-                  or self._any(AT_WORK))
+        moving = (self.opening or self.turn.queue or self.turn.failure or self.opened
+                  or self.beside.failure or self._any(AT_WORK))
         # Another cell or process may train what is missing.
         pause = POLL if moving else QUIET if self.missing() else 0
         return {"poll": pause, "runs": [
@@ -183,7 +146,7 @@ class Waiting(Explorer):
         """Where a run stands, as the end of a sentence that begins with its name."""
         if name in self.lost:
             return self.lost[name]
-        if name in self.queue:
+        if name in self.turn.queue:
             return "is trained next"
         return standing(self.looks[name], self.runs[name].config.settings.epochs)
 
@@ -225,12 +188,6 @@ def standing(look: Looked, epochs: int) -> str:
             "diverged": f"has diverged ({look.reason}); training it again would give the same",
             "interrupted": f"was stopped, {done}" + ", and goes on from there" * look.checkpoint}
     return says.get(look.state, f"could not be trained ({look.state}: {look.reason})")
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Whether epochs of two configs take about as long."""
-    return (one.model, one.dataset, one.data_options) == (other.model, other.dataset,
-                                                          other.data_options)
 
 
 @styled

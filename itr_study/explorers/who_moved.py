@@ -14,6 +14,7 @@ from PIL import Image
 from itr_study.checks import check_choice, check_count
 from itr_study.digits import number
 from itr_study.evaluation.search import Searcher
+from itr_study.explorers.beside import POLL, Beside
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
 from itr_study.explorers.heard import index_of, written_index
 from itr_study.explorers.moves import MEASURES, TOP, Moves
@@ -28,6 +29,7 @@ FAR = 40  # of one that is in neither list's first, beside its long rank
 SORTS = ("gain", "harm", "order")
 SHADES = 9  # colours of the legend
 KEPT = 400  # small pictures
+SOON = 0.3  # seconds: what takes less is shown at once
 ASKS = {"i2t": ("picture", "texts"), "t2i": ("text", "pictures")}
 
 
@@ -56,6 +58,8 @@ class WhoMoved(Explorer):
         self.thumbnail = None if pictures is None else lru_cache(KEPT)(
             lambda image, side: thumbnail_uri(pictures(image), side))
         self.way, self.sort, self.measure = "i2t", "gain", "rank"
+        self.wanted = ""  # the measure that the reader waits for
+        self.beside = Beside("NDCG of all queries could not be counted")
         self.choose()
 
     @classmethod
@@ -94,6 +98,27 @@ class WhoMoved(Explorer):
         self.order = np.argsort({"gain": -gains, "harm": gains, "order": 0 * gains}[sort],
                                 kind="stable")
 
+    def measure_by(self, measure: str) -> None:
+        """Measure by something else, at once or when it is counted, beside: the page goes on.
+        Raises: ValueError for what is none of them, or could not be counted."""
+        check_choice("measure", measure, MEASURES)
+        self.wanted = measure
+        if measure == "ndcg" and not self.moves.counted:
+            self.beside.begin(self.moves.count_ndcg, self.moves.queries)
+            self.beside.wait(SOON)
+        self.look()
+
+    def look(self, _: Any = None) -> None:
+        """Take the measure that is waited for, if it is there. Raises: ValueError where it could
+        not be counted."""
+        measure = self.wanted
+        if not measure or (measure == "ndcg" and self.beside.at_work):
+            return
+        self.wanted = ""
+        if measure == "ndcg":
+            self.beside.check()
+        self.choose(measure=measure)
+
     def go(self, place: float) -> None:
         """The query at a place of the order, from 1. Raises: ValueError where there is none."""
         self.place = index_of(place, len(self.order))
@@ -126,7 +151,7 @@ class WhoMoved(Explorer):
                 choice("sort", "Queries by", self.sort, {
                     "gain": f"largest gain of {other}", "harm": f"largest harm of {other}",
                     "order": "their number"}),
-                choice("measure", "Measured by", self.measure, MEASURES),
+                choice("measure", "Measured by", self.wanted or self.measure, MEASURES),
                 slider("place", "Place in this order", self.place + 1, 1, count, 1),
                 button("previous", "Previous query"), button("next", "Next query"),
                 words("query", f"Query, 1 to {count:,}", f"{self.query + 1:,}", letters=6)]
@@ -134,7 +159,7 @@ class WhoMoved(Explorer):
     def actions(self) -> Mapping[str, Callable[[Any], None]]:
         return {"direction": lambda way: self.choose(way=way),
                 "sort": lambda sort: self.choose(sort=sort),
-                "measure": lambda measure: self.choose(measure=measure),
+                "measure": self.measure_by, "poll": self.look,
                 "previous": lambda _: self.go(self.place),
                 "next": lambda _: self.go(self.place + 2), "place": self.go,
                 "query": self.ask_written}
@@ -158,6 +183,7 @@ class WhoMoved(Explorer):
         shades = np.linspace(self.low, 1, SHADES)
         asks, wanted = ASKS[self.way]
         return {"names": list(self.names), "top": TOP, "query": self._asking(),
+                "poll": POLL * bool(self.wanted), "counted": self._counted(),
                 "label": f"The {asks}'s first {wanted} by {self.names[0]} on the left and by "
                          f"{self.names[1]} on the right",
                 "results": [
@@ -169,6 +195,10 @@ class WhoMoved(Explorer):
                                                  strict=True)],
                 "scale": {"colours": relevance_colours(shades, self.low),
                           "ends": [number(self.low, 2), number(1, 2)]} if graded else None}
+
+    def _counted(self) -> float | None:
+        """How much of what the reader waits for is counted, in [0, 1]."""
+        return self.beside.share if self.wanted else None
 
     def _small(self, image: int) -> str | None:
         return None if self.thumbnail is None else self.thumbnail(int(image), SMALL)
@@ -205,7 +235,8 @@ class WhoMoved(Explorer):
                 f"{graded[1]:.3f}. Of the first "
                 f"{min(TOP, found['rank_a'].max())} {wanted} of each, {both} are the same. By "
                 f"{MEASURES[self.measure]}, {b} is better for {up:,} and worse for {down:,} of "
-                f"{count:,} {asks}s.")
+                f"{count:,} {asks}s." + (f" {MEASURES[self.wanted]} of all queries is being "
+                                         "counted." if self.wanted else ""))
 
     def picture(self) -> Figure:
         """The two lists as a bump chart."""

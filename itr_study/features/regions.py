@@ -24,18 +24,11 @@ from itr_study.features.detected import dataset_boxes
 from itr_study.features.images import FrozenImages, dataset_rows
 from itr_study.features.specs import ImagePart
 from itr_study.features.whole import all_images
+from itr_study.features.windows import FEWEST, FINE, MOST, WINDOWS
 
 VERSION = 1  # raised when the same boxes and grids give other features than before
 GEOMETRY = 5  # numbers at the end of a feature: left, top, right, bottom, area
 ALIKE = 0.7  # two boxes that overlap by more are one region, of whatever classes they are
-# After the boxes: the cells of a 3 x 3 and of a 4 x 4 grid, the whole, its quarters and halves, the
-# middle across and down. A picture with few boxes has all of them.
-FINE = np.concatenate([grid_boxes(3), grid_boxes(4)])
-COARSE = np.concatenate([
-    [[0, 0, 1, 1]], grid_boxes(2), [[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 1, 0.5], [0, 0.5, 1, 1],
-                                    [0, 0.25, 1, 0.75], [0.25, 0, 0.75, 1]]])
-WINDOWS = np.concatenate([FINE, COARSE])
-FEWEST, MOST = len(FINE) + 1, len(WINDOWS)  # regions: the fine windows and a box; all windows
 
 
 class RegionBoxes(NamedTuple):
@@ -108,7 +101,6 @@ class FrozenRegions(FrozenImages):
     """
 
     def __init__(self, part: ImagePart, device: str = "cpu") -> None:
-        check_count(f"regions of {part.kind}", part.regions, least=FEWEST, most=MOST)
         super().__init__(part, device)
         self.grid = FrozenImages(part._replace(kind="grid", regions=0), device)
         self.detector = DETECTORS[part.kind]()

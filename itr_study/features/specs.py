@@ -2,11 +2,12 @@
 
 from typing import NamedTuple
 
-from itr_study.checks import check_choice, not_among
+from itr_study.checks import check_choice, check_count, not_among
 from itr_study.encoders.base import KINDS, PRECISIONS
 from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.encoders.views import VIEWS
 from itr_study.encoders.wordpiece import TRANSFORMERS
+from itr_study.features.windows import FEWEST, MOST
 
 TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))
 
@@ -35,7 +36,7 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
              alone, for models that fine-tune that network; or `<encoder>:nanodet:<count>`, the
              grid of one view pooled in so many regions that the detector chose; given: the names
              of features that come with the data.
-    Raises:  ValueError naming the choices.
+    Raises:  ValueError naming the choices, or how many regions there may be.
     Example:
         >>> [(part.kind, part.views) for part in image_parts("lite0:pooled:flip")]
         [('pooled', 'flip')]
@@ -64,6 +65,7 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
         raise ValueError(f"{not_among('image encoder', name, IMAGE_ENCODERS)}{with_data}; or "
                          "pixels:<one of these> to fine-tune it")
     if len(fields) > 2 and fields[-2] in DETECTORS and fields[-1].isdecimal():
+        check_count(f"images part {text!r}: regions of {fields[-2]}", int(fields[-1]), FEWEST, MOST)
         return ImagePart(name, ":".join(argument), fields[-2], "one", precision, int(fields[-1]))
     if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"

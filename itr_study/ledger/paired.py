@@ -10,7 +10,8 @@ from itr_study.ledger.reported import difference
 from itr_study.metrics.intervals import LEVEL, student_interval
 
 FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
-RIVALS = {"dvse", "pvse"}  # what arms name before the slash: models that claims compare
+# What arms name before the slash: models that claims compare, an ensemble and its members.
+RIVALS = ({"dvse", "pvse"}, {"sgraf", "saf"}, {"sgraf", "sgr"})
 
 
 class Sample(NamedTuple):
@@ -110,7 +111,7 @@ class Arms:
         """The paired differences of two arms over the seeds that both have.
 
         Raises:  ValueError where the arms share no seed, or were trained with other models and are
-                 not RIVALS.
+                 no RIVALS.
         """
         a, b = self.values(arm_a, metric), self.values(arm_b, metric)
         seeds = sorted(set(a.index) & set(b.index))
@@ -119,7 +120,7 @@ class Arms:
                              f"{sorted(b.index)}) share no seed; run both with the same seeds")
         models = [self.model(set(arms_in(arm))) for arm in (arm_a, arm_b) if arm != "zero"]
         named = {inner.partition("/")[0] for arm in (arm_a, arm_b) for inner in arms_in(arm)}
-        if len(set(models)) > 1 and named != RIVALS:
+        if len(set(models)) > 1 and named not in RIVALS:
             raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
                              "of one model can be paired")
         a, b = a[seeds].to_numpy(), b[seeds].to_numpy()

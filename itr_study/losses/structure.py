@@ -35,7 +35,8 @@ class StructureLoss(RankingLoss):
         an image that is drawn twice is one of its copy. Of several vectors head k is compared with
         head k, and the mean taken over heads. Of two equal vectors the distance has no gradient;
         it is 0 here. The paper's batches hold two texts at least of every image; of 128 texts
-        drawn from 30,000 about one pair shares an image, so that there is little to learn.
+        drawn from 30,000 about one pair shares an image, so that there is little to learn:
+        settings.texts_per_image draws several of an image together.
     Example:
         >>> import torch
         >>> from types import SimpleNamespace

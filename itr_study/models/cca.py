@@ -17,6 +17,7 @@ from itr_study.models.base import RetrievalModel
 from itr_study.models.image import masked_mean
 
 BLOCK = 4096  # rows widened to float64 at a time
+LARGEST = 1e150  # of a value: sums of products of larger ones leave float64
 
 
 class CCA(RetrievalModel):
@@ -60,8 +61,8 @@ def cca(images: Tensor, texts: Tensor, size: int, regularisation: float = 0.0) -
     Args:    images (N, P), texts (N, Q): row n of both is one pair; size: D; regularisation: r and
              s over the mean variance of a feature of their view, >= 0: without any, directions that
              hardly vary in the training pairs are blown up. The caller chooses it on dev.
-    Raises:  ValueError for fewer than 2 pairs, other shapes, values that are no finite numbers,
-             and more directions than the views have.
+    Raises:  ValueError for fewer than 2 pairs, other shapes, values that are no finite numbers or
+             beyond 1e150, and more directions than the views have.
     Source:  Hotelling, Biometrika 1936; regularised as in Hardoon et al., Neural Computation 2004.
     Differs: r is relative, so that it means the same for features of any scale. A direction in
              which a view does not vary at all is left out.
@@ -118,7 +119,8 @@ def sentences(batch: Batch) -> Tensor:
 
 
 def check_pairs(images: Tensor, texts: Tensor) -> None:
-    """Raise ValueError unless these are two matrices of at least 2 pairs of finite numbers."""
+    """Raise ValueError unless these are two matrices of at least 2 pairs of finite numbers, whose
+    products are finite, too."""
     shapes = tuple(images.shape), tuple(texts.shape)
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][0] != shapes[1][0]:
         raise ValueError("images and texts must be matrices with a row for each pair, got "
@@ -132,6 +134,9 @@ def check_pairs(images: Tensor, texts: Tensor) -> None:
             raise ValueError(f"{name} must be finite numbers, row {int(finite.int().argmin())} is "
                              f"not ({int((~finite).sum())} rows of {len(view)}); leave out these "
                              "pairs, or encode them anew")
+        if (most := view.abs().max().item()) > LARGEST:
+            raise ValueError(f"{name} must lie within +-{LARGEST:g}, got a value of size {most:g}; "
+                             "divide this view by its largest value: its scale does not matter")
 
 
 def covariance(a: Tensor, b: Tensor, a_mean: Tensor, b_mean: Tensor) -> Tensor:

@@ -107,7 +107,8 @@ class Similarities(nn.Module):
         squares = (regions @ regions.transpose(1, 2) @ weights * weights).sum(dim=1, keepdim=True)
         weights = weights * squares.clamp(min=1e-12).rsqrt()
         apart = torch.baddbmm(words, weights.transpose(1, 2), regions, beta=-1)  # (I, T W, D)
-        local = normalize(self.words(apart.square()), dim=-1).view(i, t, w, -1)
+        local = normalize(self.words(apart.square()), dim=-1)
+        local = local.view(i, t, w, local.shape[-1])
         whole = self.wholes((images.whole.unsqueeze(1) - texts.whole).square())
         return torch.cat([normalize(whole, dim=-1).unsqueeze(2), local], dim=2)
 

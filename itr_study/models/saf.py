@@ -30,7 +30,7 @@ class NodeNorm(nn.Module):
 
     def forward(self, values: Tensor, exists: Tensor) -> Tensor:
         mean, variance = self.mean, self.variance
-        if self.training:
+        if self.training and values.numel():
             kept, count = exists.to(values.dtype), exists.sum() * len(values)
             mean = (values * kept).sum() / count
             variance = ((values - mean).square() * kept).sum() / count

@@ -41,7 +41,17 @@ class SGR(CrossAttention):
     """Words look at regions; what each pair of them is alike in goes through a graph, and is read
     at the node of the wholes.
 
-    Args:    steps: N of the graph (3), each with weights of its own; the others as
+    At first the graph hardly tells nodes apart: similarity vectors have length 1, so that logits of
+    Eq. 5 spread by about 1 / sqrt(S), its weights are almost equal, and a step makes every node
+    nearly the mean of all; further steps are then layers with a ReLU on one mean. On 800 images of
+    `scenes`, S = 32, the nodes of a pair lay 0.06 apart after one step, 1e-5 after two and 1e-16
+    after three (the means of pairs vary by 0.3, 0.2 and 0.1), and after three epochs of training
+    still 5e-5 and 5e-15. That costs time at a low rate: RSUM on 60 images of dev after 3 epochs of
+    triplet_sum at 1e-3 was 212 with one step, 105 with three. At 4e-3 no number of steps was late:
+    484, 461 and 458 at best of 5 epochs with one, two and three (one seed). The bases take one,
+    which is the cheapest, too; the equations are as printed.
+
+    Args:    steps: N of the graph (3, the paper's), each with weights of its own; the others as
              `CrossAttention`.
     Shape:   scores (I, T) in (0, 1); `attend` gives the attention (P, W, R) of pairs.
     Source:  SGRAF Eqs. 5 and 6, N = 3; the score is sigmoid(u · s + c) of the last node.

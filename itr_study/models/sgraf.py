@@ -145,7 +145,7 @@ def pairs_at_once(vectors: Tensor) -> int:
 def image_blocks(images: Places, texts: Places) -> Iterator[Places]:
     """The images, as many at a time as fit with all of these texts; at least one."""
     step = max(1, pairs_at_once(texts.vectors) // max(1, texts.exists.numel()))
-    for start in range(0, len(images.whole), step):
+    for start in range(0, max(1, len(images.whole)), step):  # of no images a block of none
         yield taken(images, slice(start, start + step))
 
 
@@ -153,6 +153,8 @@ def text_blocks(texts: Places, lengths: list[int]) -> Iterator[Places]:
     """The texts, which are sorted by their lengths, some at a time, no wider than the longest of
     these; so few that eight images or more fit with them, where one text is not too much."""
     most, start = pairs_at_once(texts.vectors) // 8, 0
+    if not lengths:
+        yield texts
     for stop in range(1, len(lengths) + 1):
         if stop == len(lengths) or (stop + 1 - start) * lengths[stop] > most:
             yield taken(texts, slice(start, stop), lengths[stop - 1])

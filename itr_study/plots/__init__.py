@@ -16,7 +16,9 @@ from itr_study.plots.head_schematics import (
     schematic_weights,
 )
 from itr_study.plots.heads import attention_maps, correlation_maps, entropy_strips
+from itr_study.plots.looks import rank_weights, word_maps
 from itr_study.plots.names import marks_note, name_of
+from itr_study.plots.pointing import pointing_dots
 from itr_study.plots.reranking import gain_scatter, occurrence_lines, schematic_rerank
 from itr_study.plots.retrieval import Query, Result, answer_grid, retrieval_grid
 from itr_study.plots.scales import scale_maps
@@ -41,9 +43,10 @@ __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width"
            "attention_maps", "collapse_paths", "correlation_maps", "dot_intervals",
            "entropy_strips", "example_grid", "gain_curves", "gain_scatter", "heat_map", "histogram",
            "learning_curves", "look", "loss_curves", "marked", "marked_names", "marks_note",
-           "name_of", "occurrence_lines", "rank_curve", "retrieval_grid", "save_figure",
-           "scale_maps", "schematic_branches", "schematic_collapse", "schematic_pairs_and_lists",
-           "schematic_rerank", "schematic_subembeddings", "schematic_topk", "schematic_weights",
-           "score_histogram", "sliding_windows", "smooth_steps", "step_table", "style",
-           "sweep_curve", "table_cells", "table_figure", "table_html", "tables_by_seen", "tabulate",
-           "title_of", "trade_off", "verdict_bars", "window_table"]
+           "name_of", "occurrence_lines", "pointing_dots", "rank_curve", "rank_weights",
+           "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
+           "schematic_collapse", "schematic_pairs_and_lists", "schematic_rerank",
+           "schematic_subembeddings", "schematic_topk", "schematic_weights", "score_histogram",
+           "sliding_windows", "smooth_steps", "step_table", "style", "sweep_curve", "table_cells",
+           "table_figure", "table_html", "tables_by_seen", "tabulate", "title_of", "trade_off",
+           "verdict_bars", "window_table", "word_maps"]

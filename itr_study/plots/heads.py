@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from itr_study.digits import number
+from itr_study.metrics.attention import pixel_map
 from itr_study.plots.grids import cell_text
 from itr_study.plots.style import (
     DIFFERENCES,
@@ -28,7 +29,6 @@ from itr_study.plots.style import (
 
 PRINTED = 6  # heads: a correlation is written into its cell up to so many
 MOST_HEADS = 8  # that fit beside each other with type that can be read
-RASTER = 224  # pixels a side of a map that is drawn over a picture
 HEAT, PALEST = "Reds", 0.6  # colours of a map, darkened by the picture: black by this factor
 FEW = 16  # regions of which the edges are drawn; those of a fine grid would hide the map
 DOTS = "#7fb0d6"
@@ -148,28 +148,17 @@ def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray],
     return shape[0]
 
 
-def pixel_map(weights: np.ndarray, boxes: np.ndarray, size: int = RASTER) -> np.ndarray:
-    """Sum of the weights (R,) of the regions that cover each pixel, (size, size): of those whose
-    box (R, 4) holds its centre. Regions that lie nowhere (NaN) cover none.
-
-    Example: the left half has 0.7, and the whole picture 0.3 more
-        >>> pixel_map(np.array([0.7, 0.3]), np.array([[0, 0, 0.5, 1], [0, 0, 1, 1]]), 2).tolist()
-        [[1.0, 0.3], [1.0, 0.3]]
-    """
-    centre = (np.arange(size) + 0.5) / size
-    left, top, right, bottom = np.asarray(boxes, dtype=float).T[..., None]
-    across = (centre >= left) & (centre < right)  # (R, size); false beside NaN
-    down = (centre >= top) & (centre < bottom)
-    return np.einsum("r,ry,rx->yx", np.asarray(weights, dtype=float), down, across)
+def heat_over(picture: Image.Image, raster: np.ndarray, scale: Normalize) -> np.ndarray:
+    """Colours (size, size, 3) in [0, 1] of a map, darkened where the picture is dark."""
+    light = np.asarray(picture.convert("L").resize(raster.shape[::-1]), dtype=float) / 255
+    colours = matplotlib.colormaps[HEAT](scale(raster))[..., :3]
+    return colours * (PALEST + (1 - PALEST) * light)[..., None]
 
 
 def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.ndarray,
               scale: Normalize) -> None:
     """The colours of a map, darkened where the picture is dark, and thin lines around regions."""
-    light = np.asarray(picture.convert("L").resize(raster.shape[::-1]), dtype=float) / 255
-    colours = matplotlib.colormaps[HEAT](scale(raster))[..., :3]
-    axes.imshow(colours * (PALEST + (1 - PALEST) * light)[..., None], extent=(0, 1, 1, 0),
-                interpolation="nearest")
+    axes.imshow(heat_over(picture, raster, scale), extent=(0, 1, 1, 0), interpolation="nearest")
     outlined = boxes[np.isfinite(boxes).all(axis=1)] if len(boxes) <= FEW else []
     for left, top, right, bottom in outlined:
         axes.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False,

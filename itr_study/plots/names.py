@@ -14,7 +14,9 @@ from itr_study.models import MODELS
 SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_soft",
          "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
-JUDGES = {"clean_gru": "Clean GRU"}  # base configs that are shown under a name of their own
+# Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
+JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF"}
+TWO = "*"  # behind an arm: the mean of the scores of two of its runs
 MARK = " †"  # behind what has seen captions of the data before
 EDGE, FALLEN = " §", " ¶"  # behind arms at the edge of the rates tried; with collapsed scores
 MARKS = {MARK: "the text encoder or the maker of the labels has seen captions",
@@ -53,6 +55,8 @@ def name_of(arm: str) -> str:
         ('DVSE: mask + weights + orthogonality', 'PVSE: K = 2', 'bound β = 0.4')
         >>> name_of("hardest@fast"), name_of("hardest@fast(best 1<2)")
         ('hardest, FR', 'hardest, FR (best first < second)')
+        >>> name_of("sgraf/bcls@fast"), name_of("vse_infinity/hardest*")
+        ('SGRAF: soft + windows, FR', 'VSE∞: hardest, two runs')
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
@@ -67,6 +71,8 @@ def name_of(arm: str) -> str:
         return f"{name_of(before)}, {RERANKED[method]}{bracket and ' (' + scales}"
     if reranker.startswith("batch="):
         return f"{name_of(before)}, batches of {reranker.removeprefix('batch=')}"
+    if arm.endswith(TWO):
+        return f"{name_of(arm.removesuffix(TWO))}, two runs"
     if re.fullmatch(r"\w+=[\d.]+,\w+=[\d.]+", arm):
         return ", ".join(map(name_of, arm.split(",")))
     setting, slash, terms = arm.partition("/")

@@ -86,6 +86,7 @@ class BackgroundRun:
         self.thread.start()
         ready.wait()
         if failed:
+            self.thread.join()  # until then it looks as if a worker were at it
             raise failed[0]
 
     def _work(self, ready: threading.Event, failed: list[OSError]) -> None:

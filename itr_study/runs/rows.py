@@ -18,7 +18,7 @@ from itr_study.runs.identity import Run
 from itr_study.runs.store import ENDED, RunResult
 from itr_study.runs.table import Table, cell
 
-SPLITS = ("train", "dev", "test")  # of train, the first images (`run.TRAIN_IMAGES`)
+SPLITS = ("train", "dev", "test")  # of train, the first images (`run.train_images`)
 
 
 def make_row(run: Run, result: RunResult) -> dict[str, Any]:

@@ -32,8 +32,14 @@ from itr_study.training.loop import Diverged, choose_device, fit
 from itr_study.training.state import History, TaughtNothing
 
 # Train is measured on its first images, as many as a usual test split has: R@K depends on the size
-# of the gallery, and only at the same size does its gap to test say how much was learnt by heart.
+# of the gallery, and only at the same size does its gap to test say how much was learnt by heart. A
+# config with settings.dev_images takes as many as that: a choice of cost, not for that gap.
 TRAIN_IMAGES = 1000
+
+
+def train_images(dev_images: int) -> int:
+    """On how many images of train, at most, a run with this setting is measured in the end."""
+    return dev_images or TRAIN_IMAGES
 
 
 def row(config: RunConfig, root: Path | str | None = None, figures: Path | str | None = None,
@@ -138,7 +144,7 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     except Diverged as error:
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},
                             status="diverged", reason=str(error))
-    evaluations = _evaluate(model, data)
+    evaluations = _evaluate(model, data, config)
     return store.finish(run.id, written, history, facts | _minutes(history) | _made(evaluations),
                         evaluations, weights=model.state_dict())
 
@@ -161,14 +167,15 @@ def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store
     model = build_model(run.config, data.inputs)
     model.load_state_dict(result.weights())
     facts = result.facts | merged([result.facts, computed_with(run.config, data, device)])
-    evaluations = _evaluate(model.to(device), data)
+    evaluations = _evaluate(model.to(device), data, run.config)
     return store.finish(run.id, result.config, result.history, facts | _made(evaluations),
                         evaluations, model.state_dict())
 
 
-def _evaluate(model: nn.Module, data: EncodedData) -> dict[str, Evaluation]:
+def _evaluate(model: nn.Module, data: EncodedData, config: RunConfig) -> dict[str, Evaluation]:
     """What each split gives; test is also re-ranked by the queries of dev."""
-    splits = dict(data.splits) | {"train": data.splits["train"].head(TRAIN_IMAGES)}
+    most = train_images(config.settings.dev_images)
+    splits = dict(data.splits) | {"train": data.splits["train"].head(most)}
     evaluations: dict[str, Evaluation] = {}
     with one_thread():
         for split in SPLITS:

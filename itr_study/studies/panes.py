@@ -27,10 +27,10 @@ def pane_of(kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun],
     """An explorer of the models of runs; where one is missing, a pane that says why and trains it
     in the background when a reader asks for that.
 
-    Args:    kind: Search, WhoMoved, YouJudge or EmbeddingMap; runs: by how a reader calls them, or
-             in order, called by their arms; searcher: of a run that has ended; root: folder of the
-             real data sets; figures: of rows, whose minutes tell how long a training takes;
-             at_once: how many are trained side by side.
+    Args:    kind: Search, WhoMoved, YouJudge, EmbeddingMap or Looking; runs: by how a reader calls
+             them, or in order, called by their arms; searcher: of a run that has ended; root:
+             folder of the real data sets; figures: of rows, whose minutes tell how long a training
+             takes; at_once: how many are trained side by side.
     Raises:  ValueError for another class, a number of runs that it does not take, and two runs
              under one name.
     """

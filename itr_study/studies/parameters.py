@@ -20,18 +20,20 @@ from itr_study.studies.bcls import COMPARED, DEFAULTS
 from itr_study.studies.forgive import FORGIVING, REFERENCE
 from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
 from itr_study.studies.listwise import has_labels
+from itr_study.studies.looks import OTHERS
+from itr_study.studies.stronger import STRONGER
 from itr_study.studies.subembeddings import CHOICES as OPEN
 from itr_study.studies.subembeddings import COMPONENTS, check_components, check_heads
 
 # Lists that may be empty: of the base's own grid, of nothing yet, of what is not trained here.
 EMPTY_WILL_DO = ("rates", "grid_ends", "judge_searched", "levels", "noises", "left_out",
-                 "second_losses")
+                 "second_losses", "rate_models", "shown")
 WIDEST = 2.0  # of a window: labels are cosines
 LARGEST = 1e6  # of what multiplies scores, losses or steps: far below where float32 ends
 INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
-NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds")
+NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -78,8 +80,8 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "second_losses": lambda _dataset, _parameters: FORGIVING,
     "left_out": lambda _dataset, _parameters: CHOICES[1:],
     "judge_searched": searched,
-    "components": lambda _dataset, _parameters: COMPONENTS,
-    "choices": lambda _dataset, _parameters: OPEN}
+    "components": lambda _dataset, _parameters: COMPONENTS, **STRONGER,
+    "choices": lambda _dataset, _parameters: OPEN, "others": lambda _dataset, _parameters: OTHERS}
 
 
 def noises(values: Sequence[float]) -> None:

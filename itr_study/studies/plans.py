@@ -43,6 +43,7 @@ from itr_study.studies.listwise import (
     term_arms,
     weight_arms,
 )
+from itr_study.studies.looks import looking_arms, other_arms
 from itr_study.studies.pairwise import (
     collapse_arms,
     first_arms,
@@ -52,6 +53,12 @@ from itr_study.studies.pairwise import (
 )
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import choose
+from itr_study.studies.stronger import (
+    claimed_stronger_arms,
+    shown_arms,
+    stronger_arms,
+    stronger_rate_arms,
+)
 from itr_study.studies.subembeddings import SUBEMBEDDINGS, claimed_arms
 from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
 
@@ -66,8 +73,8 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
               "bcls": BCLS, "dvse": (reranked_arms, claimed_arms)}
     for paper in parameters.papers:
         check_choice("paper of the ledger", paper, makers)
-    arms = {}
-    for arm in (arm for paper in parameters.papers for make in makers[paper]
+    arms, chosen = {}, [make for paper in parameters.papers for make in makers[paper]]
+    for arm in (arm for make in (*chosen, claimed_stronger_arms)
                 for arm in make(dataset, parameters)):
         key = (arm.label, arm.config.seed)
         known = arms.setdefault(key, arm)
@@ -92,7 +99,9 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
     "07_sub_embeddings": SUBEMBEDDINGS,
     "08_reranking": (reranked_arms,),
+    "09_stronger_models": (stronger_arms, shown_arms, stronger_rate_arms),
     "10_explorers": (explored_arms,),
+    "11_attention_maps": (looking_arms, other_arms),
     "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
     "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
                            near_duplicate_arms),

@@ -176,13 +176,17 @@ def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFram
 def generalisation(rows: pd.DataFrame) -> pd.Series:
     """100 log(RSUM on test / RSUM on training images): how much of what a run has learnt by heart
     it keeps, 0 for all of it. The difference of the two would call a run that learns little good.
+    NaN for a run whose training images are fewer than is usual (settings.dev_images): R@K of few
+    images is higher, whatever was learnt.
 
     Example: 434 on training images, 227 on test
         >>> kept = generalisation(pd.DataFrame({"train_rsum": [434.0], "test_rsum": [227.0]}))
         >>> kept.round(1).tolist()
         [-64.8]
     """
-    return 100 * np.log(rows["test_rsum"].astype(float) / rows["train_rsum"].astype(float))
+    kept = 100 * np.log(rows["test_rsum"].astype(float) / rows["train_rsum"].astype(float))
+    return kept.mask(rows["settings.dev_images"].fillna(0) > 0) \
+        if "settings.dev_images" in rows else kept
 
 
 def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Series:

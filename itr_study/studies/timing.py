@@ -1,5 +1,6 @@
 """Times as benchmarks have left them: of a training step of each loss (`benchmarks/steps.py
---save`), of each re-ranker (`benchmarks/rerank.py --save`).
+--save`), of each re-ranker (`benchmarks/rerank.py --save`); and what the models of notebook 09 cost
+(`benchmarks/models.py --save`).
 
 Rounds of a benchmark stand for seeds: in each all arms took turns, so that two of them are compared
 at the same speed of the machine.
@@ -11,6 +12,8 @@ import pandas as pd
 
 from itr_study.files.paths import figures_folder
 from itr_study.ledger.units import RERANKING, STEPS
+
+COSTS = ("arm", "parameters", "score_seconds", "memory_mb")
 
 
 def steps_file(figures: Path | str | None = None) -> Path:
@@ -37,6 +40,25 @@ def reranking_rows(figures: Path | str | None = None) -> pd.DataFrame:
     """One row per re-ranker and round: arm ("fast", "reciprocal", "multi"), seed (the round),
     rerank_cpu_seconds, dataset, model; empty where nobody has measured. Raises: as `step_rows`."""
     return _rounds(reranking_file(figures), RERANKING)
+
+
+def costs_file(dataset: str, figures: Path | str | None = None) -> Path:
+    """Where the costs of the stronger models lie: among the figures of the data set."""
+    return figures_folder(figures) / dataset / "models.csv"
+
+
+def model_costs(dataset: str, figures: Path | str | None = None) -> pd.DataFrame:
+    """One row per model of notebook 09: arm (the model), parameters (millions), score_seconds (CPU
+    seconds of one thread for all of test), memory_mb; empty where nobody has measured.
+
+    Raises:  ValueError where the table is not one of that benchmark.
+    """
+    path = costs_file(dataset, figures)
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COSTS))
+    if missing := set(COSTS) - set(table.columns):
+        raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; measure again: "
+                         f"python benchmarks/models.py --dataset {dataset} --save")
+    return table
 
 
 def _rounds(path: Path, times: str) -> pd.DataFrame:

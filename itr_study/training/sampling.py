@@ -24,17 +24,43 @@ def epoch_samples(split: EncodedSplit, settings: Settings, seed: int, epoch: int
     A last batch smaller than half the batch size is left out (in-batch negatives would be few);
     other texts are left out in the next epoch. With buckets, a random permutation is cut into
     pools of 16 batches, each pool sorted by length and cut, and all batches shuffled.
+
+    With texts_per_image n > 1 images are drawn, and n of their texts each: every image's texts are
+    dealt anew into groups of n, the last of what is left, and the groups come in a random order. An
+    image with fewer than n texts is drawn with all it has. Where a batch is full in the middle of a
+    group, the rest of the group begins the next one. Buckets sort groups by their longest text.
+
+    Raises:  ValueError for more texts than any image has, and buckets without tokens.
     """
     random = np.random.default_rng([seed, epoch])
     texts = random.permutation(split.n_texts)
     views = random.integers(split.regions.shape[1], size=split.n_texts)
+    group = np.arange(split.n_texts)
+    if settings.texts_per_image > 1:
+        group = _groups(texts, split.image_of_text, settings.texts_per_image)
+        turn = random.permutation(group.max() + 1)
+        texts = texts[np.argsort(turn[group[texts]], kind="stable")]
     size = settings.batch_size
     rest = len(texts) % size
     if len(texts) > size and 0 < rest < size / 2:
         texts = texts[:-rest]
-    batches = _buckets(texts, split, size, random) if _use_buckets(split, settings) else [
+    batches = _buckets(texts, group, split, size, random) if _use_buckets(split, settings) else [
         texts[start:start + size] for start in range(0, len(texts), size)]
     return [Sample(batch, views[batch]) for batch in batches]
+
+
+def _groups(texts: np.ndarray, owner: np.ndarray, size: int) -> np.ndarray:
+    """(T,) the group of each text, from 0: of an image's texts, in the order in which `texts` (T,)
+    has them, the first `size` are one group, the next another."""
+    by_image = texts[np.argsort(owner[texts], kind="stable")]
+    images = owner[by_image]
+    place = np.arange(len(texts)) - np.searchsorted(images, images)  # among those of its image
+    if size > (most := place.max() + 1):
+        raise ValueError(f"texts_per_image must be at most {most}, got {size}: no image of this "
+                         "training split has more texts")
+    group = np.empty_like(texts)
+    group[by_image] = np.cumsum(place % size == 0) - 1
+    return group
 
 
 def _use_buckets(split: EncodedSplit, settings: Settings) -> bool:
@@ -44,13 +70,14 @@ def _use_buckets(split: EncodedSplit, settings: Settings) -> bool:
     return split.tokens is not None if settings.bucket is None else settings.bucket
 
 
-def _buckets(texts: np.ndarray, split: EncodedSplit, size: int,
+def _buckets(texts: np.ndarray, group: np.ndarray, split: EncodedSplit, size: int,
              random: np.random.Generator) -> list[np.ndarray]:
+    lengths = np.zeros(len(group), np.int64)  # of the longest text of each group
+    np.maximum.at(lengths, group, [len(tokens) for tokens in split.tokens])
     batches = []
     for start in range(0, len(texts), size * POOL):
         pool = texts[start:start + size * POOL]
-        lengths = np.array([len(split.tokens[text]) for text in pool])
-        pool = pool[np.argsort(lengths, kind="stable")]
+        pool = pool[np.argsort(lengths[group[pool]], kind="stable")]
         batches += [pool[first:first + size] for first in range(0, len(pool), size)]
     return [batches[index] for index in random.permutation(len(batches))]
 

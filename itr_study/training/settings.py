@@ -90,19 +90,23 @@ class Settings(StrictModel):
     """How to train. A default never changes its meaning: run ids leave defaults out.
 
     epochs: passes over all training texts; batch_size: pairs a step (the last batch of an epoch
-    is kept from half that size on); learning_rate_factors: parameter-name prefix -> factor
+    is kept from half that size on); texts_per_image: how many texts of an image are drawn together
+    into a batch, see `epoch_samples`; learning_rate_factors: parameter-name prefix -> factor
     ({"text.transformer": 0.1}), the longest prefix wins; momentum: of sgd only; schedule: with
     decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
     whole gradient, None = off; precision: of the encoders in training, all else is float32;
     warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
-    metric that chooses the best epoch after them, or "last"; average: an epoch is evaluated, and
-    chosen, with the mean of the weights after it and after the epochs before, so many in all, 1 =
-    its own; patience: epochs without a better one before stopping, None = never; bucket: batches
-    of captions of like length, None = where there are tokens.
+    metric that chooses the best epoch after them, or "last"; dev_images: an epoch is evaluated on
+    the first so many images of dev and all their texts, and in the end a run on as many of train; 0
+    = all of dev (of train: see `runs.run`). R@K of fewer images is higher; average: an epoch is
+    evaluated, and chosen, with the mean of the weights after it and after the epochs before, so
+    many in all, 1 = its own; patience: epochs without a better one before stopping, None = never;
+    bucket: batches of captions of like length, None = where there are tokens.
     """
 
     epochs: int = Field(30, ge=1)
     batch_size: int = 128
+    texts_per_image: int = Field(1, ge=1)
     optimizer: str = "adamw"
     learning_rate: Positive = 5e-4
     learning_rate_factors: dict[str, Least0] = {}
@@ -116,6 +120,7 @@ class Settings(StrictModel):
     precision: Literal["float32", "bfloat16"] = "float32"
     warmup_epochs: int = Field(0, ge=0)
     select: str = "rsum"
+    dev_images: int = Field(0, ge=0)
     average: int = Field(1, ge=1)
     patience: int | None = Field(None, ge=1)
     bucket: bool | None = None
@@ -130,6 +135,10 @@ class Settings(StrictModel):
         if self.batch_size < 2:
             raise ValueError(f"batch_size must be at least 2, got {self.batch_size}: the pairs of "
                              "a batch are each other's negatives, and alone nothing is learnt")
+        if self.texts_per_image >= self.batch_size:
+            raise ValueError(f"texts_per_image must be less than batch_size, got "
+                             f"{self.texts_per_image} of {self.batch_size}: a batch of one image's "
+                             "texts has no negatives")
         return self
 
 

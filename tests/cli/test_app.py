@@ -297,6 +297,9 @@ def test_every_measure_that_is_printed_is_explained_in_words():
     assert set(DATASETS["coco"].in_folds) and "1k" in words_in("1k_rsum")
     few = "\n".join(metric_lines("scenes", {"test": {"rsum": 3.0}}))
     assert "rsum  sum of r1" in few and "cs100" not in few and "train" not in few
+    tables = {"train": {"rsum": 3.0}}
+    assert "train: its first 1,000 images at most" in "\n".join(metric_lines("scenes", tables))
+    assert "train: its first 200 images" in "\n".join(metric_lines("scenes", tables, 200.0))
 
 
 def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):

@@ -16,6 +16,7 @@ from itr_study.evaluation.pointing_words import (
     MEASURES,
     by_class,
     centre_map,
+    overlap,
     scored,
     targets,
     word_pointing,
@@ -104,6 +105,40 @@ def test_regions_that_lie_apart_are_scored_by_what_they_cover():
     assert abs(found["uniform"] - found["area"]) > 0.02
     x, y = places[weights.argmax()].reshape(2, 2).mean(axis=0)
     assert found["hit"] == any(b[0] <= x <= b[2] and b[1] <= y <= b[3] for b in boxes)
+
+
+def test_what_is_looked_at_is_held_against_the_boxes_by_pixels():
+    """Cells of 0.5, 0.3, 0.2 and 0: from half of the largest on two are seen, one is the box."""
+    weights = np.array([0.5, 0.3, 0.2, 0])
+    assert overlap(weights, CELLS, CELLS[:1]) == 0.5
+    assert overlap(weights, CELLS, CELLS[2:3]) == 0
+    assert overlap(np.full(4, 0.25), CELLS, CELLS[1:2]) == 0.25
+    names = dict(zip(MEASURES, scored(weights, CELLS, CELLS[:1]), strict=True))
+    assert (names["iou"], names["uniform_iou"], names["centre_iou"]) == (0.5, 0.25, 0.25)
+
+
+def test_an_even_map_is_held_to_look_at_what_lies_over_the_whole_picture():
+    """So that a map which hardly differs from it is no better: three regions over the whole one."""
+    places = np.concatenate([CELLS[:3], [[0, 0, 1, 1]]])
+    for weights in ([0.25] * 4, [0.251, 0.25, 0.25, 0.249], [1 / 7] * 3 + [1 / 7]):
+        assert overlap(np.array(weights), places, CELLS[:1]) == pytest.approx(1 / 3)
+    assert overlap(np.array([0.1, 0.1, 0.1, 0.7]), places, CELLS[:1]) == 0.25  # everywhere
+
+
+def test_two_boxes_of_a_class_are_one_area():
+    both = np.array([[0, 0, 0.5, 1], [0.25, 0, 0.75, 1]])
+    assert overlap(np.array([1.0, 0]), np.array([[0, 0, 0.75, 1], [0, 0, 1, 1]]), both) == 1
+
+
+def test_what_lies_nowhere_is_beside_every_box():
+    """Half of the weight on a region of which nobody knows where it lies."""
+    places = np.concatenate([CELLS[:1], np.full((1, 4), np.nan)])
+    found = dict(zip(MEASURES, scored(np.array([0.4, 0.6]), places, CELLS[:1]), strict=True))
+    assert found["mass"] == 0.4 and found["uniform"] == 0.5 and found["centre"] == 1
+    assert found["hit"] == 0 and found["uniform_hit"] == 0.5 and found["iou"] == 1
+    assert overlap(np.array([0.0, 1.0]), places, CELLS[:1]) == 0
+    with pytest.raises(ValueError, match="nobody knows where any region"):
+        scored(np.array([1.0]), places[1:], CELLS[:1])
 
 
 def test_each_image_has_its_own_places():

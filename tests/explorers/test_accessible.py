@@ -1,14 +1,16 @@
 """Every explorer can be used and read by everybody: in Chromium, light and dark as JupyterLab's own
-themes are, in the columns that cells have in windows of 1,280 and of 1,920 pixels."""
+themes are, in the columns that cells have in windows of 1,280 and of 1,920 pixels; and on pages
+that know nothing of JupyterLab."""
 
 from pathlib import Path
 
 import pytest
 from jupyterlab.commands import get_app_dir
 
-from itr_study.explorers import EmbeddingMap, PushPull, Search, WhoMoved, YouJudge
+from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search, WhoMoved, YouJudge
 from itr_study.explorers.pane import Pane
 from itr_study.explorers.skin import STATIC
+from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_page_alone import answer, opened, sent
 from tests.explorers.test_training import Said, Training
@@ -91,13 +93,12 @@ CUT = """() => [...document.querySelectorAll(".itr-explorer svg text")].filter((
   const at = node.getBoundingClientRect(), box = node.ownerSVGElement.getBoundingClientRect();
   return at.left < box.left - 1 || at.right > box.right + 1 || at.bottom > box.bottom + 1;
 }).map((node) => node.textContent)"""
-AXES = """() => { // a canvas knows nothing of style sheets: the frame must have the colour of lines
-  const pen = document.querySelector("canvas").getContext("2d"), { fillStyle } = pen;
+# A canvas knows nothing of style sheets: its frame must have the colour of lines.
+AXES = "() => {" + SEEN + """
+  const pen = document.querySelector("canvas").getContext("2d");
   const [r, g, b] = pen.getImageData(pen.canvas.width - 1, 30, 1, 1).data;
-  pen.fillStyle = getComputedStyle(document.querySelector(".itr-stage"))
-    .getPropertyValue("--itr-line");
-  const wanted = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16));
-  pen.fillStyle = fillStyle;
+  const wanted = rgba(getComputedStyle(document.querySelector(".itr-stage"))
+    .getPropertyValue("--itr-line"));
   return [r, g, b].every((c, i) => Math.abs(c - wanted[i]) < 9) ? null : `${[r, g, b]}, ${wanted}`;
 }"""
 
@@ -123,6 +124,7 @@ MAKERS = {
     "push_pull": lambda: PushPull(),
     "search": lambda: Search(two_searchers()),
     "who_moved": lambda: WhoMoved.of(*two_searchers().values(), ("one", "two")),
+    "looking": lambda: Looking({name: searcher(name) for name in ("saf", "vse_infinity")}),
     "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running")),
     "waiting": lambda: Pane(PushPull, {"one": Said("new", rows=[]), "two": Said("running")},
                             PushPull)}
@@ -137,6 +139,31 @@ def dressed(page, theme):  # noqa: F811
       document.body.dataset.jpThemeLight = String(theme === "light");
       Object.assign(document.body.style, { margin: 0, background: "var(--jp-layout-color0)" });
     }""", theme)
+
+
+# Pages without JupyterLab's variables: (what the system is set to, what VS Code says of its
+# theme, the colours of its themes "Dark Modern" and "Light Modern"), whether they are dark.
+ELSEWHERE = {
+    "a page, light": ("light", None, {}, False), "a page, dark": ("dark", None, {}, True),
+    "VS Code, dark": ("light", "vscode-dark", {
+        "editor-foreground": "#cccccc", "editor-background": "#1f1f1f", "focusBorder": "#0078d4"},
+        True),
+    "VS Code, light": ("dark", "vscode-light", {
+        "editor-foreground": "#3b3b3b", "editor-background": "#ffffff", "focusBorder": "#005fb8"},
+        False)}
+
+
+def bare(page, system, kind, colours):  # noqa: F811
+    """An empty page without JupyterLab."""
+    page.emulate_media(color_scheme=system)
+    page.set_content("<!doctype html><html lang='en'><title>explorers</title><body></body></html>")
+    page.add_style_tag(content=(STATIC / "shell.css").read_text(encoding="utf-8"))
+    page.evaluate("""([kind, colours]) => {
+      document.body.style.width = "848px";
+      if (kind) document.body.dataset.vscodeThemeKind = kind;
+      for (const [name, value] of Object.entries(colours))
+        document.documentElement.style.setProperty(`--vscode-${name}`, value);
+    }""", [kind, colours])
 
 
 def shown(page, one):  # noqa: F811
@@ -199,6 +226,28 @@ def test_everybody_can_use_and_read_every_explorer(page):  # noqa: F811
                           "axes": page.evaluate(AXES) if kind == "map" else None,
                           "focus": unseen(page, pane) if window == 1280 else None}
                 wrong += [(kind, theme, window, *fault) for fault in faults.items() if fault[1]]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+PAPER = "() => {" + SEEN + """
+  const root = document.querySelector(".itr-explorer");
+  return [light(behind(root)) < 0.2, getComputedStyle(root).colorScheme];
+}"""
+
+
+def test_everybody_can_read_every_explorer_elsewhere(page):  # noqa: F811
+    """In a page made from a notebook, and in VS Code; dark where these are."""
+    explorers = {kind: make() for kind, make in MAKERS.items()}
+    wrong = []
+    for where, (*how, dark) in ELSEWHERE.items():
+        bare(page, *how)
+        for kind, one in explorers.items():
+            pane = shown(page, one)
+            paper = page.evaluate(PAPER)
+            faults = {"pale": page.evaluate(PALE), "focus": unseen(page, pane),
+                      "axes": page.evaluate(AXES) if kind == "map" else None,
+                      "paper": paper if paper != [dark, "dark" if dark else "light"] else None}
+            wrong += [(kind, where, *fault) for fault in faults.items() if fault[1]]
     assert not wrong, "\n".join(map(str, wrong))
 
 

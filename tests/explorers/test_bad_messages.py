@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.explorers import EmbeddingMap, PushPull, Search
+from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
 from itr_study.explorers.explorer import slider, tick
 from itr_study.explorers.heard import MOST, check_sent, number_of, quoted
 from itr_study.explorers.pane import Pane
@@ -18,6 +18,7 @@ from itr_study.explorers.pushes import Item
 from itr_study.explorers.ranked import Found, Ranked
 from itr_study.explorers.skin import skin_of
 from itr_study.explorers.thumbnails import handed_in, thumbnail_uri
+from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
 from tests.explorers.test_judge import made as judge
@@ -27,6 +28,7 @@ from tests.explorers.test_who_moved import made as who_moved
 
 MAKERS = {"push_pull": lambda: PushPull(THREE), "search": lambda: Search(two_searchers()),
           "who_moved": who_moved, "judge": judge, "map": lambda: cross(other=np.eye(2)),
+          "looking": lambda: Looking({"saf": searcher("saf"), "dvse": searcher("dvse")}),
           "training": lambda: Training(Said("running")),
           "pane": lambda: Pane(PushPull, {"one": Said("running")}, PushPull)}
 BAD = [
@@ -79,6 +81,8 @@ def test_whatever_a_page_sends_is_done_or_refused_in_words(kind):
      "a.png has 20 MB; at most 20 MB are read"),
     ("who_moved", "direction", "", "direction must be one of"),
     ("who_moved", "query", "9" * 5000, "Query must be a whole number from 1 to 2; got '999"),
+    ("looking", "point", {"index": True}, "index must be an integer"),
+    ("looking", "picture", "13", "Picture must be a whole number from 1 to 12; got '13'"),
     ("judge", "rate", {"grade": 2, "pair": True}, "pair must be an integer"),
     ("judge", "rate", None, "a rating must come with its grade, got None"),
     ("map", "window", {"x": 0, "y": 0, "half": -1}, "half must be > 0"),

@@ -89,6 +89,15 @@ def test_scales_worked_by_hand():
     assert kind_shade(1, 2).levels.tolist() == [0, 1, 1]
 
 
+def test_a_colour_is_called_alike_where_it_is_chosen_and_where_it_is_explained():
+    one = cross(other=np.eye(2))
+    offered = dict(one.controls()[0]["options"])
+    for colour in ("kind", "rank", "hub", "gain"):
+        one.hear("colour", colour)
+        assert one.stage()["legend"]["label"] == offered[colour]
+    assert offered["kind"] == "images and texts"
+
+
 def test_arrays_are_sent_once_where_they_are_asked_for():
     one = cross()
     assert one.stage()["sent"] == {} and one.stage()["places"] == "places/1"
@@ -133,7 +142,7 @@ def test_the_gallery_has_images_and_texts_far_from_each_other():
     kinds = [entry["kind"] for entry in one.stage()["gallery"]]
     assert kinds == ["image"] * 6 + ["text"] * 6 and len(one.selected) == 160
     shown = [entry["item"] for entry in one.stage()["gallery"]]
-    assert len(set(shown)) == GALLERY and "image 0" in one.selected["item"].tolist()
+    assert len(set(shown)) == GALLERY and "image 1" in one.selected["item"].tolist()
 
 
 def test_the_difference_of_ranks_is_offered_where_there_is_another_model():
@@ -150,19 +159,20 @@ def test_the_difference_of_ranks_is_offered_where_there_is_another_model():
 
 def test_the_view_moves_and_stays_on_the_map():
     one = cross()
-    whole = one.half
+    whole = one.window.half
     for _ in range(40):
         one.hear("nearer")
-    assert one.half == pytest.approx(whole / 100)
+    assert one.window.half == pytest.approx(whole / 100)
     one.hear("left")
-    assert one.centre.tolist() == pytest.approx([-0.4 * one.half, 0])
+    assert one.window.centre.tolist() == pytest.approx([-0.4 * one.window.half, 0])
     one.hear("into_view")
-    assert one.corners.mean(axis=0).tolist() == pytest.approx(one.centre.tolist())
-    assert np.ptp(one.corners, axis=0).tolist() == pytest.approx([one.half * 2 / 3] * 2)
+    assert one.window.corners.mean(axis=0).tolist() == pytest.approx(one.window.centre.tolist())
+    wide = one.window.half * 2 / 3
+    assert np.ptp(one.window.corners, axis=0).tolist() == pytest.approx([wide] * 2)
     one.hear("window", {"x": 99, "y": -99, "half": whole / 2})
-    assert one.centre.tolist() == pytest.approx([whole / 2, -whole / 2])
+    assert one.window.centre.tolist() == pytest.approx([whole / 2, -whole / 2])
     one.hear("all")
-    assert one.half == whole and one.centre.tolist() == pytest.approx([0, 0])
+    assert one.window.half == whole and one.window.centre.tolist() == pytest.approx([0, 0])
 
 
 @pytest.mark.parametrize(("name", "value", "said"), [
@@ -242,7 +252,8 @@ def test_a_searcher_gives_its_codes_and_the_ranks_of_its_scores(searcher):
 def test_several_vectors_an_image_are_refused(searcher):
     several = copy.copy(searcher)
     several.images = (searcher.images, searcher.images)
-    with pytest.raises(ValueError, match="a map needs one vector for each image and each text"):
+    with pytest.raises(ValueError, match="a map needs one point for each image and each text: "
+                       "there must be one vector .*; or give vectors yourself: EmbeddingMap"):
         EmbeddingMap.of(several)
 
 
@@ -274,4 +285,4 @@ def test_an_image_says_the_first_of_its_texts():
     one.hear("brush", {"x": [-99, 99], "y": [-99, 99]})
     says = {entry["item"]: entry["says"] for entry in one.stage()["gallery"]
             if entry["kind"] == "image"}
-    assert says == {f"image {n}": f"text {3 * n}" for n in range(4)}
+    assert says == {f"image {n + 1}": f"text {3 * n}" for n in range(4)}

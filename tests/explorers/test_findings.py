@@ -40,13 +40,14 @@ def test_failures_their_share_and_where_they_lie():
 
 
 def test_the_strongest_hub_is_the_one_found_most_beside_chance():
-    """Of equal scores the first in order are found: image 1 by all twelve texts, as text 1."""
-    assert ("The strongest hub, beside the average of its kind, is the image image 1: among the "
+    """Of equal scores the first in order are found: the second image by all twelve texts, as the
+    second text."""
+    assert ("The strongest hub, beside the average of its kind, is image 2: among the "
             "first 10 of 12 texts. On average an image is found 10.0 times and a text 10.0 times; "
             "0 % are never found.") in told(twelve(), "hub")
     texts = np.array([[1.0, 0], [1, 0.1], [1, 0.2], [1, 0.3], [0, 1]])
     several = EmbeddingMap({0: (np.eye(2), texts)}, np.array([0, 0, 0, 1, 1]), ["<b>"] + 4 * ["x"])
-    assert ("average of its kind, is the image image 0: among the first 10 of 5 texts. On average "
+    assert ("average of its kind, is image 1: among the first 10 of 5 texts. On average "
             "an image is found 5.0 times and a text 2.0 times") in told(several, "hub")
 
 

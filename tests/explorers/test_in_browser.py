@@ -33,6 +33,7 @@ one, two = searcher(0), searcher(1)
     "who_moved": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
     "judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
     "map": "explorers.EmbeddingMap.of(one, two)",
+    "looking": "explorers.Looking({'one': one, 'two': two})",
     "training": "explorers.Training(BackgroundRun(config.with_(seed=7,"
                 " **{'settings.epochs': 150})))",
     "push_pull again": "pushed",
@@ -95,6 +96,7 @@ def test_every_explorer_is_used(panes):
     who_moved(by_name["who_moved"])
     judge(by_name["judge"])
     map_(by_name["map"])
+    looking(by_name["looking"])
     training(by_name["training"])
     waiting(by_name["waiting"])
     two_of_one_kind(by_name["push_pull again"], by_name["push_pull"],
@@ -152,6 +154,20 @@ def judge(pane):
 def map_(pane):
     pane.root.get_by_label("Colour", exact=True).select_option("rank")
     assert "In the rectangle" in pane.answered().said()
+
+
+def looking(pane):
+    first, heat = pane.said(), pane.root.get_by_role("img", name="most at")
+    assert "the whole text" in pane.root.get_by_role("group", name="The text").text_content()
+    before = heat.get_attribute("src")
+    pane.root.get_by_role("button", name="Next text").click()
+    assert pane.answered().said() != first and pane.said().startswith("Text 2 and its own picture")
+    pane.root.get_by_label("Model").select_option("two")
+    assert "two gives score" in pane.answered().said()
+    pane.root.get_by_label("Picture, 1 to 10").fill("7")
+    pane.root.get_by_label("Picture, 1 to 10").press("Enter")
+    assert "a picture of another text, picture 7" in pane.answered().said()
+    assert heat.get_attribute("src") != before and pane.problem() == ""
 
 
 def training(pane):

@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from itr_study.explorers import EmbeddingMap, PushPull, Search
+from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
 from itr_study.explorers.pane import Pane
-from itr_study.explorers.skin import module_of
+from itr_study.explorers.skin import STATIC, module_of
+from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
 from tests.explorers.test_judge import made as judge
@@ -60,9 +61,15 @@ def test_what_the_page_does(page):  # noqa: F811
                  the_first_model_stands_on_the_left,
                  a_key_rates_the_pair_that_is_seen,
                  upwards_is_upwards_on_the_map,
+                 numbers_stay_in_the_rectangle,
+                 numbers_stay_on_the_map_where_the_rectangle_is_too_small,
+                 numbers_of_points_beside_each_other_do_not_hide_each_other,
+                 colours_follow_the_system_where_there_is_no_theme,
+                 a_count_that_goes_on_leaves_what_is_read_alone,
                  curves_rise_with_what_they_show,
                  before_the_first_epoch_there_are_epochs_and_no_values,
                  a_match_among_results_is_marked,
+                 a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused,
                  a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice,
                  a_kernel_that_was_restarted_is_said_at_once,
                  silence_is_told_and_an_answer_ends_it,
@@ -151,6 +158,7 @@ def a_slider_says_what_stands_in_its_place(page):  # noqa: F811
 def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
     """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
     for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running")),
+                Looking({"saf": searcher("saf")}),
                 Pane(PushPull, {"one": Said("new", rows=[])}, PushPull)):
         opened(page, one)
         lacking = page.evaluate("""[...document.querySelectorAll("button,input,select,[tabindex]")]
@@ -169,6 +177,28 @@ def arrows_of_push_and_pull_point_where_the_loss_pushes(page):  # noqa: F811
                     "0.00, rank 3, left alone"]
     line = page.get_by_role("row", name="Hardest")
     assert line.get_by_role("cell").all_text_contents() == ["0.300", "▲", "▼", "·"]
+
+
+def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):  # noqa: F811
+    one = Looking({"saf": searcher("saf")})
+    pane = opened(page, one)
+    rows, heat = one.stage()["rows"], pane.get_by_role("img", name="most at").first
+    assert heat.get_attribute("src") == rows[0]["heat"]
+    buttons = pane.get_by_role("group", name="The text").get_by_role("button")
+    assert buttons.all_text_contents() == list(one.selected.rows)
+    buttons.nth(2).hover()
+    assert heat.get_attribute("src") == rows[2]["heat"] != rows[0]["heat"] and not sent(page)
+    assert rows[2]["largest"][0]["weight"] in pane.get_by_role("table").text_content()
+    buttons.nth(1).focus()
+    (message,) = sent(page)
+    assert (message["name"], message["value"]) == ("point", {"index": 1})
+    one.hear(message["name"], message["value"])
+    answer(page, one, message["serial"])
+    assert len(sent(page)) == 1 and heat.get_attribute("src") == rows[1]["heat"]
+    assert buttons.nth(1).get_attribute("aria-pressed") == "true"
+    assert buttons.nth(1).evaluate("node => node === document.activeElement")
+    assert "score" in pane.text_content() and one.selected.rows[1] in pane.locator(
+        ".itr-sentence").text_content()
 
 
 def the_first_model_stands_on_the_left(page):  # noqa: F811
@@ -205,6 +235,84 @@ def upwards_is_upwards_on_the_map(page):  # noqa: F811
     assert message["name"] == "brush" and message["value"]["x"] == pytest.approx(before["x"])
     assert message["value"]["y"][0] > before["y"][0]
     assert box.evaluate("node => parseFloat(node.style.top)") < top
+
+
+def numbers_stay_in_the_rectangle(page):  # noqa: F811
+    """Those of points at its right and upper edge stand on the other side of their point."""
+    one = cross()
+    one.hear("brush", {"x": [-3.01, 3.01], "y": [-1.01, 1.01]})
+    opened(page, one)
+    outside = page.evaluate("""() => {
+      const at = document.querySelector("[data-key=rectangle]").getBoundingClientRect();
+      return [...document.querySelectorAll("[aria-hidden=true] > span")].filter((node) => {
+        const { left, right, top, bottom } = node.getBoundingClientRect();
+        return left < at.left - 1 || right > at.right + 1 || top < at.top - 1
+          || bottom > at.bottom + 1;
+      }).map((node) => node.textContent);
+    }""")
+    assert page.locator("[aria-hidden=true] > span").count() == 4 and not outside
+
+
+def numbers_stay_on_the_map_where_the_rectangle_is_too_small(page):  # noqa: F811
+    one = cross()
+    right = one.stage()["rectangle"]["x"]
+    places = one.data.plane.places[one.name]
+    x, y = places[places[:, 0].argmax()].tolist()
+    one.hear("window", {"x": 0.0, "y": y, "half": max(x / 0.999, 1e-3)})
+    one.hear("brush", {"x": [x - 0.01, x + 0.01], "y": [y - 0.01, y + 0.01]})
+    assert right != one.stage()["rectangle"]["x"]
+    opened(page, one)
+    outside = page.evaluate("""() => {
+      const spans = [...document.querySelectorAll("[aria-hidden=true] > span")];
+      const at = spans[0].parentNode.parentNode.getBoundingClientRect();
+      return spans.filter((node) => node.getBoundingClientRect().right > at.right + 1).length;
+    }""")
+    assert page.locator("[aria-hidden=true] > span").count() and not outside
+
+
+def numbers_of_points_beside_each_other_do_not_hide_each_other(page):  # noqa: F811
+    frame = np.array([[1.0, 0.0], [-1.0, 0.1]]), np.array([[1.0, 0.02], [-1.0, 0.12]])
+    one = EmbeddingMap({0: frame}, np.arange(2), ["a", "b"])
+    one.hear("brush", {"x": [-9, 9], "y": [-9, 9]})
+    opened(page, one)
+    hidden = page.evaluate("""() => {
+      const all = [...document.querySelectorAll("[aria-hidden=true] > span")]
+        .map((node) => node.getBoundingClientRect());
+      return all.filter((a, n) => all.slice(0, n).some((b) => a.left < b.right - 2
+        && b.left < a.right - 2 && a.top < b.bottom - 2 && b.top < a.bottom - 2)).length;
+    }""")
+    assert page.locator("[aria-hidden=true] > span").count() == 4 and hidden == 0
+
+
+def colours_follow_the_system_where_there_is_no_theme(page):  # noqa: F811
+    """Also those of a map that is shown already."""
+    page.add_style_tag(content=(STATIC / "shell.css").read_text(encoding="utf-8"))
+    one = cross()
+    opened(page, one)
+    for system in ("dark", "light"):
+        page.emulate_media(color_scheme=system)
+        wanted = one.stage()["legend"][system][0]
+        rgb = ", ".join(str(int(wanted[at:at + 2], 16)) for at in (1, 3, 5))
+        page.wait_for_function("""colour => [...document.querySelectorAll("span")].some((node) =>
+          node.textContent === "■" && node.style.color === colour)""", arg=f"rgb({rgb})")
+
+
+def a_count_that_goes_on_leaves_what_is_read_alone(page):  # noqa: F811
+    one = who_moved()
+    opened(page, one)
+    assert page.locator("progress").count() == 0
+    one.wanted = "ndcg"
+    shown = None
+    for share in (0.25, 0.5):
+        one.beside.share = share
+        answer(page, one, 0)
+        assert page.locator("progress").evaluate("node => node.value") == share
+        if shown is None:
+            shown = page.locator("[role=option]").first.element_handle()
+    assert shown.evaluate("node => node.isConnected")
+    one.wanted = ""
+    answer(page, one, 0)
+    assert page.locator("progress").count() == 0
 
 
 def curves_rise_with_what_they_show(page):  # noqa: F811

@@ -1,7 +1,10 @@
 """A pane that waits, without a browser: what it says of runs that are not here, and what opens."""
 
 import json
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -36,7 +39,7 @@ def on(pane) -> list[str]:
 
 def opened(pane) -> Pane:
     """Once it was built, and the page has asked."""
-    pane.waiting.thread.join(SECONDS)
+    pane.waiting.beside.wait(SECONDS)
     pane.hear("poll")
     return pane
 
@@ -120,6 +123,124 @@ def test_no_more_are_trained_side_by_side_than_asked_for_and_none_twice():
     assert "nothing is being trained here" in pane.problem
 
 
+def waited_for(what) -> bool:
+    """Whether it came to be, without anybody looking at a pane."""
+    end = time.monotonic() + SECONDS
+    while not what() and time.monotonic() < end:
+        time.sleep(0.01)
+    return what()
+
+
+def test_the_next_is_begun_when_nobody_looks():
+    """A page that is not seen asks nothing."""
+    runs = [Said("new", rows=[]) for _ in range(3)]
+    pane = made(*runs, at_once=1)
+    pane.waiting.turn.pause = 0.01
+    pane.hear("train")
+    for ended, begun in zip(runs, runs[1:], strict=False):
+        ended.now = Look("done", "", ROWS)
+        assert waited_for(lambda run=begun: run.now.state == "starting")
+    assert "two" not in pane.sentence() and "three is about to be trained" in pane.sentence()
+
+
+class NeverStarts(Said):
+    """A run for which no process can be started."""
+
+    def start(self):
+        raise OSError("no memory")
+
+
+def test_one_that_cannot_be_begun_when_nobody_looks_is_told_later_and_the_next_goes_on(caplog):
+    first, third = Said("new", rows=[]), Said("new", rows=[])
+    pane = made(first, NeverStarts("new", rows=[]), third, at_once=1)
+    pane.waiting.turn.pause = 0.01
+    pane.hear("train")
+    first.now = Look("done", "", ROWS)
+    assert waited_for(lambda: third.now.state == "starting") and pane.stage()["poll"] == 1000
+    pane.hear("poll")
+    assert pane.problem == "two could not be started. OSError: no memory"
+    assert "no memory" in caplog.text
+
+
+def test_all_that_cannot_be_begun_are_told_and_the_last_is_begun_though_nobody_looks(caplog):
+    """The first press fails for one, and the others wait for a page that is closed by then."""
+    runs = [NeverStarts("new", rows=[]), Said("new", rows=[]), Said("new", rows=[])]
+    pane = made(*runs, at_once=1)
+    pane.waiting.turn.pause = 0.01
+    pane.hear("train")
+    assert pane.problem == "one could not be started. OSError: no memory"
+    runs[1].now = Look("done", "", ROWS)
+    assert waited_for(lambda: runs[2].now.state == "starting")
+    pane = made(NeverStarts("new", rows=[]), NeverStarts("new", rows=[]), at_once=1)
+    pane.hear("train")
+    assert pane.problem == ("one could not be started. OSError: no memory; two could not be "
+                            "started. OSError: no memory")
+
+
+def test_one_that_ended_since_the_last_look_does_not_keep_the_others_from_being_stopped():
+    class Strict(Said):
+        def stop(self):
+            if self.now.state == "done":
+                raise ValueError("there is nothing to stop")
+            super().stop()
+
+    runs = [Strict("new", rows=[]) for _ in range(2)]
+    pane = made(*runs)
+    pane.hear("train")
+    runs[0].now = Look("done", "", ROWS)
+    pane.hear("stop")
+    assert pane.problem == "" and runs[1].now.state == "stopping"
+
+
+def test_runs_that_cannot_be_read_for_a_while_are_begun_later(caplog):
+    """Whatever the failure, the thread must outlive it."""
+    first, second = Said("new", rows=[]), Said("new", rows=[])
+    pane = made(first, second, at_once=1)
+    turn = pane.waiting.turn
+    turn.pause = 0.01
+    pane.hear("train")
+    first.now = None  # no Look at all: an AttributeError
+    assert waited_for(lambda: turn.failure)
+    time.sleep(0.1)
+    assert caplog.text.count("the runs that wait could not be read") == 1
+    first.now = Look("done", "", ROWS)
+    assert waited_for(lambda: second.now.state == "starting")
+
+
+ENDING = """
+import atexit, time
+from itr_study.explorers.in_turn import InTurn
+from tests.explorers.test_training import Said
+runs = {name: Said("new", rows=[]) for name in ("one", "two")}
+turn = InTurn(runs, 1, {}, pause=0.01)
+def end():  # as a worker that saves when Python ends
+    runs["one"].now = runs["one"].now._replace(state="interrupted")
+    time.sleep(0.5)
+    print(runs["two"].now.state, turn.queue)
+atexit.register(end)
+turn.train(["one", "two"])
+"""
+
+
+def test_none_is_begun_while_python_ends():
+    """Each would be asked to save in its turn, and the kernel would not end."""
+    done = subprocess.run([sys.executable, "-c", ENDING], stdout=subprocess.PIPE, text=True,
+                          timeout=SECONDS, check=True)
+    assert done.stdout.strip() == "new ['two']"
+
+
+def test_what_is_stopped_or_in_vain_is_not_begun_by_anybody():
+    for end in (lambda pane, run: pane.hear("stop"),
+                lambda pane, run: setattr(run, "now", Look("diverged", "NaN", []))):
+        runs = [Said("new", rows=[]) for _ in range(2)]
+        pane = made(*runs, at_once=1)
+        pane.waiting.turn.pause = 0.01
+        pane.hear("train")
+        end(pane, runs[0])
+        assert waited_for(lambda turn=pane.waiting.turn: not turn.waits)
+        assert runs[1].now.state == "new"
+
+
 def test_what_another_process_ended_meanwhile_is_not_trained():
     pane = made(run := Said("new", rows=[]))
     run.now = Look("done", "", ROWS)
@@ -172,9 +293,9 @@ def test_the_page_goes_on_while_it_is_opened():
     pane.hear("show")
     assert pane.sentence().startswith("“Push and pull” is being opened") and on(pane) == []
     assert pane.stage()["poll"] == 1000
-    first = pane.waiting.thread
+    first = pane.waiting.beside.thread
     pane.hear("show")  # pressed twice
-    assert pane.waiting.thread is first
+    assert pane.waiting.beside.thread is first
     go.set()
     assert opened(pane).sentence() == PushPull().sentence()
     pane.hear("poll")  # of another page, sent before it knew
@@ -215,7 +336,7 @@ def test_a_skin_has_both_drawings_and_changes_over():
     run.now = Look("done", "", ROWS)
     message(skin, "poll", None, "a/1")
     message(skin, "show", None, "a/2")
-    pane.waiting.thread.join(SECONDS)
+    pane.waiting.beside.wait(SECONDS)
     message(skin, "poll", None, "a/3")
     for each in (skin, twin):
         assert each.view["drawing"] == "push_pull" and each.view["stage"]["loss"]
@@ -271,5 +392,5 @@ def test_minutes_are_those_of_rows_like_it(store, monkeypatch):
     monkeypatch.setattr(panes, "keeps_rows", lambda config: config.seed == 0)
     monkeypatch.setattr(panes, "expected_minutes", lambda config, rows: 4.0)
     pane = pane_of(explorers.Search, RUNS, pytest.fail)
-    assert pane.waiting.minutes == {"one": 4.0}
+    assert pane.waiting.turn.minutes == {"one": 4.0}
     assert isinstance(pane.waiting.runs["one"], BackgroundRun)

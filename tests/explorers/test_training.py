@@ -71,6 +71,17 @@ def test_buttons_start_stop_and_go_on():
     assert one.now.state == "starting" and len(one.selected) == 2
 
 
+@pytest.mark.parametrize(("state", "press"), [
+    ("starting", "start"), ("running", "go_on"), ("done", "start"), ("stopping", "stop"),
+    ("interrupted", "stop"), ("done", "stop")])
+def test_what_is_pressed_twice_is_done_once_and_no_complaint_stays(state, press):
+    run = Said(state)
+    run.start = run.stop = pytest.fail
+    one = Training(run)
+    one.hear(press)
+    assert one.problem == "" and one.now.state == state
+
+
 def test_a_refusal_stays_while_the_page_asks_how_far_it_is():
     one = Training(Said("elsewhere", "process 7 on host"))
     one.hear("start")

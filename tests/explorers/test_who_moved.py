@@ -1,6 +1,7 @@
 """Who moved, without a browser: ranks, gains and lines worked by hand; refusals are sentences."""
 
 import json
+import threading
 import time
 from math import log2
 from types import SimpleNamespace
@@ -11,6 +12,8 @@ from matplotlib.text import Text
 from PIL import Image
 
 from itr_study.data.base import Split
+from itr_study.explorers import who_moved
+from itr_study.explorers.beside import POLL
 from itr_study.explorers.heard import written_index
 from itr_study.explorers.moves import TOP, Moves
 from itr_study.explorers.who_moved import WhoMoved
@@ -19,6 +22,7 @@ from itr_study.metrics.ndcg import ndcg_per_query
 from itr_study.metrics.truth import Truth
 from itr_study.plots.who_moved import relevance_colours
 
+SECONDS = 120  # of patience, on a busy machine
 # 30 texts; the first is of image 0, the others of image 1. For image 0 the first model has them in
 # order, the second upside down; for image 1 both are alike.
 OWNER = np.array([0] + [1] * 29)
@@ -67,7 +71,7 @@ def test_ndcg_of_one_query_is_that_of_all_of_them_which_are_not_counted_before()
     moves = Moves(*given, owner, [f"text {n}" for n in range(21)], relevance)
     one = [(way, query) for way, most in (("i2t", 7), ("t2i", 21)) for query in range(most)]
     found = [moves.of_query(*query) for query in one]
-    assert "_ndcgs" not in vars(moves)
+    assert not moves.counted
     true = [ndcg_per_query(scores, Truth(owner, 7, lambda images: relevance[images]))
             for scores in given]
     for (way, query), (places, graded) in zip(one, found, strict=True):
@@ -164,6 +168,50 @@ def test_ndcg_may_sort_otherwise_than_ranks():
     assert one.query == 0
     one.hear("measure", "ndcg")
     assert one.query == 1 and one.problem == ""
+
+
+def test_the_page_goes_on_while_ndcg_is_counted(monkeypatch):
+    """At 5,000 images and 25,000 texts of graded relevance it takes most of a minute."""
+    go, one, fresh = threading.Event(), made(), Moves.count_ndcg
+
+    def slow(moves, show):
+        show(moves.queries / 4)
+        assert go.wait(SECONDS)
+        fresh(moves, show)
+
+    monkeypatch.setattr(Moves, "count_ndcg", slow)
+    monkeypatch.setattr(who_moved, "SOON", 0.2)
+    one.hear("sort", "harm")
+    one.hear("measure", "ndcg")
+    stage = one.stage()
+    assert stage["counted"] == 0.25 and stage["poll"] == POLL
+    assert one.sentence().endswith("NDCG of all queries is being counted.")
+    assert shown(one, "measure")["value"] == "ndcg" and one.measure == "rank"
+    one.hear("place", 2)  # all else goes on
+    one.hear("poll")
+    assert one.query == 1 and one.measure == "rank" and one.problem == ""
+    one.hear("measure", "rank")  # the reader wants it no more
+    assert one.stage()["counted"] is None and one.stage()["poll"] == 0
+    one.hear("measure", "ndcg")
+    go.set()
+    one.beside.wait(SECONDS)
+    one.hear("poll")
+    assert one.measure == "ndcg" and one.stage()["counted"] is None and one.stage()["poll"] == 0
+    assert "By NDCG, two is better" in one.sentence()
+
+
+def test_ndcg_that_cannot_be_counted_is_told_and_can_be_asked_for_again(monkeypatch, caplog):
+    def full(moves, show):
+        raise MemoryError("no room")
+
+    one = made()
+    with monkeypatch.context() as broken:
+        broken.setattr(Moves, "count_ndcg", full)
+        one.hear("measure", "ndcg")
+        assert one.problem == ("NDCG of all queries could not be counted. MemoryError: no room")
+        assert one.measure == "rank" and one.stage()["poll"] == 0
+    one.hear("measure", "ndcg")
+    assert one.measure == "ndcg" and one.problem == ""
 
 
 def test_the_sentence_says_what_is_seen():

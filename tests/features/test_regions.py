@@ -148,8 +148,10 @@ def test_the_spec_is_read(fakes):
     for wrong in ("lite0:nanodet", "lite0:nanodet:many", "lite0:nanodot:36", "nanodet:36"):
         with pytest.raises(ValueError, match="lite0"):
             image_parts(wrong)
-    with pytest.raises(ValueError, match="regions of nanodet must be an integer >= 26 and <= 36"):
-        freeze(image_parts("lite0:nanodet:10"))
+    for count in (12, 25, 37):
+        told = f"nanodet:{count}': regions of nanodet must be an integer >= 26 and <= 36"
+        with pytest.raises(ValueError, match=told):
+            image_parts(f"lite0:nanodet:{count}")
 
 
 def test_a_data_set_is_encoded_once_from_its_grids(tmp_path, fakes):

@@ -1,4 +1,4 @@
-"""NDCG by sorted keys: against loops, whatever the blocks, types and ties."""
+"""NDCG by counting and by sorted keys: against loops, whatever the blocks, types and ties."""
 
 import doctest
 import importlib
@@ -9,6 +9,8 @@ import torch
 
 from itr_study.metrics import graded as blocks
 from itr_study.metrics import ndcg, ndcg_per_query
+from itr_study.metrics.ndcg import ndcgs_per_query
+from itr_study.metrics.truth import Truth
 from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
 from tests.oracles.ndcg import graded_oracle
 
@@ -17,7 +19,7 @@ module = importlib.import_module("itr_study.metrics.ndcg")
 
 def test_examples_in_docstrings():
     result = doctest.testmod(module)
-    assert result.attempted == 4 and not result.failed
+    assert result.attempted == 7 and not result.failed
 
 
 def assert_equal(found, expected, **how):
@@ -29,7 +31,9 @@ def assert_equal(found, expected, **how):
 @pytest.mark.parametrize("ties", ["worst", "paper"])
 @pytest.mark.parametrize("at", [None, 1, 3, 100])
 @pytest.mark.parametrize("tied", [False, True])
-def test_equals_slow_oracle_on_graded_relevance(dtype, ties, at, tied):
+@pytest.mark.parametrize("few", [0, 3, 99])  # sorted; some blocks counted; counted
+def test_equals_slow_oracle_on_graded_relevance(dtype, ties, at, tied, few, monkeypatch):
+    monkeypatch.setattr(module, "FEW", few)
     for seed in range(20):
         scores, relevance, truth = graded_set(seed, tied, dtype)
         expected = graded_oracle(scores.tolist(), relevance.tolist(), ties=ties, at=at)
@@ -43,6 +47,37 @@ def test_block_size_changes_nothing(size, monkeypatch):
     small = graded(relevance, truth.image_of_text, block=2)
     expected = graded_oracle(scores.tolist(), relevance.tolist())
     assert_equal(ndcg_per_query(scores, small), expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("ties", ["worst", "paper"])
+@pytest.mark.parametrize("few", [0, 99])
+def test_several_models_at_once_are_as_each_alone(ties, few, monkeypatch):
+    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(blocks, "BLOCK", 20)
+    told = []
+    first, _, truth = graded_set(5, ties=True)
+    second = np.random.default_rng(1).normal(size=first.shape)
+    found = ndcgs_per_query([first, second], truth, ties, at=3, show=told.append)
+    for scores, each in zip((first, second), found, strict=True):
+        alone = ndcg_per_query(scores, truth, ties, at=3)
+        assert {way: values.tolist() for way, values in each.items()} == {
+            way: values.tolist() for way, values in alone.items()}
+    assert told == sorted(told) and told[-1] == 2 * sum(first.shape)
+
+
+@pytest.mark.parametrize("few", [0, 99])
+def test_a_perfect_list_has_exactly_one(few, monkeypatch):
+    """Models that are both perfect must not differ by a rounding."""
+    monkeypatch.setattr(module, "FEW", few)
+    matches = (np.arange(4)[:, None] == np.repeat(np.arange(4), 5)).astype(np.float32)
+    assert set(ndcg_per_query(matches, graded(matches))["i2t"]) == {1.0}
+
+
+def test_where_few_are_relevant_nothing_is_sorted(monkeypatch):
+    monkeypatch.setattr(module, "sorted_dcg", pytest.fail)
+    random = np.random.default_rng(0)
+    found = ndcg_per_query(random.normal(size=(50, 250)), Truth(np.repeat(np.arange(50), 5)))
+    assert 0 < found["i2t"].mean() < 1
 
 
 def test_relevance_is_asked_for_once():

@@ -1,5 +1,8 @@
 """What every model must be; what a class of one's own must give and what it need not."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
@@ -7,7 +10,7 @@ from torch.nn.functional import normalize
 from itr_study.data.batches import InputSpec
 from itr_study.models import MODELS
 from itr_study.models.base import RetrievalModel
-from tests.small import SmallData
+from tests.small import SmallData, with_regions
 
 INPUTS = InputSpec(region_size=6, vocabulary=20, sentence_size=5)
 WEIGHTS = {  # names in every checkpoint that was ever written
@@ -23,6 +26,11 @@ WEIGHTS = {  # names in every checkpoint that was ever written
     "dan": {"image.maps.0.0.bias", "image.looks.1.memory.weight",
             "text.glimpses.looks.0.weight.weight"},
 }
+
+
+def encoded_split():
+    split = with_regions(SmallData().splits["train"])
+    return replace(split, sentences=np.ones((split.n_texts, 5), np.float32))
 
 
 class RegionsAndLengths(RetrievalModel):
@@ -48,6 +56,17 @@ def test_registered_models_say_what_they_are(name):
     weights = set(model(INPUTS).state_dict())
     assert WEIGHTS[name] <= weights and not [w for w in weights if w.split(".")[0] not in
                                              ("image", "text", "network", "pair")]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("images", "texts"), [(0, 3), (3, 0), (0, 0)])
+@pytest.mark.parametrize("name", MODELS)
+def test_no_images_or_no_texts_have_no_scores(name, images, texts, training):
+    model, split = MODELS[name](INPUTS, size=8).train(training), encoded_split()
+    scores = model.score(model.encode_images(split.image_batch(np.arange(images))),
+                         model.encode_texts(split.text_batch(np.arange(texts)))).scores
+    assert scores.shape == (images, texts)
+    assert all(value.isfinite().all() for value in model.state_dict().values())
 
 
 def test_two_encoders_are_a_model_that_scores_by_the_cosine():

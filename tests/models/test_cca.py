@@ -170,6 +170,15 @@ def test_what_is_no_number_is_refused_by_its_row(value):
         cca(images, texts, 2)
 
 
+def test_values_whose_products_leave_float64_are_refused():
+    images, texts = pairs()
+    big = torch.where(texts == texts[3, 0], 1e200, texts)
+    with pytest.raises(ValueError, match="texts must lie within .*1e.150, got a value of .*1e.200"):
+        cca(images, big, 2)
+    torch.testing.assert_close(cca(images * 1e100, texts, 2).correlations,
+                               cca(images, texts, 2).correlations)
+
+
 def test_less_than_no_regularisation_is_refused():
     with pytest.raises(ValueError, match="regularisation must be >= 0"):
         cca(*pairs(), 2, -0.1)

@@ -8,6 +8,7 @@ import psutil
 import pytest
 import torch
 
+from itr_study.runs import background
 from itr_study.runs.background import BackgroundRun
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
@@ -75,6 +76,23 @@ def test_a_run_that_fails_says_why_and_can_be_tried_again(store):
     assert run.wait(PATIENCE)
     now = run.look()
     assert now.state in ("oom", "failed") and now.reason and not now.rows
+
+
+def test_a_run_without_a_process_is_at_once_as_it_was_before(store, monkeypatch):
+    """Its thread may live a moment longer."""
+    class Slow(BackgroundRun):
+        def _work(self, ready, failed):
+            super()._work(ready, failed)
+            time.sleep(0.3)
+
+    def none():
+        raise OSError("no memory")
+
+    monkeypatch.setattr(background, "Worker", none)
+    run = Slow(SMALL)
+    with pytest.raises(OSError, match="no memory"):
+        run.start()
+    assert run.look() == ("new", "", [], False)
 
 
 KERNEL = ("import time\n"

@@ -20,6 +20,8 @@ from itr_study.runs.table import Table
 from itr_study.training.state import History
 from tests.small_runs import SMALL, count_trainings
 
+FIGURES = Path(__file__).resolve().parents[2] / "figures"
+
 
 def test_a_committed_row_serves_without_data_and_without_training(store, tmp_path, monkeypatch,
                                                                   real):
@@ -195,3 +197,13 @@ def test_a_kill_while_rows_are_set_aside_loses_none(store, tmp_path, monkeypatch
 def test_execute_and_row_agree(store, tmp_path):
     result = execute(identify(SMALL))
     assert row(SMALL, figures=tmp_path)["test_rsum"] == result.tables["test"]["rsum"]
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in FIGURES.glob("*/runs.csv")),
+                         ids=lambda folder: folder.name)
+def test_no_committed_row_has_the_weights_of_its_warm_up(folder):
+    """Those of the sum, say: they would speak for a loss that has not made them."""
+    for kept in Rows(folder).all().values():
+        settings = RunConfig.model_validate_json(kept["config"]).settings
+        if kept["status"] == "done" and settings.warmup_epochs < kept["epochs"]:
+            assert kept["best_epoch"] > settings.warmup_epochs, kept["run"]

@@ -6,6 +6,7 @@ import pytest
 
 from itr_study.studies import curve_metrics as module
 from itr_study.studies.curve_metrics import milestones
+from itr_study.studies.results import generalisation
 
 STORY = pd.DataFrame({
     "arm": ["a"] * 4 + ["b"] * 2, "seed": [0] * 4 + [1] * 2, "epoch": [1, 2, 3, 4, 1, 2],
@@ -59,3 +60,10 @@ def test_a_run_without_a_curve_has_none(found):
 
 def test_generalisation_is_the_share_kept_in_logarithms(found):
     assert found["generalisation"].tolist() == pytest.approx([-69.31, 0.0, -109.86], abs=0.01)
+
+
+def test_generalisation_is_not_read_off_fewer_training_images():
+    rows = pd.DataFrame({"test_rsum": [200.0, 200, 200], "train_rsum": [400.0, 400, 400],
+                         "settings.dev_images": [None, 200, 0]})
+    kept = generalisation(rows)
+    assert np.isnan(kept[1]) and kept[[0, 2]].tolist() == pytest.approx([-69.31] * 2, abs=0.01)

@@ -48,7 +48,7 @@ def test_a_model_of_several_vectors_and_an_unknown_split_are_refused_before_trai
     monkeypatch.setattr("itr_study.studies.epochs.fit", lambda *_, **__: pytest.fail("trained"))
     several = SMALL.with_(model="dvse", model_arguments={"size": 8, "word_size": 8, "heads": 2},
                           tokens="words", sentences=None)
-    with pytest.raises(ValueError, match="a map needs one vector for each image"):
+    with pytest.raises(ValueError, match="there must be one vector for each image"):
         epoch_frames(several)
     with pytest.raises(ValueError, match="split must be one of train, dev, test; got 'tset'"):
         epoch_frames(SMALL, split="tset")

@@ -39,7 +39,7 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     assert len(keys) == len(set(keys))
     others = {(arm.config.model_dump_json(), arm.edition)
               for notebook in ("03_topk", "05_listwise", "06_kendall", "07_sub_embeddings",
-                               "08_reranking", "13_when_to_forgive")
+                               "08_reranking", "09_stronger_models", "13_when_to_forgive")
               for arm in PLANS[notebook](dataset, profile)}
     assert {(arm.config.model_dump_json(), arm.edition) for arm in arms} <= others
 

@@ -10,7 +10,21 @@ const maps = new WeakMap(); // of each stage
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
-const isDark = () => document.body.dataset.jpThemeLight === "false";
+
+// Where the number of a point stands: to its right and above it; where it would leave the rectangle
+// or hide another, on another side, as far as there is one.
+function besidePoint(x, y, wide, edges, taken) {
+  const HIGH = 18;
+  const sides = [[3, -20], [-3 - wide, -20], [3, 4], [-3 - wide, 4]].map(([dx, dy]) =>
+    ({ left: x + dx, top: y + dy, right: x + dx + wide, bottom: y + dy + HIGH }));
+  const inside = sides.filter((one) => one.left >= edges.left && one.right <= edges.right
+    && one.top >= edges.top && one.bottom <= edges.bottom);
+  const onMap = sides.find((one) => one.left >= 0 && one.right <= SIDE && one.top >= 0
+    && one.bottom <= SIDE); // in a rectangle too small for a number
+  const free = inside.filter((one) => taken.every((other) => one.left >= other.right
+    || one.right <= other.left || one.top >= other.bottom || one.bottom <= other.top));
+  return free[0] ?? inside[0] ?? onMap ?? sides[0];
+}
 
 class PlaneMap {
   constructor(stage, send) {
@@ -42,11 +56,14 @@ class PlaneMap {
         [make("div", { style: `width:${SIDE + EDGE}px` }, left),
           make("div", right, [this.count, this.list])]));
     const weak = new WeakRef(this); // or every map ever shown would stay in memory
-    new MutationObserver(() => weak.deref()?.paint())
-      .observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
-    new ResizeObserver(() => weak.deref()?.paint()).observe(stage); // its colours hold on the page
+    const again = () => weak.deref()?.paint();
+    new MutationObserver(again).observe(document.body,
+      { attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    new ResizeObserver(again).observe(stage); // its colours hold on the page
   }
 
+  get dark() { return getComputedStyle(this.stage).colorScheme === "dark"; } // as shell.css says
   get window() { return this.ahead.window ?? this.shown.window; }
   get rectangle() { return this.ahead.rectangle ?? this.shown.rectangle; }
   across(x) { return ((x - this.window.x) / this.window.half + 1) / 2 * SIDE; }
@@ -117,7 +134,7 @@ class PlaneMap {
     const ratio = window.devicePixelRatio || 1, size = SIDE + EDGE, { shown } = this;
     const share = this.glide();
     const look = getComputedStyle(this.stage), faint = look.getPropertyValue("--itr-faint");
-    const now = JSON.stringify([this.window, shown.places, shown.shade, shown.ticks, isDark(),
+    const now = JSON.stringify([this.window, shown.places, shown.shade, shown.ticks, this.dark,
       ratio, faint, share, this.arrays.has(shown.places), this.arrays.has(shown.shade)]);
     if (now === this.drawn) return; // a rectangle that is moved leaves the points alone
     this.drawn = now;
@@ -134,7 +151,7 @@ class PlaneMap {
     pen.save();
     pen.beginPath(); pen.rect(0, 0, SIDE, SIDE); pen.clip();
     const [midX, midY, whole] = shown.whole;
-    const colours = shown.legend[isDark() ? "dark" : "light"], unit = 2 * whole / shown.finest;
+    const colours = shown.legend[this.dark ? "dark" : "light"], unit = 2 * whole / shown.finest;
     pen.lineWidth = 1;
     const mix = (n) => share < 1 ? from[n] + (at[n] - from[n]) * share : at[n];
     const mark = (n, kind) => {
@@ -190,20 +207,27 @@ class PlaneMap {
     Object.assign(this.box.style, { left: `${left}px`, top: `${top}px`,
       width: `${Math.max(this.across(x[1]) - left, 6)}px`,
       height: `${Math.max(this.down(y[0]) - top, 6)}px` });
-    this.numbers.replaceChildren(...this.shown.gallery.map((one, n) => make("span", {
-      style: `position:absolute;left:${this.across(one.place[0]) + 3}px;`
-        + `top:${this.down(one.place[1]) - 20}px;font:bold 12px system-ui;padding:0 3px;`
-        + "background:var(--itr-paper);color:var(--itr-ink);border:1px solid var(--itr-ink);"
-        + "border-radius:7px" }, String(n + 1))));
+    const edges = { left: Math.max(left, 0), top: Math.max(top, 0),
+      right: Math.min(this.across(x[1]), SIDE), bottom: Math.min(this.down(y[0]), SIDE) };
+    const taken = [];
+    this.numbers.replaceChildren(...this.shown.gallery.map((one, n) => {
+      const text = String(n + 1), wide = 9 + 8 * text.length; // pixels, about
+      const at = besidePoint(this.across(one.place[0]), this.down(one.place[1]), wide, edges, taken);
+      taken.push(at);
+      return make("span", { style: `position:absolute;left:${at.left}px;top:${at.top}px;`
+        + "font:bold 12px/16px system-ui;padding:0 3px;background:var(--itr-paper);"
+        + "color:var(--itr-ink);border:1px solid var(--itr-ink);border-radius:7px" }, text);
+    }));
   }
 
   drawLegend() {
-    const { legend } = this.shown, colours = legend[isDark() ? "dark" : "light"];
+    const { legend } = this.shown, colours = legend[this.dark ? "dark" : "light"];
     const marks = ["image", "text"].map((kind, n) => make("span", { style: "margin-right:16px" }, [
       make("span", { style: legend.ticks.length ? null : `color:${colours[n]}` }, SIGN[kind]),
       ` ${kind}`]));
     if (legend.hollow)
-      marks.push(make("span", {}, `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
+      marks.push(make("span", { style: "display:block" },
+        `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
     const scale = legend.ticks.length ? make("div", { role: "img", style: "position:relative;"
       + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`,
     "aria-label": `Scale: ${legend.label}, ` + legend.ticks.map((tick) => tick[1]).join(", ") }, [
@@ -225,7 +249,8 @@ class PlaneMap {
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [
-        make("b", {}, `${n + 1} ${SIGN[one.kind]} `), `rank ${one.rank}, found by ${one.found}`,
+        make("b", {}, `${n + 1} ${SIGN[one.kind]} `), `rank ${one.rank.toLocaleString("en")}`,
+        make("div", {}, `found by ${one.found.toLocaleString("en")}`),
         source ? make("img", { src: source, alt: one.says, title: one.item,
           style: "display:block;max-width:100%;max-height:96px" }) : null,
         make("div", {}, one.kind === "text" ? `“${one.item}”` : one.item)]);

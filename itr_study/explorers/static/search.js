@@ -16,7 +16,8 @@ function hitOf(hit, side, send) {
       "aria-label": `${said}: ask with this`, title: "Ask with this",
       onclick: () => send("take", { index: hit.index }) }, [
       hit.picture ? make("img", { src: hit.picture, alt: hit.text }) : null,
-      make("span", {}, [make("b", {}, `${hit.rank} ${mark} `), hit.picture ? hit.id : hit.text]),
+      make("span", {}, [make("b", {}, `${hit.rank} ${mark} `),
+        hit.picture ? make("span", { style: "display:inline-block" }, hit.id) : hit.text]),
       make("span", { class: "itr-small" }, scoreOf(hit))]));
 }
 

@@ -45,10 +45,10 @@ function endOf(one, side, y, row) {
     height: row - 2, fill: "transparent" }), markOf(one, x, y, beyond)];
   if (beyond) {
     const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
-    parts.push(said(14, rank, true));
-    return side === 0 && one.beyond[1] ? [...parts, said(84, one.text)] : parts;
+    parts.push(said(17, rank, true));
+    return side === 0 && one.beyond[1] ? [...parts, said(88, one.text)] : parts;
   }
-  parts.push(said(14, String(one.ranks[side])));
+  parts.push(said(17, String(one.ranks[side])));
   if (!one.picture) return [...parts, said(TEXT, one.text)];
   parts.push(svg("image", { href: one.picture, x: side ? x + TEXT : x - TEXT - 34, y: y - 17,
     width: 34, height: 34, "aria-hidden": "true" }), said(TEXT + 42, one.text));
@@ -101,7 +101,7 @@ function resultsOf(shown, stage, detail) {
   stop(shown.results.some((one) => one.key === lit.get(stage)) ? lit.get(stage)
     : shown.results[0].key);
   light(null);
-  node.append(...shown.names.map((name, side) => svg("text", { x: side ? RIGHT + 14 : LEFT - 14,
+  node.append(...shown.names.map((name, side) => svg("text", { x: side ? RIGHT + 17 : LEFT - 17,
     y: 16, "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name)), lines, ends);
   if (far) node.append(
     svg("line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule, "stroke-dasharray": "4 3" }),
@@ -122,6 +122,14 @@ function scaleOf(scale) {
     svg("text", { x: 126 + wide, y: 15 }, scale.ends[1])]);
 }
 
+const last = new WeakMap(); // of each stage, what is drawn, without how far a count is
+
+function countOf(share) {
+  return share === null ? [] : ["NDCG of all queries is being counted: ", make("progress", { max: 1,
+    value: share, "aria-label": "NDCG of all queries that are counted" }),
+  ` ${Math.round(100 * share)} %`];
+}
+
 // The arrows must not reach the notebook. Enter has to be heard here: JupyterLab prevents what a
 // browser makes of it, and the line would be heard only when it is left.
 function hearKeys(root, send) {
@@ -135,12 +143,16 @@ function hearKeys(root, send) {
 function draw(stage, shown, send) {
   const root = stage.closest(".itr-explorer");
   if (!heard.has(root)) hearKeys(root, send);
+  const { counted, poll, ...rest } = shown, now = JSON.stringify(rest);
+  if (last.get(stage) === now) // a count that goes on leaves the rest alone, and who reads it
+    return stage.querySelector(".itr-counted").replaceChildren(...countOf(counted));
+  last.set(stage, now);
   const detail = make("p", { class: "itr-hint itr-detail", "aria-live": "polite",
     style: "min-height:4.2em" }, HINT);
   const asking = make("p", { style: "margin:0" }, shown.query.words);
   const picture = shown.query.picture
     ? make("img", { src: shown.query.picture, alt: "", style: "max-height:110px" }) : null;
-  stage.replaceChildren(
+  stage.replaceChildren(make("p", { class: "itr-hint itr-counted" }, countOf(counted)),
     make("div", { style: "display:flex;gap:16px;align-items:flex-start" },
       [picture, make("div", {}, [asking, scaleOf(shown.scale), detail])]),
     resultsOf(shown, stage, detail));

@@ -1,0 +1,204 @@
+"""Where a trained model looks in one picture, for one text.
+
+    looker = Looker(searcher)           looker.kinds: what there is to see of this model
+    seen = looker.look(3, 17)           image 3, text 17
+    seen.rows, seen.weights             the words, and how much each looks at each region
+
+A model that compares word by word shows what each word looks at; one with several vectors of an
+image, what each head looks at; one that pools regions by size, which of them count; every model
+whose score has a gradient, which regions raise it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from itr_study.checks import check_choice, check_count
+from itr_study.data.base import Split
+from itr_study.data.batches import Batch
+from itr_study.data.vocabulary import tokenize
+from itr_study.evaluation.evaluate import evaluating, score, take
+from itr_study.evaluation.gradients import has_gradient, region_gradient, regions_of
+from itr_study.evaluation.places import region_boxes
+from itr_study.evaluation.search import ALL, Searcher
+from itr_study.models.base import Code, has_heads, scored
+from itr_study.models.gpo import GPO
+from itr_study.models.image import masked_both, masked_max
+from itr_study.models.sgraf import CrossAttention
+from itr_study.models.vse_infinity import VSEInfinity
+from itr_study.models.vsepp import VSEPP
+
+KINDS = {"words": "what each word looks at", "heads": "what each head looks at",
+         "ranks": "how much regions count in the pooling", "wins": "which regions win",
+         "gradient": "which regions raise the score"}
+MEANS = {
+    "words": "how much a word looks at a region; the weights of a word add up to 1",
+    "heads": "how much a head looks at a region, whatever the text; the weights of a head add up "
+             "to 1",
+    "ranks": "how much a region counts in the picture's vector, whatever the text: the learnt "
+             "weight of its place, when regions are sorted by size, in the mean over all "
+             "dimensions; they add up to 1",
+    "wins": "share of the dimensions of the picture's vector, whatever the text, in which a region "
+            "has the largest value; they add up to 1",
+    "gradient": "share of a region in what raises the score: features times the gradient of the "
+                "score, cut off below zero; they add up to 1",
+}
+EVEN = "no region raises the score, so that all have the same weight"
+WHOLE_TEXT = "the whole text"
+
+
+class Look(NamedTuple):
+    """What a model looks at in a picture, for a text; of R regions that exist.
+
+    rows: (N,) words of the text, heads, or the whole text; weights: (N, R), each row at least 0 and
+    adding up to 1; boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a
+    region that lies nowhere; regions: (R,) their places among all that the data has, from 0; score:
+    of the pair; means: what the numbers are, in words; by_rank: (R,) what the largest value, the
+    second largest, … counts, where that is learnt.
+    """
+
+    kind: str
+    rows: tuple[str, ...]
+    weights: np.ndarray
+    boxes: np.ndarray
+    regions: np.ndarray
+    score: float
+    means: str
+    by_rank: np.ndarray | None = None
+
+
+def word_maps(split: Split, looks: Sequence[Look]) -> list[np.ndarray]:
+    """(W, R) for each text: what each of its words looks at, or the mean of all rows for each."""
+    return [look.weights if look.kind == "words" else
+            np.tile(look.weights.mean(axis=0), (len(tokenize(text)), 1))
+            for text, look in zip(split.texts, looks, strict=True)]
+
+
+class Looker:
+    """Looks of one model over one split.
+
+    Args:    searcher: of one split, with texts.
+    Raises:  ValueError for all splits in one, a split without texts, and a model that has nothing
+             to look at.
+    """
+
+    def __init__(self, searcher: Searcher) -> None:
+        if searcher.name == ALL or searcher.texts is None:
+            raise ValueError("a look is at one picture for one text of one split; got "
+                             f"{searcher.dataset.name}, {searcher.name}: take a searcher of a "
+                             "split with texts, such as test")
+        self.searcher, self.model = searcher, searcher.model
+        self._boxes = region_boxes(searcher.dataset, searcher.data, searcher.split)
+        self._looks: dict[str, Callable[[Batch, Code, Code], Tensor]] = {
+            "words": self._words, "heads": self._heads, "ranks": self._ranks, "wins": self._wins,
+            "gradient": self._gradient}
+        if not self.kinds:
+            raise ValueError(
+                f"{type(self.model).__name__} shows nothing of where it looks: it has no "
+                "attention, no pooling by size, and no gradient at its regions; take one of the "
+                "package's models, such as saf, on features of regions")
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Those of KINDS that there are of this model."""
+        model, pool = self.model, pool_of(self.model)
+        batch, _, text = self._pair(0, 0)
+        largest = isinstance(pool, GPO) or pool in (masked_max, masked_both)
+        there = {"words": isinstance(model, CrossAttention), "heads": self._n_heads > 0,
+                 "ranks": isinstance(pool, GPO), "wins": largest,
+                 "gradient": has_gradient(model, batch, text)}
+        return tuple(kind for kind, one in there.items() if one)
+
+    def look(self, image: int, text: int, kind: str | None = None) -> Look:
+        """What the model looks at in an image for a text, by their indices in the split.
+
+        Args:    kind: one of `kinds`, None = the first of them.
+        Raises:  ValueError for another kind, and for an image or a text that is not there.
+        """
+        split, kind = self.searcher.split, self.kinds[0] if kind is None else kind
+        check_choice(f"what {type(self.model).__name__} shows", kind, self.kinds)
+        check_count("image", image, 0, len(split.image_ids) - 1)
+        check_count("text", text, 0, len(split.texts) - 1)
+        batch, one, other = self._pair(image, text)
+        with evaluating(self.model):
+            exists = regions_of(self.model, batch)[1][0].cpu().numpy()
+            found = self._looks[kind](batch, one, other).double().cpu().numpy()[:, exists]
+            ranks = pool_of(self.model).weights(exists.sum())[-1] if kind == "ranks" else None
+        weights, means = _adding_up(found), MEANS[kind]
+        if not found.any():
+            means += f"; {EVEN}"
+        value = float(score(self.model, one, other)[0, 0])
+        return Look(kind, self._rows(kind, text, len(weights)), weights,
+                    self._boxes(image, len(exists))[exists], np.flatnonzero(exists), value, means,
+                    None if ranks is None else ranks.double().cpu().numpy())
+
+    def maps(self, kind: str | None = None) -> list[Look]:
+        """The look of every text of the split at its own image, in order."""
+        owners = self.searcher.split.image_of_text.tolist()
+        return [self.look(image, text, kind) for text, image in enumerate(owners)]
+
+    def _pair(self, image: int, text: int) -> tuple[Batch, Code, Code]:
+        """The batch of an image, its code, and that of a text, where the model is."""
+        searcher = self.searcher
+        batch = searcher.encoded.image_batch(np.array([image])).to(searcher.device)
+        return (batch, *(take(code, torch.tensor([row]), searcher.device) for code, row in (
+            (searcher.images, image), (searcher.texts, text))))
+
+    def _rows(self, kind: str, text: int, count: int) -> tuple[str, ...]:
+        if kind == "words":
+            return tuple(tokenize(self.searcher.split.texts[text])[:count])
+        if kind == "heads":
+            name = "head" if has_heads(self.model) else "look"
+            return tuple(f"{name} {number}" for number in range(1, count + 1))
+        return (WHOLE_TEXT if kind == "gradient" else "the picture",)
+
+    # One function for each kind: of a pair (N, R), 0 at regions that do not exist.
+
+    def _words(self, batch: Batch, image: Code, text: Code) -> Tensor:
+        found = self.model.attend(image, text)[0]
+        return found[text[1][0]]  # the words that exist
+
+    def _heads(self, batch: Batch, image: Code, text: Code) -> Tensor:
+        return scored(self.model, image, text).attention[0]
+
+    def _ranks(self, batch: Batch, image: Code, text: Code) -> Tensor:
+        return pool_of(self.model).shares(*self._mapped(batch))
+
+    def _wins(self, batch: Batch, image: Code, text: Code) -> Tensor:
+        mapped, exists = self._mapped(batch)
+        winner = mapped.masked_fill(~exists.unsqueeze(-1), -torch.inf).argmax(dim=1)[0]  # (D,)
+        return torch.bincount(winner, minlength=mapped.shape[1])[None] / len(winner)
+
+    def _gradient(self, batch: Batch, image: Code, text: Code) -> Tensor:
+        return region_gradient(self.model, batch, text).clamp(min=0)[None]
+
+    def _mapped(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Regions in the space in which they are pooled (1, R, D), and which exist (1, R)."""
+        regions, exists = regions_of(self.model, batch)
+        infinity = isinstance(self.model, VSEInfinity)
+        return (self.model.image.map if infinity else self.model.image.linear)(regions), exists
+
+    @property
+    def _n_heads(self) -> int:
+        """Of one that looks by itself, whatever the text; 0 for none."""
+        if isinstance(self.model, CrossAttention):
+            return 0
+        _, image, text = self._pair(0, 0)
+        with evaluating(self.model):
+            attention = scored(self.model, image, text).attention
+        return 0 if attention is None else attention.shape[1]
+
+
+def pool_of(model: nn.Module) -> nn.Module | Callable | None:
+    """How a model makes one vector of its mapped regions, where that is known here."""
+    return model.image.pool if isinstance(model, VSEPP | VSEInfinity) else None
+
+
+def _adding_up(found: np.ndarray) -> np.ndarray:
+    """Rows (N, R) of numbers >= 0 as weights that add up to 1; even ones where all are 0."""
+    found = np.where(found.any(axis=1, keepdims=True), found, 1.0)
+    return found / found.sum(axis=1, keepdims=True)

@@ -1,0 +1,65 @@
+"""Whether maps fall on what words name: a row for each model, beside maps that look nowhere."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from itr_study.digits import number
+from itr_study.plots.names import name_of
+from itr_study.plots.style import (
+    GREY,
+    INK,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    legend_below,
+    look,
+    styled,
+)
+
+# Of each measure: what stands below its panel, and the maps that look nowhere by their columns.
+PANELS = {
+    "mass": ("weight inside the boxes, %",
+             {"uniform": "uniform", "centre": "centre", "area": "area"}),
+    "hit": ("top region in a box, %", {"uniform_hit": "uniform", "centre_hit": "centre"}),
+    "iou": ("overlap with the boxes, %",
+            {"uniform_iou": "uniform", "centre_iou": "centre", "area": "area"})}
+LINES = {"uniform": ":", "centre": "--", "area": "-."}
+
+
+@styled
+def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
+    """How well each model looks at what words name: a dot a seed, the mean as a number, and what
+    maps give that look nowhere as lines.
+
+    Args:    table: arm, seed, and in percent the columns of PANELS; baselines are the mean of all.
+    Raises:  ValueError for an empty table, NaN.
+    """
+    columns = [*PANELS, *{name for _, others in PANELS.values() for name in others}]
+    if table.empty or table[columns].isna().any(axis=None):
+        raise ValueError("pointing_dots needs numbers in every line, NaN is an error; got "
+                         f"{len(table)} lines")
+    arms = list(dict.fromkeys(table["arm"]))
+    figure, panels = canvas(3, size=(9.6, 1.5 + 0.32 * len(arms)), sharey=True)
+    lines: dict[str, Axes] = {}
+    for axes, (measure, (label, others)) in zip(panels, PANELS.items(), strict=True):
+        for column, name in others.items():
+            lines[name] = axes.axvline(table[column].mean(), color=GREY, linestyle=LINES[name],
+                                       linewidth=1.2)
+        for height, arm in enumerate(arms):
+            values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
+            axes.plot([values.mean()] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
+            axes.plot(values, [height] * len(values), how.marker, color=how.colour)
+            axes.annotate(number(values.mean(), 1), (1, height), fontsize=8, va="center",
+                          xycoords=("axes fraction", "data"), xytext=(4, 0),
+                          textcoords="offset points", annotation_clip=False)
+        axes.set(xlabel=label, ylim=(len(arms) - 0.4, -0.6), xlim=(0, None))
+        axes.grid(False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(arms)), [name_of(arm) for arm in arms])
+    headline(figure, title)
+    caption(figure, " · ".join(filter(None, ["mark: a seed; bar and number: mean of the seeds",
+                                             note])))
+    legend_below(figure, list(lines.values()), [f"map that looks nowhere: {name}"
+                                                for name in lines], columns=3)
+    return figure

@@ -1,0 +1,249 @@
+"""The arms of notebook 09: stronger models, each with the losses that claims are about.
+
+Labels: "<model>/<loss>", the loss as in the sweeps; "dspe" is the base `structure`, whose terms
+within the views stay beside the loss. Two runs whose scores are averaged are an arm of their own:
+"sgraf/<loss>" is "saf/<loss>" and "sgr/<loss>" of one seed, and "<arm>*" two runs of one arm.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+
+from itr_study.checks import check_choice
+from itr_study.evaluation.ensemble import ensemble
+from itr_study.evaluation.search import Searcher
+from itr_study.files.atomic import read_json
+from itr_study.ledger.reported import load_claims, reported_differences
+from itr_study.runs.config import RunConfig
+from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
+from itr_study.studies.bases import base_tables, datasets_with_bases, rate_in
+from itr_study.studies.bcls import COMPARED
+from itr_study.studies.dvse import EDITION  # FR on top
+
+BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
+         "dspe": "structure"}  # model of a label -> base
+# The loss whose learning rate is searched, and that all losses of the model then take.
+SEARCHED = {"saf": "hardest", "sgr": "hardest", "vse_infinity": "hardest", "dan": "sum",
+            "dspe": "sum"}
+PAIR, BOTH = ("saf", "sgr"), "sgraf"
+TWICE = "vse_infinity"  # the model of which "+ Listwise*" takes two
+TWO = "*"  # behind an arm: two of its runs
+ENDINGS = ("collapsed", "flattened")  # what `curve_metrics.milestones` says of a run
+# Of a run, kept for an ensemble: the same in both members, or told apart in `_of_members`.
+SHARED = ("dataset", "status", "data", "arithmetic", "config")
+
+
+def stronger_labels(dataset: str) -> list[str]:
+    """Every "<model>/<loss>" that a data set has a base for."""
+    tables = base_tables(dataset) if dataset in datasets_with_bases() else {}
+    return [f"{model}/{loss}" for model, base in BASES.items() if base in tables
+            for loss in COMPARED]
+
+
+def stronger_models(dataset: str) -> list[str]:
+    """The models of these labels."""
+    return list(dict.fromkeys(label.partition("/")[0] for label in stronger_labels(dataset)))
+
+
+# Parameters that hold names, and what they may choose from, as in `parameters.NAMES`.
+STRONGER: dict[str, Callable[[str, SimpleNamespace], list[str]]] = {
+    "stronger": lambda dataset, _parameters: stronger_labels(dataset),
+    "shown": lambda dataset, _parameters: stronger_labels(dataset),
+    "rate_models": lambda dataset, _parameters: stronger_models(dataset)}
+
+
+def stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """What claims are about: the arms of `parameters.stronger` over `parameters.seeds`."""
+    return [run for label in parameters.stronger for run in _over_seeds(
+        label, dataset, parameters, parameters.seeds)]
+
+
+def shown_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """What is shown and not judged: the arms of `parameters.shown`, seed 0."""
+    return [run for label in parameters.shown
+            for run in _over_seeds(label, dataset, parameters, 1)]
+
+
+def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """The search of learning rates: each of `parameters.rate_models` with the loss of SEARCHED at
+    the multiples `parameters.rate_factors` of its base's rate, seed 0, "<model>/<loss>/<rate>".
+    `rates.rate_table` and `rates.chosen_rates` read its rows."""
+    arms = []
+    for model in parameters.rate_models:
+        usual = base_config(dataset, BASES[model], parameters).settings.learning_rate
+        for rate in (float(f"{times * usual:g}") for times in parameters.rate_factors):
+            label = f"{model}/{SEARCHED[model]}"
+            config = stronger_config(label, dataset, parameters)
+            arms.append(ArmRun(f"{label}/{rate:g}", config.with_(
+                **{"settings.learning_rate": rate}), EDITION))
+    return arms
+
+
+def stronger_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, dict[str, float]]:
+    """The rate at which each model of `parameters.rate_models` is trained, as `rates.rate_table`
+    takes it: model -> its loss of SEARCHED -> rate."""
+    return {model: {SEARCHED[model]: _rate(model, dataset, parameters)}
+            for model in parameters.rate_models}
+
+
+def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Notebook 12: the arms of `parameters.stronger` over `parameters.stronger_seeds`; none at all
+    where these are 0, on any data."""
+    if not parameters.stronger_seeds:
+        return []
+    return stronger_arms(dataset, SimpleNamespace(
+        **vars(parameters) | {"seeds": parameters.stronger_seeds}))
+
+
+def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
+    """The config of a label, seed 0: the model's base with the terms of the loss in the place of
+    its first; what stands behind that, such as terms within the views, stays. All losses of a
+    model have one learning rate: that of its loss of SEARCHED, or its base's.
+
+    Raises:  ValueError for a label that is none of `stronger_labels`.
+    """
+    check_choice(f"arm of the stronger models on {dataset}", label, stronger_labels(dataset))
+    model, _, loss = label.partition("/")
+    start = base_config(dataset, BASES[model], parameters)
+    rest = [term.model_dump() for term in start.objective[1:]]
+    # A smaller dev split than the part of it that a base looks at is looked at whole.
+    part, dev = start.settings.dev_images, start.data_options.get("dev")
+    whole = dev is not None and dev <= part
+    return start.with_(objective=[*(TERMS[term] for term in COMPARED[loss]), *rest], **{
+        "settings.learning_rate": _rate(model, dataset, parameters),
+        "settings.dev_images": 0 if whole else part})
+
+
+def _rate(model: str, dataset: str, parameters: SimpleNamespace) -> float:
+    usual = base_config(dataset, BASES[model], parameters).settings.learning_rate
+    return rate_in(dataset, BASES[model], SEARCHED[model], usual)
+
+
+def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace, seeds: int) -> list[ArmRun]:
+    config = stronger_config(label, dataset, parameters)
+    return [run._replace(edition=EDITION) for run in over_seeds(label, config, seeds)]
+
+
+def ensembles(runs: Sequence[ArmRun], seeds: int) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
+    """Which two runs make an ensemble: (label, seed) -> its members.
+
+    Args:    runs: of `stronger_arms`; seeds: of these so many, from 0 on.
+    Returns: "sgraf/<loss>" of SAF and SGR of the same loss and seed; "vse_infinity/<loss>*" of
+             seeds 0 and 1 under seed 0, of 2 and 3 under 2, so that no two of them share a run.
+    """
+    known = {(run.label, run.config.seed): run for run in runs if run.config.seed < seeds}
+    pairs = {}
+    for (label, seed), run in known.items():
+        model, _, loss = label.partition("/")
+        other = known.get((f"{PAIR[1]}/{loss}", seed)) if model == PAIR[0] else None
+        if other is not None:
+            pairs[f"{BOTH}/{loss}", seed] = (run, other)
+        following = known.get((label, seed + 1))
+        if model == TWICE and seed % 2 == 0 and following is not None:
+            pairs[label + TWO, seed] = (run, following)
+    return pairs
+
+
+def ensemble_rows(rows: pd.DataFrame, pairs: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]],
+                  searcher: Callable[[ArmRun], Searcher],
+                  collapsed: Collection[str] = ()) -> pd.DataFrame:
+    """The ensembles as rows beside those of their members: arm, seed, what is measured on test,
+    and `minutes`, those of both; what an ensemble has not, such as dev_rsum, is left out. Without
+    any the columns are those of `rows`, so that these keep their types beside them.
+
+    Args:    rows: of the members, as `Study.train` gives them: a pair of which one has no row is
+             left out; pairs: of `ensembles`; searcher: of a run on test, such as
+             `Study.searcher`; collapsed: runs, of which `run` names a member that is among them,
+             so that `Study.compare` hears of it.
+    """
+    ids = list(zip(rows["arm"], rows["seed"], strict=True))
+    by_run = dict(zip(ids, rows.to_dict("records"), strict=True))
+    records = []
+    for (label, seed), runs in pairs.items():
+        keys = [(run.label, run.config.seed) for run in runs]
+        if not set(keys) <= set(by_run):
+            continue
+        members = [by_run[key] for key in keys]
+        table = ensemble({f"{arm}, seed {number}": searcher(run) for (arm, number), run
+                          in zip(keys, runs, strict=True)}).table
+        records.append({"arm": label, "seed": seed, **_of_members(members, collapsed),
+                        **{f"test_{name}": value for name, value in table.items()}})
+    return pd.DataFrame(records) if records else rows.head(0)
+
+
+def _of_members(members: Sequence[Mapping[str, Any]],
+                collapsed: Collection[str]) -> dict[str, Any]:
+    """What is known of an ensemble from the rows of its members."""
+    first = members[0]
+    fallen = [row["run"] for row in members if row["run"] in collapsed]
+    words = dict.fromkeys(word for row in members for word in str(row["seen"]).split())
+    return {name: first[name] for name in SHARED if name in first} | {
+        "run": (fallen or [first["run"]])[0], "seen": " ".join(words),
+        "model": " and ".join(dict.fromkeys(row["model"] for row in members)),
+        "members": " + ".join(row["run"] for row in members),
+        "minutes": sum(row["minutes"] for row in members)}
+
+
+def kept_ensembles(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """The ensembles that notebook 09 saved; empty where there are none, or where they are of other
+    runs than these rows: their scores need weights, which rows do not keep. Whether a member has
+    collapsed, these rows say.
+
+    Args:    path: of the figure's table (.csv), beside its provenance (.json).
+    """
+    if not path.is_file():
+        return rows.head(0)
+    made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
+    kept = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    known = rows.drop_duplicates("run").set_index("run")
+    ended = {name: kept["run"].map(known[name]) for name in ENDINGS if name in known}
+    kept = kept.assign(seen=kept["seen"].fillna(""), **ended)
+    return kept if made_of <= set(rows["run"]) else rows.head(0)
+
+
+def printed_gains(arms: Collection[str]) -> pd.DataFrame:
+    """What the papers print for the differences of some arms that a claim is about.
+
+    Returns: arm_a, arm_b, reported (points of RSUM, or the six recalls of the claim added up, in
+             the first table that prints them), place (paper and table).
+    """
+    records = []
+    for claim in load_claims().to_dict("records"):
+        if claim["kind"] != "difference" or not {claim["arm_a"], claim["arm_b"]} <= set(arms):
+            continue
+        printed = reported_differences(claim)
+        first = printed[printed["table"] == printed["table"].iloc[0]]
+        records.append({"arm_a": claim["arm_a"], "arm_b": claim["arm_b"],
+                        "reported": first["difference"].sum(),
+                        "place": f"{claim['paper']}, {first['table'].iloc[0]}"})
+    return pd.DataFrame(records, columns=["arm_a", "arm_b", "reported", "place"])
+
+
+def beside_printed(differences: pd.DataFrame, metric: str = "test_rsum") -> pd.DataFrame:
+    """Differences of one metric as `Study.compare` gives them, with what is printed of the same
+    arms in `reported` and `place`; NaN and "" where nothing is."""
+    ours = differences[differences["metric"] == metric]
+    printed = printed_gains({*ours["arm_a"], *ours["arm_b"]})
+    found = ours.merge(printed, "left", on=["arm_a", "arm_b"])
+    return found.assign(place=found["place"].fillna(""))
+
+
+def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what their model costs: `parameters`, in millions, `score_seconds` and
+    `memory_mb` (NaN where nobody has measured it). Of two models all parameters and seconds, and
+    the larger memory: one is scored after the other.
+
+    Args:    costs: of `timing.model_costs`, of one data set.
+    """
+    known = costs.set_index("arm")
+    names, adding = ["parameters", "score_seconds"], {}
+    for arm in rows["arm"].unique():
+        model, two = arm.partition("/")[0], arm.endswith(TWO)
+        parts = known.reindex([*PAIR] if model == BOTH else [model] * (1 + two))
+        adding[arm] = parts[names].sum(min_count=len(parts)).to_dict() | {
+            "memory_mb": parts["memory_mb"].max(skipna=False)}
+    return rows.assign(**{name: [adding[arm][name] for arm in rows["arm"]]
+                          for name in (*names, "memory_mb")})

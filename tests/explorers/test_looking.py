@@ -1,0 +1,139 @@
+"""Where does it look, without a browser: what is shown is what the model looks at."""
+
+import json
+
+import numpy as np
+import pytest
+
+from itr_study.evaluation.looks import Looker
+from itr_study.explorers.gallery import largest
+from itr_study.explorers.looking import LISTED, Looking
+from itr_study.explorers.models import of_models
+from itr_study.metrics import ranks
+from itr_study.metrics.attention import pixel_map
+from tests.evaluation.looking import SCENES, searcher
+from tests.explorers.searchers import two_searchers
+
+
+def made(*names) -> Looking:
+    return Looking({name: searcher(name) for name in names or ("saf", "vse_infinity", "dvse")})
+
+
+@pytest.fixture
+def pane() -> Looking:
+    return made()
+
+
+def test_what_is_shown_is_the_look_of_the_model(pane):
+    seen = Looker(searcher("saf")).look(0, 0)
+    shown = pane.stage()
+    assert [row["name"] for row in shown["rows"]] == list(seen.rows)
+    for row, weights in zip(shown["rows"], seen.weights, strict=True):
+        order = np.argsort(-weights, kind="stable")[:LISTED]
+        assert [one["share"] for one in row["largest"]] == pytest.approx(weights[order].tolist())
+        assert row["largest"][0]["region"].startswith(f"region {seen.regions[order[0]] + 1}")
+        assert row["heat"].startswith("data:image/jpeg")
+    assert shown["score"] == f"score {seen.score:.3f}" and shown["row"] == 0
+    assert len({row["heat"] for row in shown["rows"]}) > 1
+    there = [int(r) + 1 for r, box in zip(seen.regions, seen.boxes, strict=True)
+             if np.isfinite(box).all()]
+    assert [box[0] for box in shown["boxes"]] == there
+    assert json.loads(json.dumps(pane.view(), allow_nan=False)) == pane.view()
+
+
+def test_a_word_is_pointed_at_and_told(pane):
+    pane.hear("point", {"index": 2})
+    seen = pane.selected
+    assert pane.row == 2 and pane.stage()["row"] == 2
+    top = int(seen.weights[2].argmax())
+    assert f"“{seen.rows[2]}”: most at region {seen.regions[top] + 1}" in pane.sentence()
+    assert f"score {seen.score:.3f}" in pane.sentence()
+    pane.hear("point", {"index": 99})
+    assert "index must be an integer >= 0 and <=" in pane.problem and pane.row == 2
+
+
+def test_one_scale_for_all_words_up_to_the_largest_pixel(pane):
+    seen = pane.selected
+    most = max(pixel_map(row, seen.boxes).max() for row in seen.weights)
+    assert pane.stage()["scale"]["ends"] == ["0.00", f"{most:.2f}"]
+
+
+def test_texts_are_chosen_in_order_by_number_and_by_failure(pane):
+    pane.hear("next")
+    assert pane.text == 1 and pane.image == SCENES.splits["test"].image_of_text[1]
+    pane.hear("text", "8")
+    assert pane.text == 7 and pane.place == 7 and pane.row == 0
+    pane.hear("sort", "failures")
+    scores = searcher("saf").scores
+    found = ranks(scores, SCENES.splits["test"].image_of_text).t2i
+    assert found[pane.text] == found.max() and pane.place == 0
+    pane.hear("previous")
+    assert "there is no place 0" in pane.problem
+    pane.hear("text", "100")
+    assert "Text must be a whole number from 1 to 60" in pane.problem
+
+
+def test_the_picture_is_its_own_or_that_found_first_or_any(pane):
+    pane.hear("text", "12")
+    pane.hear("which", "first")
+    assert pane.image == int(searcher("saf").scores[:, 11].argmax())
+    pane.hear("next")
+    assert pane.which == "first" and pane.image == int(searcher("saf").scores[:, 12].argmax())
+    pane.hear("picture", "5")
+    assert (pane.image, pane.which) == (4, "other")
+    assert "picture 5" in pane.sentence() and pane.selected.score == pytest.approx(
+        float(searcher("saf").scores[4, 12]), abs=1e-6)
+    pane.hear("next")  # another text begins with its own picture
+    assert pane.which == "own" and pane.image == SCENES.splits["test"].image_of_text[13]
+    assert "its own picture" in pane.sentence()
+
+
+def test_another_model_shows_what_it_has_of_the_same_text(pane):
+    pane.hear("text", "4")
+    pane.hear("model", "dvse")
+    assert pane.text == 3 and pane.kind == "heads"
+    assert [row["name"] for row in pane.stage()["rows"]] == ["head 1", "head 2", "head 3"]
+    pane.hear("kind", "gradient")
+    pane.hear("model", "saf")
+    assert pane.kind == "gradient" and pane.stage()["rows"][0]["name"] == "the whole text"
+    pane.hear("kind", "ranks")
+    assert "must be one of words, gradient" in pane.problem and pane.kind == "gradient"
+    pane.hear("model", "vse_infinity")
+    pane.hear("kind", "ranks")
+    learnt = pane.selected.by_rank
+    assert pane.stage()["ranks"][0] == f"{learnt[0]:.2f}"
+    assert f"the largest counts {learnt[0]:.2f}" in pane.sentence()
+
+
+def test_models_are_compared_over_the_picture_that_was_chosen(pane):
+    pane.hear("text", "4")
+    pane.hear("picture", "5")
+    pane.hear("model", "dvse")
+    assert (pane.text, pane.image, pane.which) == (3, 4, "other")
+    pane.hear("which", "first")
+    pane.hear("model", "saf")  # which is first by it
+    assert pane.image == int(searcher("saf").scores[:, 3].argmax()) and pane.which == "first"
+
+
+def test_a_single_model_needs_no_choice_and_the_next_cell_reads_numbers():
+    one = made("saf")
+    assert "model" not in {control["name"] for control in one.controls()}
+    table = one.table
+    assert len(table) == one.selected.weights.size
+    assert table["weight"].tolist() == pytest.approx(one.selected.weights.ravel().tolist())
+    assert table["region"].min() == 1
+
+
+def test_the_still_picture_says_the_same(pane):
+    figure = pane.picture()
+    assert pane.split.texts[0][:20] in figure.get_suptitle().replace("\n", " ")
+    assert f"score {pane.selected.score:.2f}" in figure.get_suptitle().replace("\n", " ")
+
+
+def test_several_models_over_one_split_and_no_other():
+    with pytest.raises(ValueError, match="over the same pictures and texts"):
+        Looking({"saf": searcher("saf"), "other": two_searchers()["one"]})
+    with pytest.raises(ValueError, match="Looking takes models by how they are called"):
+        Looking({})
+    assert isinstance(of_models(Looking, {"saf": searcher("saf")}), Looking)
+    assert largest(np.array([0.2, 0.5, 0.2, 0.1]), 3) == [1, 0, 2]

@@ -1,0 +1,251 @@
+"""Arms of the stronger models: labels of the claims, one rate a model, ensembles worked by hand."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from itr_study.evaluation.search import Searcher
+from itr_study.ledger.paired import Arms, arms_in
+from itr_study.ledger.reported import load_claims, reported, split_list
+from itr_study.metrics import ranks
+from itr_study.plots.names import name_of
+from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.run import build_model
+from itr_study.studies import bases
+from itr_study.studies.arms import ArmRun
+from itr_study.studies.profiles import choose
+from itr_study.studies.stronger import (
+    beside_printed,
+    claimed_stronger_arms,
+    ensemble_rows,
+    ensembles,
+    kept_ensembles,
+    printed_gains,
+    shown_arms,
+    stronger_arms,
+    stronger_config,
+    stronger_labels,
+    stronger_rate_arms,
+    stronger_rates,
+    with_costs,
+)
+from itr_study.studies.timing import model_costs
+from tests.small_runs import SMALL
+
+NOTEBOOK = "09_stronger_models"
+PLACES = (("scenes", "quick"), ("flickr8k", "full"))
+OURS = re.compile("(saf|sgr|sgraf|vse_infinity|dan|dspe)/")
+
+
+@pytest.mark.parametrize("dataset, profile", PLACES)
+def test_every_arm_of_a_stronger_model_that_a_claim_names_is_trained_or_made_of_two(
+        dataset, profile):
+    parameters = choose(NOTEBOOK, profile)
+    runs = stronger_arms(dataset, parameters)
+    made = {run.label for run in runs} | {
+        label for label, _ in ensembles(runs, parameters.ensemble_seeds)}
+    named = {inner for claim in load_claims().to_dict("records")
+             for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
+             for inner in arms_in(arm) if OURS.match(inner)}
+    assert named and named <= made, sorted(named - made)
+    assert {run.edition for run in runs} == {2}  # FR on top
+
+
+def test_a_loss_takes_the_place_of_the_first_term_and_nothing_else_changes():
+    parameters = choose(NOTEBOOK, "full")
+    for label, losses in {"saf/bcls": ["triplet_soft", "kendall_window"],
+                          "vse_infinity/hardest+listwise": ["triplet_hardest", "smooth_ndcg"],
+                          "dspe/top5": ["topk", "structure"]}.items():
+        config = stronger_config(label, "flickr8k", parameters)
+        start = bases.base("flickr8k", {"dspe": "structure"}.get(
+            label.partition("/")[0], label.partition("/")[0]))
+        assert [term.loss for term in config.objective] == losses
+        assert config.with_(objective=start.objective) == start
+    assert stronger_config("dspe/sum", "flickr8k", parameters) == bases.base(
+        "flickr8k", "structure")
+    assert stronger_config("saf/hardest", "flickr8k", parameters) == bases.base("flickr8k", "saf")
+
+
+def test_all_losses_of_a_model_have_the_rate_of_the_one_that_was_searched(monkeypatch):
+    found = {"saf": {"tried": [1.0], "hardest": 0.5, "bcls": 9.0}, "dan": {"tried": [1.0],
+                                                                           "sum": 0.25}}
+    monkeypatch.setattr(bases, "searched_rates", lambda dataset: found)
+    parameters = choose(NOTEBOOK, "full", rate_models=["saf", "dan", "sgr"])
+    rates = {run.label: run.config.settings.learning_rate
+             for run in stronger_arms("flickr8k", parameters)}
+    assert {rates[f"saf/{loss}"] for loss in ("hardest", "hardest+listwise", "bcls")} == {0.5}
+    assert rates["dan/sum"] == rates["dan/top5"] == 0.25
+    usual = bases.base("flickr8k", "sgr").settings.learning_rate
+    assert rates["sgr/bcls"] == usual
+    assert stronger_rates("flickr8k", parameters) == {
+        "saf": {"hardest": 0.5}, "dan": {"sum": 0.25}, "sgr": {"hardest": usual}}
+
+
+def test_rates_are_searched_on_one_loss_a_model_around_that_of_its_base():
+    parameters = choose(NOTEBOOK, "full", rate_models=["dan", "saf"], rate_factors=[0.5, 1.0, 2.0])
+    runs = stronger_rate_arms("flickr8k", parameters)
+    assert [run.label for run in runs] == ["dan/sum/0.001", "dan/sum/0.002", "dan/sum/0.004",
+                                           "saf/hardest/0.001", "saf/hardest/0.002",
+                                           "saf/hardest/0.004"]
+    for run in runs:
+        label, _, rate = run.label.rpartition("/")
+        assert run.config.settings.learning_rate == float(rate) and run.config.seed == 0
+        assert run.config.with_(**{"settings.learning_rate": 2e-3}) == stronger_config(
+            label, "flickr8k", parameters)
+
+
+def test_what_is_shown_has_one_seed_and_the_ledger_trains_nothing_until_it_is_asked():
+    parameters = choose(NOTEBOOK, "full")
+    assert parameters.shown and {run.config.seed for run in shown_arms(
+        "flickr8k", parameters)} == {0}
+    for profile in ("smoke", "quick", "full"):
+        assert claimed_stronger_arms("flickr8k", choose("12_claims", profile)) == []
+    asked = choose("12_claims", "full", stronger_seeds=5)
+    assert claimed_stronger_arms("flickr8k", asked) == stronger_arms("flickr8k", parameters)
+
+
+def test_a_dev_split_that_is_smaller_than_the_part_looked_at_is_looked_at_whole():
+    def part(dev):
+        sized = choose(NOTEBOOK, "smoke", scenes={"train": 60, "dev": dev, "test": 30})
+        return stronger_config("saf/hardest", "scenes", sized).settings.dev_images
+
+    assert (part(20), part(100), part(101)) == (0, 0, 100)
+
+
+def test_a_label_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(ValueError, match="stronger models on scenes must be one of saf/hardest"):
+        stronger_config("saf/nope", "scenes", choose(NOTEBOOK, "smoke"))
+    assert stronger_labels("cub") == [] and "dspe/top5" in stronger_labels("scenes")
+
+
+def arm_runs(*labels, seeds=5):
+    return [ArmRun(label, SMALL.with_(seed=seed)) for label in labels for seed in range(seeds)]
+
+
+def test_which_runs_are_put_together():
+    runs = arm_runs("saf/bcls", "sgr/bcls", "saf/hardest", "vse_infinity/hardest", "dan/sum")
+    pairs = {key: [(run.label, run.config.seed) for run in members]
+             for key, members in ensembles(runs, 5).items()}
+    assert set(pairs) == {("sgraf/bcls", seed) for seed in range(5)} | {
+        ("vse_infinity/hardest*", 0), ("vse_infinity/hardest*", 2)}
+    assert pairs["sgraf/bcls", 3] == [("saf/bcls", 3), ("sgr/bcls", 3)]
+    assert pairs["vse_infinity/hardest*", 2] == [("vse_infinity/hardest", 2),
+                                                 ("vse_infinity/hardest", 3)]
+    assert set(ensembles(runs, 1)) == {("sgraf/bcls", 0)}
+
+
+@pytest.fixture(scope="module")
+def searchers():
+    data = encoded_data(SMALL)
+    return {(label, seed): Searcher(build_model(
+        SMALL.with_(seed=seed + 10 * (label == "sgr/bcls")), data.inputs).eval(),
+        dataset_of(SMALL), data) for label in ("saf/bcls", "sgr/bcls") for seed in (0, 1)}
+
+
+def rows_of(runs):
+    return pd.DataFrame([{
+        "arm": run.label, "seed": run.config.seed, "run": f"{run.label}{run.config.seed}",
+        "dataset": "scenes", "model": run.label[:3].upper(), "status": "done", "data": "d",
+        "seen": "" if run.label.startswith("saf") else "minilm", "config": "{}",
+        "arithmetic": "a", "minutes": 2.0, "dev_rsum": 1.0, "test_rsum": 2.0} for run in runs])
+
+
+def test_an_ensemble_is_a_row_that_is_measured_by_the_mean_of_both_scores(searchers):
+    runs = arm_runs("saf/bcls", "sgr/bcls", seeds=2)
+    rows = rows_of(runs)
+    found = ensemble_rows(rows, ensembles(runs, 2),
+                          lambda run: searchers[run.label, run.config.seed],
+                          collapsed={"sgr/bcls1"})
+    assert list(found["arm"]) == ["sgraf/bcls"] * 2 and list(found["seed"]) == [0, 1]
+    assert list(found["run"]) == ["saf/bcls0", "sgr/bcls1"]  # the collapsed one where there is one
+    one = found.iloc[0]
+    assert (one["model"], one["seen"], one["minutes"]) == ("SAF and SGR", "minilm", 4.0)
+    assert "dev_rsum" not in found and one["members"] == "saf/bcls0 + sgr/bcls0"
+    both = (searchers["saf/bcls", 0].scores + searchers["sgr/bcls", 0].scores) / 2
+    first = ranks(both, searchers["saf/bcls", 0].split.image_of_text).t2i <= 1
+    assert one["test_t2i_r1"] == pytest.approx(100 * np.mean(first))
+    assert {"test_rsum", "test_i2t_tau_exact", "test_fast_rsum"} <= set(found)
+
+
+def test_a_pair_of_which_one_run_has_no_row_is_left_out(searchers, tmp_path):
+    runs = arm_runs("saf/bcls", "sgr/bcls", seeds=2)
+    found = ensemble_rows(rows_of(runs[:3]), ensembles(runs, 2),
+                          lambda run: searchers[run.label, run.config.seed])
+    assert list(found["seed"]) == [0]
+    none = ensemble_rows(rows_of(runs[:1]), ensembles(runs, 2), lambda run: None)
+    assert none.empty
+    rows = rows_of(runs).assign(epochs=3, ended=True)  # of a type that a missing column changes
+    for empty in (ensemble_rows(rows.head(1), ensembles(runs, 2), lambda run: None),
+                  kept_ensembles(tmp_path / "none.csv", rows)):
+        assert pd.concat([rows, empty], ignore_index=True).dtypes.equals(rows.dtypes)
+
+
+def test_ensembles_that_were_saved_are_taken_for_the_rows_they_were_made_of(tmp_path):
+    path = tmp_path / "09_stronger_models__ensembles.csv"
+    rows = rows_of(arm_runs("saf/bcls", "sgr/bcls", seeds=1))
+    assert kept_ensembles(path, rows).empty
+    rows.assign(arm="sgraf/bcls").to_csv(path, index=False)
+    path.with_suffix(".json").write_text(json.dumps({"run_ids": ["saf/bcls0", "sgr/bcls0"]}))
+    kept = kept_ensembles(path, rows.assign(collapsed=["", "all scores are equal"]))
+    assert list(kept.pop("collapsed")) == ["", "all scores are equal"]
+    assert list(kept["arm"]) == ["sgraf/bcls"] * 2 and list(kept["seen"]) == ["", "minilm"]
+    assert kept_ensembles(path, rows.head(1)).empty
+
+
+def test_names_of_these_arms():
+    assert name_of("sgraf/hardest+listwise") == "SGRAF: hardest + Smooth-NDCG"
+    assert name_of("dspe/top5") == "DSPE: top-5" and name_of("dspe") == "DSPE"
+    assert name_of("vse_infinity/hardest+listwise*") == (
+        "VSE∞: hardest + Smooth-NDCG, two runs")
+    assert name_of("sgraf/bcls@fast") == "SGRAF: soft + windows, FR"
+
+
+def test_what_the_papers_print_stands_beside_ours():
+    printed = printed_gains({"saf/hardest+listwise", "saf/hardest", "dan/top5", "dan/sum"})
+    printed = printed.set_index("arm_a")
+    table = reported("listwise", "II")
+    saf = table[(table["method"] == "SAF") & (table["metric"] == "RSUM")].set_index("variant")
+    assert printed.loc["saf/hardest+listwise", "reported"] == pytest.approx(
+        saf.loc["+ Listwise", "value"] - saf.loc["baseline", "value"], abs=0.11)
+    assert printed.loc["dan/top5", "place"] == "topk, IV" and set(printed.index) == {
+        "saf/hardest+listwise", "dan/top5"}
+    ours = pd.DataFrame({"arm_a": ["dan/top5", "saf/bcls"], "arm_b": ["dan/sum", "saf/bcls"],
+                         "metric": "test_rsum", "difference": [1.0, 0.0]})
+    beside = beside_printed(pd.concat([ours, ours.assign(metric="minutes")]))
+    assert beside["reported"].iloc[0] == printed.loc["dan/top5", "reported"]
+    assert len(beside) == 2 and np.isnan(beside["reported"].iloc[1])
+
+
+def test_two_models_cost_what_both_cost():
+    costs = pd.DataFrame({"arm": ["saf", "sgr", "vse_infinity"], "parameters": [1.0, 2.0, 4.0],
+                          "score_seconds": [0.5, 0.25, 0.1], "memory_mb": [10.0, 30.0, 5.0]})
+    rows = pd.DataFrame({"arm": ["sgraf/bcls", "vse_infinity/hardest*", "saf/bcls", "dan/sum"]})
+    found = with_costs(rows, costs)
+    assert found["parameters"].tolist()[:3] == [3.0, 8.0, 1.0]
+    assert found["score_seconds"].tolist()[:3] == [0.75, 0.2, 0.5]
+    assert found["memory_mb"].tolist()[:3] == [30.0, 5.0, 10.0]
+    assert found.iloc[3, 1:].isna().all()
+    assert with_costs(rows, costs.head(1)).iloc[0, 1:].isna().all()  # half of a pair is no cost
+
+
+def test_costs_that_are_no_table_of_the_benchmark_are_refused(tmp_path):
+    assert model_costs("scenes", tmp_path).empty
+    path = tmp_path / "scenes" / "models.csv"
+    path.parent.mkdir()
+    path.write_text("arm,parameters\nsaf,1\n")
+    with pytest.raises(ValueError, match="lacks the columns memory_mb, score_seconds; measure"):
+        model_costs("scenes", tmp_path)
+
+
+def test_an_ensemble_may_be_paired_with_its_members_and_no_member_with_the_other():
+    rows = rows_of(arm_runs("saf/bcls", "sgr/bcls", "dan/sum", "sgraf/bcls"))
+    rows["test_rsum"] = rows["arm"].map({"saf/bcls": 1.0, "sgr/bcls": 2.0, "sgraf/bcls": 5.0})
+    assert Arms(rows).part("sgraf/bcls", "saf/bcls", "test_rsum").mean == 4
+    assert Arms(rows).part("sgraf/bcls", "sgr/bcls", "test_rsum").mean == 3
+    rows["test_rsum"] = 1.0
+    for other in ("sgr/bcls", "dan/sum"):
+        with pytest.raises(ValueError, match="only runs of one model can be paired"):
+            Arms(rows).part("saf/bcls", other, "test_rsum")
