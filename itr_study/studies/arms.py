@@ -53,14 +53,17 @@ Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameter
 def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes: Any) -> RunConfig:
     """A base config at the size of the profile: `parameters.epochs` and, on generated data,
     `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is. On any data
-    `parameters.data_options`, of which there are mostly none."""
+    `parameters.data_options`, of which there are mostly none. A dev split no larger than the part
+    of it that a base looks at is looked at whole."""
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
     scenes = parameters.scenes if DATASETS[dataset].generated else {}
     if options := scenes | parameters.data_options:
         sized["data_options"] = options
-    return base(dataset, name, **sized | changes)
+    config = base(dataset, name, **sized | changes)
+    part, dev = config.settings.dev_images, config.data_options.get("dev")
+    return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
 
 
 def over_seeds(label: str, config: RunConfig, seeds: int) -> list[ArmRun]:

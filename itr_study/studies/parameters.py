@@ -214,11 +214,11 @@ def _check_trained(dataset: str, parameters: SimpleNamespace) -> None:
     given = {"judge_searched": [], "judge_factors": [], "second_losses": []} | vars(parameters)
     if given["judge_searched"] and len(given["judge_factors"]) < INSIDE:
         raise ValueError(f"judge_factors must hold {INSIDE} or more for judge_searched, got "
-                         f"{given['judge_factors']}: a best rate at an end of those tried is not "
-                         "chosen")
-    if not given["second_losses"]:
+                         f"{given['judge_factors']}: a best rate at an end is not chosen")
+    here = JUDGE in base_tables(dataset)  # else what a profile names is for other data
+    if not given["second_losses"] or not (here or "second_losses" in parameters.explicit):
         return
-    if JUDGE not in base_tables(dataset):
+    if not here:
         raise ValueError(f"second_losses are trained in the base config {JUDGE}, which {dataset} "
                          "does not have: leave them out")
     if not given["noises"] and not given["left_out"]:

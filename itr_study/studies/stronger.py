@@ -109,12 +109,8 @@ def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> Ru
     model, _, loss = label.partition("/")
     start = base_config(dataset, BASES[model], parameters)
     rest = [term.model_dump() for term in start.objective[1:]]
-    # A smaller dev split than the part of it that a base looks at is looked at whole.
-    part, dev = start.settings.dev_images, start.data_options.get("dev")
-    whole = dev is not None and dev <= part
     return start.with_(objective=[*(TERMS[term] for term in COMPARED[loss]), *rest], **{
-        "settings.learning_rate": _rate(model, dataset, parameters),
-        "settings.dev_images": 0 if whole else part})
+        "settings.learning_rate": _rate(model, dataset, parameters)})
 
 
 def _rate(model: str, dataset: str, parameters: SimpleNamespace) -> float:
