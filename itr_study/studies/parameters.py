@@ -215,8 +215,8 @@ def _check_trained(dataset: str, parameters: SimpleNamespace) -> None:
     if given["judge_searched"] and len(given["judge_factors"]) < INSIDE:
         raise ValueError(f"judge_factors must hold {INSIDE} or more for judge_searched, got "
                          f"{given['judge_factors']}: a best rate at an end is not chosen")
-    here = JUDGE in base_tables(dataset)  # else what a profile names is for other data
-    if not given["second_losses"] or not (here or "second_losses" in parameters.explicit):
+    if not given["second_losses"] or not (  # what a profile names may be for other data
+            (here := JUDGE in base_tables(dataset)) or "second_losses" in parameters.explicit):
         return
     if not here:
         raise ValueError(f"second_losses are trained in the base config {JUDGE}, which {dataset} "
