@@ -105,6 +105,15 @@ def test_what_wrong_captions_change_is_that_of_the_second_judge():
             "one runs of the hardest negative have collapsed") in README
 
 
+def test_what_becomes_of_gains_without_near_duplicates_is_counted():
+    changes = pd.read_csv(FLICKR8K / "13_when_to_forgive__near_duplicates.csv")
+    assert changes["n"].eq(5).all() and set(changes["judge"]) == {MODEL, JUDGE}
+    settled = changes["verdict"].value_counts()
+    assert set(settled.index) <= {"lower", "higher", "undecided"}  # collapsed ones need words
+    assert (f"of {len(changes)} changes {settled.get('lower', 0)} are settled so, "
+            f"{settled.get('higher', 0)} the other way round") in README
+
+
 def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     """Old rows state none; what differs between them and new ones may be rounding."""
     shown = json.loads(Path(f"{SQUARE}.json").read_text(encoding="utf-8"))
