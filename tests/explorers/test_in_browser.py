@@ -16,6 +16,7 @@ from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
 pytestmark = [pytest.mark.browser, posix_only]
 CELLS = {
     "models": f"""
+from copy import copy
 from itr_study import explorers
 from itr_study.evaluation.search import Searcher
 from itr_study.runs.background import BackgroundRun
@@ -28,11 +29,14 @@ def searcher(seed):
     one = config.with_(seed=seed)
     return Searcher(weights(one), dataset_of(one), encoded_data(one))
 one, two = searcher(0), searcher(1)
-for each in one, two:  # what is no picture is refused before a network sees it
-    each.data.image_encoders = [None]
+def reading(one):  # takes pictures: what is none is refused before a network sees it
+    one = copy(one)
+    one.data = copy(one.data)
+    one.data.image_encoders = [None]
+    return one
 """,
     "push_pull": "pushed",
-    "search": "explorers.Search({'one': one, 'two': two})",
+    "search": "explorers.Search({'one': reading(one), 'two': reading(two)})",
     "who_moved": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
     "judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
     "map": "explorers.EmbeddingMap.of(one, two)",
