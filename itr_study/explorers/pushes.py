@@ -50,7 +50,7 @@ SLIDERS: dict[str, dict[str, tuple[str, float, float, float]]] = {
     "kth": {"margin": ("margin", 0.0, 0.6, 0.02), "k": ("k", 1, 8, 1)},
     "info_nce": {"temperature": ("temperature", 0.01, 0.5, 0.01)},
     "sigmoid": {"scale": ("scale", 1, 50, 1), "bias": ("bias", -20, 10, 1)},
-    "smooth_ndcg": {"temperature": ("τ", 0.005, 0.3, 0.005)},
+    "smooth_ndcg": {"temperature": ("temperature τ", 0.005, 0.3, 0.005)},
     "listnet": {"temperature": ("temperature", 0.01, 0.5, 0.01)},
     "approx_ndcg": {"alpha": ("α", 1, 100, 1)},
     "kendall": {"relaxation": ("relaxation", 0.0, 1.0, 0.05)},

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from itr_study.explorers.push_pull import STEP, PushPull
-from itr_study.explorers.pushes import DOG, SLIDERS, Item
+from itr_study.explorers.pushes import DOG, SLIDERS, Item, Push
 from itr_study.losses import LOSSES
 
 THREE = (Item("match", 1.0, 0.5), Item("near", 0.75, 0.6), Item("far", 0.25, 0.0))
@@ -78,6 +78,29 @@ def test_stepping_ends_where_the_matches_are_first_or_nothing_moves():
     still.hear("drag", {"item": 1, "score": 0.5})  # a tie, without a margin: the hinge is 0
     still.hear("run")
     assert not still.matches_first() and "content, and a match still stands" in still.sentence()
+
+
+def test_at_the_ends_of_all_scores_nothing_moves_and_it_is_said():
+    """InfoNCE is never content: it pushes on where no score can go."""
+    one = PushPull([Item("match", 1.0, 1.0), Item("other", 0.0, -1.0)], "info_nce")
+    one.hear("set-temperature", 0.5)
+    assert one.push("info_nce").up.all()
+    one.hear("step")
+    assert one.scores.tolist() == [1.0, -1.0] and one.problem == ""
+    assert one.sentence().startswith("InfoNCE pushes on, but all that it pushes stands at −1 or 1 "
+                                     "already: nothing moves.")
+    one.hear("drag", {"item": 1, "score": 0.5})
+    one.hear("step")
+    assert one.scores[1] < 0.5 and "nothing moves" not in one.sentence()
+
+
+def test_why_it_rests_is_told_where_no_step_brings_the_match_first(monkeypatch):
+    one = PushPull([Item("match", 1.0, -1.0), Item("other", 0.0, 1.0)], "info_nce")
+    away = Push(1.0, np.array([-1.0, 1.0]))
+    monkeypatch.setattr(one, "push", lambda loss: away)
+    one.hear("run")
+    assert one.said == ("After 0 steps InfoNCE pushes on, but all that it pushes stands at −1 or 1 "
+                        "already, and a match still stands behind another text.")
 
 
 def test_start_again_puts_the_scores_back():
