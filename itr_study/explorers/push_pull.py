@@ -17,6 +17,7 @@ from itr_study.explorers.pushes import (
     WHOLE,
     Item,
     Push,
+    asked,
     called,
     item_of,
     push_of,
@@ -189,7 +190,8 @@ class PushPull(Explorer):
         first = self.selected[0]
         did = push.problem or (
             f"{called(self.loss)} is {number(push.value, 3)}: it pulls up {up} and pushes down "
-            f"{down} of {len(self.items)} texts, and leaves the others alone.")
+            f"{down} of {len(self.items)} texts, and leaves the others alone. "
+            + asked(self.loss, self.arguments[self.loss], self.scores, self.relevance)).strip()
         shown = ", ".join(f"{name} {number(value, 2)}" for name, value in measures.items())
         return f"{self.said} {did} First stands “{first.text}”; {shown}.".strip()
 

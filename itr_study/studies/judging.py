@@ -21,7 +21,8 @@ EXPERTS = "expert"  # the collection of judgements whose pairs are rated
 
 def label_scores(split: EncodedSplit,
                  names: Sequence[str] = ("sentence/max",)) -> dict[str, np.ndarray]:
-    """How relevant label sources call every text for every image, (I, T), by names such as "labels: sentence, max".
+    """How relevant label sources call every text for every image, (I, T), by names such as
+    "labels: sentence, max".
 
     Args:    names: as `label_sources` takes them; the split must have the vectors they compare.
     """

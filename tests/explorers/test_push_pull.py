@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from itr_study.explorers.push_pull import STEP, PushPull
-from itr_study.explorers.pushes import DOG, SLIDERS, Item, Push
+from itr_study.explorers.pushes import DOG, SLIDERS, Item, Push, asked
 from itr_study.losses import LOSSES
 
 THREE = (Item("match", 1.0, 0.5), Item("near", 0.75, 0.6), Item("far", 0.25, 0.0))
@@ -24,6 +24,55 @@ def test_the_hardest_negative_and_the_match_alone_are_moved():
     assert [item["rank"] for item in items] == [2, 1, 3]
     assert one.sentence().startswith("Hardest is 0.300: it pulls up 1 and pushes down 1 of 3 texts")
     assert "First stands “near”" in one.sentence()
+
+
+def slow_pairs(scores, relevance, gap):
+    """(pairs that are asked about, those of them that stand wrong), of cosines 2r - 1."""
+    pairs = [(a, b) for a in range(len(scores)) for b in range(len(scores))
+             if 2 * relevance[a] - 2 * relevance[b] >= gap - 1e-9 and relevance[a] > relevance[b]]
+    return len(pairs), sum(scores[a] < scores[b] for a, b in pairs)
+
+
+def slow_windows(scores, relevance, size, stride):
+    """(windows, those that part the list, those in which a text below scores higher)."""
+    edges = np.arange(-1 + stride, 1 - size + 1e-9, stride)
+    cosines, parted, wrong = 2 * relevance - 1, 0, 0
+    for edge in edges:
+        above = [s for s, c in zip(scores, cosines, strict=True)
+                 if c >= edge + size - 1e-9 or c >= 1]
+        below = [s for s, c in zip(scores, cosines, strict=True) if c < edge - 1e-9]
+        parted += bool(above and below)
+        wrong += bool(above and below and max(below) > min(above))
+    return len(edges), parted, wrong
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_and_windows_that_are_asked_about_are_counted(seed):
+    random = np.random.default_rng(seed)
+    relevance = random.integers(0, 11, 9) / 10
+    scores = relevance + random.normal(scale=0.4, size=9)
+    for gap in (0.0, 0.2, 0.6):
+        asks, wrong = slow_pairs(scores, relevance, gap)
+        assert asked("kendall", {"relaxation": gap}, scores, relevance) == (
+            f"It asks about {asks} of 36 pairs of texts; {wrong} of them stand the wrong way round."
+        )
+    every, parted, wrong = slow_windows(scores, relevance, 0.2, 0.1)
+    assert asked("kendall_window", {}, scores, relevance) == (
+        f"{parted} of its {every} windows part the list; in {wrong} of them a text below scores "
+        "higher than one above.")
+    assert parted >= wrong > 0 and asked("topk", {}, scores, relevance) == ""
+    assert asked("kendall", {}, scores[:1], relevance[:1]) == ""
+
+
+def test_the_sentence_says_which_pairs_and_windows_are_asked_about():
+    one = PushPull(THREE)  # worked by hand: near stands above the match; far is below both
+    one.hear("loss", "kendall")
+    assert "It asks about 3 of 3 pairs of texts; 1 of them stand the wrong way round. First" in (
+        one.sentence())
+    one.hear("loss", "kendall_window")
+    assert " part the list; in " in one.sentence()
+    one.hear("loss", "triplet_hardest")
+    assert "leaves the others alone. First stands" in one.sentence()
 
 
 def test_relevance_is_read_on_the_scale_of_each_loss():
