@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from itr_study.evaluation.measures import EDITION
+from itr_study.features.specs import tuned_stages
 from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
 from itr_study.runs.committed import keeps_rows
@@ -103,8 +104,11 @@ def _plan_one(notebook: str, parameters: Mapping[str, Any], figures: Path,
 
 
 def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
-    """Median minutes of the rows most like a config; None where no row has the same model."""
-    same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]]
+    """Median minutes of the rows most like a config; None where no row has the same model, or, of
+    one that fine-tunes a network, the same images: that is another length."""
+    tunes = config.images.startswith("pixels:") or bool(tuned_stages(config.images))
+    same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]
+                  and (not tunes or row["images"] == config.images)]
     alike = [row for row in same_model if (row["images"], row["tokens"], row["sentences"]) ==
              (config.images, config.tokens, config.sentences)
              and json.loads(row["config"])["settings"]["epochs"] == config.settings.epochs]
