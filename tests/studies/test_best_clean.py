@@ -25,7 +25,7 @@ from itr_study.studies.best_clean import (
     steps,
     why_none,
 )
-from itr_study.studies.forecast import expected_minutes
+from itr_study.studies.forecast import expected_minutes, kinds_of
 from itr_study.studies.judges import judge_arms
 from itr_study.studies.ladder import LOSSES, rung_config
 from itr_study.studies.profiles import choose
@@ -147,10 +147,15 @@ def test_on_generated_data_it_trains_and_holds_two_models_against_one():
     assert table["dev_rsum"].iloc[1] == pytest.approx(mean["rsum"])
 
 
-def test_the_length_of_a_run_that_trains_a_network_is_not_that_of_another():
+def test_the_length_of_a_run_on_a_grid_or_with_a_network_is_not_that_of_another():
+    assert kinds_of("lite0:pooled:flip+lite2:pooled:ten") == {"pooled"}
+    assert kinds_of("lite0:nanodet:36") == {"nanodet", "36"} and kinds_of("pixels:lite0") == {
+        "pixels"}
     config = base("flickr8k", "best_clean")
     row = {"model": config.model, "minutes": 6.0, "images": "lite0:pooled:one", "sentences": None,
            "tokens": config.tokens, "config": base("flickr8k", "clean_gru").model_dump_json()}
     assert expected_minutes(config, {"a": row}) is None
+    assert expected_minutes(config.with_(images="lite0:grid:one"), {"a": row}) is None
+    assert expected_minutes(config.with_(images="lite2:pooled:ten"), {"a": row}) == 6.0
     own = row | {"images": config.images, "config": config.model_dump_json(), "minutes": 30.0}
     assert expected_minutes(config, {"a": row, "b": own}) == 30.0
