@@ -1,5 +1,4 @@
-"""Which numbers and names the parameters of a notebook may be: checked here, for all notebooks,
-before anything is trained. What type they have `profiles` has checked.
+"""Which numbers and names the parameters of a notebook may be, checked before anything is trained.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +33,8 @@ LARGEST = 1e6  # of what multiplies scores, losses or steps: far below where flo
 INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
-NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds")
+NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds",
+                "best_clean_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
