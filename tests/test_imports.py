@@ -38,10 +38,10 @@ ORDER = {
              "audit"),
     "studies": ("bases", "presets", "profiles", "arms", "pairwise", "topk", "baseline", "timing",
                 "listwise", "bcls", "dvse", "stronger", "subembeddings", "exact", "judges",
-                "forgive", "looks", "batch_log", "parameters", "ladder", "best_clean",
-                "plans", "heads", "results", "ambiguity", "rates", "curve_metrics", "reranked",
-                "forecast", "unasked", "wording", "crossings", "predictions", "which", "judging",
-                "claims", "panes", "epochs", "study"),
+                "forgive", "held_against", "looks", "batch_log", "parameters", "ladder",
+                "best_clean", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
+                "reranked", "forecast", "unasked", "wording", "crossings", "predictions", "which",
+                "judging", "claims", "panes", "epochs", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",
