@@ -36,11 +36,12 @@ ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
              "committed", "run", "jobs", "worker", "executors", "watch", "background", "sweeps",
              "audit"),
-    "studies": ("bases", "presets", "profiles", "arms", "pairwise", "topk", "timing", "listwise",
-                "bcls", "dvse", "stronger", "subembeddings", "exact", "judges", "forgive", "looks",
-                "batch_log", "parameters", "ladder", "plans", "heads", "results", "ambiguity",
-                "rates", "curve_metrics", "reranked", "forecast", "unasked", "wording", "crossings",
-                "predictions", "which", "claims", "panes", "epochs", "study"),
+    "studies": ("bases", "presets", "profiles", "arms", "pairwise", "topk", "baseline", "timing",
+                "listwise", "bcls", "dvse", "stronger", "subembeddings", "exact", "judges",
+                "forgive", "held_against", "looks", "batch_log", "parameters", "ladder",
+                "best_clean", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
+                "reranked", "forecast", "unasked", "wording", "crossings", "predictions", "which",
+                "judging", "claims", "panes", "epochs", "study"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",
@@ -189,7 +190,7 @@ def test_a_part_that_draws_nothing_loads_no_heavy_package():
     parts = [".".join(("itr_study", *name)) for name in MODULES
              if name[:1] and name[0] not in ("plots", "explorers", "cli", "__main__")
              and name not in {("studies", words) for words in (
-                 "study", "wording", "crossings", "which", "claims", "panes")}]
+                 "study", "wording", "crossings", "which", "judging", "claims", "panes")}]
     loaded = loaded_by("import " + ", ".join(parts))
     assert not loaded & set(HEAVY)
 

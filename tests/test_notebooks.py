@@ -118,6 +118,27 @@ def test_it_reads_as_a_lesson(path):
     assert lesson(path) == []
 
 
+def taken_again(path: Path) -> list[str]:
+    """Names of parameters and imports to which a later cell gives another value: then a cell that
+    is executed once more, such as that of the study, fails or means something else."""
+    code = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    known, again = set(read_notebook(path).parameters), []
+    for tree in (tree_of(c.source) for c in code if "parameters" not in c.metadata.get("tags", [])):
+        inner = {id(n) for scope in ast.walk(tree) if isinstance(
+            scope, ast.FunctionDef | ast.comprehension) for n in ast.walk(scope)}
+        again += sorted({n.id for n in ast.walk(tree) if isinstance(n, ast.Name)
+                         and isinstance(n.ctx, ast.Store) and id(n) not in inner} & known)
+        known |= {alias.asname or alias.name for n in ast.walk(tree)
+                  if isinstance(n, ast.Import | ast.ImportFrom) for alias in n.names}
+    return again
+
+
+def test_cells_of_notebook_13_can_be_executed_again():
+    """`counted`, imported to count seeds, became a table: the square drew once and never again."""
+    (path,) = [path for path in NOTEBOOKS if path.stem == "13_when_to_forgive"]
+    assert taken_again(path) == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_its_cell_names_every_parameter_of_its_profiles(path):
     """Else a change in the cell, or a `-p` of a batch, would change nothing."""

@@ -72,11 +72,13 @@ class Batch:
 class InputSpec:
     """What a model is built for: sizes of its inputs, and word vectors where they are given."""
 
-    region_size: int = 0  # D of regions, 0 = none
+    region_size: int = 0  # D of regions, 0 = none, or none yet: a network is fine-tuned
     vocabulary: int = 0  # number of token ids, id 0 = padding; 0 = no tokens
     sentence_size: int = 0  # D of sentence vectors, 0 = none
     word_vectors: Tensor | None = None  # (vocabulary, D_w), initial word embeddings
     pixels: str = ""  # the image network to fine-tune, such as "lite0"; "" = features are given
+    stages: str = ""  # "lite0:stage7": regions are the maps that go into this stage of a network,
+    # which is fine-tuned from there on
 
 
 class LabelVectors(Protocol):

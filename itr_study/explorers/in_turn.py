@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from itr_study.explorers.heard import brief
 from itr_study.explorers.training import HERE, Trained
 
 LOG = logging.getLogger(__name__)
+ALL: WeakSet["InTurn"] = WeakSet()  # of this process: panes may wait for the same run
 
 
 class InTurn:
@@ -31,6 +33,7 @@ class InTurn:
         self.looks = {name: run.look() for name, run in self.runs.items()}
         self._lock = threading.RLock()  # the page and the thread look at the same runs
         self._thread: threading.Thread | None = None
+        ALL.add(self)
 
     def look(self) -> None:
         """Read how far all are; begin the next. Raises: ValueError where one could not be begun,
@@ -57,7 +60,10 @@ class InTurn:
                     self._thread.start()
 
     def stop(self) -> None:
-        """Save and end all that are trained here; begin no other. Raises: as `look`."""
+        """Save and end all that are trained here; begin no other, and none of these for whoever
+        else waits for them. Raises: as `look`."""
+        for other in [*ALL]:  # one lock at a time: two that stop each other must not wait for ever
+            other.forget([run.config for run in self.runs.values()])
         with self._lock:
             self.queue = []
             self._read()  # one that has ended since the last look cannot be stopped
@@ -65,6 +71,11 @@ class InTurn:
                 if look.state in HERE[:2]:
                     self.runs[name].stop()
             self.look()
+
+    def forget(self, configs: Sequence[Any]) -> None:
+        """Begin no run of one of these configs."""
+        with self._lock:
+            self.queue = [name for name in self.queue if self.runs[name].config not in configs]
 
     def seconds(self, names: Sequence[str]) -> float | None:
         """About how long it takes to train these to their end; None where nobody knows."""

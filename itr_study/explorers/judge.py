@@ -61,6 +61,8 @@ class YouJudge(Explorer):
         if len(names) != ratings.shape[1]:
             raise ValueError(f"raters must be {ratings.shape[1]} names, one for each column of "
                              f"ratings; got {len(names)}")
+        if YOU in (*names, *scores):
+            raise ValueError(f"{YOU!r} is the reader: give that rater or those scores another name")
         self.raters, self.judges, self.place = names, judges, 0
         self.given: dict[int, int] = {}  # by place: the reader's
         self.opened: set[int] = set()  # places of which the reader has seen the others' ratings

@@ -17,6 +17,7 @@ from itr_study.explorers.pushes import (
     WHOLE,
     Item,
     Push,
+    asked,
     called,
     item_of,
     push_of,
@@ -88,14 +89,21 @@ class PushPull(Explorer):
     def step(self, _: Any = None) -> bool:
         """Follow the gradient a little: the text that is moved most by STEP. False where nothing
         moves."""
-        push = self.push(self.loss)
+        push, before = self.push(self.loss), self.scores
         if push.problem:
             raise ValueError(push.problem)
         size = np.abs(push.up).max()
         if size > 0:
             self.scores = np.clip(self.scores + STEP * push.up / size, -1, 1)
-        self.said = "" if size > 0 else f"{called(self.loss)} is content: nothing moves."
-        return bool(size > 0)
+        moved = bool((self.scores != before).any())
+        self.said = "" if moved else f"{self._rests()}: nothing moves."
+        return moved
+
+    def _rests(self) -> str:
+        """Why nothing moves: without a gradient, or with one that leads beyond all scores."""
+        name = called(self.loss)
+        return (f"{name} pushes on, but all that it pushes stands at −1 or 1 already"
+                if self.push(self.loss).up.any() else f"{name} is content")
 
     def run(self, _: Any = None) -> None:
         """Step until all matches stand first, or the loss is content, or STEPS are made."""
@@ -104,7 +112,7 @@ class PushPull(Explorer):
             made += 1
         self.said = f"After {made} steps " + (
             "all matches stand first." if self.matches_first() else
-            f"{called(self.loss)} is content, and a match still stands behind another text."
+            f"{self._rests()}, and a match still stands behind another text."
             if made < STEPS else "a match still stands behind another text.")
 
     def matches_first(self) -> bool:
@@ -120,7 +128,7 @@ class PushPull(Explorer):
         """NDCG and Kendall's τ of the list as it is."""
         scores, relevance = (np.float32(x)[None] for x in (self.scores, self.relevance))
         return {"NDCG": float(ndcg_rows()(scores, relevance)[0]),
-                "τ": float(kendall_rows()(scores, relevance)[0])}
+                "Kendall's τ": float(kendall_rows()(scores, relevance)[0])}
 
     def ranks(self) -> np.ndarray:
         """(n,) the place of each text, from 1; ties in the order of the list."""
@@ -182,7 +190,8 @@ class PushPull(Explorer):
         first = self.selected[0]
         did = push.problem or (
             f"{called(self.loss)} is {number(push.value, 3)}: it pulls up {up} and pushes down "
-            f"{down} of {len(self.items)} texts, and leaves the others alone.")
+            f"{down} of {len(self.items)} texts, and leaves the others alone. "
+            + asked(self.loss, self.arguments[self.loss], self.scores, self.relevance)).strip()
         shown = ", ".join(f"{name} {number(value, 2)}" for name, value in measures.items())
         return f"{self.said} {did} First stands “{first.text}”; {shown}.".strip()
 

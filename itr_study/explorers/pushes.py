@@ -8,6 +8,8 @@ import torch
 
 from itr_study.explorers.heard import number_of, quoted
 from itr_study.losses import LOSSES
+from itr_study.losses.kendall import KendallLoss, counts
+from itr_study.losses.kendall_window import KendallWindowLoss, hardest
 
 UNFELT = 0.01  # of the largest gradient of the list: below it a text counts as left alone
 
@@ -50,7 +52,7 @@ SLIDERS: dict[str, dict[str, tuple[str, float, float, float]]] = {
     "kth": {"margin": ("margin", 0.0, 0.6, 0.02), "k": ("k", 1, 8, 1)},
     "info_nce": {"temperature": ("temperature", 0.01, 0.5, 0.01)},
     "sigmoid": {"scale": ("scale", 1, 50, 1), "bias": ("bias", -20, 10, 1)},
-    "smooth_ndcg": {"temperature": ("τ", 0.005, 0.3, 0.005)},
+    "smooth_ndcg": {"temperature": ("temperature τ", 0.005, 0.3, 0.005)},
     "listnet": {"temperature": ("temperature", 0.01, 0.5, 0.01)},
     "approx_ndcg": {"alpha": ("α", 1, 100, 1)},
     "kendall": {"relaxation": ("relaxation", 0.0, 1.0, 0.05)},
@@ -101,3 +103,30 @@ def push_of(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
     except ValueError as error:
         return Push(0.0, np.zeros(len(scores)), f"{called(loss)}: {error}")
     return Push(value.item(), -given.grad.numpy())
+
+
+def asked(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
+          relevance: np.ndarray) -> str:
+    """Which pairs or windows of a list a loss looks at, and how many stand wrong, as a sentence;
+    empty for losses that look at neither, and where there is nothing to look at.
+
+    Args:    as `push_of`.
+    """
+    made = LOSSES[loss](**arguments)
+    labels = 2 * torch.tensor(relevance)[None] - 1
+    if isinstance(made, KendallLoss) and len(scores) > 1:
+        one, other = np.triu_indices(len(scores), 1)
+        pairs = torch.tensor(np.stack([one, other], axis=1))  # (P, 2) places
+        gradient, heard = counts(torch.tensor(scores)[pairs], labels[0][pairs], made.relaxation)
+        wrong = int((gradient != 0).any(dim=1).sum())
+        return (f"It asks about {int(heard)} of {len(pairs)} pairs of texts; {wrong} of them stand "
+                "the wrong way round.")
+    if isinstance(made, KendallWindowLoss):
+        above, below = made.windows(labels, labels >= 1)
+        every = np.arange(1, len(made.edges) + 1)[:, None]
+        parted = int(((above[0].numpy() >= every).any(axis=1)
+                      & (below[0].numpy() < every).any(axis=1)).sum())
+        wrong = int((hardest(torch.tensor(scores)[None], above, below, len(every)) > 0).sum())
+        return (f"{parted} of its {len(every)} windows part the list; in {wrong} of them a text "
+                "below scores higher than one above.")
+    return ""

@@ -81,6 +81,12 @@ class Ranked:
             hits = reordered(hits, self.reranked_scores(asked))
         return Found(hits, match_rank(hits))
 
+    def check_new_pictures(self) -> None:
+        """Raise ValueError where the model cannot take a picture of the reader."""
+        data = self.searcher.data
+        if not data.image_encoders:
+            raise ValueError(data.needs_network)
+
     def candidates(self, way: str) -> tuple[str, ...]:
         """What is found, by id: pictures for texts, texts for pictures."""
         split = self.searcher.split

@@ -37,6 +37,9 @@ from itr_study.plots.retrieval import Query, Result, retrieval_grid
 TOP = 9  # results that are shown of each model
 KEPT = 1000  # thumbnails that are kept, some 4 kB each
 LONGEST = 2000  # letters of a sentence that are read
+NOT_AMONG = ("Re-ranking was switched off: it compares a query with all others of the split, and a "
+             "new one is not among them.")
+AFTER = "Re-ranked by FR: each score beside what all queries think of its candidate."
 WAYS = {"t2i": "a sentence asks for pictures", "i2t": "a picture asks for sentences"}
 SHOWS = {"best": "best", "negatives": "hardest negatives", "hubs": "hubs of the split"}
 LISTED = {"best": "", "negatives": "Listed: the best that are no match.",
@@ -73,12 +76,15 @@ class Search(Explorer):
         asked = Asked(way, item)
         rerank = self.rerank and asked.known
         found = {side.name: side.found(asked, rerank) for side in self.sides}
-        self.asked, self.rerank, self._found, self.said = asked, rerank, found, ""
+        self.said = NOT_AMONG * (self.rerank and not rerank)
+        self.asked, self.rerank, self._found = asked, rerank, found
         if asked.known:
             self.place = int(np.flatnonzero(self.queries() == item)[0])
 
     def write(self, sentence: str) -> None:
-        """A sentence of the reader; one of the split is known by heart."""
+        """A sentence of the reader, without spaces around it; one of the split is known by heart.
+        """
+        sentence = sentence.strip()
         if len(sentence) > LONGEST:
             raise ValueError(f"the sentence has {len(sentence):,} letters; at most {LONGEST:,} "
                              "are read: shorten it")
@@ -87,6 +93,8 @@ class Search(Explorer):
 
     def upload(self, given: Mapping[str, Any]) -> None:
         """A picture of the reader."""
+        for side in self.sides:
+            side.check_new_pictures()  # a large one takes seconds to be read
         self.ask("i2t", handed_in(given))
 
     def turn(self, way: str) -> None:
@@ -124,13 +132,19 @@ class Search(Explorer):
 
     def export(self, _: Any = None) -> None:
         """What is shown as a CSV file in the working folder; never over another."""
-        self.said = f"Saved as {save_new(self.selected, 'search')}."
+        table = self.selected.assign(query=self.asked.words(self.split), reranked=self.rerank)
+        self.said = f"Saved as {save_new(table, 'search')}."
 
     # What there is
 
     @cached_property
     def _found(self) -> dict[str, Found]:
         return {side.name: side.found(self.asked, self.rerank) for side in self.sides}
+
+    @property
+    def _new_pictures(self) -> bool:
+        """Whether all models can take a picture of the reader."""
+        return all(side.searcher.data.image_encoders for side in self.sides)
 
     def queries(self, way: str | None = None) -> np.ndarray:
         """All queries of the split in the order chosen."""
@@ -169,10 +183,12 @@ class Search(Explorer):
         return [choice("way", "Direction", self.asked.way, WAYS),
                 words("write", "Your sentence", self.asked.item if isinstance(
                     self.asked.item, str) else "", "write what a picture shows, then Enter"),
-                file("upload", "Your picture", "image/*", LARGEST),
+                file("upload", "Your picture" + " (these models take none)" * (
+                    not self._new_pictures), "image/*", LARGEST),
                 choice("sort", "Queries of the split", self.order, orders_of(self.sides)),
                 button("back", "Previous", off=self.place == 0),
-                slider("go", "Query", self.place + 1, 1, count, 1),
+                slider("go", "Query", self.place + 1, 1, count, 1,
+                       f"{self.place + 1:,} of {count:,}"),
                 button("on", "Next", off=self.place == count - 1),
                 choice("switch", "Show", self.show, SHOWS),
                 tick("rerank", "Re-ranked (FR)", self.rerank), button("export", "Save as CSV")]
@@ -214,7 +230,7 @@ class Search(Explorer):
             stands = f"the match stands at rank {match:,}" if match else "no match is known"
             first = (best.text or best.id).rstrip(".")
             said.append(f"{side.name}: {stands}; first is {kind}“{first}”.")
-        return " ".join([*said, *["After FR."] * self.rerank, LISTED[self.show]]).rstrip()
+        return " ".join([*said, *[AFTER] * self.rerank, LISTED[self.show]]).rstrip()
 
     def picture(self) -> Figure:
         item = self.asked.picture(self.split, self.dataset) or self.asked.words(self.split)

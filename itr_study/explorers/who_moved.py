@@ -1,5 +1,4 @@
-"""Who moved? The first results of one query under two models, and where each stands in the other.
-"""
+"""Who moved? The first results of a query under two models, and where each stands in the other."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -59,6 +58,7 @@ class WhoMoved(Explorer):
             lambda image, side: thumbnail_uri(pictures(image), side))
         self.way, self.sort, self.measure = "i2t", "gain", "rank"
         self.wanted = ""  # the measure that the reader waits for
+        self.left: tuple[str, int] | None = None  # way and query at which they began to wait
         self.beside = Beside("NDCG of all queries could not be counted")
         self.choose()
 
@@ -102,22 +102,29 @@ class WhoMoved(Explorer):
         """Measure by something else, at once or when it is counted, beside: the page goes on.
         Raises: ValueError for what is none of them, or could not be counted."""
         check_choice("measure", measure, MEASURES)
-        self.wanted = measure
+        self.wanted, self.left = measure, (self.way, self.query)
         if measure == "ndcg" and not self.moves.counted:
             self.beside.begin(self.moves.count_ndcg, self.moves.queries)
             self.beside.wait(SOON)
         self.look()
 
     def look(self, _: Any = None) -> None:
-        """Take the measure that is waited for, if it is there. Raises: ValueError where it could
-        not be counted."""
-        measure = self.wanted
-        if not measure or (measure == "ndcg" and self.beside.at_work):
+        """Take the measure that is waited for, if it is there; a reader who went on meanwhile stays
+        at their query. Raises: ValueError where it could not be counted, also to those who wait for
+        it no more."""
+        measure, ended = self.wanted, not self.beside.at_work
+        if measure == "ndcg" and not ended:
             return
         self.wanted = ""
         if measure == "ndcg":
             self.beside.check()
-        self.choose(measure=measure)
+        if measure:
+            query, went_on = self.query, (self.way, self.query) != self.left
+            self.choose(measure=measure)
+            if went_on:
+                self.ask(query)
+        if ended:
+            self.beside.check()
 
     def go(self, place: float) -> None:
         """The query at a place of the order, from 1. Raises: ValueError where there is none."""
@@ -152,7 +159,8 @@ class WhoMoved(Explorer):
                     "gain": f"largest gain of {other}", "harm": f"largest harm of {other}",
                     "order": "their number"}),
                 choice("measure", "Measured by", self.wanted or self.measure, MEASURES),
-                slider("place", "Place in this order", self.place + 1, 1, count, 1),
+                slider("place", "Place in this order", self.place + 1, 1, count, 1,
+                       f"{self.place + 1:,} of {count:,}"),
                 button("previous", "Previous query"), button("next", "Next query"),
                 words("query", f"Query, 1 to {count:,}", f"{self.query + 1:,}", letters=6)]
 
@@ -183,7 +191,8 @@ class WhoMoved(Explorer):
         shades = np.linspace(self.low, 1, SHADES)
         asks, wanted = ASKS[self.way]
         return {"names": list(self.names), "top": TOP, "query": self._asking(),
-                "poll": POLL * bool(self.wanted), "counted": self._counted(),
+                "poll": POLL * bool(self.wanted or self.beside.at_work or self.beside.failure),
+                "counted": self.beside.share if self.wanted else None,
                 "label": f"The {asks}'s first {wanted} by {self.names[0]} on the left and by "
                          f"{self.names[1]} on the right",
                 "results": [
@@ -195,10 +204,6 @@ class WhoMoved(Explorer):
                                                  strict=True)],
                 "scale": {"colours": relevance_colours(shades, self.low),
                           "ends": [number(self.low, 2), number(1, 2)]} if graded else None}
-
-    def _counted(self) -> float | None:
-        """How much of what the reader waits for is counted, in [0, 1]."""
-        return self.beside.share if self.wanted else None
 
     def _small(self, image: int) -> str | None:
         return None if self.thumbnail is None else self.thumbnail(int(image), SMALL)

@@ -43,8 +43,9 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
 
     Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, `<encoder>:nanodet:<regions>`
              or names of features that come with the data, joined by "+" along D; None: all
-             features that come with the data, "lite0:pooled:flip" where none do; tokens: None,
-             "words" (learnt vocabulary), "glove" (with word vectors) or "wordpiece:minilm";
+             features that come with the data, "lite0:pooled:flip" where none do (more in
+             `specs.image_parts`); tokens: None, "words" (learnt vocabulary), "glove" (with word
+             vectors) or "wordpiece:minilm";
              sentences: None, or "minilm", "fisher", "glove-mean", joined by "+"; relevance: attach
              the data's exact relevance; device: where networks run; store: folder of caches,
              None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
@@ -186,9 +187,11 @@ def input_spec(split: EncodedSplit, vocabulary: Vocabulary | WordPieces | None,
                tokens: str | None, parts: list[ImagePart]) -> InputSpec:
     """The sizes a model is built for."""
     vectors = torch.from_numpy(word_vectors(vocabulary)) if tokens == "glove" else None
-    return InputSpec(split.regions.shape[-1], len(vocabulary) if vocabulary else 0,
+    first = parts[0]  # of a network that is fine-tuned the only one
+    return InputSpec(0 if first.fine_tuned else split.regions.shape[-1],
+                     len(vocabulary) if vocabulary else 0,
                      0 if split.sentences is None else split.sentences.shape[1], vectors,
-                     parts[0].name if parts[0].kind == "pixels" else "")
+                     first.name if first.kind == "pixels" else "", first.stages)
 
 
 def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,

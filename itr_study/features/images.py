@@ -72,6 +72,8 @@ class FrozenImages:
     def _features(self, crops: torch.Tensor) -> torch.Tensor:
         """(N, R, D) float32 on the CPU."""
         crops = crops.to(self.device, memory_format=torch.channels_last)
+        if self.part.stage:
+            return self._network.before(crops, self.part.stage).float().cpu()
         if self.part.kind == "grid":
             return self._network(crops).float().cpu()
         return self._network.pooled(crops)[:, None, :].float().cpu()

@@ -144,6 +144,7 @@ class FrozenRegions(FrozenImages):
 
 
 def freeze(parts: Iterable[ImagePart], device: str = "cpu") -> dict[ImagePart, FrozenImages]:
-    """The frozen networks of the parts that have one."""
+    """The frozen networks of the parts that have one: the first stages count as one, too."""
     made = dict.fromkeys(KINDS, FrozenImages) | dict.fromkeys(DETECTORS, FrozenRegions)
-    return {part: made[part.kind](part, device) for part in parts if part.kind in made}
+    kinds = {part: KINDS[0] if part.stage else part.kind for part in parts}
+    return {part: made[kind](part, device) for part, kind in kinds.items() if kind in made}

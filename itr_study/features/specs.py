@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 from itr_study.checks import check_choice, check_count, not_among
 from itr_study.encoders.base import KINDS, PRECISIONS
-from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders.efficientnet import check_stage
+from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, STAGED, TEXT_ENCODERS
 from itr_study.encoders.views import VIEWS
 from itr_study.encoders.wordpiece import TRANSFORMERS
 from itr_study.features.windows import FEWEST, MOST
 
+STAGE = "stage"  # a kind that begins so: what goes into that stage of a network
 TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))
 
 
@@ -17,7 +19,9 @@ class ImagePart(NamedTuple):
 
     encoder: str  # "lite0", "timm", ...; or the name of given features
     argument: str = ""  # what follows "timm:" or "transformers:"
-    kind: str = "given"  # or "pooled", "grid", a detector; "pixels": the network is fine-tuned
+    # or "pooled", "grid", a detector; "pixels": the network is fine-tuned; "stage7": what goes
+    # into its seventh stage, from which on it is fine-tuned
+    kind: str = "given"
     views: str = "one"
     precision: str | None = None  # None: the encoder's default
     regions: int = 0  # of each picture, where the kind is a detector
@@ -27,6 +31,22 @@ class ImagePart(NamedTuple):
         """The encoder as users name it: "lite0", "timm:<name or folder>"."""
         return f"{self.encoder}:{self.argument}" if self.argument else self.encoder
 
+    @property
+    def stage(self) -> int:
+        """The first stage of the network that is fine-tuned, where its features are the maps that
+        go into it; else 0."""
+        return int(self.kind.removeprefix(STAGE)) if self.kind.startswith(STAGE) else 0
+
+    @property
+    def stages(self) -> str:
+        """The network and its first stage that is fine-tuned, "lite0:stage7"; "" for none."""
+        return f"{self.name}:{self.kind}" if self.stage else ""
+
+    @property
+    def fine_tuned(self) -> bool:
+        """Whether a model trains this network, or its last stages."""
+        return self.kind == "pixels" or self.stage > 0
+
 
 def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
     """Parts of an images spec, joined by "+".
@@ -34,8 +54,10 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
     Args:    spec: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, with `:<precision>` after it
              where wanted, or names of features that come with the data; or `pixels:<encoder>`
              alone, for models that fine-tune that network; or `<encoder>:nanodet:<count>`, the
-             grid of one view pooled in so many regions that the detector chose; given: the names
-             of features that come with the data.
+             grid of one view pooled in so many regions that the detector chose; or
+             `<encoder>:stage<n>:<one|flip|ten>` alone, the maps that go into stage n of that
+             network, for models that fine-tune it from there on; given: the names of features
+             that come with the data.
     Raises:  ValueError naming the choices, or how many regions there may be.
     Example:
         >>> [(part.kind, part.views) for part in image_parts("lite0:pooled:flip")]
@@ -44,8 +66,9 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
     if not (isinstance(spec, str) and spec):
         raise ValueError(f'images must be text such as "lite0:pooled:flip", got {spec!r}')
     parts = [_image_part(text.strip(), given) for text in spec.split("+")]
-    if len(parts) > 1 and any(part.kind == "pixels" for part in parts):
-        raise ValueError(f"images={spec!r}: pixels of a network that is fine-tuned stand alone")
+    if len(parts) > 1 and any(part.fine_tuned for part in parts):
+        raise ValueError(f"images={spec!r}: pixels or maps of a network that is fine-tuned stand "
+                         "alone")
     if len(set(parts)) < len(parts):
         raise ValueError(f"images={spec!r} names a part twice")
     return parts
@@ -67,11 +90,39 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
     if len(fields) > 2 and fields[-2] in DETECTORS and fields[-1].isdecimal():
         check_count(f"images part {text!r}: regions of {fields[-2]}", int(fields[-1]), FEWEST, MOST)
         return ImagePart(name, ":".join(argument), fields[-2], "one", precision, int(fields[-1]))
+    if len(fields) > 2 and fields[-2].startswith(STAGE) and fields[-1] in VIEWS:
+        _check_stage(name, fields[-2])
+        return ImagePart(name, ":".join(argument), fields[-2], fields[-1], precision)
     if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
                          f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip, or {name}:"
-                         f"<{'|'.join(DETECTORS)}>:<regions>, such as {name}:nanodet:36")
+                         f"<{'|'.join(DETECTORS)}>:<regions>, such as {name}:nanodet:36, or "
+                         f"{name}:{STAGE}<number>:<{'|'.join(VIEWS)}>, such as "
+                         f"{name}:{STAGE}7:one, to fine-tune its last stages")
     return ImagePart(name, ":".join(argument), fields[-2], fields[-1], precision)
+
+
+def _check_stage(name: str, kind: str) -> None:
+    """Raise ValueError unless this network can be cut before this stage."""
+    check_choice(f"{kind}: a network that is fine-tuned from a stage on", name, STAGED)
+    number = kind.removeprefix(STAGE)
+    if not number.isdecimal():
+        raise ValueError(f"{kind!r} should be {STAGE} and a number, such as {name}:{STAGE}7:one")
+    check_stage(name, int(number), STAGED[name].stages)
+
+
+def tuned_stages(spec: str) -> str:
+    """What a model is told of an images spec: the network and the first stage that it fine-tunes,
+    "" where it does none. It needs no data, so that names of features are taken as they are.
+
+    Raises:  as `image_parts`, for a spec of that kind.
+    Example:
+        >>> tuned_stages("lite0:stage7:flip"), tuned_stages("lite0:pooled:flip+objects")
+        ('lite0:stage7', '')
+    """
+    if f":{STAGE}" not in spec:
+        return ""
+    return image_parts(spec)[0].stages
 
 
 def sentence_parts(spec: str | None) -> list[str]:

@@ -48,19 +48,32 @@ class CCA(RetrievalModel):
     def encode_texts(self, batch: Batch) -> Tensor:
         return self.project(sentences(batch), self.text_mean, self.text_map)
 
+    @property
+    def size(self) -> int:
+        """D, the number of directions."""
+        return len(self.correlations)
+
+    def first(self, size: int) -> "CCA":
+        """The model of its `size` most correlated directions, as if fitted with so many."""
+        check_count("size", size, 1, self.size)
+        return CCA(self.image_mean, self.image_map[:, :size], self.text_mean,
+                   self.text_map[:, :size], self.correlations[:size])
+
     def project(self, rows: Tensor, mean: Tensor, directions: Tensor) -> Tensor:
         """(N, D) of length 1 of rows (N, P), in float64 up to there."""
         return normalize((rows.double() - mean) @ directions, dim=1).float()
 
 
-def cca(images: Tensor, texts: Tensor, size: int, regularisation: float = 0.0) -> CCA:
-    """The `size` pairs of directions along which the two views correlate most.
+def cca(images: Tensor, texts: Tensor, size: int | None = None,
+        regularisation: float = 0.0) -> CCA:
+    """The pairs of directions along which the two views correlate most.
 
         max corr(X a, Y b):   (Cxx + r I)^-1/2 Cxy (Cyy + s I)^-1/2 = U S V'
 
-    Args:    images (N, P), texts (N, Q): row n of both is one pair; size: D; regularisation: r and
-             s over the mean variance of a feature of their view, >= 0: without any, directions that
-             hardly vary in the training pairs are blown up. The caller chooses it on dev.
+    Args:    images (N, P), texts (N, Q): row n of both is one pair; size: D, None: all directions
+             that there are; regularisation: r and s over the mean variance of a feature of their
+             view, >= 0: without any, directions that hardly vary in the training pairs are blown
+             up. The caller chooses both on dev.
     Raises:  ValueError for fewer than 2 pairs, other shapes, values that are no finite numbers or
              beyond 1e150, and more directions than the views have.
     Source:  Hotelling, Biometrika 1936; regularised as in Hardoon et al., Neural Computation 2004.
@@ -71,7 +84,8 @@ def cca(images: Tensor, texts: Tensor, size: int, regularisation: float = 0.0) -
         >>> round(cca(x, -x, size=1).correlations.item(), 6)
         1.0
     """
-    check_count("size", size)
+    if size is not None:
+        check_count("size", size)
     check_number("regularisation", regularisation, least=0)
     check_pairs(images, texts)
     image_mean, text_mean = (view.mean(dim=0, dtype=torch.float64) for view in (images, texts))
@@ -79,6 +93,7 @@ def cca(images: Tensor, texts: Tensor, size: int, regularisation: float = 0.0) -
               for view, mean in ((images, image_mean), (texts, text_mean))]
     whiten_images, whiten_texts = (whitening(one, len(images), regularisation) for one in within)
     most = min(whiten_images.shape[1], whiten_texts.shape[1])
+    size = most if size is None else size
     if size > most:
         raise ValueError(f"size must be at most {most}, got {size}: images vary in "
                          f"{whiten_images.shape[1]} directions and texts in "
@@ -90,7 +105,7 @@ def cca(images: Tensor, texts: Tensor, size: int, regularisation: float = 0.0) -
                whiten_texts @ right[:size].T, values[:size])
 
 
-def fit_cca(split: EncodedSplit, size: int, regularisation: float = 0.0) -> CCA:
+def fit_cca(split: EncodedSplit, size: int | None = None, regularisation: float = 0.0) -> CCA:
     """`cca` of the mean region and the sentence vector of every training pair.
 
     Args:    split: with sentence vectors; an image counts once for each of its texts.

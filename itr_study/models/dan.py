@@ -12,6 +12,7 @@ from itr_study.models.base import ModelOutput, RetrievalModel
 from itr_study.models.cross_attention import absent, unit
 from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
 from itr_study.models.image import masked_mean
+from itr_study.models.network import check_regions
 from itr_study.models.text import build_text
 
 MOST_STEPS = 16
@@ -94,8 +95,7 @@ class DAN(RetrievalModel):
                  word_size: int = 300, dropout: float = 0.0, image_dropout: float = 0.0,
                  region_dropout: float = 0.0, word_dropout: float = 0.0):
         super().__init__()
-        if not inputs.region_size:
-            raise ValueError("dan needs region features; set images=... in the run's config")
+        check_regions(self.name, inputs)
         check_count("size", size)
         check_count("steps", steps, 0, MOST_STEPS)
         check_count("word_size", word_size)

@@ -11,6 +11,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import ModelOutput, RetrievalModel
 from itr_study.models.drop import MOST_DROPPED, drop_features
+from itr_study.models.network import check_regions
 from itr_study.models.subembeddings import ACTIVATIONS, MOST_HEADS, SubEmbeddings
 from itr_study.models.text import build_text
 
@@ -53,8 +54,7 @@ class DVSE(RetrievalModel):
                  mask: str = "residual", aggregate: str = "max", text_attention: bool = True,
                  dropout: float = 0.0, image_dropout: float = 0.0):
         super().__init__()
-        if not inputs.region_size:
-            raise ValueError("dvse needs region features; set images=... in the run's config")
+        check_regions(self.name, inputs)
         check_count("size", size, least=2)  # the norm of a layer of one is 0
         hidden = size // 2 if hidden is None else hidden
         check_count("hidden", hidden)

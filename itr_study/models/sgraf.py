@@ -15,6 +15,7 @@ from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import Code, ModelOutput, RetrievalModel
 from itr_study.models.cross_attention import Places, Similarities, WholePool, placed, word_attention
 from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
+from itr_study.models.network import check_regions
 from itr_study.models.text import build_text
 
 # How many numbers (image, word, D) are made at a time, by device: on a CPU about what a cache
@@ -42,9 +43,7 @@ class CrossAttention(RetrievalModel):
                  dropout: float = 0.0, image_dropout: float = 0.0, region_dropout: float = 0.0,
                  word_dropout: float = 0.0):
         super().__init__()
-        if not inputs.region_size:
-            raise ValueError(f"{self.name} needs region features; set images=... in the run's "
-                             "config")
+        check_regions(self.name, inputs)
         for name, count in (("size", size), ("similarity", similarity), ("word_size", word_size)):
             check_count(name, count)
         check_number("scale", scale, above=0)

@@ -10,6 +10,7 @@ from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import RetrievalModel
 from itr_study.models.image import masked_mean
+from itr_study.models.network import check_regions
 
 
 def branch(sizes: list[int], dropout: float) -> nn.Sequential:
@@ -41,7 +42,8 @@ class TwoBranch(RetrievalModel):
     def __init__(self, inputs: InputSpec, size: int = 512, hidden: int = 1024,
                  text_layers: int = 2, dropout: float = 0.3, input_dropout: float = 0.0):
         super().__init__()
-        if not (inputs.region_size and inputs.sentence_size):
+        check_regions(self.name, inputs)
+        if not inputs.sentence_size:
             raise ValueError("two_branch needs region features and sentence vectors; set "
                              "sentences='minilm' or 'fisher' in the run's config")
         check_count("size", size)

@@ -9,9 +9,9 @@ from torch.nn.functional import normalize
 
 from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.base import RetrievalModel
 from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
 from itr_study.models.gpo import GPO
+from itr_study.models.network import TunesNetwork
 from itr_study.models.text import build_text
 
 
@@ -32,7 +32,7 @@ class RegionMap(nn.Module):
         return mapped if self.beside is None else mapped + self.beside(regions)
 
 
-class VSEInfinity(RetrievalModel):
+class VSEInfinity(TunesNetwork):
     """Regions mapped to the embedding and states of a recurrent net at all words, each pooled by a
     generalised pooling operator of its own, compared by cosine.
 
@@ -49,13 +49,14 @@ class VSEInfinity(RetrievalModel):
              map of regions, as the paper has it for detected regions; None: the linear map alone,
              as for grids; text_size: of the states, mapped linearly to D (None: D, not mapped);
              dropout: on word vectors; image_dropout: on image features (both ours, 0).
+             A network is fine-tuned where images="pixels:<encoder>" or
+             "<encoder>:stage<n>:<views>", as in VSE++.
     Shape:   scores (I, T) in [-1, 1].
     Raises:  ValueError without regions or without tokens in the data, and for sizes that are none.
     Source:  VSE∞ §3 (pooling: `models.gpo`; dropping: "size augmentation").
     Differs: each region and each word is left out with the same chance, at least one stays, and a
              word gives way to no mask word (see `drop_words`); no batch norm in the small network,
-             since padded regions would count in it; frozen features and recurrent nets only, no
-             BERT and no fine-tuned CNN.
+             since padded regions would count in it; recurrent nets only, no BERT.
     """
 
     name, label, source, version = "vse_infinity", "VSE∞", "Chen et al., CVPR 2021", 1
@@ -65,9 +66,7 @@ class VSEInfinity(RetrievalModel):
                  image_hidden: int | None = None, text_size: int | None = None,
                  dropout: float = 0.0, image_dropout: float = 0.0):
         super().__init__()
-        if not inputs.region_size:
-            raise ValueError("vse_infinity needs region features; set images=... in the run's "
-                             "config")
+        region_size = self.take_network(inputs)
         check_count("size", size)
         check_count("word_size", word_size)
         check_choice("text of vse_infinity", text, ("gru", "bigru"))
@@ -79,17 +78,17 @@ class VSEInfinity(RetrievalModel):
             check_number(what, share, least=0, most=MOST_DROPPED)
         self.region_dropout, self.word_dropout = region_dropout, word_dropout
         self.image = nn.Module()
-        self.image.map = RegionMap(inputs.region_size, size, image_hidden)
+        self.image.map = RegionMap(region_size, size, image_hidden)
         self.image.dropout = nn.Dropout(image_dropout)
         self.image.pool = GPO()
         self.text = build_text(text, inputs, size, word_size, dropout, state_size=text_size)
         self.text.pool = GPO()
 
     def encode_images(self, batch: Batch) -> Tensor:
-        mask = batch.region_mask
+        regions, mask = self.regions_of(batch)
         if self.training and self.region_dropout:
             mask = keep_some(mask, self.region_dropout)
-        mapped = self.image.map(self.image.dropout(batch.regions))
+        mapped = self.image.map(self.image.dropout(regions))
         return normalize(self.image.pool(mapped, mask).float(), dim=1)
 
     def encode_texts(self, batch: Batch) -> Tensor:

@@ -3,20 +3,18 @@
 Source: Faghri et al., VSE++, BMVC 2018, §3.1 and §4.1.
 """
 
-import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.encoders.trainable import trainable_image_encoder
-from itr_study.models.base import RetrievalModel
 from itr_study.models.drop import MOST_DROPPED
 from itr_study.models.image import LinearRegions
+from itr_study.models.network import TunesNetwork
 from itr_study.models.text import build_text
 
 
-class VSEPP(RetrievalModel):
+class VSEPP(TunesNetwork):
     """Linear map of image regions and a text encoder over words, compared by cosine.
 
     Args:    inputs: sizes of regions and vocabulary; size: of the embedding (1024); text: "gru",
@@ -27,8 +25,9 @@ class VSEPP(RetrievalModel):
              text_size: of the recurrent state, mapped linearly to `size` (None: the state itself
              is the embedding); image_hidden: units of a layer before the linear map of the images
              (None: no such layer); hidden_dropout: on these units and on the wider state.
-             With images="pixels:<encoder>" in the run's config that network is fine-tuned too;
-             its rate is set by learning_rate_factors, {"network": 0.1} or the like.
+             With images="pixels:<encoder>" in the run's config that network is fine-tuned too,
+             with "<encoder>:stage<n>:<views>" its stages from n on, over cached maps; its rate is
+             set by learning_rate_factors, {"network": 0.1} or the like.
     Shape:   scores (I, T) in [-1, 1].
     Raises:  ValueError without regions or without tokens in the data.
     Source:  VSE++ §4.1: GRU 1024, word vectors 300, features l2-normalised after the map.
@@ -49,21 +48,13 @@ class VSEPP(RetrievalModel):
         check_number("region_dropout", region_dropout, least=0, most=MOST_DROPPED)
         check_number("word_dropout", word_dropout, least=0, most=MOST_DROPPED)
         check_hidden(text_size, image_hidden, hidden_dropout)
-        if not (inputs.region_size or inputs.pixels):
-            raise ValueError("vsepp needs region features; set images=... in the run's config")
-        self.network = trainable_image_encoder(inputs.pixels) if inputs.pixels else None
-        width = self.network.width if self.network else inputs.region_size
-        self.image = LinearRegions(width, size, pool, image_dropout, region_dropout, image_hidden,
-                                   hidden_dropout)
+        self.image = LinearRegions(self.take_network(inputs), size, pool, image_dropout,
+                                   region_dropout, image_hidden, hidden_dropout)
         self.text = build_text(text, inputs, size, word_size, dropout, word_dropout=word_dropout,
                                state_size=text_size, hidden_dropout=hidden_dropout)
 
     def encode_images(self, batch: Batch) -> Tensor:
-        regions, mask = batch.regions, batch.region_mask
-        if self.network is not None:
-            regions = self.network(batch.pixels)
-            mask = torch.ones(regions.shape[:2], dtype=torch.bool, device=regions.device)
-        return normalize(self.image(regions, mask).float(), dim=1)
+        return normalize(self.image(*self.regions_of(batch)).float(), dim=1)
 
     def encode_texts(self, batch: Batch) -> Tensor:
         return normalize(self.text(batch.tokens, batch.lengths).float(), dim=1)

@@ -16,7 +16,8 @@ from itr_study.plots.style import Picture, canvas, caption, headline, look, styl
 
 MOST_ROWS = 15  # maps beside the picture that can be read
 COLUMNS = 6
-LETTERS = 16  # of a word over its map
+LETTERS = 21  # of a word over its map
+NOWHERE = "(lies nowhere)"
 
 
 @styled
@@ -24,8 +25,9 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
               score: float, title: str, note: str = "") -> Picture:
     """What every word of a text, or every head, looks at: a map for each, on one colour scale.
 
-    Below a map stands the largest weight of a region. Of more than 15 rows those are drawn that
-    look most at one region, in their order.
+    Below a map stands the largest weight of a region, and whether that one lies nowhere: its
+    weight colours no pixel. Of more than 15 rows those are drawn that look most at one region, in
+    their order.
 
     Args:    picture: the image; rows: N words; weights: (N, R) of regions, rows adding up to 1;
              boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
@@ -38,7 +40,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     check_looks(rows, weights, boxes)
     shown = drawn_rows(weights)
     rasters = {row: pixel_map(weights[row], boxes) for row in shown}
-    scale = heat_scale(weights, boxes)
+    scale, lost = heat_scale(weights, boxes), ~np.isfinite(boxes).all(axis=1)
     columns = min(COLUMNS, len(shown) + 1)
     lines = -(-(len(shown) + 1) // columns)
     figure, panels = canvas(columns, lines, size=(1.5 * columns + 1.1, 1.78 * lines + 0.75))
@@ -52,15 +54,17 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         draw_heat(axes, picture, rasters[row], boxes, scale)
         axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8,
                        fontweight="bold")
-        axes.set_xlabel(f"most {number(weights[row].max(), 2)}", fontsize=8)
+        axes.set_xlabel(f"most {number(weights[row].max(), 2)}"
+                        + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
     bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01)
     bar.set_label("weight")
     headline(figure, title if score is None else f"{title}: score {number(score, 2)}")
     left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
         len(shown) < len(rows))
+    hidden = f"{NOWHERE}: a region without a place in the picture, so its weight has no colour"
     caption(figure, " · ".join(filter(None, [
         "most: the largest weight of a region; colour: sum of the weights of the regions that "
-        "cover a pixel", left, note])))
+        "cover a pixel", hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, note])))
     return figure
 
 

@@ -17,6 +17,7 @@ from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, columns, evaluate
 from itr_study.evaluation.measures import EDITION, check_edition
 from itr_study.features.encoded import EncodedData
+from itr_study.features.specs import tuned_stages
 from itr_study.files.paths import figures_folder
 from itr_study.models import MODELS
 from itr_study.runs.committed import add_row, committed
@@ -81,8 +82,9 @@ def check_model(config: RunConfig) -> None:
     """Raise ValueError, before any data is read, where the model of a config cannot be built: an
     argument is out of its range, or the config leaves out an input that the model needs; and
     OutOfMemory for one that is too large by itself."""
-    inputs = InputSpec(region_size=1, vocabulary=2 if config.tokens else 0,
-                       sentence_size=1 if config.sentences else 0)
+    stages = tuned_stages(config.images)
+    inputs = InputSpec(region_size=0 if stages else 1, vocabulary=2 if config.tokens else 0,
+                       sentence_size=1 if config.sentences else 0, stages=stages)
     try:
         with memory_advice(config.settings.batch_size):
             build_model(config, inputs)

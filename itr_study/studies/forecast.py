@@ -1,6 +1,7 @@
 """What a batch has to train: which runs are present, which are not, and the hours that takes."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from itr_study.encoders.registry import IMAGE_ENCODERS
+from itr_study.encoders.views import VIEWS
 from itr_study.evaluation.measures import EDITION
 from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
@@ -103,13 +106,25 @@ def _plan_one(notebook: str, parameters: Mapping[str, Any], figures: Path,
 
 
 def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
-    """Median minutes of the rows most like a config; None where no row has the same model."""
-    same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]]
+    """Median minutes of the rows most like a config; None where no row has the same model over the
+    same kind of images: a grid, or a network that is fine-tuned, takes ten times as long."""
+    same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]
+                  and kinds_of(row["images"]) == kinds_of(config.images)]
     alike = [row for row in same_model if (row["images"], row["tokens"], row["sentences"]) ==
              (config.images, config.tokens, config.sentences)
              and json.loads(row["config"])["settings"]["epochs"] == config.settings.epochs]
     minutes = [row["minutes"] for row in alike or same_model]
     return median(minutes) if minutes else None
+
+
+def kinds_of(images: str) -> set[str]:
+    """What an images spec says beside encoders and views.
+
+    Example:
+        >>> sorted(kinds_of("lite0:nanodet:36") | kinds_of("lite2:pooled:flip"))
+        ['36', 'nanodet', 'pooled']
+    """
+    return set(re.split("[:+]", images)) - {*IMAGE_ENCODERS, *VIEWS}
 
 
 def plan_table(plans: Sequence[Planned]) -> str:

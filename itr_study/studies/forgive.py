@@ -187,18 +187,19 @@ def beside_hardest(arms: Collection[str]) -> list[tuple[str, str]]:
 
 
 def gains(rows: pd.DataFrame, metrics: Sequence[str],
-          collapsed: Collection[str] = ()) -> pd.DataFrame:
+          collapsed: Mapping[str, str] | None = None) -> pd.DataFrame:
     """The runs with what each metric is above that of the hardest negative of the same judge,
     setting and seed: then two settings can be compared by what a loss gains in them.
 
-    Args:    rows: as `train_arms` gives them; collapsed: runs, of which `run` names that of the
-             hardest negative where it is among them, so that `Study.compare` hears of it.
+    Args:    rows: as `train_arms` gives them; collapsed: run -> why its scores have, empty where
+             they have not (`Study.collapsed`). Where the run of the hardest negative has, `run`
+             names that one, so that `Study.compare` hears of it; else the loss's own.
     """
     rows, keys, metrics = with_parts(rows), ["judge", "setting", "seed"], list(metrics)
     hardest = rows[rows["loss"] == REFERENCE].set_index(keys)[["run", *metrics]]
     others = rows[rows["loss"] != REFERENCE].join(hardest.add_suffix("_hardest"), on=keys,
                                                   how="inner")
-    fallen = others["run_hardest"].isin(collapsed)
+    fallen = others["run_hardest"].isin([run for run, why in (collapsed or {}).items() if why])
     return others.assign(run=others["run"].mask(fallen, others["run_hardest"]), **{
         name: others[name] - others[f"{name}_hardest"] for name in metrics})
 

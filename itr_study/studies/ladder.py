@@ -1,8 +1,8 @@
 """The ladder to the second judge, `clean_gru`: what each step is worth on dev, one at a time.
 
-It has nothing to do with the ladder loss. A run must not take longer than six minutes on one core:
-regions of a grid, 9 x 9 vectors an image, make a step 7 times as long as their mean does, 12 with a
-learnt pool, so that no rung has them.
+`best_clean` climbs on from there with what stands here. It has nothing to do with the ladder loss.
+A run must not take longer than six minutes on one core: regions of a grid, 9 x 9 vectors an image,
+make a step 7 times as long as their mean does, 12 with a learnt pool, so that no rung has them.
 """
 
 from collections.abc import Mapping
@@ -51,6 +51,16 @@ RUNGS: dict[str, Rung] = {
 }
 
 
+class Ladder(NamedTuple):
+    """Where a ladder starts, a base, and its rungs by name, each below those that stand on it."""
+
+    start: str
+    rungs: Mapping[str, Rung]
+
+
+TO_JUDGE = Ladder(START, RUNGS)
+
+
 def ladder_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Every rung with every loss, as "rung/loss", over `parameters.ladder_seeds` seeds; none on
     data without a base to start from, such as generated data.
@@ -64,7 +74,7 @@ def ladder_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         parameters.ladder_seeds)]
 
 
-def worth(rows: pd.DataFrame) -> pd.DataFrame:
+def worth(rows: pd.DataFrame, rungs: Mapping[str, Rung] = RUNGS) -> pd.DataFrame:
     """What each rung adds on dev to the rung that it stands on, seed by seed.
 
     Args:    rows: of `ladder_arms`, with dev_rsum and minutes.
@@ -75,7 +85,7 @@ def worth(rows: pd.DataFrame) -> pd.DataFrame:
     of = {arm: part.set_index("seed") for arm, part in rows.groupby("arm")}
     records = []
     for loss in LOSSES:
-        for name, rung in RUNGS.items():
+        for name, rung in rungs.items():
             here, below = of.get(f"{name}/{loss}"), of.get(f"{rung.below}/{loss}")
             if here is None or below is None:
                 continue
@@ -86,11 +96,12 @@ def worth(rows: pd.DataFrame) -> pd.DataFrame:
                                           "dev_rsum", "minutes"])
 
 
-def rung_config(dataset: str, name: str, parameters: SimpleNamespace) -> RunConfig:
-    """The base START with the changes of a rung and of all below it."""
-    rung = RUNGS[name]
-    start = (rung_config(dataset, rung.below, parameters) if rung.below else
-             base_config(dataset, START, parameters))
+def rung_config(dataset: str, name: str, parameters: SimpleNamespace,
+                ladder: Ladder = TO_JUDGE) -> RunConfig:
+    """The base that a ladder starts from with the changes of a rung and of all below it."""
+    rung = ladder.rungs[name]
+    start = (rung_config(dataset, rung.below, parameters, ladder) if rung.below else
+             base_config(dataset, ladder.start, parameters))
     changes = dict(rung.changes)
     if "settings.average" in changes:  # a profile of fewer epochs has fewer weights
         changes["settings.average"] = min(changes["settings.average"], start.settings.epochs)

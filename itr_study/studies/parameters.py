@@ -1,8 +1,7 @@
-"""Which numbers and names the parameters of a notebook may be: checked here, for all notebooks,
-before anything is trained. What type they have `profiles` has checked.
+"""Which numbers and names the parameters of a notebook may be, checked before anything is trained.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,8 @@ from itr_study.relevance import RELEVANCE
 from itr_study.studies.arms import TERMS
 from itr_study.studies.bases import base, base_tables, datasets_with_bases, searched_rates
 from itr_study.studies.bcls import COMPARED, DEFAULTS
-from itr_study.studies.forgive import FORGIVING, REFERENCE
+from itr_study.studies.forgive import FORGIVING
+from itr_study.studies.held_against import HELD_AGAINST
 from itr_study.studies.judges import JUDGE, SEARCHED, swept_configs
 from itr_study.studies.listwise import has_labels
 from itr_study.studies.looks import OTHERS
@@ -33,7 +33,8 @@ LARGEST = 1e6  # of what multiplies scores, losses or steps: far below where flo
 INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
-NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds")
+NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds",
+                "best_clean_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -84,37 +85,9 @@ NAMES: dict[str, Callable[[str, SimpleNamespace], Iterable[str]]] = {
     "choices": lambda _dataset, _parameters: OPEN, "others": lambda _dataset, _parameters: OTHERS}
 
 
-def noises(values: Sequence[float]) -> None:
-    """Shares of the training captions."""
-    for share in values:
-        check_share(share, "noises")
-
-
-def levels(values: Sequence[int]) -> None:
-    """Levels of vagueness that the generator has."""
-    for level in values:
-        check_count("levels", level, 0, len(STYLES) - 1)
-
-
-def against(values: Sequence[str]) -> None:
-    """Losses that are held against the hardest negative, which is one of them."""
-    if values and REFERENCE not in values:
-        raise ValueError(f"of {', '.join(values)} each is held against {REFERENCE!r}, which is not "
-                         "among them: name it, too")
-
-
-def both_or_none(values: Sequence[str]) -> None:
-    """Images left out, and as many others: one is the measure of the other."""
-    if len(set(values)) == 1:
-        raise ValueError(f"left_out = {list(values)} has nothing to be held against: name both "
-                         f"{' and '.join(CHOICES[1:])}, or none")
-
-
 # A parameter whose values must be more than names: what refuses others.
 CHECKS: dict[str, Callable[[Any], None]] = {
-    "noises": noises, "levels": levels, "left_out": both_or_none, "forgiving": against,
-    "second_losses": against, "components": check_components,
-    "heads": check_heads}
+    **HELD_AGAINST, "components": check_components, "heads": check_heads}
 
 
 # Parameters that choose from what others hold: who sets these alone may leave some names behind.

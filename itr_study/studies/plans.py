@@ -28,6 +28,7 @@ from itr_study.studies.bcls import (
     sampling_arms,
     window_weight_arms,
 )
+from itr_study.studies.best_clean import best_clean_arms
 from itr_study.studies.dvse import reranked_arms
 from itr_study.studies.exact import exact_arms
 from itr_study.studies.forgive import near_duplicate_arms, noise_arms, scene_arms
@@ -99,7 +100,7 @@ ARMS: dict[str, tuple[Maker, ...]] = {
     "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
     "07_sub_embeddings": SUBEMBEDDINGS,
     "08_reranking": (reranked_arms,),
-    "09_stronger_models": (stronger_arms, shown_arms, stronger_rate_arms),
+    "09_stronger_models": (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms),
     "10_explorers": (explored_arms,),
     "11_attention_maps": (looking_arms, other_arms),
     "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),

@@ -1,10 +1,11 @@
 """Which ranking loss should I use? Losses by two measures at once, and what intervals settle.
 
-    both = study.compare(rows, every_pair(rows), ["test_rsum", EXPERTS.metric], level_of(rows))
+    pairs = every_pair(rows, study.collapsed)
+    both = study.compare(rows, pairs, ["test_rsum", EXPERTS.metric], level_of(rows))
     advice(both, (FINDING, EXPERTS))
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -54,9 +55,14 @@ def trained_on(config: str) -> str:
     return LEAK if training_vectors(run) & read else GRADED
 
 
-def every_pair(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    """Every arm with every other, both ways round."""
-    return list(permutations(rows["arm"].unique(), 2))
+def every_pair(rows: pd.DataFrame, collapsed: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Every arm with every other, both ways round; none with collapsed runs: nothing settles that
+    it is behind another, and it would be advised.
+
+    Args:    collapsed: run -> why its scores have, empty where they have not (`Study.collapsed`).
+    """
+    fallen = set(rows.loc[[bool(collapsed.get(run)) for run in rows["run"]], "arm"])
+    return list(permutations([arm for arm in rows["arm"].unique() if arm not in fallen], 2))
 
 
 def level_of(rows: pd.DataFrame) -> float:

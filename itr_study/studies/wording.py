@@ -86,10 +86,11 @@ def drawn_of(beside: pd.DataFrame) -> str:
 
 
 def finding(differences: pd.DataFrame, higher: str, lower: str,
-            undecided: str = "{} cannot be told", of: str = "arm_a") -> str:
+            undecided: str = "{} cannot be told", of: str = "arm_a",
+            collapsed: str = "{} collapsed") -> str:
     """What some differences settle, as one sentence for a title.
 
-    Args:    differences: as `Study.compare` gives them; higher, lower, undecided: what is said of
+    Args:    differences: as `Study.compare` gives them; higher ... collapsed: what is said of
              those with this verdict, {} for their names and {be} for is or are; of: the column
              of the names. Collapsed arms are named last: nothing rests on them.
 
@@ -107,8 +108,7 @@ def finding(differences: pd.DataFrame, higher: str, lower: str,
     if pairs < FEWEST:
         return too_few(pairs)
     verdicts = differences["verdict"].str.split().str[0]
-    sayings = {"higher": higher, "lower": lower, "undecided": undecided,
-               "collapsed": "{} collapsed"}
+    sayings = {"higher": higher, "lower": lower, "undecided": undecided, "collapsed": collapsed}
     parts = []
     for verdict, saying in sayings.items():
         names = [name_of(arm) for arm in differences.loc[verdicts == verdict, of]]
@@ -125,7 +125,8 @@ def too_few(pairs: int) -> str:
 
 
 def findings(differences: pd.DataFrame, higher: str, lower: str,
-             undecided: str = "{} cannot be told", of: str = "arm_a") -> str:
+             undecided: str = "{} cannot be told", of: str = "arm_a",
+             collapsed: str = "{} collapsed") -> str:
     """`finding` of each group of differences, such as losses and models, on a line each; groups of
     which the same is to be said share theirs.
 
@@ -142,7 +143,8 @@ def findings(differences: pd.DataFrame, higher: str, lower: str,
     """
     groups: dict[str, list[str]] = {}
     for group, part in differences.groupby("group", sort=False):
-        groups.setdefault(finding(part, higher, lower, undecided, of), []).append(group)
+        said = finding(part, higher, lower, undecided, of, collapsed)
+        groups.setdefault(said, []).append(group)
     return ";\n".join(f"{' and '.join(names)}: {words}" for words, names in groups.items())
 
 

@@ -77,6 +77,15 @@ def test_the_image_that_a_caption_was_written_about_becomes_a_false_negative():
     assert counts[1] > counts[0]
 
 
+def test_the_same_exchange_in_other_data_is_other_data():
+    """Ids are alike at every level of vagueness, so the same captions move."""
+    noisy = [load_dataset("scenes", **SIZES, caption_noise=0.4, vagueness=level)
+             for level in (0, 4)]
+    owners = [data.splits["train"].image_of_text for data in noisy]
+    np.testing.assert_array_equal(*owners)
+    assert noisy[0].fingerprint != noisy[1].fingerprint
+
+
 def test_no_noise_is_the_data_set_itself():
     dataset = fake_dataset()
     assert with_caption_noise(dataset, 0) is dataset
@@ -104,8 +113,9 @@ def test_bad_shares_are_refused(share, message):
         with_caption_noise(fake_dataset(), share)
 
 
-def test_captions_of_one_image_alone_cannot_be_shuffled():
+@pytest.mark.parametrize("owners", [[0, 0, 0, 1], [0, 0, 1, 1]])  # 2 of 3 are too many already
+def test_captions_of_one_image_alone_cannot_be_shuffled(owners):
     with pytest.raises(ValueError, match="of 4 training captions is 3, [23] of them of one image"):
-        shuffled_owners(list("abcd"), np.array([0, 0, 0, 1]), 0.75, 0)
+        shuffled_owners(list("abcd"), np.array(owners), 0.75, 0)
     with pytest.raises(ValueError, match="noise_seed must be an integer >= 0"):
         with_caption_noise(fake_dataset(), 0.5, -1)

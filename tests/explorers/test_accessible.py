@@ -61,7 +61,8 @@ PALE = "() => {" + SEEN + """
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode.parentElement, text = walker.currentNode.data;
-    if (!text.trim() || !node.checkVisibility() || node.closest("button:disabled, title, option"))
+    if (!text.trim() || !node.checkVisibility() || node.closest(
+      "[aria-disabled=true], title, option"))
       continue;
     const look = getComputedStyle(node);
     judge(node, node.closest("svg") ? look.fill : look.color, text);

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 from itr_study.explorers.skin import STATIC
+from itr_study.explorers.thumbnails import LARGEST
 from tests.posix import posix_only
 from tests.small_runs import SMALL
 from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
@@ -15,6 +16,7 @@ from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
 pytestmark = [pytest.mark.browser, posix_only]
 CELLS = {
     "models": f"""
+from copy import copy
 from itr_study import explorers
 from itr_study.evaluation.search import Searcher
 from itr_study.runs.background import BackgroundRun
@@ -27,9 +29,14 @@ def searcher(seed):
     one = config.with_(seed=seed)
     return Searcher(weights(one), dataset_of(one), encoded_data(one))
 one, two = searcher(0), searcher(1)
+def reading(one):  # takes pictures: what is none is refused before a network sees it
+    one = copy(one)
+    one.data = copy(one.data)
+    one.data.image_encoders = [None]
+    return one
 """,
     "push_pull": "pushed",
-    "search": "explorers.Search({'one': one, 'two': two})",
+    "search": "explorers.Search({'one': reading(one), 'two': reading(two)})",
     "who_moved": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
     "judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
     "map": "explorers.EmbeddingMap.of(one, two)",
@@ -130,7 +137,10 @@ def search(pane):
     pane.root.get_by_label("Your picture").set_input_files(
         {"name": "mine.png", "mimeType": "image/png", "buffer": b"no picture"})
     assert "mine.png cannot be read as a picture" in pane.answered().problem()
-    pane.root.get_by_role("button", name="Next").click()
+    pane.root.get_by_label("Your picture").set_input_files(  # the server takes it
+        {"name": "large.png", "mimeType": "image/png", "buffer": b"\0" * LARGEST})
+    assert "large.png cannot be read as a picture" in pane.answered().problem()
+    pane.root.get_by_role("button", name="Next", exact=True).click()
     assert pane.answered().problem() == "" and "the match stands at rank" in pane.said()
 
 

@@ -305,6 +305,12 @@ def test_who_judged_is_said_by_data_set(name, judges):
     assert f"seen the grade by {judges}" in one.problem
 
 
+@pytest.mark.parametrize("named", [{"scores": {"you": np.arange(40.0)}}, {"raters": ["you"]}])
+def test_nobody_else_is_called_you(named):
+    with pytest.raises(ValueError, match="'you' is the reader: give that rater or those scores"):
+        made(**named)
+
+
 def test_nobody_beside_the_reader_is_no_trouble():
     one = made()  # one rater, no scores: nothing can be compared yet
     assert one.agreements() == ([], []) and one.picture().axes[0].get_yticklabels() == []

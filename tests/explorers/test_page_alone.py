@@ -8,6 +8,7 @@ import pytest
 
 from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
 from itr_study.explorers.pane import Pane
+from itr_study.explorers.pushes import Item
 from itr_study.explorers.skin import STATIC, module_of
 from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
@@ -72,7 +73,13 @@ def test_what_the_page_does(page):  # noqa: F811
                  a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused,
                  a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice,
                  a_kernel_that_was_restarted_is_said_at_once,
+                 a_button_that_is_off_keeps_the_focus_and_does_nothing,
+                 a_button_that_is_pressed_is_not_made_anew,
+                 two_clicks_on_a_grade_rate_one_pair,
+                 scores_beyond_the_line_are_written,
                  silence_is_told_and_an_answer_ends_it,
+                 what_was_lost_does_not_silence_what_comes_after,
+                 a_look_that_was_lost_is_made_again,
                  a_slider_says_what_stands_in_its_place,
                  only_who_asked_something_is_told_of_silence):  # the last: it stops the clock
         step(page)
@@ -126,6 +133,120 @@ def silence_is_told_and_an_answer_ends_it(page):  # noqa: F811
     assert "The kernel does not answer" in pane.locator(".itr-problem").text_content()
     answer(page, one, sent(page)[0]["serial"])
     assert pane.locator(".itr-problem").text_content() == ""
+
+
+def what_was_lost_does_not_silence_what_comes_after(page):  # noqa: F811
+    """A connection that broke takes a message with it, and no answer comes."""
+    page.clock.install()
+    one = PushPull(THREE)
+    pane = opened(page, one)
+    step = pane.get_by_role("button", name="Step", exact=True)
+    step.click()
+    page.clock.fast_forward(9_000)
+    step.click()
+    assert len(sent(page)) == 1  # an answer may still come
+    page.clock.fast_forward(2_000)
+    assert "The kernel does not answer" in pane.locator(".itr-problem").text_content()
+    step.click()
+    step.click()
+    _, second = sent(page)  # one at a time again
+    answer(page, one, second["serial"])
+    third = sent(page)[2]
+    answer(page, one, third["serial"])
+    assert pane.locator(".itr-problem").text_content() == ""
+    assert pane.get_attribute("data-busy") == "0" and len(sent(page)) == 3
+
+
+def a_look_that_was_lost_is_made_again(page):  # noqa: F811
+    page.clock.install()
+    opened(page, Pane(PushPull, {"one": Said("new", rows=[])}, PushPull))
+    page.clock.run_for(50_000)
+    assert [message["name"] for message in sent(page)] == ["poll"]
+    page.clock.run_for(30_000)
+    assert [message["name"] for message in sent(page)] == ["poll", "poll"]
+
+
+def a_button_that_is_off_keeps_the_focus_and_does_nothing(page):  # noqa: F811
+    """Without the focus the next key would be the notebook's."""
+    one = Search(two_searchers())
+    one.hear("go", 2)
+    pane = opened(page, one)
+    previous = pane.get_by_role("button", name="Previous")
+    previous.focus()
+    for times in (1, 2):
+        page.keyboard.press("Enter")
+        message = sent(page)[-1]
+        assert message["name"] == "back" and len(sent(page)) == 1
+        one.hear("back") if times == 1 else None
+        answer(page, one, message["serial"])
+        assert previous.get_attribute("aria-disabled") == "true"
+        assert previous.evaluate("node => node === document.activeElement")
+    page.keyboard.press("Tab")  # past the slider, to what is on
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert sent(page)[-1]["name"] == "on"
+
+
+def a_button_that_is_pressed_is_not_made_anew(page):  # noqa: F811
+    """An answer between the two halves of a click would else swallow it."""
+    one = Search(two_searchers())
+    pane = opened(page, one)
+    pane.get_by_role("button", name="Next", exact=True).hover()
+    page.mouse.down()
+    one.hear("go", 2)  # now Previous is on
+    answer(page, one, 0)
+    page.mouse.up()
+    assert [message["name"] for message in sent(page)] == ["on"]
+    assert pane.get_by_role("button", name="Previous").get_attribute("aria-disabled") == "false"
+
+
+def two_clicks_on_a_grade_rate_one_pair(page):  # noqa: F811
+    """The second would rate a pair that nobody has seen; so would a key that is held."""
+    one = judge()
+    pane = opened(page, one)
+    grade = pane.locator("[data-key=grade-2]")
+    grade.hover()
+    for times in (1, 2):
+        page.mouse.down(click_count=times)
+        page.mouse.up(click_count=times)
+        message = sent(page)[0]
+        one.hear("rate", message["value"]) if times == 1 else None
+        answer(page, one, message["serial"])
+    assert len(sent(page)) == 1 and one.stage()["rated"] == 1
+    pane.locator("[data-key=card]").focus()
+    page.keyboard.down("3")
+    page.keyboard.down("3")  # held
+    answer(page, one, sent(page)[-1]["serial"])
+    page.keyboard.down("3")
+    page.keyboard.up("3")
+    assert [message["value"]["grade"] for message in sent(page)] == [2, 3]
+    grade.focus()
+    page.keyboard.down("Enter")
+    page.keyboard.down("Enter")
+    answer(page, one, sent(page)[-1]["serial"])
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    assert [message["value"]["grade"] for message in sent(page)] == [2, 3, 2]
+
+
+def scores_beyond_the_line_are_written(page):  # noqa: F811
+    """And no arrow lies over what stands beside the line; who drags stays on it."""
+    pane = opened(page, PushPull([Item("match", 1.0, 1.0), Item("near", 0.5, -0.6),
+                                  Item("far", 0.2, 0.9)], "info_nce"))
+    assert pane.get_by_text("← −0.60", exact=True).count() == 1
+    assert "a score below −0.2" in pane.locator(".itr-hint").text_content()
+    ends = page.evaluate("""[...document.querySelectorAll(".itr-arrow line")].map((line) =>
+      [line.getAttribute("x2"), line.ownerSVGElement.viewBox.baseVal.width].map(Number))""")
+    assert ends and all(312 <= x < wide for x, wide in ends)
+    mark = pane.locator("[data-key=item-2]")
+    box = mark.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(1, box["y"])
+    page.mouse.up()
+    assert sent(page)[-1]["value"] == {"item": 2, "score": -0.2}
+    opened(page, PushPull(THREE))
+    assert page.get_by_text("←").count() == 0
 
 
 def only_who_asked_something_is_told_of_silence(page):  # noqa: F811

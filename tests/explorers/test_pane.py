@@ -241,6 +241,24 @@ def test_what_is_stopped_or_in_vain_is_not_begun_by_anybody():
         assert runs[1].now.state == "new"
 
 
+def test_stop_also_holds_for_another_pane_that_waits_for_the_same_run():
+    """Two panes have the second run in common; the third is of the other pane alone."""
+    configs = [SMALL.with_(seed=seed) for seed in range(3)]
+    runs = [Said("new", rows=[]) for _ in configs]
+    for run, config in zip(runs, configs, strict=True):
+        run.config = config
+    pane, other = made(*runs[:2], at_once=1), made(*runs, at_once=1)
+    pane.waiting.turn.pause = other.waiting.turn.pause = 0.01
+    pane.hear("train")
+    other.hear("train")
+    assert other.waiting.turn.queue == ["two", "three"]
+    pane.hear("stop")
+    assert pane.waiting.turn.queue == [] and other.waiting.turn.queue == ["three"]
+    runs[0].now = Look("interrupted", "", ROWS, True)
+    assert waited_for(lambda: runs[2].now.state == "starting")
+    assert runs[1].now.state == "new"
+
+
 def test_what_another_process_ended_meanwhile_is_not_trained():
     pane = made(run := Said("new", rows=[]))
     run.now = Look("done", "", ROWS)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from itr_study.explorers.push_pull import STEP, PushPull
-from itr_study.explorers.pushes import DOG, SLIDERS, Item
+from itr_study.explorers.pushes import DOG, SLIDERS, Item, Push, asked
 from itr_study.losses import LOSSES
 
 THREE = (Item("match", 1.0, 0.5), Item("near", 0.75, 0.6), Item("far", 0.25, 0.0))
@@ -24,6 +24,55 @@ def test_the_hardest_negative_and_the_match_alone_are_moved():
     assert [item["rank"] for item in items] == [2, 1, 3]
     assert one.sentence().startswith("Hardest is 0.300: it pulls up 1 and pushes down 1 of 3 texts")
     assert "First stands “near”" in one.sentence()
+
+
+def slow_pairs(scores, relevance, gap):
+    """(pairs that are asked about, those of them that stand wrong), of cosines 2r - 1."""
+    pairs = [(a, b) for a in range(len(scores)) for b in range(len(scores))
+             if 2 * relevance[a] - 2 * relevance[b] >= gap - 1e-9 and relevance[a] > relevance[b]]
+    return len(pairs), sum(scores[a] < scores[b] for a, b in pairs)
+
+
+def slow_windows(scores, relevance, size, stride):
+    """(windows, those that part the list, those in which a text below scores higher)."""
+    edges = np.arange(-1 + stride, 1 - size + 1e-9, stride)
+    cosines, parted, wrong = 2 * relevance - 1, 0, 0
+    for edge in edges:
+        above = [s for s, c in zip(scores, cosines, strict=True)
+                 if c >= edge + size - 1e-9 or c >= 1]
+        below = [s for s, c in zip(scores, cosines, strict=True) if c < edge - 1e-9]
+        parted += bool(above and below)
+        wrong += bool(above and below and max(below) > min(above))
+    return len(edges), parted, wrong
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_and_windows_that_are_asked_about_are_counted(seed):
+    random = np.random.default_rng(seed)
+    relevance = random.integers(0, 11, 9) / 10
+    scores = relevance + random.normal(scale=0.4, size=9)
+    for gap in (0.0, 0.2, 0.6):
+        asks, wrong = slow_pairs(scores, relevance, gap)
+        assert asked("kendall", {"relaxation": gap}, scores, relevance) == (
+            f"It asks about {asks} of 36 pairs of texts; {wrong} of them stand the wrong way round."
+        )
+    every, parted, wrong = slow_windows(scores, relevance, 0.2, 0.1)
+    assert asked("kendall_window", {}, scores, relevance) == (
+        f"{parted} of its {every} windows part the list; in {wrong} of them a text below scores "
+        "higher than one above.")
+    assert parted >= wrong > 0 and asked("topk", {}, scores, relevance) == ""
+    assert asked("kendall", {}, scores[:1], relevance[:1]) == ""
+
+
+def test_the_sentence_says_which_pairs_and_windows_are_asked_about():
+    one = PushPull(THREE)  # worked by hand: near stands above the match; far is below both
+    one.hear("loss", "kendall")
+    assert "It asks about 3 of 3 pairs of texts; 1 of them stand the wrong way round. First" in (
+        one.sentence())
+    one.hear("loss", "kendall_window")
+    assert " part the list; in " in one.sentence()
+    one.hear("loss", "triplet_hardest")
+    assert "leaves the others alone. First stands" in one.sentence()
 
 
 def test_relevance_is_read_on_the_scale_of_each_loss():
@@ -78,6 +127,29 @@ def test_stepping_ends_where_the_matches_are_first_or_nothing_moves():
     still.hear("drag", {"item": 1, "score": 0.5})  # a tie, without a margin: the hinge is 0
     still.hear("run")
     assert not still.matches_first() and "content, and a match still stands" in still.sentence()
+
+
+def test_at_the_ends_of_all_scores_nothing_moves_and_it_is_said():
+    """InfoNCE is never content: it pushes on where no score can go."""
+    one = PushPull([Item("match", 1.0, 1.0), Item("other", 0.0, -1.0)], "info_nce")
+    one.hear("set-temperature", 0.5)
+    assert one.push("info_nce").up.all()
+    one.hear("step")
+    assert one.scores.tolist() == [1.0, -1.0] and one.problem == ""
+    assert one.sentence().startswith("InfoNCE pushes on, but all that it pushes stands at −1 or 1 "
+                                     "already: nothing moves.")
+    one.hear("drag", {"item": 1, "score": 0.5})
+    one.hear("step")
+    assert one.scores[1] < 0.5 and "nothing moves" not in one.sentence()
+
+
+def test_why_it_rests_is_told_where_no_step_brings_the_match_first(monkeypatch):
+    one = PushPull([Item("match", 1.0, -1.0), Item("other", 0.0, 1.0)], "info_nce")
+    away = Push(1.0, np.array([-1.0, 1.0]))
+    monkeypatch.setattr(one, "push", lambda loss: away)
+    one.hear("run")
+    assert one.said == ("After 0 steps InfoNCE pushes on, but all that it pushes stands at −1 or 1 "
+                        "already, and a match still stands behind another text.")
 
 
 def test_start_again_puts_the_scores_back():

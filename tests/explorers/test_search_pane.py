@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from itr_study.explorers import ranked, saving
+from itr_study.explorers import ranked, saving, search
 from itr_study.explorers.ranked import Asked, Ranked
 from itr_study.explorers.search import TOP, Search
 from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
@@ -98,9 +98,15 @@ def test_re_ranked_lists_are_those_of_fr_and_only_of_the_split(pane):
     after = np.asarray(RERANKERS["fast"](two_searchers()["one"].scores).t2i)[:, 0]
     assert [hit["index"] for hit in shown(pane)] == np.argsort(
         -after, kind="stable")[:TOP].tolist()
-    assert pane.sentence().endswith("After FR.")
+    assert pane.sentence().endswith("Re-ranked by FR: each score beside what all queries think of "
+                                    "its candidate.")
+    pane.hear("on")
+    assert pane.rerank and "switched off" not in pane.sentence()
     pane.hear("write", "a red circle")  # nobody asked for a re-ranked list of it
     assert pane.problem == "" and not pane.rerank
+    assert pane.sentence().startswith("Re-ranking was switched off: it compares a query with all")
+    pane.hear("write", "a blue circle")
+    assert "switched off" not in pane.sentence()
     pane.hear("rerank", True)
     assert "switch re-ranking off" in pane.problem and not pane.rerank
 
@@ -113,11 +119,17 @@ def test_new_words_and_new_pictures_have_no_match(pane):
     assert {hit["match"] for hit in shown(pane)} == {None}
     pane.hear("write", two_searchers()["one"].split.texts[3])  # known by heart
     assert pane.asked == Asked("t2i", 3) and pane.place == 3
+    pane.hear("on")
+    pane.hear("write", f"  {two_searchers()['one'].split.texts[3]} ")  # as it is pasted
+    assert pane.asked == Asked("t2i", 3)
 
 
 def test_a_picture_of_the_reader_asks_or_is_refused_and_the_last_query_stays(pane, monkeypatch):
     pane.hear("upload", file_of(Image.new("RGB", (30, 20), "red")))
     assert "takes features that came with the data" in pane.problem and pane.asked.way == "t2i"
+    assert label_of(pane, "upload") == "Your picture (these models take none)"
+    take_pictures(monkeypatch)
+    assert label_of(pane, "upload") == "Your picture"
     rising = np.arange(len(pane.split.texts), dtype=np.float32)
     for searcher in two_searchers().values():
         monkeypatch.setattr(searcher, "_score_picture", lambda picture: rising)
@@ -128,9 +140,38 @@ def test_a_picture_of_the_reader_asks_or_is_refused_and_the_last_query_stays(pan
     for given, said in ((file_of(Image.new("RGB", (9, 9)), data=b64encode(b"x").decode()),
                          "mine.png cannot be read as a picture"),
                         ({"name": "huge.png", "size": LARGEST + 1, "data": None},
-                         "huge.png has 20 MB; at most 20 MB are read")):
+                         "huge.png has 7 MB; at most 7 MB are read")):
         pane.hear("upload", given)
         assert said in pane.problem and pane.stage() == before
+
+
+def label_of(pane: Search, name: str) -> str:
+    return next(one["label"] for one in pane.controls() if one["name"] == name)
+
+
+def take_pictures(monkeypatch, *searchers):
+    """As if a frozen network made the features of these, of all where none is named."""
+    for searcher in searchers or two_searchers().values():
+        monkeypatch.setattr(searcher.data, "image_encoders", [None])
+
+
+def test_a_picture_that_no_model_can_take_is_not_read(pane, monkeypatch):
+    """One of 60 million pixels takes seconds. One model that cannot is enough."""
+    monkeypatch.setattr(search, "handed_in", lambda given: pytest.fail("it was read"))
+    pane.hear("upload", file_of(Image.new("RGB", (30, 20), "red")))
+    assert "takes features that came with the data" in pane.problem
+    two = two_searchers()["two"]
+    monkeypatch.setattr(pane.sides[1], "searcher", replace_data(two))
+    assert label_of(pane, "upload") == "Your picture (these models take none)"
+    pane.hear("upload", file_of(Image.new("RGB", (30, 20), "red")))
+    assert "takes features that came with the data" in pane.problem
+
+
+def replace_data(searcher):
+    """The same searcher over data of which a network makes the features."""
+    other = copy(searcher)
+    other.data = replace(searcher.data, image_encoders=[None])
+    return other
 
 
 def test_what_is_handed_in_is_the_picture_itself():
@@ -183,6 +224,7 @@ def test_the_next_cell_reads_what_is_shown_and_a_file_never_replaces_another(
     assert [file.name for file in files] == ["search-1.csv", "search-2.csv"]
     saved = pd.read_csv(files[1])
     assert list(saved["id"]) == list(pane.selected["id"]) and f"{files[1]}" in pane.sentence()
+    assert set(saved["query"]) == {pane.split.texts[1]} and not saved["reranked"].any()
 
 
 def save_in_vain(pane):

@@ -190,14 +190,57 @@ def test_the_page_goes_on_while_ndcg_is_counted(monkeypatch):
     one.hear("place", 2)  # all else goes on
     one.hear("poll")
     assert one.query == 1 and one.measure == "rank" and one.problem == ""
-    one.hear("measure", "rank")  # the reader wants it no more
-    assert one.stage()["counted"] is None and one.stage()["poll"] == 0
+    one.hear("measure", "rank")  # the reader wants it no more, but may have to be told
+    assert one.stage()["counted"] is None and one.stage()["poll"] == POLL
     one.hear("measure", "ndcg")
     go.set()
     one.beside.wait(SECONDS)
     one.hear("poll")
     assert one.measure == "ndcg" and one.stage()["counted"] is None and one.stage()["poll"] == 0
     assert "By NDCG, two is better" in one.sentence()
+
+
+@pytest.mark.parametrize("went_on", [True, False])
+def test_a_reader_who_went_on_stays_at_the_query(monkeypatch, went_on):
+    go, one, fresh = threading.Event(), made(), Moves.count_ndcg
+    monkeypatch.setattr(Moves, "count_ndcg", lambda moves, show: go.wait(SECONDS) and fresh(
+        moves, show))
+    monkeypatch.setattr(who_moved, "SOON", 0.0)
+    one.hear("place", 2)
+    one.hear("measure", "ndcg")
+    if went_on:
+        one.hear("place", 1)
+        one.hear("direction", "t2i")
+        one.hear("query", "2")
+    go.set()
+    one.beside.wait(SECONDS)
+    one.hear("poll")
+    assert one.measure == "ndcg" and one.problem == ""
+    assert (one.query == 1 and one.way == "t2i") if went_on else one.place == 0
+
+
+def test_a_count_that_fails_is_told_to_those_who_wait_for_it_no_more(monkeypatch, caplog):
+    go, one = threading.Event(), made()
+
+    def full(moves, show):
+        assert go.wait(SECONDS)
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(Moves, "count_ndcg", full)
+    monkeypatch.setattr(who_moved, "SOON", 0.0)
+    one.hear("measure", "ndcg")
+    one.hear("measure", "rank")
+    one.hear("poll")
+    assert one.problem == "" and one.stage()["poll"] == POLL
+    go.set()
+    one.beside.wait(SECONDS)
+    assert one.stage()["poll"] == POLL
+    one.hear("poll")
+    assert one.problem == "NDCG of all queries could not be counted. MemoryError: no room"
+    assert one.measure == "rank" and one.stage()["poll"] == 0
+    one.hear("poll")  # a late one: what was said stays, and is not said of anything else
+    one.hear("next")
+    assert one.problem == ""
 
 
 def test_ndcg_that_cannot_be_counted_is_told_and_can_be_asked_for_again(monkeypatch, caplog):

@@ -114,6 +114,19 @@ def test_it_retrieves_what_it_has_not_seen():
     torch.testing.assert_close(found.images.norm(dim=1), torch.ones(18))
 
 
+def test_the_first_directions_are_those_of_a_fit_with_fewer():
+    train, test = (splits()[name] for name in ("train", "test"))
+    whole = fit_cca(train, regularisation=0.1)
+    assert whole.size == 6  # features of a region are fewer than those of a text
+    for size in (1, 3, 6):
+        one, other = (evaluate(model, test) for model in (
+            whole.first(size), fit_cca(train, size, 0.1)))
+        torch.testing.assert_close(one.images @ one.texts.T, other.images @ other.texts.T,
+                                   atol=1e-5, rtol=0)
+    with pytest.raises(ValueError, match="size must be an integer >= 1 and <= 6, got 7"):
+        whole.first(7)
+
+
 def test_an_image_counts_once_for_each_of_its_texts():
     train = splits()["train"]
     images = torch.stack([torch.tensor(train.regions[i, 0][train.region_mask[i]].mean(axis=0))

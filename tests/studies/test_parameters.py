@@ -104,9 +104,10 @@ def test_only_arms_that_are_swept_are_searched_for_the_second_judge():
     ("12_claims", "flickr8k", {"judge_searched": ["sum"], "judge_factors": [0.5, 2.0]},
      "judge_factors must hold 3 or more for judge_searched, got .0.5, 2.0.: a best rate at an end"),
     ("12_claims", "flickr8k", {"judge_factors": [1e300]}, "judge_factors must be .*<= 1000000"),
-    ("13_when_to_forgive", "flickr8k", {"second_losses": ["hardest"], "noises": []},
-     "second_losses = .'hardest'. train nothing by themselves: name noises, too"),
-    ("13_when_to_forgive", "scenes", {"second_losses": ["hardest"], "noises": [0.4]},
+    ("13_when_to_forgive", "flickr8k", {
+        "second_losses": ["hardest", "soft"], "noises": [], "left_out": []},
+     "second_losses = .'hardest', 'soft'. train nothing by themselves: name noises, too"),
+    ("13_when_to_forgive", "scenes", {"second_losses": ["hardest", "soft"], "noises": [0.0, 0.4]},
      "second_losses are trained in the base config clean_gru, which scenes does not have"),
     *((notebook, "flickr8k", {"label_sources": ["cider", "exact"]},
        "label_sources must be one of binary, sentence, .*; got 'exact'")
@@ -116,8 +117,9 @@ def test_what_could_train_or_choose_nothing_is_refused(notebook, dataset, given,
 
 
 def test_what_trains_something_is_not_refused():
-    second = {"second_losses": ["hardest"]}
-    for more in ({"noises": [0.4]}, {"left_out": ["near_duplicates", "as_many_others"]}):
+    second = {"second_losses": ["hardest", "soft"]}
+    for more in ({"noises": [0.0, 0.4], "left_out": []},
+                 {"noises": [], "left_out": ["near_duplicates", "as_many_others"]}):
         check_parameters("flickr8k", choose("13_when_to_forgive", "full", **second | more))
     check_parameters("flickr8k", choose("12_claims", "full", judge_searched=["sum"],
                                         judge_factors=[0.5, 1.0, 2.0]))

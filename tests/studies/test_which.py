@@ -99,9 +99,16 @@ def test_what_leaks_depends_on_the_model_too():
 
 
 def test_every_pair_is_held_at_a_level_for_their_number():
-    rows = pd.DataFrame({"arm": ["a", "b", "c", "a"]})
-    assert which.every_pair(rows) == list(permutations("abc", 2))
+    rows = pd.DataFrame({"arm": ["a", "b", "c", "a"], "run": ["1", "2", "3", "4"]})
+    assert which.every_pair(rows, dict.fromkeys("1234", "")) == list(permutations("abc", 2))
     assert level_of(rows) == pytest.approx(1 - 0.05 / 2)
+
+
+def test_a_collapsed_loss_is_not_advised():
+    """No interval settles that it is behind another: it was advised beside the best."""
+    rows = pd.DataFrame({"arm": ["a", "b", "c", "a"], "run": ["1", "2", "3", "4"]})
+    fallen = dict.fromkeys("123", "") | {"4": "scores drew together"}
+    assert which.every_pair(rows, fallen) == [("b", "c"), ("c", "b")]
 
 
 def test_a_data_set_without_the_base_has_no_second_judge():

@@ -58,6 +58,8 @@ def test_a_finding_names_what_is_settled_and_what_is_not():
     assert said == "top-5 is above; soft + windows is below; sum is open"
     assert finding(GAPS.assign(verdict="collapsed"), "", "") == \
         "soft + windows, top-5 and sum collapsed"
+    assert finding(GAPS.assign(verdict="collapsed"), "", "", collapsed="{} {be} open") == \
+        "soft + windows, top-5 and sum are open"
 
 
 def test_fewer_than_five_seeds_settle_nothing():

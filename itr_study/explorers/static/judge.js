@@ -52,6 +52,8 @@ function hearKeys(root, send) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const shown = latest.get(root);
     const grade = shown.grades.find((one) => String(one.grade) === event.key);
+    const pressed = event.key === "Enter" && event.target.dataset.key?.startsWith("grade-");
+    if (event.repeat && (grade || pressed)) return event.preventDefault(); // held: pairs unseen
     if (grade) rate(shown, grade.grade, send);
     else if (event.key === "ArrowLeft" && shown.place > 1) send("back");
     else if (event.key === "ArrowRight" && shown.place < shown.count) send("forward");
@@ -60,15 +62,17 @@ function hearKeys(root, send) {
   });
 }
 
-// The number of the pair goes with it: a key pressed twice must not rate the next pair unseen.
+// The number of the pair goes with it: a key pressed twice must not rate the next pair unseen. Nor
+// must the second click of two, where the first was answered in between.
 const rate = (shown, grade, send) => send("rate", { grade, pair: shown.place }, shown.place);
 
 function cardOf(shown, send) {
-  const buttons = shown.grades.map((one) => make("button", { type: "button", disabled: shown.fixed,
-    "data-key": `grade-${one.grade}`, "aria-pressed": String(one.chosen),
+  const buttons = shown.grades.map((one) => make("button", { type: "button",
+    "aria-disabled": String(shown.fixed), "aria-pressed": String(one.chosen),
+    "data-key": `grade-${one.grade}`,
     style: "display:block;text-align:left;margin:0 0 6px;min-width:24em"
       + (one.chosen ? ";font-weight:bold;border-width:3px" : ""),
-    onclick: () => rate(shown, one.grade, send) },
+    onclick: (event) => event.detail > 1 || rate(shown, one.grade, send) },
   `${one.chosen ? "✓ " : ""}${one.grade}  ${one.words}`));
   const head = `Pair ${shown.place} of ${shown.count}`;
   return make("div", { role: "group", tabindex: 0, "data-key": "card", "aria-label": head,

@@ -22,7 +22,8 @@ function markOf(item) {
 function arrowOf(item, x, y) {
   if (!item.felt) return null;
   const way = Math.sign(item.up), colour = item.up > 0 ? UP : DOWN;
-  const to = x + way * Math.max(Math.abs(item.up) * LONGEST, SHORTEST);
+  const far = x + way * Math.max(Math.abs(item.up) * LONGEST, SHORTEST);
+  const to = Math.min(Math.max(far, LEFT - SHORTEST), WIDE - 4); // beside it stand other things
   return svg("g", { stroke: colour, fill: "none", "stroke-width": 3, class: "itr-arrow" }, [
     svg("line", { x1: x, y1: y, x2: to, y2: y }),
     svg("path", { d: `M${to - 7 * way},${y - 6} L${to},${y} L${to - 7 * way},${y + 6}` })]);
@@ -55,7 +56,8 @@ function handleOf(item, place, svgNode, send, ahead) {
       const toDrawing = svgNode.getScreenCTM().inverse(); // of now: it is drawn anew while dragged
       const follow = (moved) => {
         const at = new DOMPoint(moved.clientX, moved.clientY).matrixTransform(toDrawing);
-        move(LOW + ((at.x - LEFT) / (WIDE - LEFT - RIGHT_SIDE)) * (HIGH - LOW));
+        const score = LOW + ((at.x - LEFT) / (WIDE - LEFT - RIGHT_SIDE)) * (HIGH - LOW);
+        move(Math.min(HIGH, Math.max(LOW, score))); // the line ends there
       };
       const stop = () => {
         window.removeEventListener("pointermove", follow);
@@ -87,6 +89,8 @@ function listOf(shown, send, ahead) {
       svg("line", { class: "rule", x1: LEFT, x2: WIDE - RIGHT_SIDE, y1: y, y2: y }));
     const arrow = arrowOf(item, x, y);
     if (arrow) node.append(arrow);
+    if (item.score < LOW) node.append(svg("text", { x: x + 13, y: y - 4, class: "faint" },
+      `← ${fixed(item.score, 2)}`));
     node.append(handleOf(item, place, node, send, ahead));
   });
   return node;
@@ -119,6 +123,8 @@ function draw(stage, shown, send) {
       "Each line: rank, text, its relevance, and on the axis its score. Drag a mark, or focus it "
       + "and use the arrow keys. "
       + "★ match, ● no match; hollow: left alone. "
-      + "Arrows: where the loss pushes, the shortest drawn longer."),
+      + "Arrows: where the loss pushes, the shortest drawn longer. "
+      + (shown.items.some((item) => item.score < LOW)
+        ? `← and a number: a score below ${fixed(LOW, 1)}.` : "")),
     listOf(shown, send, moving.get(stage)), tableOf(shown));
 }

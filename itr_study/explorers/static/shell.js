@@ -8,6 +8,7 @@
 
 const drawings = {}; // by name, the draw of each
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
+const LOST = 6 * PATIENCE; // ms after which a look that was not answered is made again
 const SILENT = "The kernel does not answer. It may be at work in another cell; if it is gone, "
   + "choose Kernel > Restart, and run this cell again.";
 const GONE = "This explorer is not alive any more: its kernel was restarted or shut down. Run its "
@@ -34,19 +35,29 @@ const svg = (tag, attributes, children) => make(tag, attributes, children, SVG);
 // show one explorer: the serials of each begin with a name of its own, or the answer to the one
 // could be taken for that to the other, and an answer equal to the last would not be sent at all.
 function mailbox(model, own, onSilence) {
-  let serial = 0, open = null, timer = null;
+  let serial = 0, open = null, timer = null, silent = false, lost = null;
   const waiting = new Map();
   // Only a reader waits for an answer: a look that a busy kernel leaves for later is no trouble.
   const watch = (name) => {
-    if (name !== "poll") timer ??= setTimeout(() => onSilence(SILENT), PATIENCE);
+    if (name !== "poll") timer ??= setTimeout(() => { silent = true; onSilence(SILENT); }, PATIENCE);
   };
-  const rest = () => { clearTimeout(timer); timer = null; };
+  const rest = () => {
+    clearTimeout(timer);
+    clearTimeout(lost);
+    timer = null;
+    silent = false;
+  };
   const next = () => {
     if (open !== null || !waiting.size) return;
     const [key, [name, value]] = waiting.entries().next().value;
     waiting.delete(key);
     open = `${own}/${++serial}`;
     watch(name);
+    if (name === "poll") lost = setTimeout(() => {
+      open = null;
+      waiting.set("poll ", ["poll", null]); // the page asks for the next look when one is answered
+      next();
+    }, LOST);
     try {
       model.send({ name, value: value ?? null, serial: open });
     } catch { // the kernel was shut down: nothing can be sent any more
@@ -57,6 +68,8 @@ function mailbox(model, own, onSilence) {
   const forget = () => { rest(); waiting.clear(); open = null; };
   return {
     send(name, value, which = "") {
+      // What was sent may be lost, as where a connection broke: who asks again is heard again.
+      if (silent && name !== "poll") forget();
       waiting.set(`${name} ${which}`, [name, value]);
       watch(name); // also while a look is on its way
       next();
@@ -75,11 +88,19 @@ function mailbox(model, own, onSilence) {
 const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
 const told = (one) => one.says ?? one.value.toLocaleString("en", { maximumFractionDigits: 6 });
 
+// A button that is off can be focused: one that was pressed last and cannot be now would lose the
+// focus, and the keys would go to the notebook.
+function offIf(control, off) {
+  control.setAttribute("aria-disabled", String(off));
+  return control;
+}
+
 function controlOf(one, id, send) {
   const common = { id, "data-key": `control-${one.name}` };
   if (one.kind === "button")
-    return make("button", { ...common, type: "button", disabled: one.off,
-      onclick: () => send(one.name) }, one.label);
+    return offIf(make("button", { ...common, type: "button", onclick: (e) => {
+      if (e.currentTarget.getAttribute("aria-disabled") !== "true") send(one.name);
+    } }, one.label), one.off);
   if (one.kind === "select") {
     const options = one.options.map(([key, label]) =>
       make("option", { value: key, selected: key === one.value }, label));
@@ -130,12 +151,15 @@ function fieldOf(one, prefix, send) {
 }
 
 // What a control is, without its value: as long as it stays so, it is not made anew, and a slider
-// that is being dragged or a line that is being written is left alone.
-const kindsOf = (controls) => JSON.stringify(controls.map(({ value, says, ...rest }) => rest));
+// that is being dragged, a line that is being written or a button that is being pressed is left
+// alone.
+const kindsOf = (controls) => JSON.stringify(controls.map(({ value, says, off, ...rest }) =>
+  rest.kind === "button" ? { ...rest, label: "" } : rest));
 
 function setValues(form, prefix, controls) {
   for (const one of controls) {
     const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
+    if (one.kind === "button") offIf(control, one.off).textContent = one.label;
     if (one.kind === "button" || one.kind === "file") continue;
     if (one.kind === "range") {
       control.parentNode.querySelector("output").textContent = told(one);
