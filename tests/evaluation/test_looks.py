@@ -237,7 +237,11 @@ def test_where_cells_and_regions_of_a_detector_lie(monkeypatch):
     assert crop.min() == pytest.approx(1 / 16) and crop.max() == pytest.approx(15 / 16)
 
 
-def test_a_network_that_is_fine_tuned_is_looked_at_through_its_map(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name, arguments, kinds", [
+    ("vsepp", {"pool": "max"}, ("wins", "gradient")),
+    ("vse_infinity", {"text": "gru"}, ("ranks", "wins", "gradient"))])
+def test_a_network_that_is_fine_tuned_is_looked_at_through_its_map(name, arguments, kinds,
+                                                                   monkeypatch, tmp_path):
     class Trainable(Tiny):
         def trainable(self):
             network = Quarters()
@@ -246,9 +250,9 @@ def test_a_network_that_is_fine_tuned_is_looked_at_through_its_map(monkeypatch, 
 
     monkeypatch.setitem(registry.IMAGE_ENCODERS, "tiny", Trainable)
     encoded = encode_dataset(SCENES, "pixels:tiny", tokens="words", store=tmp_path)
-    model = MODELS["vsepp"](encoded.inputs, size=4, word_size=5, pool="max").eval()
+    model = MODELS[name](encoded.inputs, size=4, word_size=5, **arguments).eval()
     one = Looker(Searcher(model, SCENES, encoded, "test"))
-    assert one.kinds == ("wins", "gradient")
+    assert one.kinds == kinds
     for kind in one.kinds:
         seen = one.look(0, 0, kind)
         assert (seen.boxes == grid_boxes(2)).all() and seen.weights.sum() == pytest.approx(1)
