@@ -133,9 +133,9 @@ def taken_again(path: Path) -> list[str]:
     return again
 
 
-def test_cells_of_notebook_13_can_be_executed_again():
+@pytest.mark.parametrize("path", ALL, ids=lambda p: p.stem)
+def test_its_cells_can_be_executed_again(path):
     """`counted`, imported to count seeds, became a table: the square drew once and never again."""
-    (path,) = [path for path in NOTEBOOKS if path.stem == "13_when_to_forgive"]
     assert taken_again(path) == []
 
 

@@ -54,6 +54,7 @@ class TextEncoder(Protocol):
     name: str
     version: int
     settings: dict
+    threaded: bool  # whether several threads may encode at once, and that is faster
 
     def fit(self, texts: list[str]) -> dict[str, np.ndarray]:
         """What is learnt from the training texts, as arrays; {} where nothing is."""

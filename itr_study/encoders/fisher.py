@@ -41,6 +41,7 @@ class Fisher:
     """
 
     name, version = "fisher", 1
+    threaded = False  # the limit of one thread holds for a whole process
 
     def __init__(self, device: str = "cpu", components: int = 30, dims: int = 1000) -> None:
         check_number("components", components, least=1)

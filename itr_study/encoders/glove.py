@@ -71,6 +71,7 @@ class GloveMean:
     """
 
     name, version = "glove-mean", 1
+    threaded = False  # Python's own loops
 
     def __init__(self, device: str = "cpu") -> None:
         self.settings = {"vectors": "glove.6B.50d"}

@@ -1,11 +1,18 @@
 """Frozen sentence vectors of a small transformer."""
 
+import threading
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from itr_study.encoders.weights import minilm_folder, without_bar
 
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
 BATCH = 256  # texts a step; the library sorts them by length
+LOADING = threading.Lock()  # libraries set switches of the whole process while they load
 
 
 class MiniLM:
@@ -21,7 +28,9 @@ class MiniLM:
 
     def __init__(self, device: torch.device | str = "cpu") -> None:
         self.settings = {"precision": "float32", "max_tokens": 256}
-        self.device, self._model = str(device), None
+        self.device = str(device)
+        self.threaded = torch.device(device).type == "cpu"
+        self._model: SentenceTransformer | None = None
 
     def fit(self, texts: list[str]) -> dict[str, np.ndarray]:
         """Nothing is learnt from the training texts."""
@@ -36,12 +45,16 @@ class MiniLM:
 
     def encode(self, texts: list[str]) -> np.ndarray:
         """(T, 384) float32, each of length 1."""
-        if self._model is None:
-            from sentence_transformers import SentenceTransformer
-
-            with without_bar():
-                self._model = SentenceTransformer(str(minilm_folder()), device=self.device,
-                                                  local_files_only=True)
+        with LOADING:
+            if self._model is None:
+                self._model = self._load()
         vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True,
                                      convert_to_numpy=True, show_progress_bar=False)
         return np.asarray(vectors, np.float32)
+
+    def _load(self) -> "SentenceTransformer":
+        from sentence_transformers import SentenceTransformer
+
+        with without_bar():
+            return SentenceTransformer(str(minilm_folder()), device=self.device,
+                                       local_files_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from itr_study.encoders.base import TextEncoder
 from itr_study.features.cache import CacheKey, cached
-from itr_study.features.texts import BLOCK, fit_once
+from itr_study.features.texts import BLOCK, fit_once, workers_of
 from itr_study.files.atomic import canonical_json
 from itr_study.files.paths import home
 
@@ -26,7 +26,7 @@ def caption_vectors(texts: Sequence[str], encoder: TextEncoder, name: str,
     key = caption_key(texts, encoder, name, train)
     fit_once(key, encoder, list(train), folder)
     return cached(key, len(texts), lambda start, stop: encoder.encode(list(texts[start:stop])),
-                  folder, dtype="float32", block=BLOCK)
+                  folder, dtype="float32", block=BLOCK, workers=workers_of(encoder))
 
 
 def caption_key(texts: Sequence[str], encoder: TextEncoder, name: str,

@@ -8,10 +8,11 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.encoders.base import TextEncoder
 from itr_study.features.cache import CacheKey, cached, sole_builder
 from itr_study.features.images import cut
+from itr_study.features.parallel import cores
 from itr_study.features.whole import all_texts, from_whole
 from itr_study.files.atomic import read_json, sha256_file, write_atomic, write_json
 
-BLOCK = 2048  # texts a block: an encoder sorts them by length within it
+BLOCK = 1024  # texts a block: an encoder sorts them by length within it
 
 
 def dataset_sentences(dataset: RetrievalDataset, encoder: TextEncoder,
@@ -34,7 +35,13 @@ def text_rows(dataset: RetrievalDataset, encoder: TextEncoder, folder: Path) -> 
     # One that is fitted on fewer training texts says something else of every text.
     compute = encode if fitted or dataset.part_of is None else from_whole(
         dataset, all_texts, lambda whole: text_rows(whole, encoder, folder))
-    return cached(key, len(texts), compute, folder, dtype="float32", block=BLOCK)
+    return cached(key, len(texts), compute, folder, dtype="float32", block=BLOCK,
+                  workers=workers_of(encoder))
+
+
+def workers_of(encoder: TextEncoder) -> int:
+    """Threads that encode texts side by side."""
+    return cores() if encoder.threaded else 1
 
 
 def fit_once(key: CacheKey, encoder: TextEncoder, texts: list[str], folder: Path) -> bool:

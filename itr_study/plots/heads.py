@@ -49,7 +49,10 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         raise ValueError("correlation_maps needs at least one matrix, got none")
     for name, matrix in matrices.items():
         check_correlations(name, matrix, signed)
-    figure, panels = canvas(len(matrices), size=(max(4.6, 2.3 * len(matrices) + 0.4), 3.6))
+    lines = max(name.count("\n") for name in matrices)
+    figure, panels = canvas(len(matrices), size=(max(4.6, 2.3 * len(matrices) + 0.4),
+                                                 3.6 + 0.2 * lines))
+    figure.get_layout_engine().set(h_pad=0.09)  # names of several lines keep off the headline
     for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
         heads = len(matrix)
         image = axes.imshow(matrix, cmap=DIFFERENCES if signed else VALUES,

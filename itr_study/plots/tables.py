@@ -87,7 +87,14 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
 
 
 def number_text(value: float) -> str:
-    """A number of a table, or a dash."""
+    """A number of a table, or a dash.
+
+    Example:
+        >>> number_text(12.34), number_text(0.03), number_text(0.0), number_text(float("nan"))
+        ('12.3', '<0.1', '0.0', '–')
+    """
+    if 0 < value < 0.05:  # which is not nothing
+        return "<0.1"
     return "–" if pd.isna(value) else number(value, 1)
 
 

@@ -12,6 +12,7 @@ from itr_study.data.batches import pad
 from itr_study.encoders import TEXT_ENCODERS, WeightsError, trainable_text_encoder, weights
 from itr_study.encoders.sentences import MiniLM
 from itr_study.encoders.wordpiece import WordPieces
+from itr_study.training.interrupts import one_thread
 
 TEXTS = ["A dog runs on the grass .", "A puppy is running on a lawn .", "Two men play chess ."]
 needs_minilm = pytest.mark.skipif(
@@ -34,6 +35,18 @@ def test_unit_vectors_that_mean_something():
     assert vectors.shape == (3, 384) and vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
     assert vectors[0] @ vectors[1] > 0.6 > 0.3 > vectors[0] @ vectors[2]
+
+
+@needs_minilm
+def test_threads_encode_at_once_and_get_the_same_bits():
+    encoder, alone = MiniLM(), MiniLM()
+    assert encoder.threaded
+    many = [[f"{text} {i}" for text in TEXTS * 3] for i in range(6)]
+    with ThreadPoolExecutor(4, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        together = list(pool.map(encoder.encode, many))
+    with one_thread():
+        for texts, vectors in zip(many, together, strict=True):
+            np.testing.assert_array_equal(vectors, alone.encode(texts))
 
 
 @needs_minilm

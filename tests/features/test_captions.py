@@ -1,5 +1,7 @@
 """Vectors of loose captions: computed once, and anew where texts or the fit differ."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ TEXTS = ["a dog runs", "two cats", "a dog runs", "nobody"]
 class Lengths:
     """Numbers that tell texts apart; learns one number from the training texts."""
 
-    name, version = "lengths", 1
+    name, version, threaded = "lengths", 1, False
 
     def __init__(self):
         self.settings, self.encoded, self.fits, self.shift = {"kind": "none"}, [], 0, 0.0
@@ -50,6 +52,32 @@ def test_other_texts_another_order_and_another_fit_are_computed_anew(tmp_path):
     again = Lengths()
     caption_vectors(TEXTS, again, "x", ["one", "two"], tmp_path)
     assert not again.fits and not again.encoded and again.shift == 2
+
+
+class Waits(Lengths):
+    """Counts how many threads encode at once; each waits a little for another one to come."""
+
+    def __init__(self, threaded):
+        super().__init__()
+        self.threaded, self.inside, self.most = threaded, 0, 0
+
+    def encode(self, texts):
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        time.sleep(0.2)
+        self.inside -= 1
+        return super().encode(texts)
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+def test_blocks_are_encoded_side_by_side_where_the_encoder_bears_it(tmp_path, monkeypatch,
+                                                                    threaded):
+    encoder = Waits(threaded)
+    monkeypatch.setattr("itr_study.features.texts.cores", lambda: 2)
+    monkeypatch.setattr("itr_study.features.captions.BLOCK", 2)
+    vectors = caption_vectors(TEXTS, encoder, "x", folder=tmp_path)
+    np.testing.assert_array_equal(vectors, Lengths().encode(TEXTS))
+    assert encoder.most == (2 if threaded else 1)
 
 
 def test_no_texts_are_refused(tmp_path):

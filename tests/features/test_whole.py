@@ -17,6 +17,7 @@ class Lengths:
     """One number a text: how long it is."""
 
     name, version, settings, encoded = "lengths", 1, {}, 0
+    threaded = False
 
     def __init__(self, device="cpu"):
         self.fitted = {}
