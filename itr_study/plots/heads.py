@@ -41,7 +41,7 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
     """How alike the sub-embeddings of an image are to each other, a panel per model, on one scale.
 
     Args:    matrices: by title, (K, K) of one image as `head_correlation` gives it (or means of
-             many); at most four in a row; signed: they are cosines in [-1, 1], not absolute values.
+             many); four in a row at most; signed: they are cosines in [-1, 1], not absolute values.
     Raises:  ValueError for none, a matrix that is not square, K = 1, values out of range.
     Source:  dvse, Fig. 6.
     Differs: one scale for all panels, which is printed; under each the mean off its diagonal.
