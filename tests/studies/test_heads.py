@@ -1,5 +1,6 @@
 """What is read of the heads of trained models: by hand, on a model that is not trained."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,8 +66,9 @@ def test_a_head_that_is_always_on_or_always_off_chooses_nothing():
 
 
 def test_precision_of_image_queries():
-    """Image 0 has one of its two texts among its first two, image 1 both."""
-    scores = normalize(torch.tensor([[0.9, 0.1, 0.5, 0.0], [0.1, 0.2, 0.8, 0.7]]), dim=1)
+    """Image 0 has one of its two texts among its first two, image 1 both; of the texts all are
+    right."""
+    scores = normalize(torch.tensor([[0.9, 0.3, 0.5, 0.0], [0.1, 0.2, 0.8, 0.7]]), dim=1)
     assert image_precision(searcher([scores.tolist()])) == pytest.approx(75)
 
 
@@ -126,3 +128,25 @@ def test_focus_and_coverage_stand_in_their_columns_in_percent(monkeypatch):
     for seed in (0, 1):
         assert rows.loc[("attention", seed)].tolist() == pytest.approx([100, 50])
         assert rows.loc[("rank map", seed)].tolist() == pytest.approx([80, 100])
+
+
+@pytest.mark.parametrize("read", [
+    lambda one: entropies({"a": one}), lambda one: correlations({"a": one}, 0),
+    lambda one: mean_correlations({"a": one}), mask_table])
+def test_a_model_without_heads_is_refused_by_name(read):
+    output = ModelOutput(torch.zeros(2, 4))
+    one = SimpleNamespace(model=SimpleNamespace(score=lambda images, texts: output), images=None,
+                          texts=None)
+    with pytest.raises(ValueError, match="such as dvse or pvse; SimpleNamespace gives none"):
+        read(one)
+
+
+@pytest.mark.parametrize("change", [
+    {"attention": None}, {"attention": torch.zeros(1, 0, 3)},
+    {"text_subembeddings": torch.zeros(1, 2, 2)}])
+def test_maps_of_models_without_such_heads_are_refused(change):
+    one = looking()
+    output = replace(one.model.score(None, None), **change)
+    one.model.score = lambda images, texts: output
+    with pytest.raises(ValueError, match="such as dvse's with heads >= 1; got SimpleNamespace"):
+        maps_of(one)
