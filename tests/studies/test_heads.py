@@ -65,6 +65,14 @@ def test_a_head_that_is_always_on_or_always_off_chooses_nothing():
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
+def test_a_head_that_is_on_or_off_once_in_a_hundred_images_chooses_nothing():
+    mask = torch.zeros(100, 3)
+    mask[0, 0], mask[1:, 1], mask[:6, 2] = 1, 1, 1
+    table = mask_table(searcher([[[0.5] * 4] * 2] * 3, mask=mask.tolist()))
+    assert table.on.tolist() == pytest.approx([0.01, 0.99, 0.06])
+    assert table.chooses.tolist() == [False, False, True]
+
+
 def test_precision_of_image_queries():
     """Image 0 has one of its two texts among its first two, image 1 both; of the texts all are
     right."""
