@@ -33,10 +33,11 @@ class HeadAttention(nn.Module):
             weight, bias = weight @ project.weight, weight @ project.bias
         logits = self.heads(torch.tanh(linear(places, weight, bias)))  # (N, P, K)
         logits = logits if logits.dtype == torch.float64 else logits.float()
-        # an item without any place has no weights, and not NaN, which would reach all of a batch
-        some = mask | ~mask.any(dim=1, keepdim=True)
-        weights = logits.masked_fill(~some.unsqueeze(-1), -torch.inf).softmax(dim=1)
-        return weights.masked_fill(~mask.unsqueeze(-1), 0.0).transpose(1, 2)
+        absent = ~mask.unsqueeze(-1)
+        weights = logits.masked_fill(absent, -torch.inf).softmax(dim=1)
+        # NaN for an item without any place, which would reach all of a batch; its gradient ends
+        # at the first of the two
+        return weights.masked_fill(absent, 0.0).transpose(1, 2)
 
 
 class SubEmbeddings(nn.Module):

@@ -1,6 +1,6 @@
 """Sub-embeddings: how alike they are, where they look, and how many texts each stands for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
 import matplotlib
@@ -27,6 +27,7 @@ from itr_study.plots.style import (
     styled,
 )
 
+ROW = 4  # panels beside each other whose numbers can still be read
 PRINTED = 6  # heads: a correlation is written into its cell up to so many
 MOST_HEADS = 8  # that fit beside each other with type that can be read
 HEAT, PALEST = "Reds", 0.6  # colours of a map, darkened by the picture: black by this factor
@@ -40,7 +41,7 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
     """How alike the sub-embeddings of an image are to each other, a panel per model, on one scale.
 
     Args:    matrices: by title, (K, K) of one image as `head_correlation` gives it (or means of
-             many); up to four in a row; signed: they are cosines in [-1, 1], not absolute values.
+             many); four in a row at most; signed: they are cosines in [-1, 1], not absolute values.
     Raises:  ValueError for none, a matrix that is not square, K = 1, values out of range.
     Source:  dvse, Fig. 6.
     Differs: one scale for all panels, which is printed; under each the mean off its diagonal.
@@ -49,10 +50,7 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         raise ValueError("correlation_maps needs at least one matrix, got none")
     for name, matrix in matrices.items():
         check_correlations(name, matrix, signed)
-    lines = max(name.count("\n") for name in matrices)
-    figure, panels = canvas(len(matrices), size=(max(4.6, 2.3 * len(matrices) + 0.4),
-                                                 3.6 + 0.2 * lines))
-    figure.get_layout_engine().set(h_pad=0.09)  # names of several lines keep off the headline
+    figure, panels = square_panels(matrices)
     for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
         heads = len(matrix)
         image = axes.imshow(matrix, cmap=DIFFERENCES if signed else VALUES,
@@ -65,12 +63,27 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         axes.grid(False)
         off = matrix[~np.eye(heads, dtype=bool)].mean()
         axes.set(title=name, xlabel=f"residual of head\nmean off the diagonal {number(off, 2)}")
-    panels[0].set_ylabel("residual of head")
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("residual of head")
     bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015)
     bar.set_label("cosine" if signed else "|cosine|")
     headline(figure, title)
     caption(figure, note)
     return figure
+
+
+def square_panels(names: Iterable[str]) -> tuple[Picture, list[Axes]]:
+    """A picture with a square panel for every name, in rows of equal length as far as it goes."""
+    names = list(names)
+    rows = -(-len(names) // ROW)
+    columns = -(-len(names) // rows)
+    lines = max(name.count("\n") for name in names)
+    figure, panels = canvas(columns, rows, size=(max(4.6, 2.3 * columns + 0.4),
+                                                 0.6 + (3 + 0.2 * lines) * rows))
+    figure.get_layout_engine().set(h_pad=0.09)  # names of several lines keep off the headline
+    for axes in panels[len(names):]:
+        axes.remove()
+    return figure, panels[:len(names)]
 
 
 def check_correlations(name: str, matrix: np.ndarray, signed: bool) -> None:

@@ -14,6 +14,7 @@ from itr_study.plots.style import GREY
 RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1, 5, 10))
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
+                                 "test_fast_rsum": "RSUM with FR",
                                  "rerank_gain": "gain of RSUM",
                                  "rerank_seconds": "seconds to\nre-rank",
                                  "rerank_cpu_seconds": "seconds to\nre-rank",
@@ -50,8 +51,8 @@ def title_of(column: str) -> str:
     """What a column, or the difference of two, is called on one line; of arms `name_of` says it.
 
     Example:
-        >>> title_of("test_t2i_ndcg_exact"), title_of("train_rsum-test_rsum")
-        ('t→i NDCG (exact)', 'train RSUM − RSUM')
+        >>> title_of("test_t2i_ndcg_exact"), title_of("test_fast_rsum-test_rsum")
+        ('t→i NDCG (exact)', 'RSUM with FR − RSUM')
     """
     return " − ".join(head(name) for name in column.split("-")).replace("\n", " ")
 

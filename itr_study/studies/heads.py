@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from itr_study.evaluation.pointing import detected_objects, pointing
 from itr_study.evaluation.search import Searcher
@@ -27,6 +28,16 @@ def output_of(searcher: Searcher) -> ModelOutput:
     return searcher.model.score(searcher.images, searcher.texts)
 
 
+def parts_of(searcher: Searcher, *names: str) -> list[Tensor]:
+    """Fields of that, such as residuals, (I, K, D). ValueError for a model that has none."""
+    found = vars(output_of(searcher))
+    if lacking := [name for name in names if found[name] is None]:
+        raise ValueError(f"{' and '.join(lacking)} are of models with several vectors of an image, "
+                         f"such as dvse or pvse; {type(searcher.model).__name__} gives none: take "
+                         "one of these")
+    return [found[name] for name in names]
+
+
 def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATURE) -> pd.DataFrame:
     """Embedding entropy (dvse Eq. 2) of every image: by each head against all texts of a split.
 
@@ -35,9 +46,9 @@ def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATUR
     """
     tables = []
     for name, searcher in searchers.items():
-        heads = output_of(searcher).head_scores.numpy()  # (K, I, T)
+        (heads,) = parts_of(searcher, "head_scores")  # (K, I, T)
         kind = name if len(heads) == 1 else f"{name}, each head"
-        for head, scores in enumerate(heads, 1):
+        for head, scores in enumerate(heads.numpy(), 1):
             found = score_entropy(scores, searcher.split.image_of_text, temperature)
             tables.append(pd.DataFrame({"kind": kind, "image": np.arange(len(scores)),
                                         "head": head, "nats": found.nats, "noise": found.noise}))
@@ -46,7 +57,7 @@ def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATUR
 
 def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.ndarray]:
     """Fig. 6: |cosine| of what the heads of one image add, (K, K) for each model."""
-    return {name: head_correlation(output_of(one).residuals[image:image + 1])[0]
+    return {name: head_correlation(parts_of(one, "residuals")[0][image:image + 1])[0]
             for name, one in searchers.items()}
 
 
@@ -56,9 +67,9 @@ def mean_correlations(searchers: Mapping[str, Searcher],
 
     Args:    finished: of the vectors that are compared, in which the whole has its part, too.
     """
-    found = {name: output_of(one) for name, one in searchers.items()}
-    return {name: mean_correlation(one.subembeddings if finished else one.residuals, one.mask)
-            for name, one in found.items()}
+    vectors = "subembeddings" if finished else "residuals"
+    return {name: mean_correlation(*parts_of(one, vectors, "mask"))
+            for name, one in searchers.items()}
 
 
 def image_precision(searcher: Searcher) -> float:
@@ -72,15 +83,24 @@ def image_precision(searcher: Searcher) -> float:
 def mask_table(searcher: Searcher) -> pd.DataFrame:
     """How often each head of a model is on, over the images of a split: head, on (share), chooses
     (whether it is on for some images and off for others: for at least 5 % of them each)."""
-    on = output_of(searcher).mask.numpy().mean(axis=0)
+    on = parts_of(searcher, "mask")[0].numpy().mean(axis=0)
     return pd.DataFrame({"head": np.arange(1, len(on) + 1), "on": on,
                          "chooses": (on > NEVER) & (on < 1 - NEVER)})
 
 
 def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
     """Where the heads of DVSE look, (I, K, R): the softmax over regions, and the paper's rank map
-    of regions by their cosine with a sub-embedding."""
+    of regions by their cosine with a sub-embedding.
+
+    Raises:  ValueError for a model without heads, and one whose regions are not projected to where
+             its vectors lie, such as pvse.
+    """
     output = output_of(searcher)
+    if output.attention is None or not output.attention.shape[1] \
+            or output.text_subembeddings is not None:
+        raise ValueError("maps are those of heads that look at projected regions, such as dvse's "
+                         f"with heads >= 1; got {type(searcher.model).__name__} without: take one "
+                         "with")
     batch = searcher.encoded.image_batch(np.arange(searcher.encoded.n_images))
     projected = searcher.model.image.regions(batch.regions).detach()
     mask = batch.region_mask.numpy()

@@ -45,6 +45,16 @@ def test_matrices_stand_on_one_scale_with_their_means():
     assert not signed.texts  # ten heads: no number in a cell
 
 
+def test_many_matrices_stand_in_rows_so_that_their_numbers_can_be_read():
+    for count, columns in ((4, 4), (5, 3), (6, 3)):
+        drawn = plots.correlation_maps(dict.fromkeys("abcdef"[:count], HALF), "t")
+        panels = [axes for axes in drawn.axes if axes.get_title(loc="left")]
+        assert [axes.get_title(loc="left") for axes in panels] == list("abcdef"[:count])
+        assert {axes.get_subplotspec().get_gridspec().ncols for axes in panels} == {columns}
+        assert len(drawn.axes) == count + 1  # and the scale; no empty panel
+        assert drawn.get_figwidth() <= 9.6
+
+
 def test_a_pixel_has_the_sum_of_the_regions_that_cover_it():
     """Against asking every pixel about every region; on a raster that no edge falls into."""
     weights = np.array([0.5, 0.2, 0.2, 0.1])

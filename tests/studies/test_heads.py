@@ -1,5 +1,6 @@
 """What is read of the heads of trained models: by hand, on a model that is not trained."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,13 +10,16 @@ import torch
 from torch.nn.functional import normalize
 
 from itr_study.models.base import ModelOutput
+from itr_study.studies import heads as module
 from itr_study.studies.heads import (
     correlations,
     entropies,
     head_frames,
     image_precision,
+    maps_of,
     mask_table,
     mean_correlations,
+    pointing_rows,
 )
 
 OWNER = np.array([0, 0, 1, 1])
@@ -61,9 +65,18 @@ def test_a_head_that_is_always_on_or_always_off_chooses_nothing():
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
 
 
+def test_a_head_that_is_on_or_off_once_in_a_hundred_images_chooses_nothing():
+    mask = torch.zeros(100, 3)
+    mask[0, 0], mask[1:, 1], mask[:6, 2] = 1, 1, 1
+    table = mask_table(searcher([[[0.5] * 4] * 2] * 3, mask=mask.tolist()))
+    assert table.on.tolist() == pytest.approx([0.01, 0.99, 0.06])
+    assert table.chooses.tolist() == [False, False, True]
+
+
 def test_precision_of_image_queries():
-    """Image 0 has one of its two texts among its first two, image 1 both."""
-    scores = normalize(torch.tensor([[0.9, 0.1, 0.5, 0.0], [0.1, 0.2, 0.8, 0.7]]), dim=1)
+    """Image 0 has one of its two texts among its first two, image 1 both; of the texts all are
+    right."""
+    scores = normalize(torch.tensor([[0.9, 0.3, 0.5, 0.0], [0.1, 0.2, 0.8, 0.7]]), dim=1)
     assert image_precision(searcher([scores.tolist()])) == pytest.approx(75)
 
 
@@ -79,3 +92,69 @@ def test_a_frame_of_each_head_whose_inner_products_are_its_scores():
         np.testing.assert_allclose(images @ words.T, scores.numpy(), atol=1e-6)
     with pytest.raises(ValueError, match="such as dvse; got SimpleNamespace"):
         head_frames(searcher([[[0.5] * 4] * 2]))
+
+
+def test_finished_vectors_are_compared_where_asked_for():
+    """Residuals at right angles, of which the whole makes vectors of cosine 0.6."""
+    output = ModelOutput(torch.zeros(1, 1), residuals=torch.eye(2)[None], mask=torch.ones(1, 2),
+                         subembeddings=torch.tensor([[[1.0, 0.0], [0.6, 0.8]]]))
+    one = SimpleNamespace(model=SimpleNamespace(score=lambda images, texts: output), images=None,
+                          texts=None)
+    assert mean_correlations({"a": one}) == {"a": pytest.approx(0)}
+    assert mean_correlations({"a": one}, finished=True) == {"a": pytest.approx(0.6)}
+
+
+def looking():
+    """Stands in for a Searcher of one image with two heads and two regions beside a padded one.
+
+    The projection swaps axes: head 1 is most alike to region 2, head 2 to region 1; their softmax
+    lies on region 1 alone.
+    """
+    regions = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]])
+    output = ModelOutput(torch.zeros(1, 1), subembeddings=torch.eye(2)[None],
+                         residuals=torch.eye(2).flip(0)[None],
+                         attention=torch.tensor([[[1.0, 0.0, 0.0]] * 2]))
+    batch = SimpleNamespace(regions=regions, region_mask=torch.tensor([[True, True, False]]))
+    model = SimpleNamespace(score=lambda images, texts: output,
+                            image=SimpleNamespace(regions=lambda places: places.flip(-1)))
+    return SimpleNamespace(model=model, images=None, texts=None, dataset=None, split=None,
+                           encoded=SimpleNamespace(n_images=1, image_batch=lambda numbers: batch))
+
+
+def test_maps_are_of_finished_vectors_and_projected_regions_without_padding():
+    """Squares of 2 and 1 over their sum, 5."""
+    maps = maps_of(looking())
+    assert list(maps) == ["attention", "rank map"]
+    assert maps["attention"].tolist() == [[[1, 0, 0]] * 2]
+    assert maps["rank map"] == pytest.approx(np.array([[[0.2, 0.8, 0], [0.8, 0.2, 0]]]))
+
+
+def test_focus_and_coverage_stand_in_their_columns_in_percent(monkeypatch):
+    shown = np.array([[[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]])  # an object in each region
+    monkeypatch.setattr(module, "detected_objects", lambda dataset, split, mask: shown)
+    rows = pointing_rows([looking()] * 2).set_index(["arm", "seed"])
+    for seed in (0, 1):
+        assert rows.loc[("attention", seed)].tolist() == pytest.approx([100, 50])
+        assert rows.loc[("rank map", seed)].tolist() == pytest.approx([80, 100])
+
+
+@pytest.mark.parametrize("read", [
+    lambda one: entropies({"a": one}), lambda one: correlations({"a": one}, 0),
+    lambda one: mean_correlations({"a": one}), mask_table])
+def test_a_model_without_heads_is_refused_by_name(read):
+    output = ModelOutput(torch.zeros(2, 4))
+    one = SimpleNamespace(model=SimpleNamespace(score=lambda images, texts: output), images=None,
+                          texts=None)
+    with pytest.raises(ValueError, match="such as dvse or pvse; SimpleNamespace gives none"):
+        read(one)
+
+
+@pytest.mark.parametrize("change", [
+    {"attention": None}, {"attention": torch.zeros(1, 0, 3)},
+    {"text_subembeddings": torch.zeros(1, 2, 2)}])
+def test_maps_of_models_without_such_heads_are_refused(change):
+    one = looking()
+    output = replace(one.model.score(None, None), **change)
+    one.model.score = lambda images, texts: output
+    with pytest.raises(ValueError, match="such as dvse's with heads >= 1; got SimpleNamespace"):
+        maps_of(one)

@@ -9,8 +9,12 @@ from itr_study.studies.subembeddings import (
     COMPONENTS,
     SUBEMBEDDINGS,
     WHOLE,
+    balance_arms,
+    bound_arms,
+    choice_arms,
     component_arms,
     head_arms,
+    pvse_arms,
 )
 
 FULL = choose("07_sub_embeddings", "full")
@@ -56,7 +60,35 @@ def test_a_sweep_changes_what_it_is_named_after():
     heads = first(head_arms)
     assert {label: config.model_arguments["heads"] for label, config in heads.items()} == {
         "K=none": 0} | {f"K={k}": k for k in (2, 4, 6, 8, 10, 12)}
-    assert len(CHOICES) == 9
+    bounds = first(bound_arms)
+    assert {label: config.objective[1].arguments.get("bound", 0.4)
+            for label, config in bounds.items()} == {f"bound={b:g}": b for b in FULL.bounds}
+    balances = first(balance_arms)
+    assert list(balances) == [f"balance={b:g}" for b in FULL.balances]
+    for balance, config in zip(FULL.balances, balances.values(), strict=True):
+        assert weight(config, "variance_weighted") == balance
+        assert weight(config, "orthogonality") == pytest.approx(1 - balance)
+    pvse = {label: config.model_arguments["heads"] for label, config in first(pvse_arms).items()}
+    assert pvse == {"pvse/K=1": 1, "pvse/K=2": 2, "pvse/K=4": 4}
+
+
+def test_a_choice_changes_what_it_names_and_nothing_else():
+    whole, found = first(component_arms)[WHOLE], first(choice_arms)
+    arguments, ranking, ort = whole.model_arguments, *(t.arguments for t in whole.objective)
+    wanted = {"s=sigmoid": ({"activation": "sigmoid"}, {}, {}),
+              "s=identity": ({"activation": "identity"}, {}, {}),
+              "mask=loss": ({"mask": "loss"}, {}, {}),
+              "score=mean": ({"aggregate": "mean"}, {}, {}),
+              "text=last": ({"text_attention": False}, {}, {}),
+              "sigma=gradient": ({}, {"detach": False}, {}),
+              "sigma=softmax": ({}, {"spread": "softmax"}, {}),
+              "ort=mean": ({}, {}, {"over": "mean"}), "ort=pair": ({}, {}, {"over": "pair"})}
+    assert list(CHOICES) == list(wanted)
+    assert list(found) == [f"dvse/{choice}" for choice in wanted]
+    for (model, first_, second), config in zip(wanted.values(), found.values(), strict=True):
+        assert config == whole.with_(**{
+            "model_arguments": arguments | model, "objective.0.arguments": ranking | first_,
+            "objective.1.arguments": ort | second})
 
 
 def test_deciding_arms_have_five_seeds_and_the_others_three():
@@ -74,6 +106,8 @@ def test_deciding_arms_have_five_seeds_and_the_others_three():
     ({"heads": []}, "heads is empty"), ({"pvse_heads": []}, "pvse_heads is empty"),
     ({"bounds": []}, "bounds is empty"), ({"balances": []}, "balances is empty"),
     ({"balances": [0.0]}, "balances must be > 0"), ({"bounds": [-0.1]}, "bounds must be >= 0"),
+    ({"balances": [0.6, 1.5]}, "balances must be .*<= 1, got 1.5"),
+    ({"pvse_heads": [0]}, "pvse_heads must be"), ({"bounds": [float("nan")]}, "bounds must be"),
     ({"heads": [0, 65]}, "heads must be"), ({"choices": ["s=relu"]}, "choices must be one of"),
     ({"components": ["dvse/var", WHOLE]}, "components must be one of")])
 def test_what_cannot_be_drawn_is_refused_before_anything_is_trained(given, message):
