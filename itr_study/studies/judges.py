@@ -29,6 +29,8 @@ KIN = {"k=1": "hardest", "k=3": "top5", "k=10": "top5", "tau=0.1": "hardest+list
        "hardest+listwise(cider)": "hardest+listwise", "alpha=0": "bcls", "alpha=0.6": "bcls",
        "gamma=10": "soft", "gamma=200": "soft"}
 SEARCHED = tuple(arm for arm in ARMS if arm not in KIN)
+# Multiples that are tried besides those of all, where the best of all lay at an end of them.
+WIDER = {"windows": (0.5,)}
 # Makers whose arms differ in their objective alone: `d_arms` and the rest of notebook 06 do not.
 SWEEPS: tuple[Maker, ...] = (
     k_arms, term_arms, tau_arms, label_arms, alternative_arms, branch_arms, alpha_arms, beta_arms,
@@ -65,7 +67,8 @@ def judge_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def judge_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The search of learning rates for `parameters.judge_searched` of SEARCHED: multiples
-    `parameters.judge_factors` of the base's rate, seed 0, as "clean_gru/<label>/<rate>".
+    `parameters.judge_factors` of the base's rate and those of WIDER, seed 0, as
+    "clean_gru/<label>/<rate>".
 
     `rates.chosen_rates` chooses on dev from `rates.rate_table` of these rows, and refuses the edge.
     Raises:  ValueError for a data set without this base, where somebody asks for a search.
@@ -76,7 +79,8 @@ def judge_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     swept = swept_configs(dataset, parameters)
     return [ArmRun(f"{JUDGE}/{arm}/{times * usual:g}",
                    _judged(swept[arm], parameters, float(f"{times * usual:g}")))
-            for arm in parameters.judge_searched for times in parameters.judge_factors]
+            for arm in parameters.judge_searched
+            for times in sorted({*parameters.judge_factors, *WIDER.get(arm, ())})]
 
 
 def judge_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, float]:

@@ -467,11 +467,16 @@ def a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice(page):  # noq
         assert sent(page)[-1]["value"]["name"] == "a.png"
         answer(page, one, sent(page)[-1]["serial"])
     page.evaluate("""FileReader.prototype.readAsDataURL = function () {
-      Object.defineProperty(this, "error", { value: new DOMException("gone") }); this.onerror();
+      window.reader = this;
     }; 0""")
     pane.get_by_label("Your picture").set_input_files(given)
+    assert pane.get_attribute("data-busy") == "1"  # while it is read, and nothing is sent yet
+    page.evaluate("""() => { const one = window.reader;
+      Object.defineProperty(one, "error", { value: new DOMException("gone") });
+      one.onerror(); one.onloadend(); }""")
     said = pane.locator(".itr-problem").text_content()
     assert said.startswith("a.png could not be read (gone)") and len(sent(page)) == 2
+    assert pane.get_attribute("data-busy") == "0"
 
 
 def a_kernel_that_was_restarted_is_said_at_once(page):  # noqa: F811

@@ -161,6 +161,16 @@ def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rate
         chosen_rates(edge)
 
 
+def test_a_search_is_wider_where_the_best_of_all_lay_at_an_end(own_rates):
+    usual = base("flickr8k", JUDGE).settings.learning_rate
+    for factors in ([1.0, 2.0, 4.0], [0.5, 1.0, 2.0, 4.0]):  # none is tried twice
+        asked = choose("12_claims", "full", judge_searched=["sum", "windows"],
+                       judge_factors=factors)
+        labels = [run.label for run in judge_rate_arms("flickr8k", asked)]
+        assert labels == [f"{JUDGE}/sum/{times * usual:g}" for times in factors] + [
+            f"{JUDGE}/windows/{times * usual:g}" for times in (0.5, 1, 2, 4)]
+
+
 def test_the_plan_of_the_ledger_holds_what_is_asked_for(monkeypatch):
     monkeypatch.setattr("itr_study.studies.plans.choose", lambda *names, **given: choose(
         *names, **given | {"judge_seeds": 2, "judge_searched": ["sum"]}))

@@ -1,8 +1,8 @@
 // What all explorers share: controls with labels, a stage, a sentence, a problem. Each drawing
 // gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
 // send(name, value) with what a reader does, and of what, where one name is for several things:
-// send(name, value, which). send.idle() says whether all was answered, send.say(words) tells why
-// something could not be sent. Whatever can be focused has a data-key of its own, so that the focus
+// send(name, value, which). send.idle() says whether all was read and answered, send.say(words)
+// tells why something could not be sent. Whatever can be focused has a data-key of its own, so that the focus
 // stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in ms, a
 // "poll" is sent after that time, while the page is seen.
 
@@ -139,6 +139,8 @@ function handIn(file, one, send) {
     + `(${reader.error?.message ?? "for no reason that the browser names"}). Is it still where it `
     + "was? Choose it again, or a copy of it.");
   reader.onload = () => send(one.name, { ...about, data: reader.result.split(",")[1] ?? "" });
+  reader.onloadend = () => send.reading(-1); // after either
+  send.reading(1);
   reader.readAsDataURL(file);
 }
 
@@ -189,13 +191,17 @@ function render({ model, el }) {
   let kinds = "", later = null;
   const say = (words) => { problem.textContent = words; };
   let gone = false; // the kernel that made this
+  let files = 0; // that are being read, to be sent then
   const box = mailbox(model, prefix, (why) => say(gone ? GONE : why));
+  const busy = () => files > 0 || box.busy();
+  const mark = () => { root.dataset.busy = busy() ? "1" : "0"; };
   const send = (...what) => {
     if (gone) { box.forget(); say(GONE); } // sent all the same: a lost connection may be back
     box.send(...what);
-    root.dataset.busy = box.busy() ? "1" : "0";
+    mark();
   };
-  send.idle = () => !box.busy();
+  send.idle = () => !busy();
+  send.reading = (more) => { files += more; mark(); };
   send.say = say;
   const end = () => {
     gone = true;
@@ -226,7 +232,7 @@ function render({ model, el }) {
       } else setValues(form, prefix, view.controls);
       drawings[view.drawing](stage, view.stage, send);
     });
-    root.dataset.busy = box.busy() ? "1" : "0";
+    mark();
     poll(view.stage.poll);
   };
   model.on("change:view", update);
