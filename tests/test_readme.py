@@ -40,20 +40,15 @@ def test_the_learning_rates_inside_their_grids_are_counted():
             "inside the grid that they were chosen from") in README
 
 
-def test_the_committed_searches_chose_these_rates_and_windows_alone_lie_at_an_edge():
+def test_the_committed_searches_chose_these_rates_inside_what_they_tried():
     tables = [pd.read_csv(FLICKR8K / f"{name}.csv", keep_default_na=False)
               for name in ("12_claims__judge_rates", "03_topk__learning_rates")]
     best = pd.concat(tables).query("best == 'True' or best == True")
     counts = best.groupby(best["setting"] == JUDGE).size()
-    assert counts.to_dict() == {False: 12, True: 11} and "an eleventh there" in README
-    beyond = best[best["edge"] != ""]
-    assert beyond[["setting", "loss", "edge"]].to_numpy().tolist() == [
-        [JUDGE, "windows", "smallest"]]
-    assert "Windows alone, an eleventh there, did best at the smallest rate tried" in README
+    assert counts.to_dict() == {False: 12, True: 11} and set(best["edge"]) == {""}
     frozen = frozen_rates("flickr8k")
-    for line in best[best["edge"] == ""].itertuples():
+    for line in best.itertuples():
         assert frozen[line.setting][line.loss] == float(line.rate), line
-    assert "windows" not in frozen[JUDGE] and "take that of the hardest negative" in README
 
 
 def interval(line: pd.Series) -> str:

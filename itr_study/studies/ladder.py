@@ -22,10 +22,12 @@ LOSSES = ("sum", "hardest")  # the steps are chosen for both alike
 
 
 class Rung(NamedTuple):
-    """One step from the rung below it; "" is the base START."""
+    """One step from the rung below it, "" is the base START, and the losses that it is tried with.
+    """
 
     below: str
     changes: Mapping[str, Any]
+    losses: tuple[str, ...] = LOSSES
 
 
 RUNGS: dict[str, Rung] = {
@@ -109,7 +111,7 @@ def rung_config(dataset: str, name: str, parameters: SimpleNamespace,
 
 
 def summary(steps: pd.DataFrame) -> str:
-    """Which rungs lie right of zero for both losses on dev, as a title.
+    """Which rungs lie right of zero on dev, for both losses or for all they have, as a title.
 
     Args:    steps: as `worth` gives them.
     Example:
@@ -120,7 +122,9 @@ def summary(steps: pd.DataFrame) -> str:
     """
     least = steps.groupby("label", sort=False)["difference"].min()
     helped, n = [*least.index[least > 0]], steps["n"].min()
+    all_have_both = steps.groupby("label").size().eq(len(LOSSES)).all()
+    losses = "both losses" if all_have_both else "whichever of two losses they have"
     few, be = " (settles nothing)" if n < FEWEST else "", "is" if len(helped) == 1 else "are"
-    return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for both losses, "
+    return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for {losses}, "
             f"{counted(n, 'seed')}{few}"
             + f": {', '.join(helped)}" * bool(helped))
