@@ -8,7 +8,7 @@ import pandas as pd
 
 from itr_study.ledger.judges import JUDGE, agreement
 from itr_study.ledger.models import resting, twice_judged
-from itr_study.ledger.paired import differences
+from itr_study.ledger.paired import FEWEST, differences
 from itr_study.ledger.table import ORIGINS, counted, covered
 from itr_study.studies.bases import at_edge, frozen_rates
 from itr_study.studies.forgive import MODEL
@@ -29,6 +29,16 @@ def test_the_counts_of_claims_are_those_of_the_ledger():
     assert covered(table) in page and covered(table) in README, covered(table)
     totals = re.findall(r"- (\d+) (?:claims|counter-checks|composites)", README)
     assert sum(map(int, totals)) == len(table)
+
+
+def test_the_claims_that_rest_on_too_few_seeds_are_counted():
+    table = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
+    undecided = table.query("outcome == 'undecided' and origin == 'claim'")
+    pairs = pd.to_numeric(undecided["pairs"])
+    few = undecided[pairs < FEWEST]
+    assert set(few["paper"]) == {"dvse"}
+    assert (f"{len(few)} of the {len(undecided)} undecided claims are about sub-embeddings and rest "
+            "on fewer than five seeds") in README and FEWEST == 5
 
 
 def test_the_learning_rates_inside_their_grids_are_counted():
