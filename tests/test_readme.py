@@ -37,8 +37,8 @@ def test_the_claims_that_rest_on_too_few_seeds_are_counted():
     pairs = pd.to_numeric(undecided["pairs"])
     few = undecided[pairs < FEWEST]
     assert set(few["paper"]) == {"dvse"}
-    assert (f"{len(few)} of the {len(undecided)} undecided claims are about sub-embeddings and rest "
-            "on fewer than five seeds") in README and FEWEST == 5
+    assert (f"{len(few)} of the {len(undecided)} undecided claims are about sub-embeddings and "
+            "rest on fewer than five seeds") in README and FEWEST == 5
 
 
 def test_the_learning_rates_inside_their_grids_are_counted():

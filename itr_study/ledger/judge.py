@@ -13,7 +13,7 @@ import pandas as pd
 from itr_study.data import DATASETS
 from itr_study.evaluation.measures import came_with
 from itr_study.ledger.evidence import COLUMNS, LABELS, LabelArms, LabelPart, NoEvidence
-from itr_study.ledger.paired import MOST, Arms, Part, arms_in
+from itr_study.ledger.paired import FEWEST, MOST, Arms, Part, arms_in
 from itr_study.ledger.reported import split_list
 from itr_study.ledger.rules import CASES, FIT, HELD, Case, decide
 from itr_study.ledger.units import TIMES
@@ -64,15 +64,14 @@ class Verdict:
                 f"{older}{flat}")
 
     def standing(self, part: Part | LabelPart) -> str:
-        """What one part says by itself, by its 95 % interval: "for" the claim, "against" it, or
-        "open"; "collapsed" where an arm of it has, "unlike fit" where the arms cannot be compared.
-        """
+        """What a part says by its 95 % interval: "for" the claim, "against" it or "open", as fewer
+        than FEWEST do; "collapsed" where an arm has, "unlike fit" where arms cannot be compared."""
         if self.outcome == "not tested":
             return "unlike fit"
         if {*arms_in(part.arm_a), *arms_in(part.arm_b)} & set(self.collapsed):
             return "collapsed"
-        (low, high), width = part.interval(), self.margin
-        if width is None:
+        low, high = part.interval() if part.n >= FEWEST else (-float("inf"), float("inf"))
+        if (width := self.margin) is None:
             return "for" if low > 0 else "against" if high < 0 else "open"
         outside = low > width or high < -width
         return "for" if -width < low and high < width else "against" if outside else "open"

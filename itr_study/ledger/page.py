@@ -37,8 +37,9 @@ COLUMNS = {
             "an epoch or of a whole test",
     "reported": "the difference that the paper printed, on its own data; – where it prints none",
     "ours": "the mean of our paired differences [its 95 % interval]; of several parts the smallest "
-            "and the largest, and how many of them are settled by themselves, at 95 % each; where "
-            "one time is claimed to be so many times another, how many times it is",
+            "and the largest, and how many of them are settled by themselves, at 95 % each and by "
+            "five pairs or more; where one time is claimed to be so many times another, how many "
+            "times it is",
     "margin, levels": "the margin within which an equivalence holds; the levels of confidence for "
                       "the claim and against it",
     "verdict": "the outcome, with the data, the model, its learning rates and the number of pairs "

@@ -401,6 +401,13 @@ def test_parts_say_what_each_says_by_itself():
     assert below.standing(below.parts[0]) == "against"
 
 
+@pytest.mark.parametrize("seeds, standing", [(5, "for"), (4, "open")])
+def test_fewer_than_five_pairs_settle_no_part_either(seeds, standing):
+    rows = runs(a=1, b=0)
+    few = judge(claim(), rows[rows["seed"] < seeds])
+    assert few.parts[0].n == seeds and few.standing(few.parts[0]) == standing
+
+
 def test_generalisation_is_compared_only_among_arms_that_fit_their_images_alike():
     kept = claim(metric="generalisation")
     rows = runs("generalisation", a=1, b=0)
