@@ -2,9 +2,9 @@
 // gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
 // send(name, value) with what a reader does, and of what, where one name is for several things:
 // send(name, value, which). send.idle() says whether all was read and answered, send.say(words)
-// tells why something could not be sent. Whatever can be focused has a data-key of its own, so that the focus
-// stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in ms, a
-// "poll" is sent after that time, while the page is seen.
+// tells why something could not be sent. Whatever can be focused has a data-key of its own, so that
+// the focus stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in
+// ms, a "poll" is sent after that time, while the page is seen.
 
 const drawings = {}; // by name, the draw of each
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
