@@ -137,7 +137,8 @@ def tally(parts: pd.DataFrame, topic: str) -> str:
 def settled_apart(standings: Sequence[str]) -> str:
     """How many differences are settled by themselves, for a note."""
     standings = list(standings)
-    return (f"of {len(standings)} differences {standings.count('for')} are settled for the claim, "
+    be = "is" if standings.count("for") == 1 else "are"
+    return (f"of {len(standings)} differences {standings.count('for')} {be} settled for the claim, "
             f"{standings.count('against')} against it, each at 95 %")
 
 

@@ -66,6 +66,7 @@ def test_claims_and_our_checks_are_counted_apart():
     assert settled_apart(["for", "for", "open", "against"]) == (
         "of 4 differences 2 are settled for the claim, 1 against it, "
         "each at 95 %")
+    assert settled_apart(["for", "open"]).startswith("of 2 differences 1 is settled for the claim,")
 
 
 def test_luck_that_arms_share_is_what_pairing_takes_away():
