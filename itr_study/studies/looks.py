@@ -4,8 +4,8 @@
     runs = study.arms(looks.looking_arms)
     places = looks.pointing_rows((run, study.searcher(run)) for run in runs)
 
-Labels: "saf/hardest" is SAF with the hardest negative in the place of its own loss; "dvse" alone is
-a base as it stands.
+Labels: "saf/hardest" is that arm of notebook 09, at its learning rate, so that both share its runs;
+"sgr" alone is SGR with the loss that its rate was searched for, "dvse" a base as it stands.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,24 +21,34 @@ from itr_study.evaluation.pointing_words import MEASURES, word_pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.features.detected import dataset_boxes
 from itr_study.files.paths import home
-from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
+from itr_study.runs.config import RunConfig
+from itr_study.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.studies.stronger import SEARCHED, stronger_config
 
 WORDS = "saf"  # the model whose words look at regions, in which losses are compared
 OTHERS = ("sgr", "vse_infinity", "dan", "dvse", "two_branch")  # bases that show something else
 
 
 def looking_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """SAF with each of `parameters.losses`, over `parameters.seeds`."""
-    start = base_config(dataset, WORDS, parameters)
-    return [run for loss in parameters.losses for run in over_seeds(
-        f"{WORDS}/{loss}", start.with_(objective=[TERMS[loss]]), parameters.seeds)]
+    """SAF with each of the losses `parameters.compared`, over `parameters.seeds`."""
+    labels = [f"{WORDS}/{loss}" for loss in parameters.compared]
+    return [run for label in labels for run in over_seeds(
+        label, stronger_config(label, dataset, parameters), parameters.seeds)]
 
 
 def other_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The bases of `parameters.others` as they stand, over `parameters.other_seeds`."""
+    """The models of `parameters.others`, over `parameters.other_seeds`."""
     return [run for name in parameters.others
-            for run in over_seeds(name, base_config(dataset, name, parameters),
+            for run in over_seeds(name, other_config(name, dataset, parameters),
                                   parameters.other_seeds)]
+
+
+def other_config(name: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
+    """A base as it stands, seed 0; one of notebook 09 with the loss and the rate that it has there.
+    """
+    if name not in SEARCHED:
+        return base_config(dataset, name, parameters)
+    return stronger_config(f"{name}/{SEARCHED[name]}", dataset, parameters)
 
 
 def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:

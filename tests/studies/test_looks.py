@@ -15,7 +15,8 @@ from itr_study.evaluation.pointing_words import MEASURES
 from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import encode_dataset
 from itr_study.models import MODELS
-from itr_study.studies import looks
+from itr_study.studies import looks, stronger
+from itr_study.studies.arms import base_config
 from itr_study.studies.looks import looking_arms, named_places, other_arms, pointing_rows
 from itr_study.studies.profiles import choose
 from tests.evaluation.looking import SCENES, searcher
@@ -27,7 +28,7 @@ def run_of(label, seed=0):
 
 
 def test_arms_are_saf_by_loss_and_other_bases():
-    parameters = choose("11_attention_maps", "quick", losses=["sum", "top5"], seeds=2)
+    parameters = choose("11_attention_maps", "quick", compared=["sum", "top5"], seeds=2)
     runs = looking_arms("scenes", parameters)
     assert [(run.label, run.config.seed) for run in runs] == [
         ("saf/sum", 0), ("saf/sum", 1), ("saf/top5", 0), ("saf/top5", 1)]
@@ -35,6 +36,22 @@ def test_arms_are_saf_by_loss_and_other_bases():
     assert [term.loss for run in runs[::2] for term in run.config.objective] == [
         "triplet_sum", "topk"]
     assert [run.config.model for run in other_arms("scenes", parameters)] == parameters.others
+
+
+def test_what_notebook_09_trains_is_not_trained_twice(monkeypatch):
+    """At the rates that were searched there, too; but the sum, which 09 has not of SAF."""
+    monkeypatch.setattr(stronger, "rate_in", lambda _dataset, _base, loss, _usual: {
+        "hardest": 5e-4, "sum": 7e-4}[loss])
+    full = choose("11_attention_maps", "full")
+    there = {(run.label, run.config.seed): run.config for run in
+             stronger.stronger_arms("flickr8k", choose("09_stronger_models", "full"))}
+    shared = [run for run in looking_arms("flickr8k", full) if run.label != "saf/sum"]
+    assert len(shared) == 15
+    assert all(there[run.label, run.config.seed] == run.config for run in shared)
+    first = {run.label: run.config for run in other_arms("flickr8k", full)
+             if run.config.seed == 0}
+    assert first["sgr"] == there["sgr/hardest", 0] and first["dan"] == there["dan/sum", 0]
+    assert first["dvse"] == base_config("flickr8k", "dvse", full)
 
 
 def test_a_line_is_the_mean_over_names_in_percent():
