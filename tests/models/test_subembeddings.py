@@ -94,8 +94,9 @@ def test_attention_has_half_as_many_hidden_units_as_a_vector_features(name):
     assert {part.heads.attention.hidden.out_features for part in (net.image, net.text)} == {5}
 
 
-def test_images_of_pvse_are_those_of_the_equations():
-    net, one = model("pvse").double().eval(), double(batch())
+@pytest.mark.parametrize("heads", [1, 3, 9])
+def test_images_of_pvse_are_those_of_the_equations(heads):
+    net, one = model("pvse", heads=heads).double().eval(), double(batch())
     vectors, residuals, mask, attention = net.encode_images(one)
     for i, exists in enumerate(one.region_mask):
         expected = slow.pvse_image(net, one.regions[i][exists].tolist())
