@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -99,7 +100,8 @@ def check_number(name: str, value: float, *, above: float = -math.inf, least: fl
                  most: float = math.inf, below: float = math.inf) -> None:
     """Raise ValueError unless `above < value < below`, `least <= value <= most` and value is
     finite."""
-    if isinstance(value, bool) or not (isinstance(value, int | float) and math.isfinite(value)):
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (real and abs(value) <= sys.float_info.max):  # NaN is not; an integer may be larger
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     if not (above < value < below and least <= value <= most):
         bounds = [f"> {above}"] * (above > -math.inf) + [f">= {least}"] * (least > -math.inf)

@@ -28,7 +28,8 @@ def test_numbers():
     for value, bounds, message in [
             (0, dict(above=0), "x must be > 0, got 0"), (2, dict(least=0, most=1), ">= 0 and <= 1"),
             (float("nan"), {}, "finite"), ("1", {}, "finite number, got '1'"),
-            (None, {}, "finite"), (True, {}, "finite number, got True")]:
+            (None, {}, "finite"), (True, {}, "finite number, got True"),
+            (float("-inf"), {}, "finite"), (10 ** 400, {}, "finite"), (-10 ** 400, {}, "finite")]:
         with pytest.raises(ValueError, match=message):
             check_number("x", value, **bounds)
 

@@ -4,6 +4,7 @@
     entropies({"DVSE": whole})          a line for each image and head
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -64,12 +65,16 @@ def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.
 def mean_correlations(searchers: Mapping[str, Searcher],
                       finished: bool = False) -> dict[str, float]:
     """The same off the diagonal, over all images and their heads that are on: a picture is of one.
+    NaN for a model that has no two heads on in any image.
 
     Args:    finished: of the vectors that are compared, in which the whole has its part, too.
     """
-    vectors = "subembeddings" if finished else "residuals"
-    return {name: mean_correlation(*parts_of(one, vectors, "mask"))
-            for name, one in searchers.items()}
+    vectors, means = "subembeddings" if finished else "residuals", {}
+    for name, one in searchers.items():
+        values, mask = parts_of(one, vectors, "mask")
+        pairs = (mask.sum(dim=1) > 1).any()
+        means[name] = mean_correlation(values, mask) if pairs else math.nan
+    return means
 
 
 def image_precision(searcher: Searcher) -> float:

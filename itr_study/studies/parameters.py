@@ -125,9 +125,9 @@ def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
     """
     check_choice("dataset", dataset, DATASETS)
     for name, value in vars(parameters).items():
+        _check_numbers(name, value)
         if isinstance(value, list | tuple):
             _check_list(name, value)
-        _check_numbers(name, value)
         if name.endswith(SEEDS):
             check_count(name, value, least=0 if name in NONE_WILL_DO else 1)
     _check_pairs(dataset, parameters)
@@ -147,7 +147,8 @@ def _check_list(name: str, values: list | tuple) -> None:
         raise ValueError(f"{name} is empty and needs an item; leave it out for the profile's")
     seen: dict[str, Any] = {}
     for value in values:
-        label = f"{value + 0.0:g}" if isinstance(value, float) else str(value)  # as arms have it
+        number = isinstance(value, float) or name in NUMBERS
+        label = f"{value + 0.0:g}" if number else str(value)  # as arms have it
         if label in seen:
             both = f" (as {seen[label]!r}, whose label is {label}, too)" * (value != seen[label])
             raise ValueError(f"{name} holds {value!r} twice{both}; each is trained and drawn once")

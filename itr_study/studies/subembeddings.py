@@ -49,8 +49,9 @@ def head_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 def bound_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """Fig. 8: how much correlation of heads is free (the paper's β)."""
-    return [run for bound in parameters.bounds for run in _seeded(
+    """Fig. 8: how much correlation of heads is free (the paper's β); 0, 0.0 and -0.0 are one run.
+    """
+    return [run for bound in (bound + 0.0 for bound in parameters.bounds) for run in _seeded(
         f"bound={bound:g}", dataset, parameters,
         {} if bound == BOUND else {"objective.1.arguments": {"bound": bound}})]
 

@@ -234,6 +234,20 @@ def test_diagnostics_say_what_the_heads_do():
     assert equal.diagnose(output, relevance)[1] == {}
 
 
+@pytest.mark.parametrize("over", ["sum", "mean", "pair"])
+@pytest.mark.parametrize("on", [1.0, 0.0])
+def test_one_head_and_heads_that_are_all_off_leave_finite_numbers_in_the_log(over, on):
+    """No pair counts: no loss, and no correlation where there is no pair at all."""
+    for heads in (1, 3):
+        output, relevance = random_output(0, heads=heads)
+        output = replace(output, mask=torch.full_like(output.mask, on if heads == 1 else 0.0))
+        value, numbers = OUTPUT_LOSSES["orthogonality"](bound=0.0, over=over).diagnose(
+            output, relevance)
+        assert value == 0 and numbers["mask_rate"] == output.mask.mean()
+        assert all(number.isfinite() for number in numbers.values())
+        assert (numbers["correlation"] > 0) == (heads > 1)
+
+
 def test_spreads_are_over_what_they_say():
     """The mask's over images, by head; sigma's over heads, by match."""
     output, relevance = random_output(0)
@@ -248,6 +262,19 @@ def test_spreads_are_over_what_they_say():
         means.append((1 + loss.std(scores)).numpy().std(axis=0)[match.numpy()].mean())
     assert loss.diagnose(output, relevance)[1]["sigma_std"].item() == pytest.approx(
         sum(means) / 2)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_a_vector_is_at_distance_0_from_itself_whatever_its_length_was_rounded_to(kind):
+    """And has no gradient there; the root of 1e-7 would be 0.0003, and its gradient 1,600."""
+    loss = OUTPUT_LOSSES["mmd"]()
+    for seed in range(30):
+        random = torch.Generator().manual_seed(seed)
+        vector = normalize(torch.randn(1, 100, generator=random, dtype=kind), dim=1)
+        vector.requires_grad_()
+        value = loss.mean_kernel(vector, vector)
+        value.backward()
+        assert value == 1 and not vector.grad.any()
 
 
 def test_losses_on_texts_name_the_model_that_has_several_of_them():

@@ -53,6 +53,13 @@ def test_of_classes_of_one_image_it_is_recall_and_r_precision():
         "_r_precision", "_class_rp"): value for name, value in expected.items()})
 
 
+def test_classes_may_be_any_whole_numbers():
+    scores, owner = random_set(6, images=20)
+    truth, classes = Truth(owner), random_classes(2, 20)
+    for other in (classes - 10 ** 12, 10 ** 9 * classes, classes.astype(np.uint8)):
+        assert class_based(scores, truth, other) == class_based(scores, truth, classes)
+
+
 def test_of_two_matrices_each_direction_reads_its_own():
     scores, owner = random_set(4, images=20)
     truth, classes = Truth(owner), random_classes(0, 20)

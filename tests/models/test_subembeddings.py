@@ -75,8 +75,28 @@ def test_texts_are_those_of_the_equations_whatever_the_padding(name, text):
                                        atol=1e-6, rtol=0)
 
 
-def test_images_of_pvse_are_those_of_the_equations():
-    net, one = model("pvse").double().eval(), double(batch())
+@pytest.mark.parametrize("arguments", [{"activation": "sigmoid"}, {"activation": "identity"},
+                                       {"text_attention": False}, {"heads": 0}])
+def test_choices_of_dvse_are_those_of_its_texts_too(arguments):
+    """s is that of the images; without w3's term a text is LN of the last state alone."""
+    net, one = model(**arguments).double().eval(), batch()
+    assert (net.text.heads.attention is None) == (arguments.get("text_attention") is False)
+    for ours, tokens, length in zip(net.encode_texts(one), one.tokens.tolist(),
+                                    one.lengths.tolist(), strict=True):
+        expected = slow.dvse_text(net, tokens[:length], arguments.get("activation", "tanh"))
+        torch.testing.assert_close(ours.double(), torch.tensor(expected, dtype=torch.float64),
+                                   atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["dvse", "pvse"])
+def test_attention_has_half_as_many_hidden_units_as_a_vector_features(name):
+    net = model(name, hidden=None, size=10)
+    assert {part.heads.attention.hidden.out_features for part in (net.image, net.text)} == {5}
+
+
+@pytest.mark.parametrize("heads", [1, 3, 9])
+def test_images_of_pvse_are_those_of_the_equations(heads):
+    net, one = model("pvse", heads=heads).double().eval(), double(batch())
     vectors, residuals, mask, attention = net.encode_images(one)
     for i, exists in enumerate(one.region_mask):
         expected = slow.pvse_image(net, one.regions[i][exists].tolist())

@@ -58,6 +58,14 @@ def test_correlation_is_drawn_of_one_image_and_meant_over_all_whose_heads_are_on
     assert mean_correlations({"a": second_off}) == {"a": pytest.approx(0.6)}
 
 
+@pytest.mark.parametrize("mask", [[[0.0, 0.0]] * 2, [[1.0, 0.0], [0.0, 1.0]]])
+def test_a_model_that_has_no_two_heads_on_has_no_mean_and_the_others_keep_theirs(mask):
+    residuals = [[[1.0, 0.0], [3.0, 4.0]]] * 2
+    found = mean_correlations({"off": searcher([[[0.5] * 4] * 2] * 2, residuals, mask),
+                               "on": searcher([[[0.5] * 4] * 2] * 2, residuals)})
+    assert np.isnan(found["off"]) and found["on"] == pytest.approx(0.6)
+
+
 def test_a_head_that_is_always_on_or_always_off_chooses_nothing():
     table = mask_table(searcher([[[0.5] * 4] * 2] * 3, mask=[[1.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))
     expected = pd.DataFrame({"head": [1, 2, 3], "on": [1, 0, 0.5],

@@ -96,8 +96,17 @@ def test_deciding_arms_have_five_seeds_and_the_others_three():
     for run in component_arms("scenes", FULL) + head_arms("scenes", FULL):
         count[run.label] = count.get(run.label, 0) + 1
     assert {label for label, n in count.items() if n == 5} == {
-        WHOLE, "dvse/heads", "dvse/single", "K=none", "K=2", "K=4", "K=6"}
+        *COMPONENTS, "K=none", "K=2", "K=4", "K=6"}
+    assert {label for label, n in count.items() if n == 3} == {"K=8", "K=10", "K=12"}
     assert set(count.values()) == {3, 5}
+
+
+def test_a_bound_is_one_run_however_it_is_written():
+    """A run is found again by its config, in which 0, 0.0 and -0.0 would be three."""
+    written = [bound_arms("scenes", choose("07_sub_embeddings", "quick", bounds=[bound]))
+               for bound in (0.0, 0, -0.0)]
+    assert [run.label for run, in written] == ["bound=0"] * 3
+    assert len({run.config.model_dump_json() for run, in written}) == 1
 
 
 @pytest.mark.parametrize(("given", "message"), [
@@ -108,6 +117,11 @@ def test_deciding_arms_have_five_seeds_and_the_others_three():
     ({"balances": [0.0]}, "balances must be > 0"), ({"bounds": [-0.1]}, "bounds must be >= 0"),
     ({"balances": [0.6, 1.5]}, "balances must be .*<= 1, got 1.5"),
     ({"pvse_heads": [0]}, "pvse_heads must be"), ({"bounds": [float("nan")]}, "bounds must be"),
+    ({"bounds": [10 ** 400]}, "bounds must be a finite number"),
+    ({"bounds": [1_000_000, 1e6]}, "bounds holds 1000000.0 twice"),
+    ({"seeds": 0}, "seeds must be .*>= 1"), ({"other_seeds": 0}, "other_seeds must be .*>= 1"),
+    ({"heads": [0, 6, 6]}, "heads holds 6 twice"), ({"heads": [-1, 0]}, "heads must be .*>= 0"),
+    ({"bounds": [0, -0.0]}, "bounds holds -0.0 twice"), ({"choices": []}, "choices is empty"),
     ({"heads": [0, 65]}, "heads must be"), ({"choices": ["s=relu"]}, "choices must be one of"),
     ({"components": ["dvse/var", WHOLE]}, "components must be one of")])
 def test_what_cannot_be_drawn_is_refused_before_anything_is_trained(given, message):
