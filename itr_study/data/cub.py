@@ -95,10 +95,13 @@ def _paths(root: Path, dev: str, report: DataReport) -> dict[str, Path]:
 
 
 def _table(path: Path, report: DataReport) -> dict[str, str]:
-    """Number -> value, of lines of both; other lines and numbers given twice become errors."""
+    """Number -> value, of lines of both; other lines and numbers given twice become errors, empty
+    lines say nothing."""
     table: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        key, *rest = line.split() or [""]
+        if not line.strip():
+            continue
+        key, *rest = line.split()
         if len(rest) != 1 or key in table:
             what = "its number stands above" if key in table else f"expected two words: {line!r}"
             report.errors.append(Problem("malformed line", f"{path.name}:{number}", what))

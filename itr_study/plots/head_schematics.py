@@ -89,7 +89,7 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
     axes.axis("off")
     for x, y, words, colour, wide, high in (
             (0.85, 3.0, "image", BLUE, 0.9, 0.6), (2.35, 3.0, "regions\n(R, D)", BLUE, 1.15, 0.6),
-            (4.0, 3.75, "pooled: one\nvector (D)", BLUE, 1.3, 0.6),
+            (4.0, 3.75, "whole: their\nmean (D)", BLUE, 1.3, 0.6),
             (4.0, 2.85, f"{heads} attention\nheads over R", BLUE, 1.3, 0.6),
             (4.0, 1.95, "mask: frozen w2,\nsigmoid, round", GREY, 1.45, 0.6),
             (5.75, 2.85, f"residuals\n({heads}, D) × mask", BLUE, 1.45, 0.6),

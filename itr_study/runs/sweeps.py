@@ -36,7 +36,8 @@ LOOK = 0.5  # seconds between looks at how far the runs are
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
           figures: Path | str | None = None, device: str = "auto",
-          executor: Executor | None = None, edition: int | Sequence[int] = 1) -> pd.DataFrame:
+          executor: Executor | None = None, edition: int | Sequence[int] = 1,
+          weights: bool = False) -> pd.DataFrame:
     """One row per config, in their order; runs that have not ended yet are trained.
 
     A run that fails in any way does not stop the others: its row has its status and reason and no
@@ -46,18 +47,25 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
              rows are kept; device: as in `fit`; executor: of `concurrent.futures`, instead of
              `workers` threads here; it is not shut down. See `executors`; edition: the earliest
              that will do, of all runs or of each (see `evaluation.measures`): a run that ended
-             before is evaluated again where its weights are, else trained again.
+             before is evaluated again where its weights are, else trained again; weights: train
+             those, too, whose row is kept and whose model is not on this machine; their row stays.
     Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
              there.
     """
     runs = [identify(config, root, figures_folder(figures)) for config in configs]
     editions = _latest(runs, edition)
     rows = {run.id: _ended_row(run, figures, editions[run.id]) for run in runs}
-    missing = {run.id: run for run in runs if rows[run.id] is None}
+    missing = {run.id: run for run in runs if rows[run.id] is None
+               or weights and not _has_ended_here(rows[run.id])}
     if missing:
-        rows |= _train(missing, editions, root, figures, device, *_place(workers, executor))
+        rows |= _train(missing, rows, editions, root, figures, device, *_place(workers, executor))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
+
+
+def _has_ended_here(row: dict[str, Any]) -> bool:
+    """Whether the model of a run is on this machine; a diverged one has none anywhere."""
+    return row["status"] != "done" or RunStore().result(row["run"]) is not None
 
 
 def ended_row(config: RunConfig, root: Path | str | None = None,
@@ -108,11 +116,12 @@ def _threads(count: int) -> Executor:
     return ThreadPoolExecutor(count)
 
 
-def _train(missing: dict[str, Run], editions: Mapping[str, int], root: Path | str | None,
-           figures: Path | str | None, device: str, executor: Executor, work: Callable[[str], str]
+def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
+           editions: Mapping[str, int], root: Path | str | None, figures: Path | str | None,
+           device: str, executor: Executor, work: Callable[[str], str]
            ) -> dict[str, dict[str, Any]]:
-    """Rows by id of runs that are trained now. Features are encoded here first, not by every
-    worker."""
+    """Rows by id of runs that are trained now; a run that ends has the one that is kept of it, if
+    there is any. Features are encoded here first, not by every worker."""
     check_home()
     for run in {data_part(run.config): run for run in missing.values()}.values():
         encoded_data(run.config, root, str(choose_device(device)))
@@ -127,7 +136,7 @@ def _train(missing: dict[str, Run], editions: Mapping[str, int], root: Path | st
     with counting(*watch.counted) as show, \
             closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
         for run_id, answer in answers:
-            rows[run_id] = _answered_row(missing[run_id], answer, figures)
+            rows[run_id] = _answered_row(missing[run_id], answer, figures, kept[run_id])
     return rows
 
 
@@ -166,13 +175,14 @@ def _answer(future: Future) -> Answer:
         return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
 
 
-def _answered_row(run: Run, answer: Answer, figures: Path | str | None) -> dict[str, Any]:
+def _answered_row(run: Run, answer: Answer, figures: Path | str | None,
+                  kept: dict[str, Any] | None) -> dict[str, Any]:
     """The row of a run that was trained, also where that failed."""
     state, reason = answer.state, answer.reason
     if state in ENDED:
         result = RunStore().result(run.id)
         if result is not None:
-            return add_row(run, result, figures)
+            return kept or add_row(run, result, figures)
         state, reason = "failed", (
             f"it ended under the id {answer.id}: restart Python, the code has changed"
             if answer.id != run.id else

@@ -89,11 +89,13 @@ class Study:
         known = ", ".join(dict.fromkeys(run.label for run in runs))
         raise ValueError(f"no arm {arm!r}; there are {known}")
 
-    def train(self, arms: Maker | Sequence[ArmRun], failed: bool = False) -> pd.DataFrame:
+    def train(self, arms: Maker | Sequence[ArmRun], failed: bool = False,
+              weights: bool = False) -> pd.DataFrame:
         """One row per run with its arm, seed and all it measured; missing runs are trained now.
 
         Args:    arms: a maker of arms, such as `topk.k_arms`, or runs; failed: keep the rows of
-                 runs that diverged, too (they are named on stderr in any case).
+                 runs that diverged, too (they are named on stderr in any case); weights: train
+                 those, too, of which this machine has no model, side by side: for `searcher`.
         Raises:  ValueError where the arms hold no run; RuntimeError naming runs that met an
                  accident (a killed worker, no memory): what is drawn without them would be another
                  finding. The others are kept.
@@ -103,7 +105,8 @@ class Study:
             raise ValueError("there is no run to train: these arms are empty; of the parameters of "
                              f"{self.notebook} that they are made from, lists need an item and "
                              "numbers of seeds must be 1 or more")
-        rows = train_arms(runs, root=self.root, figures=self.figures, workers=self.workers)
+        rows = train_arms(runs, root=self.root, figures=self.figures, workers=self.workers,
+                          weights=weights)
         accidents = rows[~rows["status"].isin(ENDED)]
         if len(accidents):
             first = accidents.iloc[0]
@@ -135,8 +138,7 @@ class Study:
         """The marks behind the name of each arm: § where its learning rate lies at the edge of
         those tried, ¶ where scores of its runs have collapsed (`plots.marks_note`)."""
         runs = rows["run"] if "run" in rows else [""] * len(rows)
-        fallen = {arm for arm, run in zip(rows["arm"], runs, strict=True)
-                  if self.collapsed.get(run)}
+        fallen = {arm for arm, run in zip(rows.arm, runs, strict=True) if self.collapsed.get(run)}
         return {arm: EDGE * at_edge(self.dataset_name, arm) + FALLEN * (arm in fallen)
                 for arm in rows["arm"].unique()}
 
@@ -153,12 +155,10 @@ class Study:
         known = [pair for pair in pairs if set(pair) <= set(marks)]
         table = differences(rows, known, metrics, level)
         both = [marks[a] + marks[b] for a, b in zip(table["arm_a"], table["arm_b"], strict=True)]
-        ends = zip(table["low"], table["high"], table["n"], both, strict=True)
+        ends = zip(table.low, table.high, table.n, both, strict=True)
         return table.assign(
-            verdict=["collapsed" if FALLEN in of_both else sign(low, high, pairs)
-                     for low, high, pairs, of_both in ends],
-            marks=["".join(mark for mark in (EDGE, FALLEN) if mark in of_both)
-                   for of_both in both])
+            verdict=["collapsed" if FALLEN in two else sign(a, b, n) for a, b, n, two in ends],
+            marks=["".join(mark for mark in (EDGE, FALLEN) if mark in two) for two in both])
 
     def beside(self, rows: pd.DataFrame, metric: str = "test_rsum",
                reference: str | None = None) -> pd.DataFrame:

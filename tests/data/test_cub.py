@@ -69,6 +69,12 @@ def test_hidden_files_that_a_mac_leaves_are_no_texts(folder):
     assert load(folder).report.counts["texts"] == 24
 
 
+def test_empty_lines_say_nothing(folder):
+    for name in (*(f"CUB_200_2011/{table}" for table in cub.TABLES), "trainclasses.txt"):
+        tiny.add_line(folder / name, "  ")
+    assert load(folder).report.counts == {"images": 12, "texts": 24, "classes": 6}
+
+
 def test_lists_beside_the_archive_are_taken_before_those_inside(tmp_path):
     """The papers' lists are Xian's; and of two sets of lists none is mixed."""
     folder = tiny.cub(tmp_path, "cvpr2016_cub")

@@ -25,7 +25,7 @@ from itr_study.runs.sweeps import ended_row, sweep
 from itr_study.runs.worker import STOPPED
 from itr_study.studies.bases import base
 from tests.posix import posix_only
-from tests.small_runs import SMALL, as_of_edition_1, count_trainings
+from tests.small_runs import SMALL, as_of_edition_1, count_trainings, photos
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
@@ -97,6 +97,36 @@ def test_what_is_there_is_not_trained(store, monkeypatch):
     assert len(trained) == 2 and frame["status"].tolist() == ["done", "done"]
     sweep([SMALL, SMALL.with_(seed=1)], workers=0)
     assert len(trained) == 2
+
+
+def test_models_are_trained_again_where_only_rows_are_kept(store, tmp_path, monkeypatch):
+    """Their rows stay as they are; of a diverged run there is no model to be had."""
+    config = photos(monkeypatch)
+    wild = config.with_(**{"settings.learning_rate": 1e30, "settings.clip_norm": None,
+                           "settings.optimizer": "sgd"})
+    trained = count_trainings(monkeypatch)
+    sweep([config, wild], workers=0, root="here", figures=tmp_path)
+    written = (tmp_path / "photos" / "runs.csv").read_bytes()
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
+    kept = sweep([config, wild], workers=0, root="here", figures=tmp_path)
+    assert len(trained) == 2 and RunStore().result(kept["run"][0]) is None
+    for _ in range(2):
+        again = sweep([config, wild], workers=0, root="here", figures=tmp_path, weights=True)
+        assert len(trained) == 3 and RunStore().result(kept["run"][0]).status == "done"
+        pd.testing.assert_frame_equal(again, kept)
+        assert (tmp_path / "photos" / "runs.csv").read_bytes() == written
+
+
+def test_a_model_that_cannot_be_trained_again_is_told(store, tmp_path, monkeypatch, capsys):
+    config = photos(monkeypatch)
+    sweep([config], workers=0, root="here", figures=tmp_path)
+    monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
+    monkeypatch.setattr(sweeps, "attempt", lambda job: Answer(
+        state="failed", reason="no room").model_dump_json())
+    row = sweep([config], workers=0, root="here", figures=tmp_path, weights=True).iloc[0]
+    assert row["status"] == "failed" and row["reason"] == "no room"
+    assert "no room" in capsys.readouterr().err
+    assert sweep([config], workers=0, root="here", figures=tmp_path)["status"][0] == "done"
 
 
 def test_any_executor_of_the_standard_library_will_do(store):

@@ -127,7 +127,10 @@ def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monke
     study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
     study.ranks("row")
     assert study.dataset is splits
-    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "figures": "drawn/", "workers": 3})
+    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "figures": "drawn/", "workers": 3,
+                                               "weights": False})
+    Study("03_topk", CELL | {"figures": None}).train(RUNS, weights=True)
+    assert asked["train_arms"][1]["weights"] is True
     for name in ("dataset_of", "encoded_data", "weights"):
         assert asked[name][0][1:] == ("photos/",)
     assert asked["curves"][0] == ("rows", "drawn/") and asked["ranks_of"][0] == ("row", "drawn/")
