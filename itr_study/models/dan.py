@@ -10,7 +10,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import ModelOutput, RetrievalModel
 from itr_study.models.cross_attention import absent, unit
-from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
+from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
 from itr_study.models.image import masked_mean
 from itr_study.models.network import check_regions
 from itr_study.models.text import build_text
@@ -78,8 +78,9 @@ class DAN(RetrievalModel):
 
     Args:    inputs: sizes of regions and vocabulary; size: D of what is seen (512); steps: K (2);
              text: "bigru", or "gru", whose states are y; word_size: of learnt word vectors;
-             dropout: on word vectors; image_dropout: on region features; region_dropout,
-             word_dropout: shares of regions and words left out in training.
+             dropout: on word vectors; image_dropout: share of features left out, of all
+             regions of an image alike; region_dropout, word_dropout: shares of regions and words
+             left out in training.
     Shape:   scores (I, T) in [-1, 1]; attention (I, K, R), a_k.
     Raises:  ValueError without regions or without tokens in the data, and for sizes that are none.
     Source:  DAN §3.4, m-DAN; r-DAN, whose image and text share a memory, answers questions and has
@@ -89,7 +90,7 @@ class DAN(RetrievalModel):
              directions (the paper: the sum of an LSTM's); maps of the attention without biases.
     """
 
-    name, label, source, version = "dan", "DAN", "Nam et al., CVPR 2017, m-DAN", 1
+    name, label, source, version = "dan", "DAN", "Nam et al., CVPR 2017, m-DAN", 2
 
     def __init__(self, inputs: InputSpec, size: int = 512, steps: int = 2, text: str = "bigru",
                  word_size: int = 300, dropout: float = 0.0, image_dropout: float = 0.0,
@@ -104,17 +105,19 @@ class DAN(RetrievalModel):
                             ("region_dropout", region_dropout), ("word_dropout", word_dropout)):
             check_number(name, share, least=0, most=MOST_DROPPED)
         self.region_dropout, self.word_dropout = region_dropout, word_dropout
+        self.image_dropout = image_dropout
         self.image = Glimpses(inputs.region_size, size, steps, mapped=True)
-        self.image.dropout = nn.Dropout(image_dropout)
         self.text = build_text(text, inputs, size, word_size, dropout)
         self.text.glimpses = Glimpses(size, size, steps, mapped=False)
 
     def encode_images(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(vectors (I, (1 + K) D) of length 1, attention (I, K, R))."""
-        exists = batch.region_mask
+        regions, exists = batch.regions, batch.region_mask
         if self.training and self.region_dropout:
             exists = keep_some(exists, self.region_dropout)
-        seen, attention = self.image(self.image.dropout(batch.regions), exists)
+        if self.training and self.image_dropout:
+            regions = drop_features(regions, self.image_dropout)
+        seen, attention = self.image(regions, exists)
         return unit(seen.flatten(1)), attention
 
     def encode_texts(self, batch: Batch) -> Tensor:

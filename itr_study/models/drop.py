@@ -21,7 +21,11 @@ def keep_some(mask: Tensor, share: float) -> Tensor:
 
 def drop_features(vectors: Tensor, share: float) -> Tensor:
     """Vectors (N, K, D) with about that share of the features of each item set to 0, in all its K
-    vectors alike, and the others scaled up: what one lacks cannot be read in the next."""
+    vectors alike, and the others scaled up: what one lacks cannot be read in the next.
+
+    A coin for each of K x D numbers instead is slow, too: of a step of VSE∞ over 49 cells it was 40
+    %, since torch tosses some 70 in a microsecond of a CPU.
+    """
     kept = torch.rand(len(vectors), 1, vectors.shape[2], device=vectors.device) >= share
     return vectors * (kept.to(vectors.dtype) / (1 - share))
 

@@ -14,7 +14,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import Code, ModelOutput, RetrievalModel
 from itr_study.models.cross_attention import Places, Similarities, WholePool, placed, word_attention
-from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
+from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
 from itr_study.models.network import check_regions
 from itr_study.models.text import build_text
 
@@ -29,8 +29,9 @@ class CrossAttention(RetrievalModel):
 
     Args:    inputs: sizes of regions and vocabulary; size: D (1024); similarity: S (256); text:
              "bigru", or "gru", whose states are the words; word_size: of learnt word vectors;
-             scale: λ of the attention (9); dropout: on word vectors; image_dropout: on region
-             features; region_dropout, word_dropout: shares of regions and words left out.
+             scale: λ of the attention (9); dropout: on word vectors; image_dropout: share of
+             features left out, of all regions of an image alike; region_dropout, word_dropout:
+             shares of regions and words left out.
     Shape:   scores (I, T) in (0, 1).
     Differs: the papers' region features are of a detector (36); these are any, a grid's too. Places
              have length 1. First weights of what compares pairs: see `spread`. `attend` gives what
@@ -52,8 +53,8 @@ class CrossAttention(RetrievalModel):
                             ("region_dropout", region_dropout), ("word_dropout", word_dropout)):
             check_number(name, share, least=0, most=MOST_DROPPED)
         self.region_dropout, self.word_dropout = region_dropout, word_dropout
+        self.image_dropout = image_dropout
         self.image, self.pair = nn.Module(), nn.Module()
-        self.image.dropout = nn.Dropout(image_dropout)
         self.image.regions = nn.Linear(inputs.region_size, size)
         self.image.whole = WholePool(size)
         self.text = build_text(text, inputs, size, word_size, dropout)
@@ -66,11 +67,12 @@ class CrossAttention(RetrievalModel):
 
     def encode_images(self, batch: Batch) -> Places:
         """Regions, those that exist, and the whole of each image."""
-        exists = batch.region_mask
+        regions, exists = batch.regions, batch.region_mask
         if self.training and self.region_dropout:
             exists = keep_some(exists, self.region_dropout)
-        return placed(self.image.regions(self.image.dropout(batch.regions)), exists,
-                      self.image.whole)
+        if self.training and self.image_dropout:
+            regions = drop_features(regions, self.image_dropout)
+        return placed(self.image.regions(regions), exists, self.image.whole)
 
     def encode_texts(self, batch: Batch) -> Places:
         """Words, those that exist, and the whole of each text."""

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.drop import MOST_DROPPED, drop_words, keep_some
+from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
 from itr_study.models.gpo import GPO
 from itr_study.models.network import TunesNetwork
 from itr_study.models.text import build_text
@@ -48,7 +48,8 @@ class VSEInfinity(TunesNetwork):
              in training (0.2); image_hidden: units of a network of two layers beside the linear
              map of regions, as the paper has it for detected regions; None: the linear map alone,
              as for grids; text_size: of the states, mapped linearly to D (None: D, not mapped);
-             dropout: on word vectors; image_dropout: on image features (both ours, 0).
+             dropout: on word vectors; image_dropout: share of features left out, of all regions
+             of an image alike (both ours, 0).
              A network is fine-tuned where images="pixels:<encoder>" or
              "<encoder>:stage<n>:<views>", as in VSE++.
     Shape:   scores (I, T) in [-1, 1].
@@ -59,7 +60,7 @@ class VSEInfinity(TunesNetwork):
              since padded regions would count in it; recurrent nets only, no BERT.
     """
 
-    name, label, source, version = "vse_infinity", "VSE∞", "Chen et al., CVPR 2021", 1
+    name, label, source, version = "vse_infinity", "VSE∞", "Chen et al., CVPR 2021", 2
 
     def __init__(self, inputs: InputSpec, size: int = 1024, text: str = "bigru",
                  word_size: int = 300, region_dropout: float = 0.2, word_dropout: float = 0.2,
@@ -77,9 +78,9 @@ class VSEInfinity(TunesNetwork):
                             ("dropout", dropout), ("image_dropout", image_dropout)):
             check_number(what, share, least=0, most=MOST_DROPPED)
         self.region_dropout, self.word_dropout = region_dropout, word_dropout
+        self.image_dropout = image_dropout
         self.image = nn.Module()
         self.image.map = RegionMap(region_size, size, image_hidden)
-        self.image.dropout = nn.Dropout(image_dropout)
         self.image.pool = GPO()
         self.text = build_text(text, inputs, size, word_size, dropout, state_size=text_size)
         self.text.pool = GPO()
@@ -88,8 +89,9 @@ class VSEInfinity(TunesNetwork):
         regions, mask = self.regions_of(batch)
         if self.training and self.region_dropout:
             mask = keep_some(mask, self.region_dropout)
-        mapped = self.image.map(self.image.dropout(regions))
-        return normalize(self.image.pool(mapped, mask).float(), dim=1)
+        if self.training and self.image_dropout:
+            regions = drop_features(regions, self.image_dropout)
+        return normalize(self.image.pool(self.image.map(regions), mask).float(), dim=1)
 
     def encode_texts(self, batch: Batch) -> Tensor:
         tokens, lengths = batch.tokens, batch.lengths

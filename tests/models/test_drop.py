@@ -1,9 +1,13 @@
 """Regions and words left out in training: by hand, by chance, and whatever the padding."""
 
+import numpy as np
 import pytest
 import torch
 
-from itr_study.models.drop import drop_words, keep_some
+from itr_study.data.batches import InputSpec
+from itr_study.models import MODELS
+from itr_study.models.drop import drop_features, drop_words, keep_some
+from tests.small import SmallData, with_regions
 
 MASK = torch.tensor([[True] * 5, [True, True, False, False, False], [False] * 5])
 TOKENS = torch.tensor([[7, 8, 9, 5], [6, 0, 0, 0], [3, 4, 0, 0]])
@@ -72,3 +76,31 @@ def test_padding_changes_nothing_of_what_is_drawn(wider):
         for exists in (mask, longer))
     assert torch.equal(padded[:, :8], tokens) and torch.equal(as_many, left)
     assert not padded[:, 8:].any()
+
+
+def test_features_are_left_out_of_all_vectors_of_an_item_alike():
+    torch.manual_seed(0)
+    dropped = drop_features(torch.ones(50, 4, 200), 0.2)
+    assert dropped.unique().tolist() == [0.0, 1.25]
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
+    assert (dropped[:, 0] == 0).float().mean() == pytest.approx(0.2, abs=0.01)
+    assert not torch.equal(dropped[0], dropped[1])
+
+
+@pytest.mark.parametrize("name", ["saf", "sgr", "dan", "vse_infinity"])
+def test_a_model_maps_regions_that_lack_the_same_features(name):
+    """Of one image; and none when it is not trained. DAN reads their mean."""
+    split = with_regions(SmallData().splits["train"])
+    one = split.pair_batch(np.arange(0, 18, 3))
+    one.regions.fill_(1.0)
+    net = MODELS[name](InputSpec(region_size=6, vocabulary=20), size=8, word_size=5,
+                       image_dropout=0.5)
+    read = []
+    first = next(part for part in net.image.modules() if getattr(part, "in_features", 0) == 6)
+    first.register_forward_pre_hook(lambda _, given: read.append(given[0].detach()))
+    torch.manual_seed(0)
+    net.train().encode_images(one), net.eval().encode_images(one)
+    trained, evaluated = (values.reshape(6, -1, 6) for values in read)
+    assert (evaluated - 1).abs().max() < 1e-6
+    assert set(trained.unique().tolist()) == {0.0, 2.0}
+    assert torch.equal(trained, trained[:, :1].expand_as(trained))
