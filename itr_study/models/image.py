@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from itr_study.checks import check_choice
-from itr_study.models.drop import keep_some
+from itr_study.models.drop import drop_features, keep_some
 from itr_study.models.gpo import GPO
 
 
@@ -36,7 +36,8 @@ class LinearRegions(nn.Module):
              "gpo", which learns how much the largest, the second largest, … value counts;
              dropout: share of input features set to zero in training; region_dropout: share of
              regions left out in training; hidden: units of a layer with ReLU before the linear
-             map, None: there is no such layer; hidden_dropout: on these units.
+             map, None: there is no such layer; hidden_dropout: on these units; alike: the dropped
+             features are the same in all regions of an image, as if their mean lacked them.
     Shape:   regions (I, R, D), mask (I, R) -> (I, size), not normalised.
     Source:  VSE++ (Faghri et al., BMVC 2018) has the linear map; pooling over regions by maximum
              is what the listwise paper's baseline does; VSE∞ (Chen et al., CVPR 2021) has "gpo"
@@ -45,10 +46,11 @@ class LinearRegions(nn.Module):
 
     def __init__(self, region_size: int, size: int, pool: str = "mean", dropout: float = 0.0,
                  region_dropout: float = 0.0, hidden: int | None = None,
-                 hidden_dropout: float = 0.0):
+                 hidden_dropout: float = 0.0, alike: bool = False):
         super().__init__()
         check_choice("pool", pool, REGION_POOLS)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(0.0 if alike else dropout)
+        self.alike_dropout = dropout if alike else 0.0
         self.region_dropout = region_dropout
         self.linear = nn.Linear(region_size, size) if hidden is None else nn.Sequential(
             nn.Linear(region_size, hidden), nn.ReLU(), nn.Dropout(hidden_dropout),
@@ -58,4 +60,6 @@ class LinearRegions(nn.Module):
     def forward(self, regions: Tensor, mask: Tensor) -> Tensor:
         if self.training and self.region_dropout:
             mask = keep_some(mask, self.region_dropout)
+        if self.training and self.alike_dropout:
+            regions = drop_features(regions, self.alike_dropout)
         return self.pool(self.linear(self.dropout(regions)), mask)

@@ -24,7 +24,8 @@ class VSEPP(TunesNetwork):
              region_dropout, word_dropout: shares of regions and words left out in training;
              text_size: of the recurrent state, mapped linearly to `size` (None: the state itself
              is the embedding); image_hidden: units of a layer before the linear map of the images
-             (None: no such layer); hidden_dropout: on these units and on the wider state.
+             (None: no such layer); hidden_dropout: on these units and on the wider state;
+             dropout_alike: whether all regions of an image lack the same features.
              With images="pixels:<encoder>" in the run's config that network is fine-tuned too,
              with "<encoder>:stage<n>:<views>" its stages from n on, over cached maps; its rate is
              set by learning_rate_factors, {"network": 0.1} or the like.
@@ -41,15 +42,18 @@ class VSEPP(TunesNetwork):
                  word_size: int = 300, pool: str = "mean", dropout: float = 0.0,
                  image_dropout: float = 0.0, region_dropout: float = 0.0,
                  word_dropout: float = 0.0, text_size: int | None = None,
-                 image_hidden: int | None = None, hidden_dropout: float = 0.0):
+                 image_hidden: int | None = None, hidden_dropout: float = 0.0,
+                 dropout_alike: bool = False):
         super().__init__()
         check_count("size", size)
         check_count("word_size", word_size)
         check_number("region_dropout", region_dropout, least=0, most=MOST_DROPPED)
         check_number("word_dropout", word_dropout, least=0, most=MOST_DROPPED)
         check_hidden(text_size, image_hidden, hidden_dropout)
+        if not isinstance(dropout_alike, bool):  # 1 would pass for True
+            raise ValueError(f"dropout_alike must be True or False, got {dropout_alike!r}")
         self.image = LinearRegions(self.take_network(inputs), size, pool, image_dropout,
-                                   region_dropout, image_hidden, hidden_dropout)
+                                   region_dropout, image_hidden, hidden_dropout, dropout_alike)
         self.text = build_text(text, inputs, size, word_size, dropout, word_dropout=word_dropout,
                                state_size=text_size, hidden_dropout=hidden_dropout)
 

@@ -4,7 +4,7 @@ step is worth on dev, one at a time.
 No rate here was searched but those of the start: each rung keeps the rate of its loss there, and a
 network that is fine-tuned has a hundredth of it. Regions of two networks, 7 x 7 and 9 x 9, cannot
 be joined along D, so that rungs with a grid or a network that is trained have one network. There
-features are dropped cell by cell, no longer from the mean of the cells: that change comes along.
+all cells of an image lack the same features, as their mean does below: else more would change.
 Grids are those of the smaller network, and a network is trained with the hardest negative alone,
 for both are dear: a step over the 81 cells of the bigger network costs 7 to 12 times as much as
 over their mean, and a run that trains the last stages takes 40 minutes of a core, of the bigger one
@@ -24,6 +24,7 @@ from itr_study.studies.bases import base_tables, rate_in
 from itr_study.studies.ladder import LOSSES, Ladder, Rung, rung_config, worth
 
 TRAINED = {"settings.learning_rate_factors": {"network": 0.01}}  # a first guess
+ALIKE = {"model_arguments.dropout_alike": True}
 DEAR = ("hardest",)  # the losses of a rung that takes most of an hour
 PHOTOGRAPHS = Ladder("clean_gru", {
     "clean_gru": Rung("", {}),
@@ -33,13 +34,13 @@ PHOTOGRAPHS = Ladder("clean_gru", {
     "bigger network alone": Rung("clean_gru", {"images": "lite2:pooled:one"}),
     "ten crops": Rung("smaller network alone", {"images": "lite0:pooled:ten"}),
     "learnt pool of its grid": Rung("smaller network alone", {
-        "images": "lite0:grid:one", "model_arguments.pool": "gpo"}),
+        "images": "lite0:grid:one", "model_arguments.pool": "gpo"} | ALIKE),
     "cells dropped": Rung("learnt pool of its grid", {"model_arguments.region_dropout": 0.2}),
     "last stages trained": Rung("smaller network alone", {
-        "images": "lite0:stage7:one"} | TRAINED, DEAR),
+        "images": "lite0:stage7:one"} | ALIKE | TRAINED, DEAR),
     "last stages, mirrored": Rung("last stages trained", {"images": "lite0:stage7:flip"}, DEAR),
     "bigger's last stages": Rung("bigger network alone", {
-        "images": "lite2:stage7:one"} | TRAINED, DEAR),
+        "images": "lite2:stage7:one"} | ALIKE | TRAINED, DEAR),
 })
 SCENES = Ladder("vsepp+gru", {
     "vsepp+gru": Rung("", {}),

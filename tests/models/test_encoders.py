@@ -82,6 +82,25 @@ def test_regions_are_left_out_in_training_only():
     assert all(any((found - choice).abs().max() < 1e-6 for found in seen) for choice in choices)
 
 
+@pytest.mark.parametrize("pool", ["mean", "max"])
+def test_all_regions_of_an_image_may_lack_the_same_features(pool):
+    """Then of regions that are alike the pool is one of them, and of others it is not."""
+    torch.manual_seed(0)
+    net = LinearRegions(40, 3, pool, dropout=0.5, alike=True)
+    regions, mask = torch.randn(6, 1, 40).expand(6, 4, 40), torch.ones(6, 4, dtype=torch.bool)
+    assert torch.equal(net.eval()(regions, mask), net(regions[:, :1], mask[:, :1]))
+    torch.manual_seed(1)
+    several = net.train()(regions, mask)
+    torch.manual_seed(1)
+    torch.testing.assert_close(several, net(regions[:, :1], mask[:, :1]))
+    apart = LinearRegions(40, 3, pool, dropout=0.5)
+    torch.manual_seed(1)
+    read = []
+    apart.linear.register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    apart(regions, mask)
+    assert not torch.equal(read[0][:, 0], read[0][:, 1])
+
+
 def test_hidden_units_by_hand():
     """ReLU(1·2 - 3·1) = 0 and ReLU(2 + 1) = 3, mapped to 0·5 + 3·2 + 1 = 7."""
     net = LinearRegions(2, 1, "mean", hidden=2, hidden_dropout=0.5).eval()
@@ -131,6 +150,7 @@ def test_with_all_options_padding_changes_no_score(text):
     ({"text_size": 0}, "text_size must be an integer >= 1"),
     ({"image_hidden": 2.5}, "image_hidden must be an integer"),
     ({"hidden_dropout": 0.5}, "set image_hidden or text_size"),
+    ({"dropout_alike": 1}, "dropout_alike must be True or False, got 1"),
     ({"hidden_dropout": 1.0, "text_size": 4}, "hidden_dropout must be >= 0 and <= 0.9"),
     ({"text": "minilm", "word_dropout": 0.2}, "for recurrent text encoders"),
     ({"text": "minilm", "text_size": 64}, "for recurrent text encoders"),
