@@ -3,12 +3,14 @@
     rows = study.train(looks.looking_arms)
     runs = study.arms(looks.looking_arms)
     places = looks.pointing_rows((run, study.searcher(run)) for run in runs)
+    kept = looks.kept_places(study.figures, dataset, rows, runs)    of models that are not here
 
 Labels: "saf/hardest" is that arm of notebook 09, at its learning rate, so that both share its runs;
 "sgr" alone is SGR with the loss that its rate was searched for, "dvse" a base as it stands.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +25,7 @@ from itr_study.features.detected import dataset_boxes
 from itr_study.files.paths import home
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.studies.kept import kept_table
 from itr_study.studies.stronger import SEARCHED, stronger_config
 
 WORDS = "saf"  # the model whose words look at regions, in which losses are compared
@@ -84,3 +87,16 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
             lines.append({"arm": run.label, "seed": run.config.seed, "kind": kind,
                           "names": len(rows)} | (100 * rows[list(MEASURES)].mean()).to_dict())
     return pd.DataFrame(lines)
+
+
+def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
+                runs: Collection[ArmRun]) -> pd.DataFrame | None:
+    """The lines of `pointing_rows` that notebook 11 saved, or None; args as `kept_table`.
+
+    Args:    runs: all of them have to be there, and no other.
+    """
+    kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
+    wanted = {(run.label, run.config.seed) for run in runs}
+    if kept is None or set(zip(kept["label"], kept["seed"], strict=True)) != wanted:
+        return None
+    return kept.assign(arm=kept["label"]).drop(columns="label")

@@ -17,9 +17,9 @@ import pandas as pd
 
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.search import Searcher
-from itr_study.files.atomic import read_json
 from itr_study.ledger.reported import RECALLS
 from itr_study.rerank import fast_grid
+from itr_study.studies.kept import kept_table
 
 METHODS = ("fast", "fast_bank", "reciprocal", "multi")
 MEASURED = (*RECALLS, "test_rsum", "test_i2t_hubness", "test_t2i_hubness")
@@ -122,14 +122,8 @@ def _of_direction(cells: pd.DataFrame) -> dict[str, float]:
     return values | {"best": cells.loc[cells["dev_r1"].idxmax(), "test_r1"]}
 
 
-def kept_grid(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
-    """The grid that notebook 08 saved with its figure; empty where there is none, or where it is
-    of other runs than these rows.
-
-    Args:    path: of the figure's table (.csv), beside its provenance (.json).
-    """
-    if not path.is_file():
-        return pd.DataFrame(columns=["arm", "seed", "direction", "first", "second"])
-    made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
-    grid = pd.read_csv(path)
-    return grid if made_of <= set(rows["run"]) else grid.head(0)
+def kept_grid(figures: Path | str | None, dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The grid that notebook 08 saved with its figure, or an empty one; args as `kept_table`."""
+    kept = kept_table(figures, dataset, "08_reranking__scales", rows)
+    return pd.DataFrame(columns=["arm", "seed", "direction", "first", "second"]) \
+        if kept is None else kept

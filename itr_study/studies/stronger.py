@@ -15,13 +15,13 @@ import pandas as pd
 from itr_study.checks import check_choice
 from itr_study.evaluation.ensemble import ensemble
 from itr_study.evaluation.search import Searcher
-from itr_study.files.atomic import read_json
 from itr_study.ledger.reported import load_claims, reported_differences
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
 from itr_study.studies.bases import base_tables, datasets_with_bases, rate_in
 from itr_study.studies.bcls import COMPARED
 from itr_study.studies.dvse import EDITION  # FR on top
+from itr_study.studies.kept import kept_table
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
@@ -183,21 +183,15 @@ def _of_members(members: Sequence[Mapping[str, Any]],
         "minutes": sum(row["minutes"] for row in members)}
 
 
-def kept_ensembles(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
-    """The ensembles that notebook 09 saved; empty where there are none, or where they are of other
-    runs than these rows: their scores need weights, which rows do not keep. Whether a member has
-    collapsed, these rows say.
-
-    Args:    path: of the figure's table (.csv), beside its provenance (.json).
-    """
-    if not path.is_file():
+def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The ensembles that notebook 09 saved, or none; args as `kept_table`. Whether a member has
+    collapsed, these rows say."""
+    kept = kept_table(figures, dataset, "09_stronger_models__ensembles", rows)
+    if kept is None:
         return rows.head(0)
-    made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
-    kept = pd.read_csv(path, keep_default_na=False, na_values=[""])
     known = rows.drop_duplicates("run").set_index("run")
     ended = {name: kept["run"].map(known[name]) for name in ENDINGS if name in known}
-    kept = kept.assign(seen=kept["seen"].fillna(""), **ended)
-    return kept if made_of <= set(rows["run"]) else rows.head(0)
+    return kept.assign(seen=kept["seen"].fillna(""), **ended)
 
 
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:

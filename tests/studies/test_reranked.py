@@ -139,12 +139,15 @@ def test_the_best_pair_is_that_of_the_mean_over_seeds_on_dev():
 
 
 def test_a_kept_grid_serves_only_beside_the_rows_it_was_made_of(tmp_path):
-    path = tmp_path / "08_reranking__scales.csv"
-    assert kept_grid(path, runs()).empty and scale_rows(kept_grid(path, runs()), runs()).empty
+    path = tmp_path / "photos" / "08_reranking__scales.csv"
+    path.parent.mkdir()
+    none = kept_grid(tmp_path, "photos", runs())
+    assert none.empty and scale_rows(none, runs()).empty
     table().to_csv(path, index=False)
     write_json(path.with_suffix(".json"), {"run_ids": ["hardest0"]})
-    assert len(kept_grid(path, runs())) == 18
-    assert kept_grid(path, runs().query("seed == 1")).empty
+    assert len(kept_grid(tmp_path, "photos", runs())) == 18
+    assert kept_grid(tmp_path, "scenes", runs()).empty
+    assert kept_grid(tmp_path, "photos", runs().query("seed == 1")).empty
 
 
 def test_a_model_chooses_its_scale_by_its_mean_on_dev():

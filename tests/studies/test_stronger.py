@@ -87,9 +87,11 @@ def test_all_losses_of_a_model_have_the_rate_of_the_one_that_was_searched(monkey
 def test_rates_are_searched_on_one_loss_a_model_around_that_of_its_base():
     parameters = choose(NOTEBOOK, "full", rate_models=["dan", "saf"], rate_factors=[0.5, 1.0, 2.0])
     runs = stronger_rate_arms("flickr8k", parameters)
-    assert [run.label for run in runs] == ["dan/sum/0.001", "dan/sum/0.002", "dan/sum/0.004",
-                                           "saf/hardest/0.001", "saf/hardest/0.002",
-                                           "saf/hardest/0.004"]
+    usual = {model: bases.base("flickr8k", model).settings.learning_rate
+             for model in ("dan", "saf")}
+    assert [run.label for run in runs] == [
+        f"{arm}/{usual[arm.partition('/')[0]] * times:g}" for arm in ("dan/sum", "saf/hardest")
+        for times in (0.5, 1, 2)]
     for run in runs:
         label, _, rate = run.label.rpartition("/")
         assert run.config.settings.learning_rate == float(rate) and run.config.seed == 0
@@ -179,20 +181,21 @@ def test_a_pair_of_which_one_run_has_no_row_is_left_out(searchers, tmp_path):
     assert none.empty
     rows = rows_of(runs).assign(epochs=3, ended=True)  # of a type that a missing column changes
     for empty in (ensemble_rows(rows.head(1), ensembles(runs, 2), lambda run: None),
-                  kept_ensembles(tmp_path / "none.csv", rows)):
+                  kept_ensembles(tmp_path, "photos", rows)):
         assert pd.concat([rows, empty], ignore_index=True).dtypes.equals(rows.dtypes)
 
 
 def test_ensembles_that_were_saved_are_taken_for_the_rows_they_were_made_of(tmp_path):
-    path = tmp_path / "09_stronger_models__ensembles.csv"
+    path = tmp_path / "photos" / "09_stronger_models__ensembles.csv"
+    path.parent.mkdir()
     rows = rows_of(arm_runs("saf/bcls", "sgr/bcls", seeds=1))
-    assert kept_ensembles(path, rows).empty
+    assert kept_ensembles(tmp_path, "photos", rows).empty
     rows.assign(arm="sgraf/bcls").to_csv(path, index=False)
     path.with_suffix(".json").write_text(json.dumps({"run_ids": ["saf/bcls0", "sgr/bcls0"]}))
-    kept = kept_ensembles(path, rows.assign(collapsed=["", "all scores are equal"]))
+    kept = kept_ensembles(tmp_path, "photos", rows.assign(collapsed=["", "all scores are equal"]))
     assert list(kept.pop("collapsed")) == ["", "all scores are equal"]
     assert list(kept["arm"]) == ["sgraf/bcls"] * 2 and list(kept["seen"]) == ["", "minilm"]
-    assert kept_ensembles(path, rows.head(1)).empty
+    assert kept_ensembles(tmp_path, "photos", rows.head(1)).empty
 
 
 def test_names_of_these_arms():

@@ -1,0 +1,42 @@
+"""What notebooks made of trained models and saved with a figure: taken from there where the models
+are on another machine.
+
+Rows of runs travel with the project, trained models do not. A table made of models (an ensemble, a
+share of attention inside boxes) would cost whoever has the rows alone hours of training.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pandas as pd
+
+from itr_study.files.atomic import read_json
+from itr_study.runs.identity import identify
+from itr_study.runs.shelves import shelves
+from itr_study.runs.store import RunStore
+from itr_study.studies.arms import ArmRun
+
+
+def kept_table(figures: Path | str | None, dataset: str, name: str,
+               rows: pd.DataFrame) -> pd.DataFrame | None:
+    """The table of a figure as a notebook saved it; None where it is nowhere, or where it is of
+    other runs than these rows.
+
+    Args:    figures: as of `runs.shelves.shelves`; name: "<notebook>__<figure>"; rows: with `run`.
+    """
+    for folder in shelves(figures):
+        path = folder / dataset / f"{name}.csv"
+        if path.is_file():
+            made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
+            if made_of <= set(rows["run"]):
+                return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    return None
+
+
+def models_here(runs: Collection[ArmRun], root: Path | str | None = None) -> bool:
+    """Whether this machine has the trained models of all these runs.
+
+    Args:    root: folder of the real data sets.
+    """
+    store = RunStore()
+    return all(store.result(identify(run.config, root).id) is not None for run in runs)
