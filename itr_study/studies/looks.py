@@ -47,8 +47,7 @@ def other_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 def other_config(name: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
-    """A base as it stands, seed 0; one of notebook 09 with the loss and the rate that it has there.
-    """
+    """A base as it stands, seed 0; one of notebook 09 with the loss that it has there."""
     if name not in SEARCHED:
         return base_config(dataset, name, parameters)
     return stronger_config(f"{name}/{SEARCHED[name]}", dataset, parameters)

@@ -18,14 +18,14 @@ from itr_study.evaluation.search import Searcher
 from itr_study.ledger.reported import load_claims, reported_differences
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
-from itr_study.studies.bases import base_tables, datasets_with_bases, rate_in
+from itr_study.studies.bases import base_tables, datasets_with_bases
 from itr_study.studies.bcls import COMPARED
 from itr_study.studies.dvse import EDITION  # FR on top
 from itr_study.studies.kept import kept_table
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
-# The loss whose learning rate is searched, and that all losses of the model then take.
+# The loss with which the learning rate of a model's base was searched; all losses of it take that.
 SEARCHED = {"saf": "hardest", "sgr": "hardest", "vse_infinity": "hardest", "dan": "sum",
             "dspe": "sum"}
 PAIR, BOTH = ("saf", "sgr"), "sgraf"
@@ -83,10 +83,11 @@ def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun
 
 
 def stronger_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, dict[str, float]]:
-    """The rate at which each model of `parameters.rate_models` is trained, as `rates.rate_table`
-    takes it: model -> its loss of SEARCHED -> rate."""
-    return {model: {SEARCHED[model]: _rate(model, dataset, parameters)}
-            for model in parameters.rate_models}
+    """The rate at which each model of `parameters.rate_models` is trained, that of its base, as
+    `rates.rate_table` takes it: model -> its loss of SEARCHED -> rate."""
+    return {model: {SEARCHED[model]: base_config(
+        dataset, BASES[model], parameters).settings.learning_rate}
+        for model in parameters.rate_models}
 
 
 def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -101,7 +102,7 @@ def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[Arm
 def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
     """The config of a label, seed 0: the model's base with the terms of the loss in the place of
     its first; what stands behind that, such as terms within the views, stays. All losses of a
-    model have one learning rate: that of its loss of SEARCHED, or its base's.
+    model have one learning rate, that of the base.
 
     Raises:  ValueError for a label that is none of `stronger_labels`.
     """
@@ -109,13 +110,7 @@ def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> Ru
     model, _, loss = label.partition("/")
     start = base_config(dataset, BASES[model], parameters)
     rest = [term.model_dump() for term in start.objective[1:]]
-    return start.with_(objective=[*(TERMS[term] for term in COMPARED[loss]), *rest], **{
-        "settings.learning_rate": _rate(model, dataset, parameters)})
-
-
-def _rate(model: str, dataset: str, parameters: SimpleNamespace) -> float:
-    usual = base_config(dataset, BASES[model], parameters).settings.learning_rate
-    return rate_in(dataset, BASES[model], SEARCHED[model], usual)
+    return start.with_(objective=[*(TERMS[term] for term in COMPARED[loss]), *rest])
 
 
 def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace, seeds: int) -> list[ArmRun]:

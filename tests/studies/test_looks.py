@@ -38,10 +38,8 @@ def test_arms_are_saf_by_loss_and_other_bases():
     assert [run.config.model for run in other_arms("scenes", parameters)] == parameters.others
 
 
-def test_what_notebook_09_trains_is_not_trained_twice(monkeypatch):
-    """At the rates that were searched there, too; but the sum, which 09 has not of SAF."""
-    monkeypatch.setattr(stronger, "rate_in", lambda _dataset, _base, loss, _usual: {
-        "hardest": 5e-4, "sum": 7e-4}[loss])
+def test_what_notebook_09_trains_is_not_trained_twice():
+    """But the sum, which 09 has not of SAF."""
     full = choose("11_attention_maps", "full")
     there = {(run.label, run.config.seed): run.config for run in
              stronger.stronger_arms("flickr8k", choose("09_stronger_models", "full"))}
