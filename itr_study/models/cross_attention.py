@@ -36,21 +36,26 @@ def absent(exists: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(some.shape, dtype=dtype, device=some.device).masked_fill(~some, -torch.inf)
 
 
-def word_attention(cosines: Tensor, exists: Tensor, scale: float) -> Tensor:
+def word_attention(cosines: Tensor, exists: Tensor, scale: float,
+                   texts: Tensor | None = None) -> Tensor:
     """How much each word looks at each region; over the regions that exist the weights sum to 1.
 
     Args:    cosines: of regions and words, 0 where one of them does not exist; exists: (N, R)
-             bool, of regions; scale: λ, what the cosines are multiplied by.
-    Shape:   cosines (N, R, W) of pairs, or (N, R, T, W) -> the same; 0 at missing regions. An image
-             without any region is looked at everywhere alike.
+             bool, of regions; scale: λ, what the cosines are multiplied by; texts: (W, T), 1 where
+             a word is of a text, for words of several in one row; None: all W are of one text.
+    Shape:   cosines (N, R, W) -> the same; 0 at missing regions. An image without any region is
+             looked at everywhere alike.
     Source:  SCAN Eqs. 1 and 8 to 10, SGRAF Eq. 2: softmax over regions of λ times the cosines, cut
              off at 0 and of length 1 over the words of a text.
     Differs: a cosine below 0 keeps a tenth, so that its gradient is never 0 for all words.
     """
-    bias = absent(exists, cosines.dtype)
+    bias = absent(exists, cosines.dtype).unsqueeze(2)
     kept = leaky_relu(cosines, LEAK)
-    factor = scale / kept.norm(dim=-1, keepdim=True).clamp(min=1e-12)
-    bias = bias.view(*bias.shape, *[1] * (cosines.ndim - 2))
+    if texts is None:
+        factor = scale / kept.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+    else:
+        lengths = (kept.square() @ texts).clamp(min=1e-24).sqrt()  # (N, R, T)
+        factor = (scale / lengths) @ texts.T
     return torch.addcmul(bias, kept, factor).softmax(dim=1)
 
 
@@ -100,17 +105,32 @@ class Similarities(nn.Module):
 
     def forward(self, images: Places, texts: Places) -> Tensor:
         (i, r, d), (t, w, _) = images.vectors.shape, texts.vectors.shape
-        regions, words = images.vectors, texts.vectors.reshape(t * w, d)
-        cosines = (regions.reshape(i * r, d) @ words.T).view(i, r, t, w)
-        weights = word_attention(cosines, images.exists, self.scale).view(i, r, t * w)
+        regions, places = images.vectors, words_at(texts.exists)
+        words = texts.vectors.reshape(t * w, d)[places]
+        owners = torch.eye(t, dtype=words.dtype, device=words.device)  # (T, T) -> (N, T)
+        owners = owners.unsqueeze(1).expand(t, w, t).reshape(t * w, t)[places]
+        cosines = (regions.reshape(i * r, d) @ words.T).view(i, r, len(places))
+        weights = word_attention(cosines, images.exists, self.scale, owners)
         # ‖sum a v‖² = a'Ga, G = v'v of the regions: R x R numbers a word in the place of D
         squares = (regions @ regions.transpose(1, 2) @ weights * weights).sum(dim=1, keepdim=True)
         weights = weights * squares.clamp(min=1e-12).rsqrt()
-        apart = torch.baddbmm(words, weights.transpose(1, 2), regions, beta=-1)  # (I, T W, D)
+        apart = torch.baddbmm(words, weights.transpose(1, 2), regions, beta=-1)  # (I, N, D)
         local = normalize(self.words(apart.square()), dim=-1)
+        local = local.new_zeros(i, t * w, local.shape[-1]).index_copy(1, places, local)
         local = local.view(i, t, w, local.shape[-1])
         whole = self.wholes((images.whole.unsqueeze(1) - texts.whole).square())
         return torch.cat([normalize(whole, dim=-1).unsqueeze(2), local], dim=2)
+
+
+def words_at(exists: Tensor) -> Tensor:
+    """Where the N words of texts (T, W) are to be read, in the T x W places.
+
+    On a CPU those that exist alone: of a batch of 64 captions almost half of the places are
+    padding. Another device would have to stop to count them, and is given all places.
+    """
+    if exists.device.type == "cpu":
+        return exists.flatten().nonzero().squeeze(1)
+    return torch.arange(exists.numel(), device=exists.device)
 
 
 def placed(vectors: Tensor, exists: Tensor, pool: WholePool) -> Places:

@@ -18,6 +18,7 @@ from itr_study.evaluation.evaluate import all_encoded, evaluate
 from itr_study.models.base import Code, ModelOutput, check_model, scored
 from itr_study.progress import counting
 from itr_study.training.collapse import equal_scores
+from itr_study.training.half import half_products
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
 from itr_study.training.objective import Loss, Objective, Term
 from itr_study.training.sampling import epoch_samples
@@ -91,11 +92,13 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
                 rate = learning_rate(settings, state.epoch, state.step, len(samples))
                 set_learning_rate(optimizer, rate)
                 batch = train.pair_batch(*samples[state.step]).to(device)
-                output = forward(model, batch, settings.precision)
-                with gathered() as checks:
-                    loss, diagnostics = terms(output, batch, train)
-                to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
-                state.end_step(take_step(state, loss, to_log | diagnostics, checks, batch))
+                with half_products(device, settings.precision):
+                    output = forward(model, batch, settings.precision)
+                    with gathered() as checks:
+                        loss, diagnostics = terms(output, batch, train)
+                    to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
+                    logged = take_step(state, loss, to_log | diagnostics, checks, batch)
+                state.end_step(logged)
                 show(state.epoch + state.step / len(samples), state.history.note())
                 state.save_if_due(stop)
             with state.averaged():
