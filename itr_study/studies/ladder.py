@@ -13,6 +13,7 @@ import pandas as pd
 
 from itr_study.digits import counted
 from itr_study.ledger.paired import FEWEST
+from itr_study.plots.names import name_of
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.studies.bases import base_tables, datasets_with_bases
@@ -22,12 +23,13 @@ LOSSES = ("sum", "hardest")  # the steps are chosen for both alike
 
 
 class Rung(NamedTuple):
-    """One step from the rung below it, "" is the base START, and the losses that it is tried with.
-    """
+    """One step from the rung below it, "" is the base START; the losses that it is tried with, and
+    whether a run of it takes most of an hour of a core."""
 
     below: str
     changes: Mapping[str, Any]
     losses: tuple[str, ...] = LOSSES
+    dear: bool = False
 
 
 RUNGS: dict[str, Rung] = {
@@ -54,13 +56,15 @@ RUNGS: dict[str, Rung] = {
 
 
 class Ladder(NamedTuple):
-    """Where a ladder starts, a base, and its rungs by name, each below those that stand on it."""
+    """Where a ladder starts, a base, its rungs by name, each below those that stand on it, and the
+    one that is taken."""
 
     start: str
     rungs: Mapping[str, Rung]
+    best: str
 
 
-TO_JUDGE = Ladder(START, RUNGS)
+TO_JUDGE = Ladder(START, RUNGS, "twice as long")
 
 
 def ladder_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -123,7 +127,8 @@ def summary(steps: pd.DataFrame) -> str:
     least = steps.groupby("label", sort=False)["difference"].min()
     helped, n = [*least.index[least > 0]], steps["n"].min()
     all_have_both = steps.groupby("label").size().eq(len(LOSSES)).all()
-    losses = "both losses" if all_have_both else "whichever of two losses they have"
+    losses = ("both losses" if all_have_both else name_of(steps["group"].iloc[0])
+              if steps["group"].nunique() == 1 else "whichever of two losses they have")
     few, be = " (settles nothing)" if n < FEWEST else "", "is" if len(helped) == 1 else "are"
     return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for {losses}, "
             f"{counted(n, 'seed')}{few}"
