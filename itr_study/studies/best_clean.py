@@ -58,7 +58,7 @@ SCENES = Ladder("vsepp+gru", {
 LADDERS = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}
 # Whose scores are added to those of the best rung: the base FISHER, and all runs of both.
 FISHER = "two_branch+fisher"
-TOGETHER, ALL = "best_clean+fisher", "best_clean+fisher*"
+TOGETHER, ALL = "best_clean and Fisher vectors", "all runs of both"
 
 
 def best_clean_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -84,6 +84,11 @@ def best_clean_config(dataset: str, name: str, parameters: SimpleNamespace) -> R
     return sum_of(config, LOSS).with_(**{"settings.learning_rate": rate})
 
 
+def best_arm(dataset: str) -> str:
+    """The arm of the rung that is taken."""
+    return f"{LADDERS[dataset].best}/{LOSS}"
+
+
 def steps(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
     """What each rung adds on dev, as `ladder.worth` has it; rows: of `best_clean_arms`."""
     return worth(rows, LADDERS[dataset].rungs)
@@ -92,9 +97,8 @@ def steps(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
 def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ...]]:
     """Which runs make one model, (label, seed) -> its members, as `stronger.ensemble_rows` takes
     them: TOGETHER of the best rung and of FISHER at each seed, ALL of all runs of both."""
-    of = {name: [run for run in runs if run.label == f"{name}/{LOSS}"]
-          for name in (LADDERS[dataset].best, FISHER)}
-    best, fisher = of.values()
+    best, fisher = ([run for run in runs if run.label == label]
+                    for label in (best_arm(dataset), f"{FISHER}/{LOSS}"))
     pairs = {(TOGETHER, one.config.seed): (one, other)
              for one, other in zip(best, fisher, strict=True)}
     return pairs | {(ALL, 0): (*best, *fisher)} if len(best) > 1 else pairs

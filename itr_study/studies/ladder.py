@@ -13,7 +13,6 @@ import pandas as pd
 
 from itr_study.digits import counted
 from itr_study.ledger.paired import FEWEST
-from itr_study.plots.names import name_of
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.studies.bases import base_tables, datasets_with_bases
@@ -127,7 +126,7 @@ def summary(steps: pd.DataFrame) -> str:
     least = steps.groupby("label", sort=False)["difference"].min()
     helped, n = [*least.index[least > 0]], steps["n"].min()
     all_have_both = steps.groupby("label").size().eq(len(LOSSES)).all()
-    losses = ("both losses" if all_have_both else name_of(steps["group"].iloc[0])
+    losses = ("both losses" if all_have_both else steps["group"].iloc[0]
               if steps["group"].nunique() == 1 else "whichever of two losses they have")
     few, be = " (settles nothing)" if n < FEWEST else "", "is" if len(helped) == 1 else "are"
     return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for {losses}, "

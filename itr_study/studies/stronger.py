@@ -178,12 +178,14 @@ def _of_members(members: Sequence[Mapping[str, Any]],
         "minutes": sum(row["minutes"] for row in members)}
 
 
-def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """The ensembles that notebook 09 saved, or none; args as `kept_table`. Whether a member has
-    collapsed, these rows say."""
-    kept = kept_table(figures, dataset, "09_stronger_models__ensembles", rows)
+def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
+                   figure: str = "ensembles") -> pd.DataFrame:
+    """The ensembles that notebook 09 saved with a figure, or none; args as `kept_table`. Whether a
+    member has collapsed, these rows say."""
+    kept = kept_table(figures, dataset, f"09_stronger_models__{figure}", rows)
     if kept is None:
         return rows.head(0)
+    kept = kept[kept["members"].notna()]  # single models may stand beside them
     known = rows.drop_duplicates("run").set_index("run")
     ended = {name: kept["run"].map(known[name]) for name in ENDINGS if name in known}
     return kept.assign(seen=kept["seen"].fillna(""), **ended)

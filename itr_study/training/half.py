@@ -11,8 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 # What multiplies and adds up, forward and backward.
-PRODUCTS = {getattr(torch.ops.aten, name).default for name in (
-    "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward")}
+_aten = torch.ops.aten
+PRODUCTS = {_aten.mm.default, _aten.addmm.default, _aten.bmm.default, _aten.baddbmm.default,
+            _aten.convolution.default, _aten.convolution_backward.default}
 
 
 class ProductsInFloat32(TorchDispatchMode):

@@ -8,6 +8,7 @@ import torch
 
 from itr_study import arithmetic
 from itr_study.cli import doctor
+from itr_study.training import half
 
 
 def test_this_machine_is_well(store):
@@ -61,10 +62,12 @@ def test_the_driver_version_is_read(tmp_path):
     assert doctor.nvidia_driver(version) == "535.104.05"
 
 
-@pytest.mark.parametrize("fast, state, told", [
-    (True, "ok", "computed by the processor"), (False, "note", "29 instead of 15 ms")])
-def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, state, told):
+@pytest.mark.parametrize("fast, able, state, told", [
+    (True, True, "ok", "computed by the processor"), (False, True, "note", "29 instead of 15 ms"),
+    (False, False, "note", "109 instead of 74 ms")])
+def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, able, state, told):
     monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
+    monkeypatch.setattr(half, "cpu_multiplies_half", lambda: able)
     processor, instructions = doctor.processor()
     assert processor.state == state and told in processor.text
     assert instructions.text.startswith(f"{arithmetic.instructions()} in effect (torch ")

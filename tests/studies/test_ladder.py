@@ -110,7 +110,9 @@ def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
         ("sum", "both ways", 4.0, 3.0, 5.0, 2), ("hardest", "both ways", -1.0, -1.0, -1.0, 1)]
     assert ladder.summary(steps).startswith("On dev 0 of 1 steps are right of zero for both losses")
     assert ladder.summary(steps[steps["group"] == "sum"]).startswith(
-        "On dev 1 of 1 steps is right of zero for whichever of two losses they have")
+        "On dev 1 of 1 steps is right of zero for sum")
+    mixed = pd.concat([steps, steps[steps["group"] == "sum"].assign(label="own words")])
+    assert "is right of zero for whichever of two losses they have" in ladder.summary(mixed)
 
 
 def test_data_without_a_base_to_start_from_have_no_ladder():
