@@ -92,7 +92,8 @@ class Similarities(nn.Module):
         s(x, y) = W |x - y|² / ‖W |x - y|²‖,  squared entry by entry
 
     Args:    size: D; similarity: S of the vectors; scale: λ of the attention.
-    Shape:   I images, T texts -> (I, T, 1 + W, S) of length 1, the wholes' first.
+    Shape:   I images, T texts -> (I, T, 1 + W, S) of length 1, the wholes' first; of words that do
+             not exist 0 on a CPU, anything elsewhere (`words_at`).
     Source:  SGRAF Eqs. 1, 3 and 4; W of words and of wholes are not the same.
     Differs: what a word sees is brought to length 1, as the word is; the paper does not say.
     """

@@ -107,7 +107,7 @@ def why_none(dataset: str, parameters: SimpleNamespace) -> str:
     """Why no rung is trained here, and how one trains them; a line for people."""
     if dataset not in LADDERS:
         return f"{dataset} has no such ladder; there is one of {' and '.join(LADDERS)}"
-    cheap = [name for name, rung in LADDERS[dataset].rungs.items() if not rung.dear]
+    dear = [rung.dear for rung in LADDERS[dataset].rungs.values()]
+    more = f", with dear_seeds = 1 {sum(dear)} others, too" * any(dear)
     return (f"nothing of this ladder is trained: best_clean_seeds is {parameters.best_clean_seeds}."
-            f" With 1 it trains {len(cheap)} rungs and {FISHER}, with dear_seeds = 1 the others, "
-            "too")
+            f" With 1 it trains {len(dear) - sum(dear)} rungs and {FISHER}{more}")

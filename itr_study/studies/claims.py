@@ -16,7 +16,7 @@ from itr_study.plots.tables import title_of
 from itr_study.studies.timing import RERANKING
 
 # One picture each: its name, what it is about.
-TOPICS = {"sweeps": "k and d", "settings": "the losses in four settings",
+TOPICS = {"sweeps": "k and d", "settings": "the losses in several settings",
           "listwise_retrieval": "+ Listwise and recall",
           "listwise_graded": "+ Listwise and graded truth",
           "listwise_training": "+ Listwise while training",

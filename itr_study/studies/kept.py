@@ -28,7 +28,7 @@ def kept_table(figures: Path | str | None, dataset: str, name: str,
         path = folder / dataset / f"{name}.csv"
         if path.is_file():
             made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
-            if made_of <= set(rows["run"]):
+            if made_of and made_of <= set(rows["run"]):
                 return pd.read_csv(path, keep_default_na=False, na_values=[""])
     return None
 

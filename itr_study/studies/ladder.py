@@ -23,7 +23,7 @@ LOSSES = ("sum", "hardest")  # the steps are chosen for both alike
 
 class Rung(NamedTuple):
     """One step from the rung below it, "" is the base START; the losses that it is tried with, and
-    whether a run of it takes most of an hour of a core."""
+    whether it is dear: such rungs have a number of seeds of their own."""
 
     below: str
     changes: Mapping[str, Any]
@@ -129,6 +129,7 @@ def summary(steps: pd.DataFrame) -> str:
     losses = ("both losses" if all_have_both else steps["group"].iloc[0]
               if steps["group"].nunique() == 1 else "whichever of two losses they have")
     few, be = " (settles nothing)" if n < FEWEST else "", "is" if len(helped) == 1 else "are"
+    least_of = "" if n == steps["n"].max() else "at least "
     return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for {losses}, "
-            f"{counted(n, 'seed')}{few}"
+            f"{least_of}{counted(n, 'seed')}{few}"
             + f": {', '.join(helped)}" * bool(helped))

@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score, take
 from itr_study.losses import LOSSES
-from itr_study.models import MODELS, sgraf
+from itr_study.models import MODELS, cross_attention, sgraf
 from itr_study.models.cross_attention import (
     Places,
     Similarities,
@@ -163,11 +163,26 @@ def test_on_a_cpu_words_that_exist_are_compared_and_no_padding():
     """Texts of 2, 0 and 3 words in 3 places each; another device is given all nine."""
     exists = torch.arange(3) < torch.tensor([2, 0, 3])[:, None]
     assert words_at(exists).tolist() == [0, 1, 6, 7, 8]
-    assert words_at(exists.to("meta")).shape == (9,)
     net, images = Similarities(2, 2, 9.0), torch.eye(2).view(1, 2, 2)
     texts = Places(torch.ones(3, 3, 2), exists, torch.ones(3, 2))
     found = net(Places(images, torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 2)), texts)
     assert found[0, :, 1:].any(dim=2).tolist() == exists.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("training", [True, False])
+def test_all_places_are_compared_to_the_same_scores(monkeypatch, name, training):
+    """As on a device that is not to stop and count: there padding is compared, too."""
+    images, texts = rectangle()
+    found = []
+    for places in (words_at, lambda exists: torch.arange(exists.numel())):
+        monkeypatch.setattr(cross_attention, "words_at", places)
+        net = model(name).train(training)
+        scores = net.score(net.encode_images(images), net.encode_texts(texts)).scores
+        scores.square().sum().backward()
+        found.append([scores.detach(), *(p.grad for p in net.parameters())])
+    for ours, expected in zip(*found, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,6 +28,8 @@ def test_a_table_serves_beside_the_rows_it_was_made_of(tmp_path):
     assert kept["x"].tolist() == [1.5, 2.0] and kept["seen"].tolist()[1] == "NA"  # a word
     assert kept_table(tmp_path, "photos", "09__x", ROWS[ROWS.run != "c"]) is None
     assert kept_table(tmp_path, "scenes", "09__x", ROWS) is None
+    save(tmp_path, "09__x", table, [])
+    assert kept_table(tmp_path, "photos", "09__x", ROWS) is None  # of no runs: of none of these
 
 
 def test_where_somebody_watches_their_own_table_serves_too(tmp_path, monkeypatch):

@@ -111,6 +111,8 @@ def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
     assert ladder.summary(steps).startswith("On dev 0 of 1 steps are right of zero for both losses")
     assert ladder.summary(steps[steps["group"] == "sum"]).startswith(
         "On dev 1 of 1 steps is right of zero for sum")
+    uneven = steps.assign(n=[2, 6])
+    assert "both losses, at least 2 seeds (settles nothing)" in ladder.summary(uneven)
     mixed = pd.concat([steps, steps[steps["group"] == "sum"].assign(label="own words")])
     assert "is right of zero for whichever of two losses they have" in ladder.summary(mixed)
 

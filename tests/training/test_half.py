@@ -20,6 +20,9 @@ def seeded(*shape, dtype=torch.bfloat16):
 
 
 PRODUCTS = {
+    "mv": lambda a: a @ a[0], "addmv": lambda a: torch.addmv(a[:, 0], a, a[0]),
+    "dot": lambda a: a[0] @ a[1],
+    "addbmm": lambda a: torch.addbmm(a[:2, :2], a.view(5, 2, 8), a.view(5, 8, 2)),
     "mm": lambda a: a @ a.T, "addmm": lambda a: torch.addmm(a[0, :5], a, a.T),
     "bmm": lambda a: a.view(5, 2, 8) @ a.view(5, 8, 2),
     "baddbmm": lambda a: torch.baddbmm(a[:, :2, None], a.view(5, 2, 8), a.view(5, 8, 2)),
@@ -48,8 +51,7 @@ def test_long_sums_lose_nothing():
         assert (ones @ ones.T).item() == 4096
 
 
-@pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "baddbmm", "convolution",
-                                  "convolution_backward"])
+@pytest.mark.parametrize("name", [*PRODUCTS, "convolution_backward"])
 def test_every_product_is_widened(name):
     """Left out of the list, torch's own would be asked."""
     operator, asked = getattr(torch.ops.aten, name).default, []
@@ -64,6 +66,12 @@ def test_every_product_is_widened(name):
     with Below(), ProductsInFloat32():  # the inner one is asked first
         PRODUCTS[name.removesuffix("_backward")](given).sum().backward()
     assert {*asked} == {torch.float32}
+
+
+def test_a_mix_of_precisions_is_refused_as_it_is_elsewhere():
+    """A module that forgot to cast would else train here and break on other machines."""
+    with ProductsInFloat32(), pytest.raises(RuntimeError, match="same dtype"):
+        seeded(5, 16) @ seeded(16, 5, dtype=torch.float32)
 
 
 def test_a_recurrent_net_in_autocast_is_near_that_of_float32():
