@@ -30,6 +30,8 @@ PHOTOGRAPHS = Ladder("clean_gru", {
     "batches of 64": Rung("clean_gru", {"settings.batch_size": 64}, ONE),
     "half as long again": Rung("batches of 64", {"settings.epochs": 36,
                                                  "settings.warmup_epochs": 15}, ONE),
+    "a third network": Rung("half as long again", {
+        "images": "lite0:pooled:flip+lite1:pooled:flip+lite2:pooled:flip"}, ONE),
     "wider embedding": Rung("clean_gru", {"model_arguments.size": 512}, ONE, dear=True),
     "smaller network alone": Rung("clean_gru", {"images": "lite0:pooled:one"}, ONE, dear=True),
     "bigger network alone": Rung("clean_gru", {"images": "lite2:pooled:one"}, ONE, dear=True),
@@ -44,7 +46,7 @@ PHOTOGRAPHS = Ladder("clean_gru", {
                                   ONE, dear=True),
     "bigger's last stages": Rung("bigger network alone", {
         "images": "lite2:stage7:one"} | ALIKE | TRAINED, ONE, dear=True),
-}, "half as long again")
+}, "a third network")
 SCENES = Ladder("vsepp+gru", {
     "vsepp+gru": Rung("", {}, ONE),
     "mean of weights": Rung("vsepp+gru", {"settings.average": 3}, ONE),

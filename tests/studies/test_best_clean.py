@@ -87,7 +87,7 @@ def test_no_part_has_seen_a_caption_and_every_model_can_be_built(name):
     config = best_clean_config("flickr8k", name, PARAMETERS)
     parts, vectors = image_parts(config.images), torch.zeros(9, 50)
     assert config.tokens == "glove" and config.sentences is None
-    assert {part.encoder for part in parts} <= {"lite0", "lite2"}
+    assert {part.encoder for part in parts} <= {"lite0", "lite1", "lite2"}
     assert all(term.labels == "binary" for term in config.terms)
     stages = tuned_stages(config.images)
     model = build_model(config, InputSpec(0 if stages else 7, 9, 0, vectors, stages=stages))
@@ -105,7 +105,7 @@ def test_the_base_is_the_rung_that_is_taken(dataset):
 
 def test_no_seeds_or_data_without_a_ladder_train_nothing_and_say_why():
     none = SimpleNamespace(**vars(PARAMETERS) | {"best_clean_seeds": 0})
-    for dataset, told in (("flickr8k", f"3 rungs and {FISHER}, with dear_seeds = 1 9 others, too"),
+    for dataset, told in (("flickr8k", f"4 rungs and {FISHER}, with dear_seeds = 1 9 others, too"),
                           ("scenes", f"5 rungs and {FISHER}")):
         assert best_clean_arms(dataset, none) == []
         assert why_none(dataset, none) == ("nothing of this ladder is trained: best_clean_seeds is "
@@ -115,7 +115,7 @@ def test_no_seeds_or_data_without_a_ladder_train_nothing_and_say_why():
         "scenes"
     seeds = [choose("09_stronger_models", profile).best_clean_seeds
              for profile in ("smoke", "quick", "full")]
-    assert seeds == [1, 0, 3]
+    assert seeds == [1, 0, 2]
 
 
 def test_the_best_rung_goes_together_with_the_fisher_vectors_seed_by_seed_and_all_of_them():
