@@ -22,40 +22,37 @@ from itr_study.studies.bases import base_tables, rate_in
 from itr_study.studies.ladder import Ladder, Rung, rung_config, worth
 
 LOSS = "hardest"
-ONE = (LOSS,)
 TRAINED = {"settings.learning_rate_factors": {"network": 0.01}}  # a first guess
 ALIKE = {"model_arguments.dropout_alike": True}
 PHOTOGRAPHS = Ladder("clean_gru", {
-    "clean_gru": Rung("", {}, ONE),
-    "batches of 64": Rung("clean_gru", {"settings.batch_size": 64}, ONE),
+    "clean_gru": Rung("", {}),
+    "batches of 64": Rung("clean_gru", {"settings.batch_size": 64}),
     "half as long again": Rung("batches of 64", {"settings.epochs": 36,
-                                                 "settings.warmup_epochs": 15}, ONE),
+                                                 "settings.warmup_epochs": 15}),
     "a third network": Rung("half as long again", {
-        "images": "lite0:pooled:flip+lite1:pooled:flip+lite2:pooled:flip"}, ONE),
-    "wider embedding": Rung("clean_gru", {"model_arguments.size": 512}, ONE, dear=True),
-    "smaller network alone": Rung("clean_gru", {"images": "lite0:pooled:one"}, ONE, dear=True),
-    "bigger network alone": Rung("clean_gru", {"images": "lite2:pooled:one"}, ONE, dear=True),
-    "ten crops": Rung("smaller network alone", {"images": "lite0:pooled:ten"}, ONE, dear=True),
+        "images": "lite0:pooled:flip+lite1:pooled:flip+lite2:pooled:flip"}),
+    "wider embedding": Rung("clean_gru", {"model_arguments.size": 512}, dear=True),
+    "smaller network alone": Rung("clean_gru", {"images": "lite0:pooled:one"}, dear=True),
+    "bigger network alone": Rung("clean_gru", {"images": "lite2:pooled:one"}, dear=True),
+    "ten crops": Rung("smaller network alone", {"images": "lite0:pooled:ten"}, dear=True),
     "learnt pool of its grid": Rung("smaller network alone", {
-        "images": "lite0:grid:one", "model_arguments.pool": "gpo"} | ALIKE, ONE, dear=True),
+        "images": "lite0:grid:one", "model_arguments.pool": "gpo"} | ALIKE, dear=True),
     "cells dropped": Rung("learnt pool of its grid", {"model_arguments.region_dropout": 0.2},
-                          ONE, dear=True),
+                          dear=True),
     "last stages trained": Rung("smaller network alone", {
-        "images": "lite0:stage7:one"} | ALIKE | TRAINED, ONE, dear=True),
+        "images": "lite0:stage7:one"} | ALIKE | TRAINED, dear=True),
     "last stages, mirrored": Rung("last stages trained", {"images": "lite0:stage7:flip"},
-                                  ONE, dear=True),
+                                  dear=True),
     "bigger's last stages": Rung("bigger network alone", {
-        "images": "lite2:stage7:one"} | ALIKE | TRAINED, ONE, dear=True),
+        "images": "lite2:stage7:one"} | ALIKE | TRAINED, dear=True),
 }, "a third network")
 SCENES = Ladder("vsepp+gru", {
-    "vsepp+gru": Rung("", {}, ONE),
-    "mean of weights": Rung("vsepp+gru", {"settings.average": 3}, ONE),
-    "wider embedding": Rung("vsepp+gru", {"model_arguments.size": 256}, ONE),
-    "learnt pool": Rung("vsepp+gru", {"model_arguments.pool": "gpo"}, ONE),
-    "regions dropped": Rung("learnt pool", {"model_arguments.region_dropout": 0.2}, ONE),
+    "vsepp+gru": Rung("", {}),
+    "mean of weights": Rung("vsepp+gru", {"settings.average": 3}),
+    "wider embedding": Rung("vsepp+gru", {"model_arguments.size": 256}),
+    "learnt pool": Rung("vsepp+gru", {"model_arguments.pool": "gpo"}),
+    "regions dropped": Rung("learnt pool", {"model_arguments.region_dropout": 0.2}),
 }, "vsepp+gru")
-
-
 LADDERS = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}
 # Whose scores are added to those of the best rung: the base FISHER, and all runs of both.
 FISHER = "two_branch+fisher"

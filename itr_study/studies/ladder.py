@@ -22,12 +22,11 @@ LOSSES = ("sum", "hardest")  # the steps are chosen for both alike
 
 
 class Rung(NamedTuple):
-    """One step from the rung below it, "" is the base START; the losses that it is tried with, and
-    whether it is dear: such rungs have a number of seeds of their own."""
+    """One step from the rung below it, "" is the base that the ladder starts from, and whether it
+    is dear: such rungs have a number of seeds of their own."""
 
     below: str
     changes: Mapping[str, Any]
-    losses: tuple[str, ...] = LOSSES
     dear: bool = False
 
 
