@@ -24,7 +24,7 @@ CUDA_INDEX = "https://download.pytorch.org/whl/cu130"
 EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
             "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
             "a BiGRU")
-# Measured on one with AVX2, where torch's own products of bfloat16 take 1,900 ms a step.
+# Measured on one with AVX2 beside other work; torch's own products of bfloat16 took 1,900 ms.
 WIDENED = ("made of float32 products (the processor has none), half as slow again as float32: a "
            "step takes 109 instead of 74 ms with a GRU")
 

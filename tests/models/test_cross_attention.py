@@ -54,6 +54,14 @@ def tokens_of(texts):
             zip(texts.tokens, texts.lengths.tolist(), strict=True)]
 
 
+def value_and_gradients(name, training, images, texts):
+    """Scores of a new model, and what the sum of their squares asks of every weight."""
+    net = model(name).train(training)
+    scores = net.score(net.encode_images(images), net.encode_texts(texts)).scores
+    scores.square().sum().backward()
+    return [scores.detach(), *(p.grad for p in net.parameters())]
+
+
 # By hand
 
 def test_attention_by_hand():
@@ -177,10 +185,7 @@ def test_all_places_are_compared_to_the_same_scores(monkeypatch, name, training)
     found = []
     for places in (words_at, lambda exists: torch.arange(exists.numel())):
         monkeypatch.setattr(cross_attention, "words_at", places)
-        net = model(name).train(training)
-        scores = net.score(net.encode_images(images), net.encode_texts(texts)).scores
-        scores.square().sum().backward()
-        found.append([scores.detach(), *(p.grad for p in net.parameters())])
+        found.append(value_and_gradients(name, training, images, texts))
     for ours, expected in zip(*found, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
 
@@ -209,10 +214,7 @@ def test_block_size_changes_neither_value_nor_gradient(monkeypatch, name, traini
         if size:
             monkeypatch.setattr(sgraf, "CPU_CELLS", size)
             monkeypatch.setattr(sgraf, "KEPT_CELLS", size)
-        net = model(name).train(training)
-        scores = net.score(net.encode_images(images), net.encode_texts(texts)).scores
-        scores.square().sum().backward()
-        results.append([scores.detach(), *(p.grad for p in net.parameters())])
+        results.append(value_and_gradients(name, training, images, texts))
     for ours, expected in zip(*results, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
 

@@ -12,8 +12,6 @@ from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
 from tests.small import SmallData, SmallLoss, small_model
 
-CPU = torch.device("cpu")
-
 
 def seeded(*shape, dtype=torch.bfloat16):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
