@@ -6,7 +6,6 @@
 """
 
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import SPLITS
 from itr_study.runs.store import RunResult, RunStore
+from itr_study.runs.warmups import WarmUps, warmup_key
 from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.interrupts import OutOfMemory, memory_advice, one_thread
 from itr_study.training.loop import Diverged, choose_device, fit
@@ -133,15 +133,23 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     model = build_model(config, data.inputs)
     warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
     checkpoints = Checkpoints(store.path(run.id) / "checkpoints")
+    warmups, key = WarmUps(store.path("warmups")), warmup_key(run)
+    warmups.begin(key, checkpoints)
     facts = all_sittings(checkpoints, computed_with(config, data, device)) | {
         "commit": git_commit(), "versions": run.versions, "data": run.data,
         "encoded": run.encoded, "seen": list(data.seen)}
     written = config.model_dump(mode="json")
+
+    def on_epoch(history: History) -> None:
+        store.write_history(run.id, history)
+        if len(history.rows) == config.settings.warmup_epochs:
+            warmups.keep(key, checkpoints)
+
     try:
         with warnings.catch_warnings(action="ignore", category=TaughtNothing):  # the row says it
             history = fit(model, build_objective(config.objective), data, config.settings,
                           seed=config.seed, folder=checkpoints.folder,
-                          on_epoch=partial(store.write_history, run.id), device=str(device),
+                          on_epoch=on_epoch, device=str(device),
                           warmup_objective=warmup, save_seconds=save_seconds)
     except Diverged as error:
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},

@@ -2,6 +2,7 @@
 
     runs/<id>/  config.json  status.json  metrics.jsonl  checkpoints/ (while training)
                 weights.safetensors  test.safetensors  ranks.npz  result.json  manifest.json
+    runs/warmups/     see `warmups`
 """
 
 import io

@@ -103,6 +103,8 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
                 state.save_if_due(stop)
             with state.averaged():
                 state.end_epoch(evaluate(model, dev).table if dev is not None else {})
+            if state.epoch == settings.warmup_epochs:
+                state.save()  # others may go on from here
             if on_epoch is not None:
                 on_epoch(state.history)
             state.save_if_due(stop)
