@@ -37,7 +37,8 @@ class ProductsInFloat32(TorchDispatchMode):
 
 
 def half_products(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """Around a step: `ProductsInFloat32` for bfloat16 on a CPU that cannot compute in it."""
+    """Around encoders, forward and back: `ProductsInFloat32` for bfloat16 on a CPU that cannot
+    compute in it."""
     if precision != "bfloat16" or device.type != "cpu" or cpu_multiplies_half():
         return nullcontext()
     return ProductsInFloat32()

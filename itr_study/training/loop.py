@@ -92,12 +92,11 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
                 rate = learning_rate(settings, state.epoch, state.step, len(samples))
                 set_learning_rate(optimizer, rate)
                 batch = train.pair_batch(*samples[state.step]).to(device)
-                with half_products(device, settings.precision):
-                    output = forward(model, batch, settings.precision)
-                    with gathered() as checks:
-                        loss, diagnostics = terms(output, batch, train)
-                    to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
-                    logged = take_step(state, loss, to_log | diagnostics, checks, batch)
+                output = forward(model, batch, settings.precision)
+                with gathered() as checks:
+                    loss, diagnostics = terms(output, batch, train)
+                to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
+                logged = take_step(state, loss, to_log | diagnostics, checks, batch)
                 state.end_step(logged)
                 show(state.epoch + state.step / len(samples), state.history.note())
                 state.save_if_due(stop)
@@ -119,8 +118,9 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
 def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> ModelOutput:
     """Encode in the precision asked for; normalised codes are scored in float32 always, because
     bfloat16 spacing near a cosine of 1 is 0.004 and temperatures are 0.01."""
-    with torch.autocast(batch.image_ids.device.type, torch.bfloat16,
-                        enabled=precision == "bfloat16"):
+    device = batch.image_ids.device
+    with half_products(device, precision), torch.autocast(
+            device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         images, texts = model.encode_images(batch), model.encode_texts(batch)
     return scored(model, as_float(images), as_float(texts))
 
@@ -141,7 +141,8 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
     """
     state.optimizer.zero_grad(set_to_none=True)
     try:
-        loss.backward()
+        with half_products(loss.device, state.settings.precision):
+            loss.backward()
     except RuntimeError:
         checks.read()  # a check may know why
         raise
