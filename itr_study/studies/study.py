@@ -40,6 +40,8 @@ from itr_study.studies.profiles import chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
 from itr_study.studies.wording import mixed
 
+NEEDED = ("dataset", "profile", "data", "figures", "workers")  # of a parameters cell
+
 
 class Study:
     """What one notebook looks at, and with how much computing.
@@ -47,11 +49,17 @@ class Study:
     Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
              (`globals()`): dataset, profile, data, figures, workers, and any of the parameters
              of its profile, None or absent for the profile's own.
-    Raises:  ValueError for an unknown data set or profile, a parameter of another type, or one
-             that trains nothing or names what there is not (`parameters.check_parameters`).
+    Raises:  ValueError for variables that are missing, an unknown data set or profile, a parameter
+             of another type, or one that trains nothing or names what there is not
+             (`parameters.check_parameters`).
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
+        if missing := [name for name in NEEDED if name not in cell]:
+            be = "is" if len(missing) == 1 else "are"
+            raise ValueError(f"a study needs {', '.join(NEEDED)}; {' and '.join(missing)} {be} "
+                             "missing. A notebook gives its globals() below its parameters cell; "
+                             "of data and figures None will do")
         self.notebook, self.dataset_name, self.profile = notebook, cell["dataset"], cell["profile"]
         self.root, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
         self.parameters = chosen_from(notebook, self.profile, cell)

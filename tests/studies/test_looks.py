@@ -39,18 +39,19 @@ def test_arms_are_saf_by_loss_and_other_bases():
 
 
 def test_what_notebook_09_trains_is_not_trained_twice():
-    """But the sum, which 09 has not of SAF."""
+    """Runs of SAF, and the first of other models that are its."""
     full = choose("11_attention_maps", "full")
     labels = choose("09_stronger_models", "quick").stronger  # all: `full` names what is trained yet
     there = {(run.label, run.config.seed): run.config for run in stronger.stronger_arms(
         "flickr8k", choose("09_stronger_models", "full", stronger=labels))}
-    shared = [run for run in looking_arms("flickr8k", full) if run.label != "saf/sum"]
-    assert len(shared) == 15
+    shared = looking_arms("flickr8k", full)
+    assert len(shared) == 6
     assert all(there[run.label, run.config.seed] == run.config for run in shared)
-    first = {run.label: run.config for run in other_arms("flickr8k", full)
-             if run.config.seed == 0}
-    assert first["sgr"] == there["sgr/hardest", 0] and first["dan"] == there["dan/sum", 0]
-    assert first["dvse"] == base_config("flickr8k", "dvse", full)
+    first = {run.label: run.config for run in other_arms("flickr8k", full)}
+    assert first["vse_infinity"] == there["vse_infinity/hardest", 0]
+    more = choose("11_attention_maps", "full", others=["sgr", "dan", "dvse"])
+    assert [run.config for run in other_arms("flickr8k", more)] == [
+        there["sgr/hardest", 0], there["dan/sum", 0], base_config("flickr8k", "dvse", more)]
 
 
 def test_a_line_is_the_mean_over_names_in_percent():

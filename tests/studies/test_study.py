@@ -38,6 +38,11 @@ def rows():
     return Study("03_topk", CELL | {"figures": None}).train(RUNS)
 
 
+def test_variables_that_are_missing_are_named():
+    with pytest.raises(ValueError, match="a study needs dataset, .*; data and figures are missing"):
+        Study("03_topk", {name: CELL[name] for name in ("dataset", "profile", "workers")})
+
+
 def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
     assert study.parameters.k_seeds == 2 and study.parameters.explicit == {"k_seeds": 2}
     assert {run.config.seed for run in study.arms(topk.k_arms)} == {0, 1}
