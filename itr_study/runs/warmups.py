@@ -33,7 +33,7 @@ def warmup_key(run: Run) -> str | None:
 class WarmUps:
     """The warm-ups of a store.
 
-    Args:    folder: created when the first is kept.
+    Args:    folder: created when the first is kept; on the disk of the runs.
     """
 
     def __init__(self, folder: Path):
@@ -52,7 +52,7 @@ class WarmUps:
                 except Damaged as error:
                     set_aside(kept.folder, f"{error}; the warm-up is trained again")
                     return
-                _copy(kept.folder, name, checkpoints.folder)
+                self._copy(kept.folder, name, checkpoints.folder)
 
     def keep(self, key: str | None, checkpoints: Checkpoints) -> None:
         """Keep the newest checkpoint of a training, at the end of its warm-up, unless it is."""
@@ -61,20 +61,23 @@ class WarmUps:
         with folder_lock(self.folder):
             if (self.folder / key).exists():
                 return
-            _copy(checkpoints.folder, checkpoints.names()[-1], self.folder / key)
-            whole = [path for path in self.folder.iterdir() if not path.name.startswith(".")]
-            for old in sorted(whole, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            self._copy(checkpoints.folder, checkpoints.names()[-1], self.folder / key)
+            kept = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime)
+            for old in kept[:-KEPT]:
                 shutil.rmtree(old)
 
-
-def _copy(source: Path, name: str, target: Path) -> None:
-    """A folder with one checkpoint of another and what it was computed with, all or nothing."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        shutil.copytree(source / name, temporary / name)
-        shutil.copy(source / SITTINGS, temporary)
-        shutil.rmtree(target, ignore_errors=True)  # it holds no checkpoint
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    def _copy(self, source: Path, name: str, target: Path) -> None:
+        """A folder with one checkpoint of another and what it was computed with, all or nothing.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for left in self.folder.glob(".*.tmp"):  # of a copy that was killed: the lock is ours
+            shutil.rmtree(left)
+        temporary = self.folder / f".{uuid.uuid4().hex[:8]}.tmp"
+        try:
+            shutil.copytree(source / name, temporary / name)
+            shutil.copy(source / SITTINGS, temporary)
+            shutil.rmtree(target, ignore_errors=True)  # it holds no checkpoint
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary.rename(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)

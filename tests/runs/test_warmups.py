@@ -1,5 +1,8 @@
 """Runs that differ in their objective share their warm-up, and no number tells."""
 
+import shutil
+from unittest.mock import Mock
+
 import pytest
 
 from itr_study.runs import facts, warmups
@@ -94,6 +97,17 @@ def test_a_run_that_stopped_goes_on_from_its_own_checkpoint(store, monkeypatch):
         execute(identify(OTHER), save_seconds=0)
     first, second = run(WARM), run(OTHER)
     assert seconds(second)[:2] != seconds(first)[:2] and numbers(second) != numbers(first)
+
+
+def test_a_copy_that_was_killed_is_cleared_away(store, monkeypatch):
+    run(WARM)
+    folder = RunStore().path("warmups")
+    (folder / ".1234.tmp" / "part").mkdir(parents=True)
+    monkeypatch.setattr(shutil, "copy", Mock(side_effect=OSError("the disk is full")))
+    with pytest.raises(OSError, match="full"):
+        run(OTHER)
+    assert [path.name for path in folder.iterdir()] == [warmup_key(identify(WARM))]
+    assert not [path for path in RunStore().path(identify(OTHER).id).iterdir() if path.is_dir()]
 
 
 def test_the_oldest_go(store, monkeypatch):
