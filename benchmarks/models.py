@@ -4,9 +4,9 @@
 
 Every model of `studies.stronger` at the size of its base, with first weights: what a score costs
 does not depend on what was learnt. Encoding and scoring all images with all texts of test, CPU
-seconds of one thread, the least of the repeats, and peak memory beyond the data and the model, each
-in a fresh process. With --save the table is kept in figures/<dataset>/models.csv, which the
-leaderboard of notebook 09 reads.
+seconds of one thread, the least of the repeats, and what that raises the peak of memory by (0: less
+than loading the data took), each in a fresh process. With --save the table is kept in
+figures/<dataset>/models.csv, which the leaderboard of notebook 09 reads.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from itr_study.studies.timing import COSTS, costs_file  # noqa: E402
 
 
 def measure(model: str, dataset: str, root: str | None, repeats: int) -> None:
-    """Print millions of parameters, least CPU seconds to score test, peak MB beyond."""
+    """Print millions of parameters, least CPU seconds to score test, MB that the peak rises by."""
     torch.set_num_threads(1)
     config = base(dataset, BASES[model])
     data = encoded_data(config, root)
