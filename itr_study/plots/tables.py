@@ -63,8 +63,8 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
 
     Args:    rows: one run per row: `by`, seed, columns.
              reported: one printed row each: `by` and columns (NaN where a paper prints a dash).
-    Returns: frame of `by`, column, mean, half (NaN for one seed), n, reported. No mean is marked
-             as the best: the highest of several is no finding.
+    Returns: frame of `by`, column, mean, half (NaN for one seed, or seeds that all agree), n,
+             reported. No mean is marked as the best: the highest of several is no finding.
     """
     frames = [summarise(rows, by, column).assign(column=column, reported=False)
               for column in columns]
@@ -73,7 +73,9 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
                                  "high": np.nan, "n": 0, "column": column, "reported": True})
                    for column in columns]
     cells = pd.concat(frames, ignore_index=True)
-    cells["half"] = (cells["high"] - cells["low"]) / 2
+    half = (cells["high"] - cells["low"]) / 2
+    # The same number beside every run, but for rounding, has no chance in it.
+    cells["half"] = half.where(half > 1e-9 * cells["mean"].abs())
     return cells[[by, "column", "mean", "half", "n", "reported"]]
 
 

@@ -111,6 +111,14 @@ def test_a_table_drawn_for_slides_is_a_table_in_a_notebook():
     assert page.count("<td style='white-space:nowrap'>") == page.count("<small>±") + len(RECALLS)
 
 
+def test_a_number_that_is_the_same_beside_every_run_has_no_interval():
+    rows = pd.DataFrame({"method": "ours", "seed": range(3), "size": [0.1 + 0.2, 0.3, 0.3],
+                         "free": 0.0, "rsum": [1.0, 2.0, 3.0]})
+    halves = plots.table_cells(rows, "method", ["size", "free", "rsum"]).set_index("column")["half"]
+    assert halves[["size", "free"]].isna().all() and halves["rsum"] == pytest.approx(4.303 / 3**0.5,
+                                                                                     abs=1e-3)
+
+
 def test_printed_rows_take_a_colour_of_the_theme():
     """A fixed grey could hardly be read on black."""
     printed = pd.DataFrame([{"method": "paper", **dict.fromkeys(RECALLS, 9.0)}])
