@@ -74,7 +74,7 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
                    for column in columns]
     cells = pd.concat(frames, ignore_index=True)
     half = (cells["high"] - cells["low"]) / 2
-    # Seeds that all agree, but for rounding, say nothing of chance: a cost beside every run, or luck.
+    # Seeds that agree, but for rounding, say nothing of chance: a cost beside every run, or luck.
     cells["half"] = half.where(half > 1e-9 * cells["mean"].abs())
     return cells[[by, "column", "mean", "half", "n", "reported"]]
 
