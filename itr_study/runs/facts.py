@@ -19,8 +19,6 @@ from itr_study.files.paths import project_root
 from itr_study.runs.config import RunConfig
 from itr_study.training.checkpoints import Checkpoints
 
-SITTINGS = "sittings.json"  # beside the checkpoints of a run
-
 
 def computed_with(config: RunConfig, data: EncodedData, device: torch.device) -> dict[str, Any]:
     """What the bits of a run depend on beside its id."""
@@ -58,7 +56,7 @@ def all_sittings(checkpoints: Checkpoints, this: dict[str, Any]) -> dict[str, An
 
     Args:    this: facts of this sitting, as of `computed_with`.
     """
-    path = checkpoints.folder / SITTINGS
+    path = checkpoints.folder / "sittings.json"
     before: list[Any] = []
     if checkpoints.names():
         try:

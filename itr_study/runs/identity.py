@@ -47,7 +47,7 @@ def identify(config: RunConfig, root: Path | str | None = None,
     versions = part_versions(config) | {"loop": loop.VERSION, "evaluation": evaluate.VERSION}
     known = None
     if root is None and figures is not None and not DATASETS[config.dataset].generated:
-        known = remembered(Path(figures) / config.dataset).get(_digest(data_part(config)))
+        known = remembered(Path(figures) / config.dataset).get(digest(data_part(config)))
     if known is None:
         dataset = dataset_of(config, root)
         known = {"data": dataset.fingerprint, "encoded": data_key(config, dataset)}
@@ -70,7 +70,7 @@ def hash_run(config: RunConfig, data: str, encoded: str, versions: dict[str, int
 
     Args:    as the fields of `Run`.
     """
-    return _digest(canonical_json({"config": config.differing(), "data": data, "encoded": encoded,
+    return digest(canonical_json({"config": config.differing(), "data": data, "encoded": encoded,
                                    "versions": versions}))
 
 
@@ -85,18 +85,18 @@ def is_remembered(config: RunConfig, folder: Path) -> bool:
     """Whether rows may lie in a folder of runs on the same data, encoded alike: whoever adds a row
     writes it into the folder's `data.json`. True, too, where there is no such file."""
     known = remembered(folder)
-    return not known or _digest(data_part(config)) in known
+    return not known or digest(data_part(config)) in known
 
 
 def remember(run: Run, folder: Path) -> None:
     """Write into a folder's `data.json` what identifies the data of a run."""
     part = data_part(run.config)
-    entry = {_digest(part): {"data": run.data, "encoded": run.encoded, "part": part}}
+    entry = {digest(part): {"data": run.data, "encoded": run.encoded, "part": part}}
     with folder_lock(folder):
         before = remembered(folder)
         if before | entry != before:
             write_json(folder / "data.json", before | entry)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -133,17 +133,17 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     model = build_model(config, data.inputs)
     warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
     checkpoints = Checkpoints(store.path(run.id) / "checkpoints")
-    warmups, key = WarmUps(store.path("warmups")), warmup_key(run)
-    warmups.begin(key, checkpoints)
-    facts = all_sittings(checkpoints, computed_with(config, data, device)) | {
-        "commit": git_commit(), "versions": run.versions, "data": run.data,
-        "encoded": run.encoded, "seen": list(data.seen)}
+    facts = all_sittings(checkpoints, computed_with(config, data, device) | {
+        "commit": git_commit()})
+    warmups = WarmUps(store.path("warmups"), warmup_key(run, facts), config.settings.warmup_epochs)
+    warmups.begin(checkpoints, model)
+    facts |= {"versions": run.versions, "data": run.data, "encoded": run.encoded,
+              "seen": list(data.seen)}
     written = config.model_dump(mode="json")
 
     def on_epoch(history: History) -> None:
         store.write_history(run.id, history)
-        if len(history.rows) == config.settings.warmup_epochs:
-            warmups.keep(key, checkpoints)
+        warmups.keep(checkpoints)
 
     try:
         with warnings.catch_warnings(action="ignore", category=TaughtNothing):  # the row says it

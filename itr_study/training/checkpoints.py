@@ -24,6 +24,11 @@ KEEP = 2
 FILES = ("state.safetensors", "state.json")
 
 
+def position(epoch: int, step: int) -> str:
+    """The name of a checkpoint with so many epochs, and steps of the next one, done."""
+    return f"{epoch:05d}-{step:08d}"
+
+
 def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
     """Save tensors and JSON values as one folder, all or nothing.
 

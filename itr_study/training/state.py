@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from itr_study.checks import check_choice
 from itr_study.models.base import device_of
-from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.checkpoints import Checkpoints, position
 from itr_study.training.collapse import EqualScores, collapse, flattened
 from itr_study.training.interrupts import Interrupted, StopFlag
 from itr_study.training.settings import Settings, learning_rate
@@ -163,7 +163,7 @@ class TrainingState:
                 slots[f"optimizer.{index}.{slot}"] = value
             else:
                 numbers.append([index, slot, value])
-        self.checkpoints.save(f"{self.epoch:05d}-{self.step:08d}", tensors | slots, {
+        self.checkpoints.save(position(self.epoch, self.step), tensors | slots, {
             "identity": self.identity, "epoch": self.epoch, "step": self.step,
             "sums": list(self.sums), "seconds": self._clock(), "optimizer": numbers,
             "rows": self.history.rows, "best_epoch": self.history.best_epoch})

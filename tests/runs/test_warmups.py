@@ -1,28 +1,53 @@
 """Runs that differ in their objective share their warm-up, and no number tells."""
 
+import dataclasses
+import os
 import shutil
+import threading
 from unittest.mock import Mock
 
 import pytest
+from filelock import FileLock
 
+from itr_study.evaluation import evaluate
+from itr_study.losses import LOSSES
+from itr_study.models import TwoBranch
+from itr_study.relevance import RELEVANCE
 from itr_study.runs import facts, warmups
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
-from itr_study.runs.warmups import warmup_key
+from itr_study.runs.warmups import WarmUps, warmup_key
+from itr_study.training import loop
+from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.state import TrainingState
 from tests.small_runs import SMALL
 
 WARM = SMALL.with_(**{"settings.epochs": 3, "settings.warmup_epochs": 2,
                       "settings.precision": "bfloat16", "model_arguments.dropout": 0.2,
                       "warmup_objective": [{"loss": "triplet_sum"}]})
 OTHER = WARM.with_(objective=[{"loss": "triplet_hardest"}])
-GRADED = WARM.with_(objective=[{
-    "loss": "kendall", "labels": "sentence",
-    "label_arguments": {"vectors": "glove-mean", "scale": "cosine"}}])
+SUM = WARM.with_(objective=[{"loss": "triplet_sum"}])
+COSINES = {"labels": "sentence", "label_arguments": {"vectors": "glove-mean", "scale": "cosine"}}
+GRADED = WARM.with_(objective=[{"loss": "kendall"} | COSINES])
+HERE = {"instructions": "avx2", "commit": "0123"}
 
 
-def run(config, store=None):
-    return execute(identify(config), store=store)
+@pytest.fixture
+def epochs(monkeypatch) -> list[int]:
+    """Grows by the number of every epoch that is trained."""
+    trained, end = [], TrainingState.end_epoch
+
+    def end_epoch(self, table):
+        trained.append(self.epoch + 1)
+        end(self, table)
+
+    monkeypatch.setattr(TrainingState, "end_epoch", end_epoch)
+    return trained
+
+
+def run(config, store=None, **how):
+    return execute(identify(config), store=store, **how)
 
 
 def numbers(result) -> tuple:
@@ -31,18 +56,22 @@ def numbers(result) -> tuple:
                            for row in result.history.rows], result.history.best_epoch
 
 
-def seconds(result) -> list[float]:
-    return [row["seconds"] for row in result.history.rows]
+def kept() -> list:
+    """The warm-ups in the store, by name."""
+    folder = RunStore().path("warmups")
+    return sorted(path for path in folder.iterdir()) if folder.exists() else []
 
 
-@pytest.mark.parametrize("second", [OTHER, GRADED, WARM.with_(objective=[{"loss": "triplet_sum"}])])
-def test_a_shared_warm_up_gives_the_bits_of_one_s_own(store, tmp_path, second):
-    first, shared = run(WARM), run(second)
+@pytest.mark.parametrize("second", [OTHER, GRADED, SUM])
+def test_a_shared_warm_up_gives_the_bits_of_one_s_own(store, tmp_path, epochs, second):
+    first = run(WARM, save_seconds=0)  # which has older checkpoints, too
+    shared = run(second)
+    assert epochs == [1, 2, 3, 3]
     own = run(second, RunStore(tmp_path / "elsewhere"))
-    assert seconds(shared)[:2] == seconds(first)[:2] and seconds(own)[:2] != seconds(first)[:2]
-    assert seconds(shared)[2] != seconds(first)[2]
     assert numbers(shared) == numbers(own) and numbers(shared) != numbers(first)
     assert all((shared.weights()[name] == tensor).all() for name, tensor in own.weights().items())
+    assert [row["seconds"] for row in shared.history.rows[:2]] == [
+        row["seconds"] for row in first.history.rows[:2]]
 
 
 @pytest.mark.parametrize("change", [
@@ -50,69 +79,137 @@ def test_a_shared_warm_up_gives_the_bits_of_one_s_own(store, tmp_path, second):
     {"settings.warmup_epochs": 1}, {"model_arguments.hidden": 8}, {"data_options.train": 25},
     {"sentences": "minilm"}, {"warmup_objective": [{"loss": "topk"}]}])
 def test_what_a_warm_up_depends_on(change):
-    keys = [warmup_key(identify(config)) for config in (WARM, OTHER, OTHER.with_(**change))]
+    keys = [warmup_key(identify(config), HERE) for config in (WARM, OTHER, OTHER.with_(**change))]
     assert keys[0] == keys[1] != keys[2] and len(keys[2]) == 16
 
 
-def test_a_version_of_its_parts_alone_counts(monkeypatch):
-    before = warmup_key(identify(OTHER))
-    losses = warmups.part_versions.__globals__["LOSSES"]
-    monkeypatch.setattr(losses["triplet_hardest"], "version", 99)
-    assert warmup_key(identify(OTHER)) == before
-    monkeypatch.setattr(losses["triplet_sum"], "version", 99)
-    assert warmup_key(identify(OTHER)) != before
+def test_where_the_data_and_who_computes_count():
+    one = identify(OTHER)
+    keys = [warmup_key(one, HERE), warmup_key(dataclasses.replace(one, data="x"), HERE),
+            warmup_key(dataclasses.replace(one, encoded="x"), HERE),
+            *(warmup_key(one, HERE | {name: "x"}) for name in HERE)]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("part, counts", [
+    (LOSSES["triplet_hardest"], False), (LOSSES["triplet_sum"], True), (TwoBranch, True)])
+def test_versions_of_its_own_parts_count(monkeypatch, part, counts):
+    before = warmup_key(identify(OTHER), HERE)
+    monkeypatch.setattr(part, "version", 99)
+    assert (warmup_key(identify(OTHER), HERE) != before) == counts
+
+
+def test_versions_of_loop_evaluation_and_labels_count(monkeypatch):
+    graded = OTHER.with_(warmup_objective=[{"loss": "kendall"} | COSINES])
+    keys = [warmup_key(identify(graded), HERE)]
+    for part, name in ((loop, "VERSION"), (evaluate, "VERSION"),
+                       (RELEVANCE["sentence"], "version")):
+        monkeypatch.setattr(part, name, 99)
+        keys.append(warmup_key(identify(graded), HERE))
+    assert len(set(keys)) == 4
 
 
 def test_without_a_warm_up_nothing_is_kept(store):
     run(SMALL)
-    assert warmup_key(identify(SMALL)) is None
-    assert not RunStore().path("warmups").exists()
+    assert warmup_key(identify(SMALL), HERE) is None and not kept()
 
 
-def test_a_damaged_one_is_set_aside_and_trained_again(store, tmp_path):
-    first = run(WARM)
-    kept = next(RunStore().path("warmups").iterdir())
-    state = next(kept.glob("*/state.safetensors"))
-    state.write_bytes(state.read_bytes()[:-1] + b"x")
-    with pytest.warns(UserWarning, match="the warm-up is trained again"):
-        second = run(OTHER)
-    assert seconds(second)[:2] != seconds(first)[:2]
-    assert numbers(second) == numbers(run(OTHER, RunStore(tmp_path / "elsewhere")))
-    assert seconds(run(GRADED))[:2] == seconds(second)[:2]  # it is kept again
-
-
-def test_who_computed_the_warm_up_is_stated(store, monkeypatch):
-    monkeypatch.setattr(facts, "instructions", lambda: "amx")
+def test_one_of_other_software_is_left_alone(store, monkeypatch, epochs):
+    """So that a row states one machine and one software, and can be held to its bits."""
     run(WARM)
-    monkeypatch.setattr(facts, "instructions", lambda: "avx2")
-    assert run(OTHER).facts["instructions"] == "amx + avx2"
+    monkeypatch.setattr(facts, "instructions", lambda: "amx")
+    assert run(OTHER).facts["instructions"] == "amx"
+    assert epochs == 2 * [1, 2, 3] and len(kept()) == 2
 
 
-def test_a_run_that_stopped_goes_on_from_its_own_checkpoint(store, monkeypatch):
-    def stop(self, run_id, history):
-        raise KeyboardInterrupt
+def cut(folder):
+    state = next(folder.glob("*/state.safetensors"))
+    state.write_bytes(state.read_bytes()[:-1] + b"x")
 
+
+def of_another_model(folder):
+    end = next(folder.iterdir())
+    tensors, values = warmups.load(end)
+    shutil.rmtree(end)
+    Checkpoints(folder).save(end.name, tensors | {"model.more": tensors["random.cpu"]}, values)
+
+
+@pytest.mark.parametrize("harm, told", [(cut, "checksum"), (of_another_model, "another model")])
+def test_one_that_is_no_use_is_set_aside_and_trained_again(store, tmp_path, epochs, harm, told):
+    run(WARM)
+    harm(kept()[0])
+    with pytest.warns(UserWarning, match=f"{told}.*the warm-up is trained again"):
+        second = run(OTHER)
+    run(GRADED)  # it is kept again
+    assert epochs == [1, 2, 3, 1, 2, 3, 3]
+    assert numbers(second) == numbers(run(OTHER, RunStore(tmp_path / "elsewhere")))
+
+
+def test_an_empty_one_is_made_anew(store, epochs):
+    run(WARM)
+    shutil.rmtree(next(kept()[0].iterdir()))
+    run(OTHER)
+    run(GRADED)
+    assert epochs == [1, 2, 3, 1, 2, 3, 3]
+
+
+def test_a_run_that_stopped_goes_on_from_its_own_checkpoint(store, monkeypatch, epochs):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(RunStore, "write_history", stop)
-        execute(identify(OTHER), save_seconds=0)
-    first, second = run(WARM), run(OTHER)
-    assert seconds(second)[:2] != seconds(first)[:2] and numbers(second) != numbers(first)
+        patch.setattr(RunStore, "write_history", Mock(side_effect=KeyboardInterrupt))
+        run(OTHER, save_seconds=0)  # in the end of its first epoch
+    run(WARM)
+    run(OTHER)
+    assert epochs == [1, 1, 2, 3, 1, 2, 3]
 
 
-def test_a_copy_that_was_killed_is_cleared_away(store, monkeypatch):
+def test_what_is_kept_is_its_end_and_nothing_later(store, tmp_path, monkeypatch, epochs):
+    """Stopped before it was kept, or kept no more: a later checkpoint is of the objective."""
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(WarmUps, "keep", Mock(side_effect=[None, KeyboardInterrupt]))
+        run(WARM)
+    run(WARM)
+    assert epochs == [1, 2, 3] and len(kept()) == 1  # as the next epoch ended
+    shared = run(OTHER)
+    assert epochs == [1, 2, 3, 3]
+    assert numbers(shared) == numbers(run(OTHER, RunStore(tmp_path / "elsewhere")))
+
+
+def test_a_full_disk_costs_the_saving_alone(store, monkeypatch, epochs):
+    monkeypatch.setattr(shutil, "copytree", Mock(side_effect=OSError("the disk is full")))
+    with pytest.warns(UserWarning, match="cannot be kept in .*: the disk is full; the run trains"):
+        assert run(WARM).status == "done"
+    assert kept() == []
+
+
+def test_what_a_killed_process_left_is_cleared_away(store):
     run(WARM)
     folder = RunStore().path("warmups")
     (folder / ".1234.tmp" / "part").mkdir(parents=True)
-    monkeypatch.setattr(shutil, "copy", Mock(side_effect=OSError("the disk is full")))
-    with pytest.raises(OSError, match="full"):
-        run(OTHER)
-    assert [path.name for path in folder.iterdir()] == [warmup_key(identify(WARM))]
-    assert not [path for path in RunStore().path(identify(OTHER).id).iterdir() if path.is_dir()]
+    run(OTHER)
+    assert len(kept()) == 1
 
 
-def test_the_oldest_go(store, monkeypatch):
+def test_those_not_used_for_longest_go(store, monkeypatch):
     monkeypatch.setattr(warmups, "KEPT", 2)
-    for seed in range(3):
-        run(WARM.with_(seed=seed))
-    left = {path.name for path in RunStore().path("warmups").iterdir()}
-    assert left == {warmup_key(identify(WARM.with_(seed=seed))) for seed in (1, 2)}
+    run(WARM)
+    first = kept()[0]
+    os.utime(first, (0, 0))
+    run(WARM.with_(seed=1))
+    os.utime(next(path for path in kept() if path != first), (1, 1))
+    (first.parent / "note.txt").touch()  # is left alone
+    run(OTHER)  # uses the first
+    run(WARM.with_(seed=2))
+    assert first in kept() and len(kept()) == 3
+
+
+def test_its_folder_is_locked(tmp_path):
+    warm = WarmUps(tmp_path / "warmups", "key", 0)
+    source = Checkpoints(tmp_path / "run")
+    source.save(warm.end, {}, {})
+    with FileLock(tmp_path / "warmups.lock"):
+        waiting = threading.Thread(target=warm.keep, args=(source,))
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive() and not list((tmp_path / "warmups").iterdir())
+    waiting.join(30)
+    assert [path.name for path in (tmp_path / "warmups").iterdir()] == ["key"]
