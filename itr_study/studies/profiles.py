@@ -16,6 +16,7 @@ from typing import Any
 from itr_study.checks import check_choice
 
 FILE = Path(__file__).parent / "profiles.toml"
+NEEDED = ("dataset", "profile", "data", "figures", "workers")  # of every parameters cell
 PROFILES = ("smoke", "quick", "full")
 
 
@@ -59,6 +60,15 @@ def choose(notebook: str, profile: str, *, data_options: Mapping[str, Any] | Non
     given = parameters | {"data_options": data_options}
     explicit = {name: value for name, value in given.items() if value is not None}
     return SimpleNamespace(**chosen, profile=profile, explicit=explicit)
+
+
+def check_cell(cell: Mapping[str, Any]) -> list[Any]:
+    """The values of NEEDED. Raises: ValueError naming those that are missing."""
+    if missing := [name for name in NEEDED if name not in cell]:
+        raise ValueError(f"a study needs {', '.join(NEEDED)}, and lacks {' and '.join(missing)}: a "
+                         "notebook gives its globals() below its parameters cell; of data and "
+                         "figures None will do")
+    return [cell[name] for name in NEEDED]
 
 
 def chosen_from(notebook: str, profile: str, cell: Mapping[str, Any]) -> SimpleNamespace:

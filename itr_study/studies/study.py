@@ -36,11 +36,9 @@ from itr_study.studies.arms import ArmRun, Maker, base_config, ended_arms, train
 from itr_study.studies.bases import at_edge
 from itr_study.studies.panes import pane_of
 from itr_study.studies.parameters import check_parameters
-from itr_study.studies.profiles import chosen_from
+from itr_study.studies.profiles import check_cell, chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
 from itr_study.studies.wording import mixed
-
-NEEDED = ("dataset", "profile", "data", "figures", "workers")  # of a parameters cell
 
 
 class Study:
@@ -49,19 +47,13 @@ class Study:
     Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
              (`globals()`): dataset, profile, data, figures, workers, and any of the parameters
              of its profile, None or absent for the profile's own.
-    Raises:  ValueError for variables that are missing, an unknown data set or profile, a parameter
-             of another type, or one that trains nothing or names what there is not
-             (`parameters.check_parameters`).
+    Raises:  ValueError for a variable that is missing, an unknown data set or profile, a parameter
+             of another type, or one that trains nothing or names what there is not.
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
-        if missing := [name for name in NEEDED if name not in cell]:
-            be = "is" if len(missing) == 1 else "are"
-            raise ValueError(f"a study needs {', '.join(NEEDED)}; {' and '.join(missing)} {be} "
-                             "missing. A notebook gives its globals() below its parameters cell; "
-                             "of data and figures None will do")
-        self.notebook, self.dataset_name, self.profile = notebook, cell["dataset"], cell["profile"]
-        self.root, self.figures, self.workers = cell["data"], cell["figures"], cell["workers"]
+        self.dataset_name, self.profile, self.root, self.figures, self.workers = check_cell(cell)
+        self.notebook = notebook
         self.parameters = chosen_from(notebook, self.profile, cell)
         check_parameters(self.dataset_name, self.parameters)
         self.saved: dict[str, Path] = {}  # pictures by name

@@ -39,7 +39,7 @@ def rows():
 
 
 def test_variables_that_are_missing_are_named():
-    with pytest.raises(ValueError, match="a study needs dataset, .*; data and figures are missing"):
+    with pytest.raises(ValueError, match="a study needs dataset, .*, and lacks data and figures"):
         Study("03_topk", {name: CELL[name] for name in ("dataset", "profile", "workers")})
 
 
