@@ -71,7 +71,7 @@ def hash_run(config: RunConfig, data: str, encoded: str, versions: dict[str, int
     Args:    as the fields of `Run`.
     """
     return digest(canonical_json({"config": config.differing(), "data": data, "encoded": encoded,
-                                   "versions": versions}))
+                                  "versions": versions}))
 
 
 def remembered(folder: Path) -> dict[str, dict[str, str]]:
@@ -99,4 +99,5 @@ def remember(run: Run, folder: Path) -> None:
 
 
 def digest(text: str) -> str:
+    """16 hex digits of a text's sha256: what ids and keys are made of."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
