@@ -11,6 +11,7 @@ from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.paired import FEWEST, differences
 from itr_study.ledger.reported import reported
 from itr_study.ledger.table import ORIGINS, counted, covered
+from itr_study.metrics.intervals import student_interval
 from itr_study.studies.bases import at_edge, frozen_rates
 from itr_study.studies.best_clean import ALL
 from itr_study.studies.forgive import MODEL
@@ -61,6 +62,12 @@ def test_the_committed_searches_chose_these_rates_inside_what_they_tried():
     frozen = frozen_rates("flickr8k")
     for line in best.itertuples():
         assert frozen[line.setting][line.loss] == float(line.rate), line
+
+
+def spread(values: pd.Series) -> str:
+    """A share over seeds as the README writes it: "57.1 % [55.7, 58.4]"."""
+    low, high = student_interval(values)
+    return f"{values.mean():.1f} % [{low:.1f}, {high:.1f}]"
 
 
 def interval(line: pd.Series) -> str:
@@ -167,6 +174,18 @@ def test_how_far_a_single_model_without_a_leak_comes():
             f"best row that topk prints for Flickr8k has {printed['k=5']:.1f}, one run)") in README
     assert (f"The mean of all its scores and those of as many runs of Two-branch over Fisher "
             f"vectors finds {means[ALL]:.1f}, re-ranked {means[f'{ALL}@fast']:.1f}") in README
+
+
+def test_where_words_look_is_that_of_every_seed():
+    table = pd.read_csv(FLICKR8K / "11_attention_maps__places.csv")
+    words = table[table["label"] == "saf/hardest"]
+    assert set(words["kind"]) == {"words"} and len(words) >= 3
+    mass, hit = (spread(words[measure]) for measure in ("mass", "hit"))
+    uniform, centre, middle = words[["uniform", "centre", "centre_hit"]].mean()
+    assert (f"words of SAF have {mass} of their weight there (mean [95 % interval] of "
+            f"{len(words)} seeds), where all regions alike have {uniform:.1f} % and a blob in the "
+            f"middle {centre:.1f} %. The region that a word looks at most lies in such a box in "
+            f"{hit} of all cases, the middle of the picture in {middle:.1f} %") in README
 
 
 def test_how_many_verdicts_rest_on_one_model():

@@ -1,7 +1,8 @@
 """Whether maps fall on what words name: a row for each model, beside maps that look nowhere."""
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
 from itr_study.digits import number
 from itr_study.plots.names import name_of
@@ -30,9 +31,9 @@ LINES = {"uniform": ":", "centre": "--", "area": "-."}
 @styled
 def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """How well each model looks at what words name: a dot a seed, the mean as a number, and what
-    maps give that look nowhere as lines.
+    maps give that look nowhere as lines: at each model's own, since models read other regions.
 
-    Args:    table: arm, seed, and in percent the columns of PANELS; baselines are the mean of all.
+    Args:    table: arm, seed, and in percent the columns of PANELS; its mean counts over seeds.
     Raises:  ValueError for an empty table, NaN.
     """
     columns = [*PANELS, *{name for _, others in PANELS.values() for name in others}]
@@ -41,16 +42,18 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
                          f"{len(table)} lines")
     arms = list(dict.fromkeys(table["arm"]))
     figure, panels = canvas(3, size=(9.6, 1.5 + 0.32 * len(arms)), sharey=True)
-    lines: dict[str, Axes] = {}
+    means, heights = table.groupby("arm")[columns].mean().loc[arms], np.arange(len(arms))
+    lines: dict[str, LineCollection] = {}
     for axes, (measure, (label, others)) in zip(panels, PANELS.items(), strict=True):
         for column, name in others.items():
-            lines[name] = axes.axvline(table[column].mean(), color=GREY, linestyle=LINES[name],
-                                       linewidth=1.2)
+            lines[name] = axes.vlines(means[column], heights - 0.5, heights + 0.5, color=GREY,
+                                      linestyle=LINES[name], linewidth=1.2)
         for height, arm in enumerate(arms):
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
-            axes.plot([values.mean()] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
+            mean = means.loc[arm, measure]
+            axes.plot([mean] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
             axes.plot(values, [height] * len(values), how.marker, color=how.colour)
-            axes.annotate(number(values.mean(), 1), (1, height), fontsize=8, va="center",
+            axes.annotate(number(mean, 1), (1, height), fontsize=8, va="center",
                           xycoords=("axes fraction", "data"), xytext=(4, 0),
                           textcoords="offset points", annotation_clip=False)
         axes.set(xlabel=label, ylim=(len(arms) - 0.4, -0.6), xlim=(0, None))

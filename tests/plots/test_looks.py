@@ -85,14 +85,17 @@ def test_weights_by_rank_are_drawn_beside_the_mean():
 def test_models_stand_beside_maps_that_look_nowhere():
     table = pd.DataFrame({"arm": ["saf/sum", "saf/sum", "saf/hardest"], "seed": [0, 1, 0],
                           "mass": [40.0, 50, 70], "hit": [60.0, 70, 80], "iou": [10.0, 20, 30],
-                          "uniform": 20.0, "centre": 15.0, "area": 10.0, "uniform_hit": 25.0,
+                          "uniform": [20.0, 22, 30], "centre": 15.0, "area": 10.0, "uniform_hit": 25.0,
                           "centre_hit": 12.0, "uniform_iou": 9.0, "centre_iou": 8.0})
     figure = pointing_dots(table, "Places")
     for axes, (measure, (_, others)) in zip(figure.axes, PANELS.items(), strict=True):
+        for name, baseline in zip(others, axes.collections, strict=True):
+            of_saf, of_other = [table[name][:2].mean(), table[name][2]]
+            np.testing.assert_allclose(baseline.get_segments(), [
+                [[of_saf, -0.5], [of_saf, 0.5]], [[of_other, 0.5], [of_other, 1.5]]])
         lines = [line.get_xdata() for line in axes.lines]
-        assert [line[0] for line in lines[:len(others)]] == [table[name][0] for name in others]
-        assert list(lines[len(others)]) == [table[measure][:2].mean()] * 2
-        assert lines[len(others) + 1].tolist() == table[measure][:2].tolist()
+        assert list(lines[0]) == [table[measure][:2].mean()] * 2
+        assert lines[1].tolist() == table[measure][:2].tolist()
     assert "45.0" in said(figure) and "map that looks nowhere: area" in said(figure)
     with pytest.raises(ValueError, match="NaN is an error; got 3 lines"):
         pointing_dots(table.assign(hit=np.nan), "Places")
