@@ -169,9 +169,15 @@ def test_how_far_a_single_model_without_a_leak_comes():
     assert set(found["seen"]) == {""}
     means = found.groupby("arm")["test_rsum"].mean()
     printed = reported("topk", "I").groupby("variant")["value"].sum()
-    runs = (found["arm"] == "best_clean").sum()
-    assert (f"finds {means['best_clean']:.1f} points of RSUM on test (mean of {runs} seeds; the "
-            f"best row that topk prints for Flickr8k has {printed['k=5']:.1f}, one run)") in README
+    best = found.loc[found["arm"] == "best_clean", "test_rsum"]
+    low, high = student_interval(best)
+    assert (f"finds {best.mean():.1f} points of RSUM on test [{low:.1f}, {high:.1f}] (mean of "
+            f"{len(best)} seeds; the best row that topk prints for Flickr8k has "
+            f"{printed['k=5']:.1f}, one run)") in README
+    steps = pd.read_csv(FLICKR8K / "09_stronger_models__best_clean.csv")
+    assert (f"{(steps['difference'] > 0).sum()} of its {len(steps)} steps lie higher on dev, "
+            f"{steps['n'].min()} seeds each, which settles nothing") in README
+    assert steps["n"].max() < FEWEST
     assert (f"The mean of all its scores and those of as many runs of Two-branch over Fisher "
             f"vectors finds {means[ALL]:.1f}, re-ranked {means[f'{ALL}@fast']:.1f}") in README
 
@@ -180,12 +186,17 @@ def test_where_words_look_is_that_of_every_seed():
     table = pd.read_csv(FLICKR8K / "11_attention_maps__places.csv")
     words = table[table["label"] == "saf/hardest"]
     assert set(words["kind"]) == {"words"} and len(words) >= 3
-    mass, hit = (spread(words[measure]) for measure in ("mass", "hit"))
-    uniform, centre, middle = words[["uniform", "centre", "centre_hit"]].mean()
+    mass, hit, iou = (spread(words[measure]) for measure in ("mass", "hit", "iou"))
+    uniform, centre, middle, overlap = words[
+        ["uniform", "centre", "centre_hit", "uniform_iou"]].mean()
     assert (f"words of SAF have {mass} of their weight there (mean [95 % interval] of "
             f"{len(words)} seeds), where all regions alike have {uniform:.1f} % and a blob in the "
-            f"middle {centre:.1f} %. The region that a word looks at most lies in such a box in "
-            f"{hit} of all cases, the middle of the picture in {middle:.1f} %") in README
+            f"middle {centre:.1f} %. The middle of the region that a word looks at most lies in "
+            f"such a box in {hit} of all cases, that of the picture in {middle:.1f} %; and by "
+            f"overlap (IoU) words have {iou}, all regions alike {overlap:.1f} %") in README
+    one = words.iloc[0]
+    assert (f"{one['commonest_share']:.0f} % of these names are of one class, "
+            f"{one['commonest']}") in README
 
 
 def test_how_many_verdicts_rest_on_one_model():

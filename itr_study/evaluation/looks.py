@@ -21,6 +21,7 @@ from itr_study.checks import check_choice, check_count
 from itr_study.data.base import Split
 from itr_study.data.batches import Batch
 from itr_study.data.vocabulary import tokenize
+from itr_study.encoders.wordpiece import WordPieces
 from itr_study.evaluation.evaluate import evaluating, score, take
 from itr_study.evaluation.gradients import has_gradient, region_gradient, regions_of
 from itr_study.evaluation.places import region_boxes
@@ -108,7 +109,8 @@ class Looker:
         model, pool = self.model, pool_of(self.model)
         batch, _, text = self._pair(0, 0)
         largest = isinstance(pool, GPO) or pool in (masked_max, masked_both)
-        there = {"words": isinstance(model, CrossAttention), "heads": self._n_heads > 0,
+        pieces = isinstance(self.searcher.data.vocabulary, WordPieces)  # a word may be several
+        there = {"words": isinstance(model, CrossAttention) and not pieces, "heads": self._n_heads > 0,
                  "ranks": isinstance(pool, GPO), "wins": largest,
                  "gradient": has_gradient(model, batch, text)}
         return tuple(kind for kind, one in there.items() if one)

@@ -29,6 +29,7 @@ HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what i
 PIXELS = 64  # a side of the raster on which places are compared with boxes
 MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
             "iou", "uniform_iou", "centre_iou")
+MEAN = "mean of classes"  # the line of a table by class in which each counts once
 
 
 class Target(NamedTuple):
@@ -202,5 +203,5 @@ def by_class(rows: pd.DataFrame) -> pd.DataFrame:
     table = table.sort_values("names", ascending=False, kind="stable")
     totals = {"names": len(rows), "images": rows["image"].nunique()}
     table.loc["all names"] = totals | rows[list(MEASURES)].mean().to_dict()
-    table.loc["mean of classes"] = totals | table.iloc[:-1][list(MEASURES)].mean().to_dict()
+    table.loc[MEAN] = totals | table.iloc[:-1][list(MEASURES)].mean().to_dict()
     return table.astype({"names": int, "images": int})

@@ -35,7 +35,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
              models.
     Raises:  ValueError for no row, shapes that differ, weights that are no map.
     Source:  SCAN (Lee et al., ECCV 2018) and SGRAF (Diao et al., AAAI 2021) draw such maps.
-    Differs: one scale for all words, from 0, so that a word that looks nowhere is pale.
+    Differs: one scale for all words, from 0, so that shades of two words can be compared.
     """
     check_looks(rows, weights, boxes)
     shown = drawn_rows(weights)
@@ -57,7 +57,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         axes.set_xlabel(f"most {number(weights[row].max(), 2)}"
                         + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
     bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01)
-    bar.set_label("weight")
+    bar.set_label("sum of weights" + ", square-root scale" * (len(boxes) > FEW))
     headline(figure, title if score is None else f"{title}: score {number(score, 2)}")
     left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
         len(shown) < len(rows))

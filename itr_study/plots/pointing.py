@@ -22,7 +22,7 @@ from itr_study.plots.style import (
 PANELS = {
     "mass": ("weight inside the boxes, %",
              {"uniform": "uniform", "centre": "centre", "area": "area"}),
-    "hit": ("top region in a box, %", {"uniform_hit": "uniform", "centre_hit": "centre"}),
+    "hit": ("middle of top region in a box, %", {"uniform_hit": "uniform", "centre_hit": "centre"}),
     "iou": ("overlap with the boxes, %",
             {"uniform_iou": "uniform", "centre_iou": "centre", "area": "area"})}
 LINES = {"uniform": ":", "centre": "--", "area": "-."}

@@ -19,6 +19,8 @@ from itr_study.files.paths import project_root
 from itr_study.runs.config import RunConfig
 from itr_study.training.checkpoints import Checkpoints
 
+CHANGED = "+"  # behind a commit from which files differ
+
 
 def computed_with(config: RunConfig, data: EncodedData, device: torch.device) -> dict[str, Any]:
     """What the bits of a run depend on beside its id."""
@@ -43,7 +45,7 @@ def git_commit() -> str:
 
     try:
         changed = git("status", "--porcelain", "--untracked-files=no", "--", "itr_study")
-        return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+        return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
     except (OSError, subprocess.SubprocessError):
         return ""
 

@@ -21,6 +21,7 @@ from torch import nn
 
 from itr_study.files.atomic import canonical_json
 from itr_study.files.sealed import Damaged, set_aside
+from itr_study.runs.facts import CHANGED
 from itr_study.runs.identity import Run, digest, hash_run, part_versions
 from itr_study.training.checkpoints import Checkpoints, load, position
 from itr_study.training.state import under
@@ -30,12 +31,12 @@ KEPT = 32  # warm-ups in a store; those that were not used for longest go
 
 def warmup_key(run: Run, facts: Mapping[str, Any]) -> str | None:
     """What the bits of a run's warm-up depend on: the run whose objective it is, and what it is
-    computed with. None where it has none.
+    computed with. None where it has none, or where nobody can tell what code trains it.
 
     Args:    facts: of all its sittings (`facts.all_sittings`), and the commit.
     """
     config = run.config
-    if not config.settings.warmup_epochs:
+    if not config.settings.warmup_epochs or facts["commit"].endswith(CHANGED):
         return None
     config = config.with_(objective=[term.model_dump() for term in config.warmup_objective])
     whole = {name: run.versions[name] for name in ("loop", "evaluation")}
@@ -58,7 +59,7 @@ class WarmUps:
         that is damaged, or of another model, is set aside."""
         if self.key is None or checkpoints.names():
             return
-        with self._held("read"):
+        with self._warned("read"), self._lock():
             kept = self.folder / self.key
             if self.end not in Checkpoints(kept).names():
                 return
@@ -74,20 +75,22 @@ class WarmUps:
         """Keep the checkpoint at the end of the warm-up, where there is one, unless it is."""
         if self.key is None or self.end not in checkpoints.names():
             return
-        with self._held("kept"):
+        with self._warned("kept"), self._lock():
             kept = self.folder / self.key
             if self.end not in Checkpoints(kept).names():
                 self._copy(checkpoints.folder / self.end, kept / self.end)
                 os.utime(kept)
                 self._trim()
 
+    def _lock(self) -> FileLock:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder.with_suffix(".lock"))
+
     @contextmanager
-    def _held(self, done: str) -> Iterator[None]:
-        """The lock of the folder, and a warning where what is done within fails."""
+    def _warned(self, done: str) -> Iterator[None]:
+        """A warning where what is done within fails."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.folder.with_suffix(".lock")):
-                yield
+            yield
         except OSError as error:
             warnings.warn(f"a warm-up cannot be {done} in {self.folder}: {error}; the run trains "
                           "its own, and other losses theirs", stacklevel=3)

@@ -56,7 +56,7 @@ SCENES = Ladder("vsepp+gru", {
 LADDERS = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}
 # Whose scores are added to those of the best rung: the base FISHER, and all runs of both.
 FISHER = "two_branch+fisher"
-TOGETHER, ALL = "best_clean and Fisher vectors", "all runs of both"
+TOGETHER, ALL = "best_clean and Two-branch (Fisher)", "all runs of both"
 
 
 def best_clean_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

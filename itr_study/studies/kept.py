@@ -26,8 +26,9 @@ def kept_table(figures: Path | str | None, dataset: str, name: str,
     """
     for folder in shelves(figures):
         path = folder / dataset / f"{name}.csv"
-        if path.is_file():
-            made_of = set(read_json(path.with_suffix(".json"))["run_ids"])
+        provenance = path.with_suffix(".json")  # written last: without it a figure is half saved
+        if path.is_file() and provenance.is_file():
+            made_of = set(read_json(provenance)["run_ids"])
             if made_of and made_of <= set(rows["run"]):
                 return pd.read_csv(path, keep_default_na=False, na_values=[""])
     return None

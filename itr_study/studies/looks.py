@@ -19,7 +19,7 @@ import pandas as pd
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.evaluation.looks import Look, Looker, word_maps
 from itr_study.evaluation.pointing_scenes import scene_pointing
-from itr_study.evaluation.pointing_words import MEASURES, word_pointing
+from itr_study.evaluation.pointing_words import MEAN, MEASURES, by_class, word_pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.features.detected import dataset_boxes
 from itr_study.files.paths import home
@@ -29,6 +29,9 @@ from itr_study.studies.kept import kept_table
 from itr_study.studies.stronger import SEARCHED, stronger_config
 
 WORDS = "saf"  # the model whose words look at regions, in which losses are compared
+OF_CLASSES = ("mass", "uniform", "centre", "area")  # told for classes, too, not for names alone
+COLUMNS = {"kind", "names", "commonest", "commonest_share", *MEASURES,
+           *(f"{measure}_of_classes" for measure in OF_CLASSES)}
 OTHERS = ("sgr", "vse_infinity", "dan", "dvse", "two_branch")  # bases that show something else
 
 
@@ -71,7 +74,9 @@ def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:
 def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = False
                   ) -> pd.DataFrame:
     """A line for each run and each thing that its model shows: arm, seed, kind, names (how many
-    there are), and the mean over names of the measures of `word_pointing`, in percent.
+    there are), commonest (the class of most of them), commonest_share (how many), the mean over
+    names of the measures of `word_pointing`, and of those of OF_CLASSES the mean over classes, each
+    counted once; all in percent but names.
 
     What has no row for each word (heads, pooling, a gradient) is the mean of its rows, and the same
     for every word of a text.
@@ -83,19 +88,25 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
         looker = Looker(searcher)
         for kind in looker.kinds[:1] if first else looker.kinds:
             rows = named_places(searcher, looker.maps(kind))
+            classes = by_class(rows)
             lines.append({"arm": run.label, "seed": run.config.seed, "kind": kind,
-                          "names": len(rows)} | (100 * rows[list(MEASURES)].mean()).to_dict())
+                          "names": len(rows), "commonest": classes.index[0],
+                          "commonest_share": 100 * classes["names"].iloc[0] / len(rows)}
+                         | (100 * rows[list(MEASURES)].mean()).to_dict()
+                         | {f"{measure}_of_classes": 100 * classes.loc[MEAN, measure]
+                            for measure in OF_CLASSES})
     return pd.DataFrame(lines)
 
 
 def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
                 runs: Collection[ArmRun]) -> pd.DataFrame | None:
-    """The lines of `pointing_rows` that notebook 11 saved, or None; args as `kept_table`.
+    """The lines of `pointing_rows` that notebook 11 saved, or None, as where they lack what it
+    measures now; args as `kept_table`.
 
     Args:    runs: all of them have to be there, and no other.
     """
     kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
     wanted = {(run.label, run.config.seed) for run in runs}
-    if kept is None or set(zip(kept["label"], kept["seed"], strict=True)) != wanted:
+    if kept is None or not COLUMNS <= set(kept) or set(zip(kept["label"], kept["seed"], strict=True)) != wanted:
         return None
     return kept.assign(arm=kept["label"]).drop(columns="label")

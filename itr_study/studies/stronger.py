@@ -191,6 +191,17 @@ def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
     return kept.assign(seen=kept["seen"].fillna(""), **ended)
 
 
+def are_those(kept: pd.DataFrame, pairs: Mapping[tuple[str, int], Sequence[ArmRun]],
+              rows: pd.DataFrame) -> bool:
+    """Whether these ensembles are all that `ensemble_rows` would make, each of the same runs."""
+    run_of = {(row.arm, row.seed): row.run for row in rows.itertuples()}
+    members = {key: [run_of.get((run.label, run.config.seed)) for run in runs]
+               for key, runs in pairs.items()}
+    wanted = {key: " + ".join(runs) for key, runs in members.items() if None not in runs}
+    return wanted == ({(row.arm, row.seed): row.members for row in kept.itertuples()}
+                      if len(kept) else {})
+
+
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:
     """What the papers print for the differences of some arms that a claim is about.
 

@@ -13,6 +13,7 @@ from itr_study.data.batches import Batch
 from itr_study.data.boxes import grid_boxes
 from itr_study.data.vocabulary import tokenize
 from itr_study.encoders import registry
+from itr_study.encoders.wordpiece import WordPieces
 from itr_study.evaluation.gradients import region_gradient
 from itr_study.evaluation.looks import EVEN, KINDS, MEANS, Looker, pool_of
 from itr_study.evaluation.places import region_boxes
@@ -101,6 +102,13 @@ def test_boxes_are_those_of_the_objects_and_the_last_the_whole_picture():
         if place < len(things):
             assert box.tolist() == list(things[place][1:])
     assert seen.boxes[-1].tolist() == [0, 0, 1, 1]
+
+
+def test_pieces_of_words_are_not_shown_as_words():
+    """They are more than there are words, and the first stands for none."""
+    given = searcher("saf")
+    pieces = replace(given.data, vocabulary=object.__new__(WordPieces))
+    assert Looker(Searcher(given.model, given.dataset, pieces)).kinds == ("gradient",)
 
 
 # Each kind, by hand

@@ -39,6 +39,7 @@ def test_all_words_stand_on_one_scale_with_their_largest_weight_and_the_score():
     bar = figure.axes[-1]
     most = max(pixel_map(row, BOXES).max() for row in WEIGHTS)
     assert bar.get_ylim() == pytest.approx((0, most)) and most == pytest.approx(0.8)
+    assert bar.get_ylabel() == "sum of weights"
     maps = [axes for axes in figure.axes[:-1] if axes.images]
     assert len(maps) == 4 and [len(axes.patches) for axes in maps] == [0, 3, 3, 3]
 

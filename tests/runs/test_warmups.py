@@ -33,6 +33,12 @@ GRADED = WARM.with_(objective=[{"loss": "kendall"} | COSINES])
 HERE = {"instructions": "avx2", "commit": "0123"}
 
 
+@pytest.fixture(autouse=True)
+def committed(monkeypatch):
+    """As in a checkout without changes, whatever this one has."""
+    monkeypatch.setattr("itr_study.runs.run.git_commit", lambda: HERE["commit"])
+
+
 @pytest.fixture
 def epochs(monkeypatch) -> list[int]:
     """Grows by the number of every epoch that is trained."""
@@ -114,6 +120,14 @@ def test_without_a_warm_up_nothing_is_kept(store):
     assert warmup_key(identify(SMALL), HERE) is None and not kept()
 
 
+def test_of_code_that_was_never_committed_none_is_kept(store, monkeypatch, epochs):
+    """Two versions of it have one name."""
+    monkeypatch.setattr("itr_study.runs.run.git_commit", lambda: "0123+")
+    run(WARM)
+    run(OTHER)
+    assert epochs == 2 * [1, 2, 3] and not kept()
+
+
 def test_one_of_other_software_is_left_alone(store, monkeypatch, epochs):
     """So that a row states one machine and one software, and can be held to its bits."""
     run(WARM)
@@ -179,6 +193,16 @@ def test_a_full_disk_costs_the_saving_alone(store, monkeypatch, epochs):
     with pytest.warns(UserWarning, match="cannot be kept in .*: the disk is full; the run trains"):
         assert run(WARM).status == "done"
     assert kept() == []
+
+
+@pytest.mark.parametrize("harm", [
+    lambda folder: folder.touch(), lambda folder: folder.with_suffix(".lock").mkdir()])
+def test_a_folder_that_cannot_be_used_costs_the_saving_alone(store, harm):
+    folder = RunStore().path("warmups")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    harm(folder)
+    with pytest.warns(UserWarning, match="a warm-up cannot be (read|kept) in .*trains its own"):
+        assert run(WARM).status == "done"
 
 
 def test_what_a_killed_process_left_is_cleared_away(store):

@@ -7,7 +7,7 @@ from itr_study.files.atomic import write_json
 from itr_study.runs.run import weights
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.kept import kept_table, models_here
-from itr_study.studies.looks import kept_places
+from itr_study.studies.looks import COLUMNS, kept_places
 from tests.small_runs import SMALL
 
 ROWS = pd.DataFrame({"run": ["a", "b", "c"]})
@@ -30,6 +30,8 @@ def test_a_table_serves_beside_the_rows_it_was_made_of(tmp_path):
     assert kept_table(tmp_path, "scenes", "09__x", ROWS) is None
     save(tmp_path, "09__x", table, [])
     assert kept_table(tmp_path, "photos", "09__x", ROWS) is None  # of no runs: of none of these
+    (tmp_path / "photos" / "09__x.json").unlink()
+    assert kept_table(tmp_path, "photos", "09__x", ROWS) is None  # a kill while it was saved
 
 
 def test_where_somebody_watches_their_own_table_serves_too(tmp_path, monkeypatch):
@@ -52,12 +54,14 @@ def test_models_are_here_when_all_of_them_are(store):
 @pytest.mark.parametrize("missing", [0, 1, 2])
 def test_places_serve_for_exactly_the_runs_that_are_asked_for(tmp_path, missing):
     labels = [run.label for run in RUNS]
-    table = pd.DataFrame({"arm": ["SAF", "SAF", "DVSE"], "label": labels, "seed": [0, 1, 0],
-                          "kind": "words", "mass": [1.0, 2.0, 3.0]})
+    table = pd.DataFrame(dict.fromkeys(COLUMNS, 1.0) | {
+        "arm": ["SAF", "SAF", "DVSE"], "label": labels, "seed": [0, 1, 0], "mass": [1.0, 2.0, 3.0]})
     save(tmp_path, "11_attention_maps__places", table, ["a", "b", "c"])
     kept = kept_places(tmp_path, "photos", ROWS, RUNS)
     assert kept["arm"].tolist() == labels and "label" not in kept
     assert kept["mass"].tolist() == [1.0, 2.0, 3.0]
+    save(tmp_path, "11_attention_maps__places", table.drop(columns="iou"), ["a", "b", "c"])
+    assert kept_places(tmp_path, "photos", ROWS, RUNS) is None  # of before there was this measure
     fewer = RUNS[:missing] + RUNS[missing + 1:]
     assert kept_places(tmp_path, "photos", ROWS, fewer) is None
     save(tmp_path, "11_attention_maps__places", table.drop(index=missing), ["a", "b", "c"])

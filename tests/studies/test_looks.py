@@ -17,7 +17,13 @@ from itr_study.features.dataset import encode_dataset
 from itr_study.models import MODELS
 from itr_study.studies import looks, stronger
 from itr_study.studies.arms import base_config
-from itr_study.studies.looks import looking_arms, named_places, other_arms, pointing_rows
+from itr_study.studies.looks import (
+    OF_CLASSES,
+    looking_arms,
+    named_places,
+    other_arms,
+    pointing_rows,
+)
 from itr_study.studies.profiles import choose
 from tests.evaluation.looking import SCENES, searcher
 from tests.features.fakes import Tiny
@@ -63,7 +69,12 @@ def test_a_line_is_the_mean_over_names_in_percent():
     found = scene_pointing(SCENES, SCENES.splits["test"], Looker(searcher("saf")).maps("words"))
     for name in MEASURES:
         assert rows[name][0] == pytest.approx(100 * found[name].mean())
-    assert (rows["names"] == len(found)).all()
+    often = found["class"].value_counts()
+    assert (rows["names"] == len(found)).all() and (rows["commonest"] == often.index[0]).all()
+    assert rows["commonest_share"].tolist() == pytest.approx([100 * often.iloc[0] / len(found)] * 4)
+    for name in OF_CLASSES:
+        assert rows[f"{name}_of_classes"][0] == pytest.approx(
+            100 * found.groupby("class")[name].mean().mean())
     assert rows[["uniform", "area", "centre_hit"]].nunique().tolist() == [1, 1, 1]
     assert pointing_rows(pairs, first=True)["kind"].tolist() == ["words", "heads"]
 

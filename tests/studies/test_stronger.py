@@ -24,6 +24,7 @@ from itr_study.studies.stronger import (
     claimed_stronger_arms,
     ensemble_rows,
     ensembles,
+    are_those,
     kept_ensembles,
     printed_gains,
     shown_arms,
@@ -206,6 +207,17 @@ def test_ensembles_that_were_saved_are_taken_for_the_rows_they_were_made_of(tmp_
     assert list(kept["arm"]) == ["sgraf/bcls"] * 2 and list(kept["seen"]) == ["", "minilm"]
     assert kept_ensembles(tmp_path, "photos", rows.head(1)).empty
     assert kept_ensembles(tmp_path, "photos", rows, "best_clean_found").empty
+
+
+def test_those_saved_of_other_runs_are_told_from_those_wanted():
+    runs = arm_runs("saf/bcls", "sgr/bcls", seeds=2)
+    rows, pairs = rows_of(runs), ensembles(runs, 2)
+    both = [" + ".join(rows[rows.seed == seed].run) for seed in (0, 1)]
+    made = pd.DataFrame({"arm": "sgraf/bcls", "seed": [0, 1], "members": both})
+    assert are_those(made, pairs, rows) and are_those(made.head(1), pairs, rows[rows.seed == 0])
+    assert not are_those(made.head(1), pairs, rows)
+    assert not are_those(made.assign(members=both[::-1]), pairs, rows)
+    assert are_those(rows.head(0), {}, rows) and not are_those(rows.head(0), pairs, rows)
 
 
 def test_names_of_these_arms():
