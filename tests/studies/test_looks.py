@@ -51,7 +51,7 @@ def test_what_notebook_09_trains_is_not_trained_twice():
     there = {(run.label, run.config.seed): run.config for run in stronger.stronger_arms(
         "flickr8k", choose("09_stronger_models", "full", stronger=labels))}
     shared = looking_arms("flickr8k", full)
-    assert len(shared) == 6
+    assert len(shared) == 10
     assert all(there[run.label, run.config.seed] == run.config for run in shared)
     first = {run.label: run.config for run in other_arms("flickr8k", full)}
     assert first["vse_infinity"] == there["vse_infinity/hardest", 0]
