@@ -70,6 +70,15 @@ def spread(values: pd.Series) -> str:
     return f"{values.mean():.1f} % [{low:.1f}, {high:.1f}]"
 
 
+def moved(table: pd.DataFrame) -> str:
+    """What Smooth-NDCG adds to the mass of SAF's words, seed by seed."""
+    plain, added = (table[table["label"] == label].set_index("seed")["mass"]
+                    for label in ("saf/hardest", "saf/hardest+listwise"))
+    low, high = student_interval(added - plain)
+    assert low < 0 < high and len(added) == len(plain)
+    return interval(pd.Series({"difference": (added - plain).mean(), "low": low, "high": high}))
+
+
 def interval(line: pd.Series) -> str:
     """A difference as the README writes it: "−9.2 [−12.4, −6.0]"."""
     numbers = f"{line['difference']:+.1f} [{line['low']:+.1f}, {line['high']:+.1f}]"
@@ -194,6 +203,9 @@ def test_where_words_look_is_that_of_every_seed():
             f"middle {centre:.1f} %. The middle of the region that a word looks at most lies in "
             f"such a box in {hit} of all cases, that of the picture in {middle:.1f} %; and by "
             f"overlap (IoU) words have {iou}, all regions alike {overlap:.1f} %") in README
+    gain = pd.read_csv(FLICKR8K / "09_stronger_models__gain.csv").set_index("arm_a")
+    assert (f"Smooth-NDCG added to the loss moves their weight there by {moved(table)} points and "
+            f"RSUM by {interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
     one = words.iloc[0]
     assert (f"{one['commonest_share']:.0f} % of these names are of one class, "
             f"{one['commonest']}") in README
@@ -211,4 +223,4 @@ def test_every_difference_of_the_findings_has_its_interval():
     """Between the picture and the notebooks: no signed number without the interval behind it."""
     findings = README[README.index("Which ranking loss?"):README.index("Every figure with its")]
     signed = re.findall(r"(?<![\[,] )(?<!\[)[+−]\d+\.\d(?! \[)", findings)
-    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 15
+    assert not signed and len(re.findall(r"[+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\]", findings)) == 17
