@@ -206,6 +206,7 @@ def test_where_words_look_is_that_of_every_seed():
     gain = pd.read_csv(FLICKR8K / "09_stronger_models__gain.csv").set_index("arm_a")
     assert (f"Smooth-NDCG added to the loss moves their weight there by {moved(table)} points and "
             f"RSUM by {interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
+    assert gain.loc["saf/hardest+listwise", "verdict"] == "undecided"
     one = words.iloc[0]
     assert (f"{one['commonest_share']:.0f} % of these names are of one class, "
             f"{one['commonest']}") in README
