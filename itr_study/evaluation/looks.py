@@ -110,7 +110,8 @@ class Looker:
         batch, _, text = self._pair(0, 0)
         largest = isinstance(pool, GPO) or pool in (masked_max, masked_both)
         pieces = isinstance(self.searcher.data.vocabulary, WordPieces)  # a word may be several
-        there = {"words": isinstance(model, CrossAttention) and not pieces, "heads": self._n_heads > 0,
+        there = {"words": isinstance(model, CrossAttention) and not pieces,
+                 "heads": self._n_heads > 0,
                  "ranks": isinstance(pool, GPO), "wins": largest,
                  "gradient": has_gradient(model, batch, text)}
         return tuple(kind for kind, one in there.items() if one)

@@ -36,7 +36,8 @@ def warmup_key(run: Run, facts: Mapping[str, Any]) -> str | None:
     Args:    facts: of all its sittings (`facts.all_sittings`), and the commit.
     """
     config = run.config
-    if not config.settings.warmup_epochs or facts["commit"].endswith(CHANGED):
+    commits = facts["commit"].split(" + ")  # of several sittings
+    if not config.settings.warmup_epochs or any(one.endswith(CHANGED) for one in commits):
         return None
     config = config.with_(objective=[term.model_dump() for term in config.warmup_objective])
     whole = {name: run.versions[name] for name in ("loop", "evaluation")}

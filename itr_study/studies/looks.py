@@ -107,6 +107,7 @@ def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
     """
     kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
     wanted = {(run.label, run.config.seed) for run in runs}
-    if kept is None or not COLUMNS <= set(kept) or set(zip(kept["label"], kept["seed"], strict=True)) != wanted:
+    if kept is None or not COLUMNS <= set(kept) or (
+            set(zip(kept["label"], kept["seed"], strict=True)) != wanted):
         return None
     return kept.assign(arm=kept["label"]).drop(columns="label")

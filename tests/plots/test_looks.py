@@ -86,8 +86,9 @@ def test_weights_by_rank_are_drawn_beside_the_mean():
 def test_models_stand_beside_maps_that_look_nowhere():
     table = pd.DataFrame({"arm": ["saf/sum", "saf/sum", "saf/hardest"], "seed": [0, 1, 0],
                           "mass": [40.0, 50, 70], "hit": [60.0, 70, 80], "iou": [10.0, 20, 30],
-                          "uniform": [20.0, 22, 30], "centre": 15.0, "area": 10.0, "uniform_hit": 25.0,
-                          "centre_hit": 12.0, "uniform_iou": 9.0, "centre_iou": 8.0})
+                          "uniform": [20.0, 22, 30], "centre": 15.0, "area": 10.0,
+                          "uniform_hit": 25.0, "centre_hit": 12.0, "uniform_iou": 9.0,
+                          "centre_iou": 8.0})
     figure = pointing_dots(table, "Places")
     for axes, (measure, (_, others)) in zip(figure.axes, PANELS.items(), strict=True):
         for name, baseline in zip(others, axes.collections, strict=True):

@@ -120,9 +120,10 @@ def test_without_a_warm_up_nothing_is_kept(store):
     assert warmup_key(identify(SMALL), HERE) is None and not kept()
 
 
-def test_of_code_that_was_never_committed_none_is_kept(store, monkeypatch, epochs):
+@pytest.mark.parametrize("commit", ["0123+", "0123+ + 4567", "0123 + 4567+"])
+def test_of_code_that_was_never_committed_none_is_kept(store, monkeypatch, epochs, commit):
     """Two versions of it have one name."""
-    monkeypatch.setattr("itr_study.runs.run.git_commit", lambda: "0123+")
+    monkeypatch.setattr("itr_study.runs.run.git_commit", lambda: commit)
     run(WARM)
     run(OTHER)
     assert epochs == 2 * [1, 2, 3] and not kept()

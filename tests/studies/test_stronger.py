@@ -20,11 +20,11 @@ from itr_study.studies.profiles import choose
 from itr_study.studies.stronger import (
     BASES,
     SEARCHED,
+    are_those,
     beside_printed,
     claimed_stronger_arms,
     ensemble_rows,
     ensembles,
-    are_those,
     kept_ensembles,
     printed_gains,
     shown_arms,
