@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from itr_study.features.windows import FINE
 from itr_study.ledger.judges import JUDGE, agreement
 from itr_study.ledger.models import resting, twice_judged
 from itr_study.ledger.paired import FEWEST, differences
@@ -207,6 +208,7 @@ def test_where_words_look_is_that_of_every_seed():
     assert (f"Smooth-NDCG added to the loss moves their weight there by {moved(table)} points and "
             f"RSUM by {interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
     assert gain.loc["saf/hardest+listwise", "verdict"] == "undecided"
+    assert f"gave up to {36 - len(FINE)} of the 36 regions" in README  # lite0:nanodet:36
     one = words.iloc[0]
     assert (f"{one['commonest_share']:.0f} % of these names are of one class, "
             f"{one['commonest']}") in README
