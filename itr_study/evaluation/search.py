@@ -157,14 +157,18 @@ class Searcher:
                     "nothing")
         return f"not known to the model, which cannot read it: {', '.join(unknown)}"
 
-    def _scores_of(self, image: int | None = None, text: int | None = None) -> np.ndarray:
-        """(T,) of an image or (I,) of a text. Of one split all are kept; all splits may have too
-        many pairs."""
-        if self.name != ALL:
-            return self.scores[:, text] if image is None else self.scores[image]
+    def scores_for(self, image: int | None = None, text: int | None = None) -> np.ndarray:
+        """(T,) scores of an image or (I,) of a text, by its index, computed for it alone: what
+        `scores` holds, but for the last bits."""
         images = self.images if image is None else take(self.images, torch.tensor([image]))
         texts = self.texts if text is None else take(self.texts, torch.tensor([text]))
         return score(self.model, images, texts).flatten().numpy()
+
+    def _scores_of(self, image: int | None = None, text: int | None = None) -> np.ndarray:
+        """The same. Of one split all are kept; all splits may have too many pairs."""
+        if self.name == ALL:
+            return self.scores_for(image, text)
+        return self.scores[:, text] if image is None else self.scores[image]
 
     def _place(self, image_id: str) -> int:
         if image_id not in self.split.image_ids:

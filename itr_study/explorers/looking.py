@@ -19,7 +19,7 @@ from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
 from itr_study.explorers.gallery import check_gallery, largest
 from itr_study.explorers.heard import index_of, parts_of, written_index
-from itr_study.explorers.ranked import Ranked
+from itr_study.explorers.ranked import Ranked, check_finite
 from itr_study.explorers.thumbnails import thumbnail_uri
 from itr_study.metrics.attention import pixel_map
 from itr_study.plots.heads import FEW, heat_over
@@ -38,7 +38,8 @@ class Looking(Explorer):
     """What trained models look at in a picture, for a text, word by word.
 
     Args:    searchers: one or more, by how a reader calls them, over one split with texts.
-    Raises:  ValueError for none, for two over different galleries, and as `Looker`.
+    Raises:  ValueError for none, for two over different galleries, for a model that has diverged,
+             and as `Looker`.
     """
 
     drawing, title = "looking", "Where does it look?"
@@ -46,12 +47,14 @@ class Looking(Explorer):
     def __init__(self, searchers: Mapping[str, Searcher]) -> None:
         check_gallery(searchers)
         self.lookers = {name: Looker(one) for name, one in searchers.items()}
-        self.ranked = {name: Ranked(name, one) for name, one in searchers.items()}
+        self._ranked = lru_cache(None)(  # only on demand: a model may take minutes for all pairs
+            lambda name: Ranked(name, searchers[name]))
         self.model, self.sort, self.which = next(iter(searchers)), "plain", "own"
         self.kind, self.place, self.row = self.looker.kinds[0], 0, 0
         self.image = int(self.split.image_of_text[0])
-        self._looks = lru_cache(KEPT)(
-            lambda model, image, text, kind: self.lookers[model].look(image, text, kind))
+        self._looks = lru_cache(KEPT)(self._look)
+        for name in searchers:
+            self._look(name, self.image, 0)
 
     # What a reader does
 
@@ -94,7 +97,7 @@ class Looking(Explorer):
         if which == "own":
             self.image = int(self.split.image_of_text[self.text])
         elif which == "first":
-            self.image = int(self.looker.searcher.scores[:, self.text].argmax())
+            self.image = int(self.looker.searcher.scores_for(text=self.text).argmax())
         self.which = which
 
     def write_picture(self, written: str) -> None:
@@ -124,7 +127,7 @@ class Looking(Explorer):
         """All texts in the order chosen."""
         if self.sort == "plain":
             return np.arange(len(self.split.texts))
-        return np.argsort(-self.ranked[self.model].match_ranks["t2i"], kind="stable")
+        return np.argsort(-self._ranked(self.model).match_ranks["t2i"], kind="stable")
 
     @property
     def text(self) -> int:
@@ -184,6 +187,11 @@ class Looking(Explorer):
                           "ends": [number(0, 2), number(scale.vmax, 2)]},
                 "ranks": [] if seen.by_rank is None else [
                     number(value, 2) for value in seen.by_rank[:LISTED].tolist()]}
+
+    def _look(self, model: str, image: int, text: int, kind: str | None = None) -> Look:
+        seen = self.lookers[model].look(image, text, kind)
+        check_finite(model, seen.score)
+        return seen
 
     def _row(self, place: int, picture: Image.Image, scale: Normalize) -> dict[str, Any]:
         """One word or head: its map, and its largest weights."""

@@ -61,9 +61,7 @@ class Ranked:
 
     def __init__(self, name: str, searcher: Searcher) -> None:
         self.name, self.searcher, self._counts = name, searcher, dict[str, np.ndarray]()
-        if not np.isfinite(searcher.scores).all():
-            raise ValueError(f"the scores of {name!r} hold NaN or infinity: the model has diverged "
-                             "and orders nothing; take an earlier epoch, or another run")
+        check_finite(name, searcher.scores)
 
     def found(self, asked: Asked, reranked: bool = False) -> Found:
         """Every candidate in order; reranked: after FR among all queries of the split, which a new
@@ -144,6 +142,13 @@ def reordered(hits: list[Hit], scores: np.ndarray) -> list[Hit]:
     order = np.argsort(-scores, kind="stable").tolist()
     return [by_index[i]._replace(rank=rank, score=float(scores[i]))
             for rank, i in enumerate(order, start=1)]
+
+
+def check_finite(name: str, scores: np.ndarray | float) -> None:
+    """Raise ValueError for scores of a model that are not finite."""
+    if not np.isfinite(scores).all():
+        raise ValueError(f"the scores of {name!r} hold NaN or infinity: the model has diverged "
+                         "and orders nothing; take an earlier epoch, or another run")
 
 
 def check_searchers(searchers: Mapping[str, Searcher]) -> None:

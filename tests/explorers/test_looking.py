@@ -1,9 +1,11 @@
 """Where does it look, without a browser: what is shown is what the model looks at."""
 
+import copy
 import json
 
 import numpy as np
 import pytest
+import torch
 
 from itr_study.evaluation.looks import Looker
 from itr_study.explorers.gallery import largest
@@ -11,7 +13,7 @@ from itr_study.explorers.looking import LISTED, Looking
 from itr_study.explorers.models import of_models
 from itr_study.metrics import ranks
 from itr_study.metrics.attention import pixel_map
-from tests.evaluation.looking import SCENES, searcher
+from tests.evaluation.looking import SCENES, searcher, searcher_of
 from tests.explorers.searchers import two_searchers
 
 
@@ -113,6 +115,23 @@ def test_models_are_compared_over_the_picture_that_was_chosen(pane):
     pane.hear("which", "first")
     pane.hear("model", "saf")  # which is first by it
     assert pane.image == int(searcher("saf").scores[:, 3].argmax()) and pane.which == "first"
+
+
+def test_all_pairs_are_scored_for_the_order_of_failures_alone():
+    one = searcher_of(searcher("saf").model)
+    pane = Looking({"saf": one})
+    for heard in (("which", "first"), ("next",), ("point", {"index": 1})):
+        pane.hear(*heard)
+        assert pane.view() and pane.problem == "" and "scores" not in vars(one)
+    pane.hear("sort", "failures")
+    assert "scores" in vars(one)
+
+
+def test_a_model_that_diverged_is_refused_by_name():
+    lost = copy.deepcopy(searcher("saf").model)
+    torch.nn.init.constant_(lost.pair.score.bias, torch.nan)
+    with pytest.raises(ValueError, match="the scores of 'lost' hold NaN or infinity"):
+        Looking({"saf": searcher("saf"), "lost": searcher_of(lost)})
 
 
 def test_a_single_model_needs_no_choice_and_the_next_cell_reads_numbers():
