@@ -57,7 +57,8 @@ def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Targe
                 yield Target(text, image, named, boxes)
 
 
-def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, table: BoxTable,
+def word_pointing(split: Split, maps: Sequence[np.ndarray],
+                  places: np.ndarray | Sequence[np.ndarray], table: BoxTable,
                   sure: float = SURE) -> pd.DataFrame:
     """How much of the map of each name falls in boxes of its class.
 
@@ -71,8 +72,8 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, 
         split: whose texts and images these are.
         maps: T arrays (W, R), one for each text: weights of each of its W words, as `tokenize`
             counts them, over the R regions of its own image; at least 0, each row adding up to 1.
-        places: (R, 4) for all images or (I, R, 4), left, top, right and bottom of each region in
-            fractions of the picture.
+        places: (R, 4) for all images or I of these, whose R may differ: left, top, right and bottom
+            of each region in fractions of the picture.
         table: boxes of the detector; sure: least score of a box, in [0, 1].
     Returns: a row for each name: text, image (places in the split), class, mass, uniform, centre,
         area, each in [0, 1]; hit, whether the middle of the region with most weight lies in a box
@@ -86,13 +87,15 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray], places: np.ndarray, 
     if len(maps) != len(split.texts):
         raise ValueError(f"maps must be one for each text of split {split.name}: "
                          f"{len(split.texts)}; got {len(maps)}")
-    expected = (2, 4), (3, 4, len(split.image_ids))
-    if (places.ndim, places.shape[-1], *places.shape[:-2]) not in expected:
-        raise ValueError(f"places must be (R, 4) or ({len(split.image_ids)}, R, 4); got "
-                         f"{places.shape}")
+    shapes, images = [np.shape(place) for place in places], len(split.image_ids)
+    same = set(shapes) == {(4,)}
+    if not same and (len(shapes) != images or any(
+            len(shape) != 2 or shape[1] != 4 for shape in shapes)):
+        raise ValueError(f"places must be (R, 4), or one such array for each of {images} images; "
+                         f"got {len(shapes)} of shape {', '.join(map(str, sorted(set(shapes))))}")
     return target_rows(
         targets(split, table, sure), class_names(), maps,
-        lambda image: places if places.ndim == 2 else places[image],
+        lambda image: places if same else places[image],
         f"no text of split {split.name} names a class of which its image has a box of score {sure} "
         "or more; try a lower `sure`")
 

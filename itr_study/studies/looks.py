@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 
 from itr_study.encoders.nanodet import NanoDet
@@ -66,7 +65,7 @@ def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:
     if searcher.dataset.boxes is not None:
         return scene_pointing(searcher.dataset, searcher.split, looks)
     first = dict(reversed(list(zip(searcher.split.image_of_text.tolist(), looks, strict=True))))
-    places = np.stack([first[image].boxes for image in range(len(searcher.split.image_ids))])
+    places = [first[image].boxes for image in range(len(searcher.split.image_ids))]
     table = dataset_boxes(searcher.dataset, NanoDet(), home() / "features")
     return word_pointing(searcher.split, word_maps(searcher.split, looks), places, table)
 

@@ -148,6 +148,9 @@ def test_each_image_has_its_own_places():
     rows = word_pointing(SPLIT, maps, places, TABLE)
     # the dog is the left half; the man is half of the right one, which stands first in "two"
     assert rows["mass"].tolist() == pytest.approx([0.9, 0.9, 0.45])
+    maps[2] = np.tile([0.1, 0.6, 0.2, 0.1], (len(maps[2]), 1))  # an image may have more regions
+    rows = word_pointing(SPLIT, maps, [halves, CELLS], TABLE)
+    assert rows["mass"].tolist() == pytest.approx([0.9, 0.9, 0.6])
 
 
 def test_of_equal_weights_the_mean_counts():
@@ -197,8 +200,10 @@ def test_maps_that_are_none_are_refused(change, message):
 
 
 def test_other_bad_input_is_refused():
-    with pytest.raises(ValueError, match=r"places must be .* or \(2, R, 4\); got \(3, 4, 4\)"):
+    with pytest.raises(ValueError, match=r"for each of 2 images; got 3 of shape \(4, 4\)"):
         word_pointing(SPLIT, even_maps(), np.stack([CELLS] * 3), TABLE)
+    with pytest.raises(ValueError, match=r"for each of 2 images; got 2 of shape \(4, 3\), \(4, 4"):
+        word_pointing(SPLIT, even_maps(), [CELLS, CELLS[:, :3]], TABLE)
     with pytest.raises(ValueError, match="names a class of which its image has a box of score 0.9"):
         word_pointing(SPLIT, even_maps(), CELLS, TABLE, sure=0.9)
     with pytest.raises(ValueError, match="sure must be"):
