@@ -21,9 +21,9 @@ from itr_study.files.paths import home
 from itr_study.plots.retrieval import Query, answer_grid
 from itr_study.plots.style import png_bytes
 from itr_study.runs.config import RunConfig
-from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import identify
-from itr_study.runs.run import weights
+from itr_study.runs.run import searcher, weights
 from itr_study.runs.store import RunStore
 
 SECONDS_TO_FAIL = 2.0  # a program that opens files says sooner that it knows no other to show them
@@ -87,11 +87,9 @@ def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
     Raises:  ValueError for new pictures where the model takes features that came with its data;
              DataError for a folder without pictures.
     """
-    data = encoded_data(config, root)
     if pictures is None:
-        split = split or DATASETS[config.dataset].searched
-        return Searcher(weights(config, root), dataset_of(config, root), data, split)
-    others = load_pictures(pictures)
+        return searcher(config, root, split or DATASETS[config.dataset].searched)
+    data, others = encoded_data(config, root), load_pictures(pictures)
     for note in others.report.notes:
         print(f"note: {note.detail}", file=sys.stderr)
     return Searcher(weights(config, root), others, with_pictures(data, others), PICTURES)

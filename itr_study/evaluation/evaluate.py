@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.kept import kept_of
+from itr_study.evaluation.kept import all_scores, kept_of
 from itr_study.evaluation.measures import EDITION, costs, measure, measure_columns
 from itr_study.evaluation.scored import Heads, Scored
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
@@ -46,8 +46,8 @@ def columns(dataset: str, split: str, edition: int = EDITION, model: str = "") -
 class Evaluation:
     """What a split gave: `table` in percent (R@K, MedR and MeanR as ranks, RSUM), `ranks` per
     query, and the codes of images and texts on the CPU in the order of the split; where the
-    measures of a data set were asked for also their `costs` in seconds, and the arrays that are
-    `kept` of the scores (see `kept`)."""
+    measures of a data set were asked for also their `costs` in seconds, and what is `kept` of the
+    scores, or all of them in `scores` (see `kept`)."""
 
     table: dict[str, float]
     ranks: Ranks
@@ -55,6 +55,7 @@ class Evaluation:
     texts: Code
     costs: dict[str, float] = field(default_factory=dict)
     kept: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: dict[str, Tensor] = field(default_factory=dict)
 
 
 @contextmanager
@@ -168,7 +169,8 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str |
     heads = partial(head_pieces, model, images, texts, device) if has_heads(model) else None
     measured, best = evaluate_scores(scores, split, measures_of, others, heads)
     spent = {name: measured.pop(name) for name in costs() & set(measured)}
-    return Evaluation(measured, best, images, texts, spent, kept_of(scores, split, measures_of))
+    return Evaluation(measured, best, images, texts, spent, kept_of(scores, split, measures_of),
+                      all_scores(model, scores, split, others))
 
 
 def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | None = None,

@@ -2,16 +2,20 @@
 
 The scores of the pairs that people judged, so that a claim about people can be asked later; the
 first results of some queries, so that two runs can be compared by what they find. Both are numbers
-of a model about pairs: no picture, text or feature can be had back from them.
+of a model about pairs: no picture, text or feature can be had back from them. Only of a model that
+compares every pair anew all scores are kept, beside its weights: they took minutes.
 """
 
 import numpy as np
+from torch import Tensor, nn
 
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
 from itr_study.metrics import first
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS
+from itr_study.models.base import compares_pairs
+from itr_study.rerank import Bank
 
 QUERIES = 100  # of each direction, at most
 RESULTS = 10  # of each query
@@ -39,6 +43,16 @@ def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, n
         arrays[f"{direction}_queries"] = queries
         arrays[f"{direction}_first"] = first(asked, RESULTS)[direction].astype(np.int32)
     return arrays
+
+
+def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
+               bank: Bank | None = None) -> dict[str, Tensor]:
+    """Of a model that compares every pair anew all scores of a test split: scores (I, T) and, where
+    they were made, those of the queries of dev: bank_images (B, T) and bank_texts (I, C)."""
+    if split.name != "test" or not compares_pairs(model):
+        return {}
+    return {"scores": scores} | ({} if bank is None else {
+        "bank_images": bank.images, "bank_texts": bank.texts})
 
 
 def judged_scores(scores: Scores, split: EncodedSplit, collection: str) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Search a split with a trained model, by words or by a picture."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -54,7 +55,8 @@ class Searcher:
 
     Args:    model: trained, in evaluation mode; dataset and data: the same data before and after
              encoding, or new pictures (`load_pictures`, `with_pictures`), which have no texts;
-             name: of the split searched, "all" for all of them in one.
+             name: of the split searched, "all" for all of them in one; known: scores that need
+             not be computed again (`kept.all_scores`).
     Raises:  ValueError for a split that the data does not have.
     """
 
@@ -62,6 +64,7 @@ class Searcher:
     dataset: RetrievalDataset
     data: EncodedData
     name: str = "test"
+    known: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         check_choice("split to search", self.name, [*self.dataset.splits, ALL])
@@ -83,6 +86,8 @@ class Searcher:
     @cached_property
     def scores(self) -> np.ndarray:
         """(I, T) float32 of all images and texts of the split, which must have texts."""
+        if "scores" in self.known:
+            return self.known["scores"].numpy()
         with counting(f"scoring {self._size}", 1):
             return score(self.model, self.images, self.texts).numpy()
 

@@ -41,7 +41,9 @@ class RetrievalModel(nn.Module, ABC):
     Attributes:
         name: in MODELS and configs; label: how a plot calls it; source: paper and section;
         version: part of a run's id, raised whenever its numbers change; has_heads: whether it has
-        several vectors of an image, and `score` gives the scores of each (head_scores).
+        several vectors of an image, and `score` gives the scores of each (head_scores);
+        compares_pairs: whether it compares every pair anew, which is no product of two vectors:
+        minutes for a usual test split, so that a run keeps its scores.
     """
 
     name: str
@@ -49,6 +51,7 @@ class RetrievalModel(nn.Module, ABC):
     source: str
     version: int
     has_heads = False
+    compares_pairs = False
 
     @abstractmethod
     def encode_images(self, batch: Batch) -> Code:
@@ -89,6 +92,11 @@ def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
 def has_heads(model: nn.Module) -> bool:
     """Whether a model says that it has several vectors of an image."""
     return isinstance(model, RetrievalModel) and model.has_heads
+
+
+def compares_pairs(model: nn.Module) -> bool:
+    """Whether a model says that it compares every pair anew."""
+    return isinstance(model, RetrievalModel) and model.compares_pairs
 
 
 def check_model(model: nn.Module) -> None:

@@ -39,6 +39,8 @@ class CrossAttention(RetrievalModel):
     Raises:  ValueError without regions or without tokens in the data, and for sizes that are none.
     """
 
+    compares_pairs = True
+
     def __init__(self, inputs: InputSpec, size: int = 1024, similarity: int = 256,
                  text: str = "bigru", word_size: int = 300, scale: float = 9.0,
                  dropout: float = 0.0, image_dropout: float = 0.0, region_dropout: float = 0.0,

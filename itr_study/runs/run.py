@@ -15,13 +15,14 @@ from torch import nn
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, columns, evaluate
 from itr_study.evaluation.measures import EDITION, check_edition
+from itr_study.evaluation.search import Searcher
 from itr_study.features.encoded import EncodedData
 from itr_study.features.specs import tuned_stages
 from itr_study.files.paths import figures_folder
 from itr_study.models import MODELS
 from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig, build_objective
-from itr_study.runs.data import encoded_data
+from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import SPLITS
@@ -70,6 +71,14 @@ def weights(config: RunConfig, root: Path | str | None = None, *,
     model = build_model(config, encoded_data(config, root, str(choose_device(device))).inputs)
     model.load_state_dict(result.weights())
     return model.to(choose_device(device)).eval()
+
+
+def searcher(config: RunConfig, root: Path | str | None = None, split: str = "test") -> Searcher:
+    """The model of a run over a split of its data, as `Searcher` takes it, with those scores that
+    the run has kept; trained now if this machine has none. Raises: as `weights`."""
+    model, data = weights(config, root), encoded_data(config, root)
+    kept = RunStore().result(identify(config, root).id).scores() if split == "test" else {}
+    return Searcher(model, dataset_of(config, root), data, split, kept)
 
 
 def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:

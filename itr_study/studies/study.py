@@ -29,7 +29,7 @@ from itr_study.plots.figures import COMMON, save_figure
 from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.progress import in_lines
 from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
+from itr_study.runs.run import searcher, weights
 from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
@@ -204,8 +204,7 @@ class Study:
 
     def searcher(self, run: ArmRun, split: str = "test") -> Searcher:
         """The trained model of a run, ready to search a split."""
-        return Searcher(self.model(run), dataset_of(run.config, self.root),
-                        encoded_data(run.config, self.root), split)
+        return searcher(run.config, self.root, split)
 
     def pane(self, kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun]) -> Pane:
         """An explorer of the models of runs, such as `explorers.Search`; it waits for those that
