@@ -48,7 +48,8 @@ def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, n
 def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
                bank: Bank | None = None) -> dict[str, Tensor]:
     """Of a model that compares every pair anew all scores of a test split: scores (I, T) and, where
-    they were made, those of the queries of dev: bank_images (B, T) and bank_texts (I, C)."""
+    they were made, those of the queries of dev: bank_images (B, T) and bank_texts (I, C); float32,
+    60 MB of 1,000 images and 5,000 texts each."""
     if split.name != "test" or not compares_pairs(model):
         return {}
     return {"scores": scores} | ({} if bank is None else {
