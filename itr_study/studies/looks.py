@@ -52,7 +52,7 @@ def other_config(name: str, dataset: str, parameters: SimpleNamespace) -> RunCon
     """A base as it stands, seed 0; one of notebook 09 with the loss that it has there."""
     if name not in SEARCHED:
         return base_config(dataset, name, parameters)
-    return stronger_config(f"{name}/{SEARCHED[name]}", dataset, parameters)
+    return stronger_config(f"{name}/{SEARCHED[name][0]}", dataset, parameters)
 
 
 def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:

@@ -25,9 +25,10 @@ from itr_study.studies.kept import kept_table
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
-# The loss with which the learning rate of a model's base was searched; all losses of it take that.
-SEARCHED = {"saf": "hardest", "sgr": "hardest", "vse_infinity": "hardest", "dan": "sum",
-            "dspe": "sum"}
+# The loss with which the learning rate of a model's base was searched, which all losses of it take;
+# then those that are of another size, for which the search says whether it suits them, too.
+SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest",),
+            "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
 PAIR, BOTH = ("saf", "sgr"), "sgraf"
 TWICE = "vse_infinity"  # the model of which "+ Listwise*" takes two
 TWO = "*"  # behind an arm: two of its runs
@@ -68,25 +69,25 @@ def shown_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The search of learning rates: each of `parameters.rate_models` with the loss of SEARCHED at
+    """The search of learning rates: each of `parameters.rate_models` with its losses of SEARCHED at
     the multiples `parameters.rate_factors` of its base's rate, seed 0, "<model>/<loss>/<rate>".
     `rates.rate_table` and `rates.chosen_rates` read its rows."""
     arms = []
     for model in parameters.rate_models:
         usual = base_config(dataset, BASES[model], parameters).settings.learning_rate
-        for rate in (float(f"{times * usual:g}") for times in parameters.rate_factors):
-            label = f"{model}/{SEARCHED[model]}"
+        for label in (f"{model}/{loss}" for loss in SEARCHED[model]):
             config = stronger_config(label, dataset, parameters)
-            arms.append(ArmRun(f"{label}/{rate:g}", config.with_(
-                **{"settings.learning_rate": rate}), EDITION))
+            for rate in (float(f"{times * usual:g}") for times in parameters.rate_factors):
+                arms.append(ArmRun(f"{label}/{rate:g}", config.with_(
+                    **{"settings.learning_rate": rate}), EDITION))
     return arms
 
 
 def stronger_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, dict[str, float]]:
     """The rate at which each model of `parameters.rate_models` is trained, that of its base, as
-    `rates.rate_table` takes it: model -> its loss of SEARCHED -> rate."""
-    return {model: {SEARCHED[model]: base_config(
-        dataset, BASES[model], parameters).settings.learning_rate}
+    `rates.rate_table` takes it: model -> each of its losses of SEARCHED -> rate."""
+    return {model: dict.fromkeys(SEARCHED[model], base_config(
+        dataset, BASES[model], parameters).settings.learning_rate)
         for model in parameters.rate_models}
 
 
