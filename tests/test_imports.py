@@ -34,8 +34,8 @@ LIBRARY = set(FLOOR) - LABORATORY - GROUND
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
-             "committed", "warmups", "run", "jobs", "worker", "executors", "watch", "background",
-             "sweeps", "audit"),
+             "committed", "warmups", "scores", "run", "jobs", "worker", "executors", "watch",
+             "background", "sweeps", "audit"),
     "studies": ("bases", "presets", "profiles", "arms", "kept", "pairwise", "topk", "baseline",
                 "timing", "listwise", "bcls", "dvse", "stronger", "subembeddings", "exact",
                 "judges", "forgive", "held_against", "looks", "batch_log", "parameters", "ladder",

@@ -3,7 +3,7 @@
 The scores of the pairs that people judged, so that a claim about people can be asked later; the
 first results of some queries, so that two runs can be compared by what they find. Both are numbers
 of a model about pairs: no picture, text or feature can be had back from them. Only of a model that
-compares every pair anew all scores are kept, beside its weights: they took minutes.
+compares every pair anew all scores are kept, on the machine that made them (`runs.scores`).
 """
 
 import numpy as np

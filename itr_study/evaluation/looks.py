@@ -134,10 +134,15 @@ class Looker:
         weights, means = _adding_up(found), MEANS[kind]
         if not found.any():
             means += f"; {EVEN}"
-        value = float(score(self.model, one, other)[0, 0])
         return Look(kind, self._rows(kind, text, len(weights)), weights,
-                    self._boxes(image, len(exists))[exists], np.flatnonzero(exists), value, means,
+                    self._boxes(image, len(exists))[exists], np.flatnonzero(exists),
+                    self.score(image, text), means,
                     None if ranks is None else ranks.double().cpu().numpy())
+
+    def score(self, image: int, text: int) -> float:
+        """Of an image and a text, by their indices in the split."""
+        _, one, other = self._pair(image, text)
+        return float(score(self.model, one, other)[0, 0])
 
     def maps(self, kind: str | None = None) -> list[Look]:
         """The look of every text of the split at its own image, in order."""

@@ -87,15 +87,16 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
     if len(maps) != len(split.texts):
         raise ValueError(f"maps must be one for each text of split {split.name}: "
                          f"{len(split.texts)}; got {len(maps)}")
-    shapes, images = [np.shape(place) for place in places], len(split.image_ids)
+    places, images = [np.asarray(place) for place in places], len(split.image_ids)
+    shapes = [place.shape for place in places]
     same = set(shapes) == {(4,)}
     if not same and (len(shapes) != images or any(
             len(shape) != 2 or shape[1] != 4 for shape in shapes)):
         raise ValueError(f"places must be (R, 4), or one such array for each of {images} images; "
-                         f"got {len(shapes)} of shape {', '.join(map(str, sorted(set(shapes))))}")
+                         f"got {len(shapes)} of shapes {sorted(set(shapes))}")
     return target_rows(
         targets(split, table, sure), class_names(), maps,
-        lambda image: places if same else places[image],
+        lambda image: np.stack(places) if same else places[image],
         f"no text of split {split.name} names a class of which its image has a box of score {sure} "
         "or more; try a lower `sure`")
 

@@ -56,8 +56,8 @@ class Searcher:
     Args:    model: trained, in evaluation mode; dataset and data: the same data before and after
              encoding, or new pictures (`load_pictures`, `with_pictures`), which have no texts;
              name: of the split searched, "all" for all of them in one; known: scores that need
-             not be computed again (`kept.all_scores`).
-    Raises:  ValueError for a split that the data does not have.
+             not be computed again, by the names of `kept.all_scores`.
+    Raises:  ValueError for a split that the data does not have, and known scores of another size.
     """
 
     model: nn.Module
@@ -70,6 +70,11 @@ class Searcher:
         check_choice("split to search", self.name, [*self.dataset.splits, ALL])
         names = [*self.dataset.splits] if self.name == ALL else [self.name]
         self.split = joined([self.dataset.splits[name] for name in names])
+        size, found = (len(self.split.image_ids), len(self.split.texts)), self.known.get("scores")
+        if found is not None and tuple(found.shape) != size:
+            raise ValueError(f"known scores must be of the {size[0]} images and {size[1]} texts of "
+                             f"{self.name}, got {tuple(found.shape)}; leave them out, or name the "
+                             "split that they are of")
         self.device = device_of(self.model)
         encoded = [self.data.splits[name] for name in names]
         with counting(f"encoding {self._size}", 2) as show:

@@ -1,7 +1,7 @@
 """Where does it look? A heat map over a picture for every word of a text, or every head."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class Looking(Explorer):
     """What trained models look at in a picture, for a text, word by word.
 
     Args:    searchers: one or more, by how a reader calls them, over one split with texts.
-    Raises:  ValueError for none, for two over different galleries, for a model that has diverged,
-             and as `Looker`.
+    Raises:  ValueError for none, for two over different galleries, as `Looker`, and by its name for
+             a model that has diverged, as the score of the first pair tells.
     """
 
     drawing, title = "looking", "Where does it look?"
@@ -47,14 +47,13 @@ class Looking(Explorer):
     def __init__(self, searchers: Mapping[str, Searcher]) -> None:
         check_gallery(searchers)
         self.lookers = {name: Looker(one) for name, one in searchers.items()}
-        self._ranked = lru_cache(None)(  # only on demand: a model may take minutes for all pairs
-            lambda name: Ranked(name, searchers[name]))
+        self._ranked = cache(lambda name: Ranked(name, searchers[name]))  # may take minutes
         self.model, self.sort, self.which = next(iter(searchers)), "plain", "own"
         self.kind, self.place, self.row = self.looker.kinds[0], 0, 0
         self.image = int(self.split.image_of_text[0])
         self._looks = lru_cache(KEPT)(self._look)
         for name in searchers:
-            self._look(name, self.image, 0)
+            check_finite(name, self.lookers[name].score(self.image, 0))
 
     # What a reader does
 
@@ -62,7 +61,9 @@ class Looking(Explorer):
         """Another model; it shows the same kind where it has it, over the same picture where that
         was chosen by its number."""
         check_choice("model", name, self.lookers)
-        text, image, which, self.model = self.text, self.image, self.which, name
+        text, image, which = self.text, self.image, self.which
+        self._in_order(name, self.sort)  # may fail, and takes its time: nothing has changed yet
+        self.model = name
         self.kind = self.kind if self.kind in self.looker.kinds else self.looker.kinds[0]
         self.ask(text)
         if which == "other":
@@ -76,6 +77,7 @@ class Looking(Explorer):
     def order(self, sort: str) -> None:
         """Another order of texts, and the first of it."""
         check_choice("order of texts", sort, SORTS)
+        self._in_order(self.model, sort)  # as in `choose_model`
         self.sort = sort
         self.go(1)
 
@@ -125,9 +127,12 @@ class Looking(Explorer):
 
     def texts(self) -> np.ndarray:
         """All texts in the order chosen."""
-        if self.sort == "plain":
+        return self._in_order(self.model, self.sort)
+
+    def _in_order(self, model: str, sort: str) -> np.ndarray:
+        if sort == "plain":
             return np.arange(len(self.split.texts))
-        return np.argsort(-self._ranked(self.model).match_ranks["t2i"], kind="stable")
+        return np.argsort(-self._ranked(model).match_ranks["t2i"], kind="stable")
 
     @property
     def text(self) -> int:
@@ -188,10 +193,9 @@ class Looking(Explorer):
                 "ranks": [] if seen.by_rank is None else [
                     number(value, 2) for value in seen.by_rank[:LISTED].tolist()]}
 
-    def _look(self, model: str, image: int, text: int, kind: str | None = None) -> Look:
-        seen = self.lookers[model].look(image, text, kind)
-        check_finite(model, seen.score)
-        return seen
+    def _look(self, model: str, image: int, text: int, kind: str) -> Look:
+        check_finite(model, self.lookers[model].score(image, text))
+        return self.lookers[model].look(image, text, kind)
 
     def _row(self, place: int, picture: Image.Image, scale: Normalize) -> dict[str, Any]:
         """One word or head: its map, and its largest weights."""

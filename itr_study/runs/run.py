@@ -26,6 +26,7 @@ from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.rows import SPLITS
+from itr_study.runs.scores import keep_scores, kept_scores
 from itr_study.runs.store import RunResult, RunStore
 from itr_study.runs.warmups import WarmUps, warmup_key
 from itr_study.training.checkpoints import Checkpoints
@@ -77,8 +78,9 @@ def searcher(config: RunConfig, root: Path | str | None = None, split: str = "te
     """The model of a run over a split of its data, as `Searcher` takes it, with those scores that
     the run has kept; trained now if this machine has none. Raises: as `weights`."""
     model, data = weights(config, root), encoded_data(config, root)
-    kept = RunStore().result(identify(config, root).id).scores() if split == "test" else {}
-    return Searcher(model, dataset_of(config, root), data, split, kept)
+    run = identify(config, root).id
+    known = kept_scores(RunStore().result(run)) if split == "test" else {}
+    return Searcher(model, dataset_of(config, root), data, split, known)
 
 
 def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:
@@ -164,8 +166,9 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},
                             status="diverged", reason=str(error))
     evaluations = _evaluate(model, data, config)
-    return store.finish(run.id, written, history, facts | _minutes(history) | _made(evaluations),
-                        evaluations, weights=model.state_dict())
+    result = store.finish(run.id, written, history, facts | _minutes(history) | _made(evaluations),
+                          evaluations, weights=model.state_dict())
+    return keep_scores(result, evaluations.get("test"))
 
 
 def is_complete(result: RunResult, edition: int = 1) -> bool:
@@ -187,8 +190,9 @@ def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store
     model.load_state_dict(result.weights())
     facts = result.facts | merged([result.facts, computed_with(run.config, data, device)])
     evaluations = _evaluate(model.to(device), data, run.config)
-    return store.finish(run.id, result.config, result.history, facts | _made(evaluations),
-                        evaluations, model.state_dict())
+    result = store.finish(run.id, result.config, result.history, facts | _made(evaluations),
+                          evaluations, model.state_dict())
+    return keep_scores(result, evaluations.get("test"))
 
 
 def _evaluate(model: nn.Module, data: EncodedData, config: RunConfig) -> dict[str, Evaluation]:

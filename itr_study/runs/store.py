@@ -2,8 +2,7 @@
 
     runs/<id>/  config.json  status.json  metrics.jsonl  checkpoints/ (while training)
                 weights.safetensors  test.safetensors  ranks.npz  result.json  manifest.json
-                scores.safetensors of a model that compares every pair anew
-    runs/warmups/     see `warmups`
+    runs/warmups/, runs/scores/     see `warmups` and `scores`
 """
 
 import io
@@ -69,11 +68,6 @@ class RunResult:
         `evaluation.kept`)."""
         with np.load(self.folder / "ranks.npz", allow_pickle=False) as arrays:
             return dict(arrays)
-
-    def scores(self) -> dict[str, Tensor]:
-        """All scores of the test split (float32), where they are kept: see `kept.all_scores`."""
-        path = self.folder / "scores.safetensors"
-        return load_weights(path) if path.exists() else {}
 
     def embeddings(self) -> dict[str, Tensor]:
         """Codes of the test split, "images" and "texts" (float16), where they are plain tensors;
@@ -197,8 +191,6 @@ class RunStore:
         if test is not None and isinstance(test.images, Tensor) and isinstance(test.texts, Tensor):
             save_weights(folder / "test.safetensors",
                          {"images": test.images.half(), "texts": test.texts.half()})
-        if test is not None and test.scores:
-            save_weights(folder / "scores.safetensors", test.scores)
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
         clear_temporary(folder)
         seal(folder, but=(STATUS,), **facts)

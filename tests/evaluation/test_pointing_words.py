@@ -200,9 +200,9 @@ def test_maps_that_are_none_are_refused(change, message):
 
 
 def test_other_bad_input_is_refused():
-    with pytest.raises(ValueError, match=r"for each of 2 images; got 3 of shape \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"for each of 2 images; got 3 of shapes \[\(4, 4\)\]"):
         word_pointing(SPLIT, even_maps(), np.stack([CELLS] * 3), TABLE)
-    with pytest.raises(ValueError, match=r"for each of 2 images; got 2 of shape \(4, 3\), \(4, 4"):
+    with pytest.raises(ValueError, match=r"got 2 of shapes \[\(4, 3\), \(4, 4\)\]"):
         word_pointing(SPLIT, even_maps(), [CELLS, CELLS[:, :3]], TABLE)
     with pytest.raises(ValueError, match="names a class of which its image has a box of score 0.9"):
         word_pointing(SPLIT, even_maps(), CELLS, TABLE, sure=0.9)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from itr_study.evaluation import search
 from itr_study.evaluation.looks import Looker
 from itr_study.explorers.gallery import largest
 from itr_study.explorers.looking import LISTED, Looking
@@ -127,11 +128,33 @@ def test_all_pairs_are_scored_for_the_order_of_failures_alone():
     assert "scores" in vars(one)
 
 
-def test_a_model_that_diverged_is_refused_by_name():
-    lost = copy.deepcopy(searcher("saf").model)
-    torch.nn.init.constant_(lost.pair.score.bias, torch.nan)
+@pytest.mark.parametrize("name", ["saf", "two_branch"])
+def test_a_model_that_diverged_is_refused_by_name(name):
+    lost = copy.deepcopy(searcher(name).model)
+    for parameter in lost.parameters():
+        torch.nn.init.constant_(parameter, torch.nan)
     with pytest.raises(ValueError, match="the scores of 'lost' hold NaN or infinity"):
         Looking({"saf": searcher("saf"), "lost": searcher_of(lost)})
+
+
+def test_an_order_that_cannot_be_had_leaves_all_as_it_is(monkeypatch):
+    """Scores of all pairs may not fit the memory."""
+    fresh = Looking({name: searcher_of(searcher(name).model) for name in ("saf", "dvse")})
+    before = fresh.view()
+
+    def no_memory(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "score", no_memory)
+        fresh.hear("sort", "failures")
+        assert "MemoryError" in fresh.problem and fresh.sort == "plain"
+        assert fresh.view() | {"problem": ""} == before
+    fresh.hear("sort", "failures")
+    monkeypatch.setattr(search, "score", no_memory)
+    fresh.hear("model", "dvse")
+    assert "MemoryError" in fresh.problem and (fresh.model, fresh.sort) == ("saf", "failures")
+    assert fresh.view()
 
 
 def test_a_single_model_needs_no_choice_and_the_next_cell_reads_numbers():

@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from itr_study.data.batches import InputSpec
-from itr_study.evaluation import ensemble, search
-from itr_study.evaluation.search import Searcher
 from itr_study.files.atomic import read_json
 from itr_study.models import VSEPP, TwoBranch
 from itr_study.runs import run
@@ -45,26 +43,6 @@ def test_a_run_writes_what_it_promises_and_is_not_trained_twice(store, monkeypat
     assert result.facts["software"]["torch"] == torch.__version__
     again = execute(identify(SMALL))
     assert len(trained) == 1 and again.tables == result.tables
-
-
-def test_a_model_that_compares_pairs_keeps_its_scores_and_no_other_does(store, monkeypatch):
-    """What searches it, or puts it together with another, computes none of them again."""
-    config = SMALL.with_(model="saf", tokens="words", sentences=None, model_arguments={
-        "size": 8, "similarity": 5, "word_size": 5, "text": "gru"})
-    kept, model, data = execute(identify(config)).scores(), weights(config), encoded_data(config)
-    dev = run.evaluate(model, data.splits["dev"], measures_of="scenes")
-    test = run.evaluate(model, data.splits["test"], measures_of="scenes", bank=dev)
-    assert kept.keys() == test.scores.keys() == {"scores", "bank_images", "bank_texts"}
-    assert all(torch.equal(kept[name], test.scores[name]) for name in kept)
-    assert not dev.scores and not execute(identify(SMALL)).scores()
-    assert not run.searcher(config, split="dev").known
-    members = {str(seed): run.searcher(config.with_(seed=seed)) for seed in (0, 1)}
-    anew = ensemble.ensemble({name: Searcher(one.model, one.dataset, data)
-                              for name, one in members.items()}).table
-    for module in (search, ensemble):
-        monkeypatch.setattr(module, "score", None)
-    assert ensemble.ensemble(members).table == pytest.approx(anew)
-    assert torch.equal(torch.from_numpy(members["0"].scores), kept["scores"])
 
 
 def test_weights_are_those_of_the_best_epoch(store, monkeypatch):
