@@ -18,15 +18,15 @@ from itr_study.evaluation.search import Searcher
 from itr_study.ledger.reported import load_claims, reported_differences
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
-from itr_study.studies.bases import base_tables, datasets_with_bases
+from itr_study.studies.bases import base_tables, datasets_with_bases, own_rates
 from itr_study.studies.bcls import COMPARED
 from itr_study.studies.dvse import EDITION  # FR on top
 from itr_study.studies.kept import kept_table
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
-# The loss with which the learning rate of a model's base was searched, which all losses of it take;
-# then those that are of another size, for which the search says whether it suits them, too.
+# The losses with which learning rates are searched: first that of a model's base, which all losses
+# of it take, then those that are sums of far fewer terms and may have their own (`bases.own_rates`).
 SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest",),
             "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
 PAIR, BOTH = ("saf", "sgr"), "sgraf"
@@ -70,13 +70,13 @@ def shown_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The search of learning rates: each of `parameters.rate_models` with its losses of SEARCHED at
-    the multiples `parameters.rate_factors` of its base's rate, seed 0, "<model>/<loss>/<rate>".
+    the multiples `parameters.rate_factors` of their rate, seed 0, "<model>/<loss>/<rate>".
     `rates.rate_table` and `rates.chosen_rates` read its rows."""
     arms = []
     for model in parameters.rate_models:
-        usual = base_config(dataset, BASES[model], parameters).settings.learning_rate
         for label in (f"{model}/{loss}" for loss in SEARCHED[model]):
             config = stronger_config(label, dataset, parameters)
+            usual = config.settings.learning_rate
             for rate in (float(f"{times * usual:g}") for times in parameters.rate_factors):
                 arms.append(ArmRun(f"{label}/{rate:g}", config.with_(
                     **{"settings.learning_rate": rate}), EDITION))
@@ -84,11 +84,11 @@ def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun
 
 
 def stronger_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, dict[str, float]]:
-    """The rate at which each model of `parameters.rate_models` is trained, that of its base, as
-    `rates.rate_table` takes it: model -> each of its losses of SEARCHED -> rate."""
-    return {model: dict.fromkeys(SEARCHED[model], base_config(
-        dataset, BASES[model], parameters).settings.learning_rate)
-        for model in parameters.rate_models}
+    """The rates at which the models of `parameters.rate_models` are trained, as `rates.rate_table`
+    takes them: model -> each of its losses of SEARCHED -> rate."""
+    return {model: {loss: stronger_config(f"{model}/{loss}", dataset, parameters)
+                    .settings.learning_rate for loss in SEARCHED[model]}
+            for model in parameters.rate_models}
 
 
 def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -102,8 +102,8 @@ def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[Arm
 
 def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
     """The config of a label, seed 0: the model's base with the terms of the loss in the place of
-    its first; what stands behind that, such as terms within the views, stays. All losses of a
-    model have one learning rate, that of the base.
+    its first; what stands behind that, such as terms within the views, stays. The learning rate is
+    that of the base, but for losses that have their own in this model (`bases.own_rates`).
 
     Raises:  ValueError for a label that is none of `stronger_labels`.
     """
@@ -111,7 +111,9 @@ def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> Ru
     model, _, loss = label.partition("/")
     start = base_config(dataset, BASES[model], parameters)
     rest = [term.model_dump() for term in start.objective[1:]]
-    return start.with_(objective=[*(TERMS[term] for term in COMPARED[loss]), *rest])
+    rate = own_rates(dataset, BASES[model]).get(loss, start.settings.learning_rate)
+    return start.with_(**{"settings.learning_rate": rate}, objective=[
+        *(TERMS[term] for term in COMPARED[loss]), *rest])
 
 
 def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace, seeds: int) -> list[ArmRun]:

@@ -67,21 +67,38 @@ def test_a_loss_takes_the_place_of_the_first_term_and_nothing_else_changes():
         start = bases.base("flickr8k", {"dspe": "structure"}.get(
             label.partition("/")[0], label.partition("/")[0]))
         assert [term.loss for term in config.objective] == losses
-        assert config.with_(objective=start.objective) == start
+        rate = bases.own_rates("flickr8k", "structure")["top5"] if "top5" in label \
+            else start.settings.learning_rate
+        assert config == start.with_(**{"settings.learning_rate": rate},
+                                     objective=config.objective)
     assert stronger_config("dspe/sum", "flickr8k", parameters) == bases.base(
         "flickr8k", "structure")
     assert stronger_config("saf/hardest", "flickr8k", parameters) == bases.base("flickr8k", "saf")
 
 
-def test_all_losses_of_a_model_have_the_rate_of_its_base():
+def test_all_losses_of_a_model_have_the_rate_of_its_base_but_those_that_were_searched():
     parameters = choose(NOTEBOOK, "full")
-    usual = {model: bases.base("flickr8k", BASES[model]).settings.learning_rate
-             for model in parameters.rate_models}
     rates = {run.label: run.config.settings.learning_rate
              for run in stronger_arms("flickr8k", parameters)}
-    assert rates == {label: usual[label.partition("/")[0]] for label in rates}
-    assert stronger_rates("flickr8k", parameters) == {
-        model: dict.fromkeys(SEARCHED[model], usual[model]) for model in parameters.rate_models}
+    chosen = stronger_rates("flickr8k", parameters)
+    assert {model: tuple(losses) for model, losses in chosen.items()} == {
+        model: SEARCHED[model] for model in parameters.rate_models}
+    for label, rate in rates.items():
+        model, _, loss = label.partition("/")
+        own = bases.own_rates("flickr8k", BASES[model])
+        assert {*own} < {*SEARCHED[model]}  # never the first, which is that of the base
+        usual = bases.base("flickr8k", BASES[model]).settings.learning_rate
+        assert rate == own.get(loss, usual) == chosen[model].get(loss, usual)
+
+
+def test_the_committed_search_chose_these_rates_inside_what_it_tried():
+    chosen = stronger_rates("flickr8k", choose(NOTEBOOK, "full"))
+    found = pd.read_csv(figures_folder() / "flickr8k" / f"{NOTEBOOK}__rates.csv",
+                        keep_default_na=False)
+    best = found[found["best"]]
+    assert set(best["edge"]) == {""}
+    assert {model: of_model.set_index("loss")["rate"].to_dict()
+            for model, of_model in best.groupby("setting")} == chosen
 
 
 def test_what_is_trained_on_photographs_has_a_rate_that_was_searched():
@@ -92,11 +109,11 @@ def test_what_is_trained_on_photographs_has_a_rate_that_was_searched():
 def test_rates_are_searched_around_that_of_the_base():
     parameters = choose(NOTEBOOK, "full", rate_models=["dan", "saf"], rate_factors=[0.5, 1.0, 2.0])
     runs = stronger_rate_arms("flickr8k", parameters)
-    usual = {model: bases.base("flickr8k", model).settings.learning_rate
-             for model in ("dan", "saf")}
+    arms = ("dan/sum", "dan/top5", "saf/hardest")
+    usual = {arm: stronger_config(arm, "flickr8k", parameters).settings.learning_rate
+             for arm in arms}
     assert [run.label for run in runs] == [
-        f"{arm}/{usual[arm.partition('/')[0]] * times:g}"
-        for arm in ("dan/sum", "dan/top5", "saf/hardest") for times in (0.5, 1, 2)]
+        f"{arm}/{usual[arm] * times:g}" for arm in arms for times in (0.5, 1, 2)]
     for run in runs:
         label, _, rate = run.label.rpartition("/")
         assert run.config.settings.learning_rate == float(rate) and run.config.seed == 0

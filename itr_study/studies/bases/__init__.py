@@ -1,8 +1,9 @@
 """Base configs of each data set, frozen in the files beside this one, and their learning rates.
 
-A table of <dataset>.toml is a config and, under `about`, one sentence for people; `rates` holds the
-learning rates of each setting and, under `tried`, the grid that they are the best of. Reading the
-tables does not load torch, so that the command answers a typo at once.
+A table of <dataset>.toml is a config and, under `about`, one sentence for people, under `rates` the
+learning rate of losses that its own does not suit; the table `rates` holds the learning rates of
+each setting and, under `tried`, the grid that they are the best of. Reading the tables does not
+load torch, so that the command answers a typo at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from itr_study.runs.config import RunConfig
 
 BASES = Path(__file__).parent
+BESIDE = ("about", "rates")  # what a table holds beside its config
 
 
 def datasets_with_bases() -> list[str]:
@@ -37,7 +39,7 @@ def base_values(dataset: str, name: str) -> dict[str, Any]:
     """The fields of a base config. Raises: ValueError for an unknown name."""
     tables = base_tables(dataset)
     check_choice(f"base config of {dataset}", name, tables)
-    return {"dataset": dataset} | {k: v for k, v in tables[name].items() if k != "about"}
+    return {"dataset": dataset} | {k: v for k, v in tables[name].items() if k not in BESIDE}
 
 
 def base(dataset: str, name: str, **changes: Any) -> RunConfig:
@@ -48,6 +50,12 @@ def base(dataset: str, name: str, **changes: Any) -> RunConfig:
     from itr_study.runs.config import RunConfig
 
     return RunConfig.model_validate(base_values(dataset, name)).with_(**changes)
+
+
+def own_rates(dataset: str, name: str) -> dict[str, float]:
+    """Learning rate by loss of those that do not have that of a base config, `rates` of its table:
+    a sum of far fewer terms may need another. Empty where all have it."""
+    return base_tables(dataset)[name].get("rates", {})
 
 
 def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
