@@ -26,7 +26,7 @@ from itr_study.studies.kept import kept_table
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
 # The losses with which learning rates are searched: first that of a model's base, which all losses
-# of it take, then those that are sums of far fewer terms and may have their own (`bases.own_rates`).
+# of it take, then those that sum up far fewer terms and may have their own (`bases.own_rates`).
 SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest",),
             "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
 PAIR, BOTH = ("saf", "sgr"), "sgraf"

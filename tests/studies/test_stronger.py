@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.search import Searcher
+from itr_study.files.paths import figures_folder
 from itr_study.ledger.paired import Arms, arms_in
 from itr_study.ledger.reported import load_claims, reported, split_list
 from itr_study.metrics import ranks
