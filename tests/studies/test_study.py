@@ -126,7 +126,7 @@ def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monke
     trained = pd.DataFrame({"status": ["done"], "run": ["ab12"], "arm": ["k=1"]})
     for name, answer in (("train_arms", trained), ("collapses", pd.Series([""])),
                          ("dataset_of", splits), ("encoded_data", splits), ("weights", None),
-                         ("Searcher", None), ("curves", None), ("ranks_of", None)):
+                         ("searcher", None), ("curves", None), ("ranks_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))
     study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": "drawn/"})
     study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
@@ -139,10 +139,8 @@ def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monke
     for name in ("dataset_of", "encoded_data", "weights"):
         assert asked[name][0][1:] == ("photos/",)
     assert asked["curves"][0] == ("rows", "drawn/") and asked["ranks_of"][0] == ("row", "drawn/")
-    asked.clear()
-    study.searcher(RUNS[0])
-    for name in ("dataset_of", "encoded_data", "weights"):
-        assert asked[name][0] == (RUNS[0].config, "photos/")
+    study.searcher(RUNS[0], "dev")
+    assert asked["searcher"][0] == (RUNS[0].config, "photos/", "dev")
 
 
 def test_intervals_are_over_the_images_of_test(monkeypatch):
