@@ -94,9 +94,9 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
             len(shape) != 2 or shape[1] != 4 for shape in shapes)):
         raise ValueError(f"places must be (R, 4), or one such array for each of {images} images; "
                          f"got {len(shapes)} of shapes {sorted(set(shapes))}")
+    of_image = [np.stack(places)] * images if same else places
     return target_rows(
-        targets(split, table, sure), class_names(), maps,
-        lambda image: np.stack(places) if same else places[image],
+        targets(split, table, sure), class_names(), maps, of_image.__getitem__,
         f"no text of split {split.name} names a class of which its image has a box of score {sure} "
         "or more; try a lower `sure`")
 

@@ -194,8 +194,9 @@ class Looking(Explorer):
                     number(value, 2) for value in seen.by_rank[:LISTED].tolist()]}
 
     def _look(self, model: str, image: int, text: int, kind: str) -> Look:
-        check_finite(model, self.lookers[model].score(image, text))
-        return self.lookers[model].look(image, text, kind)
+        seen = self.lookers[model].look(image, text, kind)
+        check_finite(model, seen.score)
+        return seen
 
     def _row(self, place: int, picture: Image.Image, scale: Normalize) -> dict[str, Any]:
         """One word or head: its map, and its largest weights."""

@@ -87,7 +87,7 @@ def test_all_losses_of_a_model_have_the_rate_of_its_base_but_those_that_were_sea
     for label, rate in rates.items():
         model, _, loss = label.partition("/")
         own = bases.own_rates("flickr8k", BASES[model])
-        assert {*own} < {*SEARCHED[model]}  # never the first, which is that of the base
+        assert {*own} <= {*SEARCHED[model][1:]}  # the rate of the first is that of the base
         usual = bases.base("flickr8k", BASES[model]).settings.learning_rate
         assert rate == own.get(loss, usual) == chosen[model].get(loss, usual)
 
@@ -107,7 +107,7 @@ def test_what_is_trained_on_photographs_has_a_rate_that_was_searched():
     assert {label.partition("/")[0] for label in parameters.stronger} <= {*parameters.rate_models}
 
 
-def test_rates_are_searched_around_that_of_the_base():
+def test_rates_are_searched_around_that_of_each_loss():
     parameters = choose(NOTEBOOK, "full", rate_models=["dan", "saf"], rate_factors=[0.5, 1.0, 2.0])
     runs = stronger_rate_arms("flickr8k", parameters)
     arms = ("dan/sum", "dan/top5", "saf/hardest")
