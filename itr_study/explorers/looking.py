@@ -194,8 +194,7 @@ class Looking(Explorer):
                     number(value, 2) for value in seen.by_rank[:LISTED].tolist()]}
 
     def _look(self, model: str, image: int, text: int, kind: str) -> Look:
-        seen = self.lookers[model].look(image, text, kind)
-        check_finite(model, seen.score)
+        check_finite(model, (seen := self.lookers[model].look(image, text, kind)).score)
         return seen
 
     def _row(self, place: int, picture: Image.Image, scale: Normalize) -> dict[str, Any]:
