@@ -3,13 +3,16 @@
 The victim is a fork of this process, so that dozens of points cost a moment each.
 """
 
+import json
 import os
 import shutil
 import signal
+import warnings
 
 import pytest
 import torch
 
+from itr_study.runs import run as run_module
 from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
@@ -19,7 +22,7 @@ from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
-from tests.small_runs import SMALL
+from tests.small_runs import SMALL, count_trainings
 
 SETTINGS = Settings(epochs=2, batch_size=16, learning_rate=0.02)
 CALLS = (("os", os, "fsync"), ("os", os, "rename"), ("os", os, "replace"),
@@ -128,11 +131,12 @@ def finished(tmp_path_factory):
     return execute(identify(SMALL), store=RunStore(home)).tables
 
 
-@pytest.mark.parametrize("number", range(1, 14))
+@pytest.mark.parametrize("number", range(1, 16))
 def test_a_kill_at_any_point_of_a_run(store, finished, number):
     """Every file of a run is put in place by os.replace: the status, the sittings, each epoch's
-    history, the checkpoint's manifest, and at the end config, result, weights, ranks, codes,
-    manifest."""
+    history, the checkpoint's manifest, and at the end, in a folder beside it, history, config,
+    result, weights, ranks, codes, manifest; then the old folder is moved away and the new one in,
+    and its status written."""
     def victim():
         at_call(os, "replace", number, die)
         execute(identify(SMALL))
@@ -163,8 +167,46 @@ def test_a_full_disk_at_any_point_of_a_run(store, finished, number):
 def test_the_counts_above_reach_the_end_of_a_run(store):
     """One call more than a run makes, and the victim lives: the points above are all there are."""
     def victim():
-        at_call(os, "replace", 14, die)
+        at_call(os, "replace", 16, die)
         execute(identify(SMALL))
 
     encoded_data(SMALL)
     assert in_a_fork(victim) == 0
+
+
+@pytest.mark.parametrize("number", range(7, 16))
+def test_what_was_trained_is_not_trained_again_after_a_kill_at_its_end(store, number):
+    """From the first file of the result on: the times of its epochs stay those that were taken."""
+    def victim():
+        at_call(os, "replace", number, die)
+        execute(identify(SMALL))
+
+    encoded_data(SMALL)
+    assert in_a_fork(victim) == -signal.SIGKILL
+    paths = [store / "runs" / folder / identify(SMALL).id / "metrics.jsonl"
+             for folder in ("", ".new")]  # the second alone is there between the two moves
+    lines = next(path for path in paths if path.exists()).read_text().splitlines()
+    seconds = [json.loads(line)["seconds"] for line in lines]
+    history = execute(identify(SMALL)).history.rows
+    assert [row["seconds"] for row in history] == seconds
+
+
+@pytest.mark.parametrize("action", [die, no_room])
+@pytest.mark.parametrize("number", range(1, 12))
+def test_a_result_outlives_a_stop_while_it_is_evaluated_again(store, monkeypatch, number, action):
+    """A kill or a full disk at any point: the weights are those that were trained."""
+    run = identify(SMALL)
+    first = execute(run)
+
+    def victim():
+        run_module.is_complete = lambda *_: False
+        at_call(os, "replace", number, action)
+        execute(run)
+
+    assert in_a_fork(victim) == (3 if action is no_room else -signal.SIGKILL)
+    trained = count_trainings(monkeypatch)
+    with warnings.catch_warnings(action="error"):  # nothing is set aside
+        again = execute(run)
+    assert not trained and again.tables == first.tables
+    assert all(torch.equal(again.weights()[name], value) for name, value in first.weights().items())
+    assert RunStore().status(run.id)["state"] == "done"

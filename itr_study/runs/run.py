@@ -78,8 +78,10 @@ def searcher(config: RunConfig, root: Path | str | None = None, split: str = "te
     """The model of a run over a split of its data, as `Searcher` takes it, with those scores that
     the run has kept; trained now if this machine has none. Raises: as `weights`."""
     model, data = weights(config, root), encoded_data(config, root)
-    run = identify(config, root).id
-    known = kept_scores(RunStore().result(run)) if split == "test" else {}
+    store, run, known = RunStore(), identify(config, root).id, {}
+    with store.lock(run):
+        if split == "test" and (result := store.result(run)) is not None:
+            known = kept_scores(result)
     return Searcher(model, dataset_of(config, root), data, split, known)
 
 
@@ -120,12 +122,13 @@ def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
     check_edition(edition)
     store = store or RunStore()
     with store.lock(run.id):
-        if (result := store.result(run.id)) is not None:
-            return result if is_complete(result, edition) else _evaluated_again(
-                run, root, result, store, choose_device(device))
+        if (result := store.result(run.id)) is not None and is_complete(result, edition):
+            return result
         store.set_status(run.id, "running")
         try:
             with memory_advice(run.config.settings.batch_size):
+                if result is not None:
+                    return _evaluated_again(run, root, result, store, choose_device(device))
                 return _train(run, root, store, choose_device(device), save_seconds)
         except OutOfMemory as error:
             _note(error, store, run, "oom")

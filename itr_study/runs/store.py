@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field, ValidationError
 from torch import Tensor
 
 from itr_study.evaluation.evaluate import Evaluation
-from itr_study.files.atomic import read_json, write_atomic, write_json
+from itr_study.files.atomic import read_json, replace, sync_folder, write_atomic, write_json
 from itr_study.files.paths import home
 from itr_study.files.sealed import Damaged, load_weights, save_weights, seal, set_aside, verify
 from itr_study.training.state import History
@@ -117,7 +117,7 @@ class RunStore:
         """Held while a run is trained or read; freed by the system when its holder dies. Who has
         to wait is told for whom, on stderr."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.folder / f"{run_id}.lock")
+        lock = FileLock(self.folder / f"{run_id}.lock", is_singleton=True)  # its holder may again
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -154,31 +154,39 @@ class RunStore:
 
     def result(self, run_id: str) -> RunResult | None:
         """The result of a run that ended, every file verified, else None: it is to be trained. A
-        damaged folder is set aside."""
+        damaged folder is set aside, but not while another process holds the lock and changes it."""
         folder = self.path(run_id)
-        if not (folder / "manifest.json").exists():
+        if not any((one / "manifest.json").exists() for one in (folder, self._made(run_id))):
             return None
         try:
             result = read_result(folder)
-        except Damaged as error:
-            set_aside(folder, f"run {run_id}: {error}; it is trained again")
-            return None
+        except Damaged:
+            with self.lock(run_id):
+                self._move_in(run_id)  # of a kill before that was done
+                try:
+                    result = read_result(folder)
+                except Damaged as error:
+                    set_aside(folder, f"run {run_id}: {error}; it is trained again")
+                    return None
         if (self.status(run_id) or {}).get("state") != result.status:  # killed before writing it
             clear_temporary(folder)
             self.set_status(run_id, result.status, result.reason)
         return result
 
-    def write_history(self, run_id: str, history: History) -> None:
-        """One JSON line per epoch; written whole, so that a resumed run repeats no line."""
+    def write_history(self, run_id: str, history: History, folder: Path | None = None) -> None:
+        """One JSON line per epoch, into the run's folder or another; written whole, so that a
+        resumed run repeats no line."""
         lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in history.rows)
-        write_atomic(self.path(run_id) / "metrics.jsonl", lines.encode())
+        write_atomic((folder or self.path(run_id)) / "metrics.jsonl", lines.encode())
 
     def finish(self, run_id: str, config: dict[str, Any], history: History, facts: dict[str, Any],
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
                status: str = "done", reason: str = "") -> RunResult:
-        """Write the files of a run that ended, seal its folder, and delete its checkpoints."""
-        folder, reason = self.path(run_id), reason or history.doubt()
-        self.write_history(run_id, history)
+        """Write the files of a run that ended into a folder beside it, seal that, and put it in its
+        place: until then what was there, checkpoints or an older result, stays as it is."""
+        folder, reason = self._made(run_id), reason or history.doubt()
+        shutil.rmtree(folder, ignore_errors=True)
+        self.write_history(run_id, history, folder)
         write_json(folder / "config.json", config)
         write_json(folder / "result.json", {
             "status": status, "reason": reason, "history": history.rows,
@@ -191,11 +199,27 @@ class RunStore:
         if test is not None and isinstance(test.images, Tensor) and isinstance(test.texts, Tensor):
             save_weights(folder / "test.safetensors",
                          {"images": test.images.half(), "texts": test.texts.half()})
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-        clear_temporary(folder)
         seal(folder, but=(STATUS,), **facts)
+        self._move_in(run_id)
         self.set_status(run_id, status, reason)
         return self.result(run_id)
+
+    def _made(self, run_id: str) -> Path:
+        """Where `finish` makes the folder of a run."""
+        return self.folder / ".new" / run_id
+
+    def _move_in(self, run_id: str) -> None:
+        """Put what `finish` sealed, if anything, in its place; `result` ends what a kill left."""
+        folder, made, old = self.path(run_id), self._made(run_id), self.folder / ".old" / run_id
+        if not (made / "manifest.json").exists():
+            return
+        shutil.rmtree(old, ignore_errors=True)
+        old.parent.mkdir(exist_ok=True)
+        if folder.exists():
+            replace(folder, old)
+        replace(made, folder)
+        sync_folder(self.folder)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def clear_temporary(folder: Path) -> None:

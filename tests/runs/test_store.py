@@ -1,5 +1,9 @@
 """The state of a run, as the store tells it."""
 
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import pytest
 
 from itr_study.files.atomic import read_json, write_json
@@ -45,6 +49,38 @@ def unseal(folder, name):
     del manifest["files"][name]
     write_json(folder / "manifest.json", manifest)
     (folder / name).unlink()
+
+
+def test_a_reader_waits_for_whoever_changes_a_folder(store):
+    """What it sees meanwhile is half old and half new: no damage, and nothing to set aside."""
+    result, holds, sees = execute(identify(SMALL)), Event(), Event()
+    path = result.folder / "result.json"
+    whole = path.read_bytes()
+
+    def write():
+        with RunStore().lock(result.id):
+            path.write_text("{}")
+            holds.set()
+            sees.wait(10)
+            path.write_bytes(whole)
+
+    with ThreadPoolExecutor() as pool, warnings.catch_warnings(action="error"):
+        writer = pool.submit(write)
+        assert holds.wait(10)
+        reader = pool.submit(RunStore().result, result.id)
+        with pytest.raises(TimeoutError):
+            reader.result(timeout=0.3)
+        sees.set()
+        writer.result()
+        assert reader.result(timeout=10).tables == result.tables
+
+
+def test_who_holds_the_lock_may_take_it_again(store):
+    runs = RunStore()
+    with runs.lock("a" * 16), RunStore().lock("a" * 16):
+        pass
+    with runs.lock("a" * 16):
+        pass
 
 
 FORGED = {
