@@ -34,7 +34,7 @@ SCALE = (57.375, 57.12, 58.395)
 class NanoDet:
     """The detector, read when the first picture comes.
 
-    Args:    threshold: least score of a box, in [0, 1); overlap: two boxes of a class that overlap
+    Args:    threshold: boxes score above it, in [0, 1); overlap: two boxes of a class that overlap
              by more (intersection over union) are one; most: boxes a picture at most.
     Raises:  WeightsError where its files are missing or are not the published ones.
     Source:  RangiLyu, NanoDet, 2020: Li et al., Generalized Focal Loss, NeurIPS 2020 (a side as a

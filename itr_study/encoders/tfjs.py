@@ -139,7 +139,11 @@ def read_weights(path: Path, manifest: list[dict]) -> dict[str, Tensor]:
         if missing := [file for file in files if not file.is_file()]:
             raise WeightsError(f"{missing[0]} is missing; it holds weights of {path.name}")
         raw = b"".join(file.read_bytes() for file in files)
-        kinds = [np.dtype(STORED[w.get("quantization", w)["dtype"]]) for w in group["weights"]]
+        stored = [w.get("quantization", w)["dtype"] for w in group["weights"]]
+        if other := sorted(set(stored) - set(STORED)):
+            raise WeightsError(f"{path.name} has weights stored as {', '.join(other)}, which are "
+                               f"not read here; those stored as {', '.join(STORED)} are")
+        kinds = [np.dtype(STORED[dtype]) for dtype in stored]
         counts = [math.prod(w["shape"]) for w in group["weights"]]
         ends = np.cumsum([0, *(n * kind.itemsize for n, kind in zip(counts, kinds, strict=True))])
         if ends[-1] != len(raw):

@@ -158,7 +158,8 @@ class Looker:
 
     def _rows(self, kind: str, text: int, count: int) -> tuple[str, ...]:
         if kind == "words":
-            return tuple(tokenize(self.searcher.split.texts[text])[:count])
+            words = tokenize(self.searcher.split.texts[text])
+            return tuple(words[:count]) or (WHOLE_TEXT,)  # "?!" has none and is read as one unknown
         if kind == "heads":
             name = "head" if has_heads(self.model) else "look"
             return tuple(f"{name} {number}" for number in range(1, count + 1))

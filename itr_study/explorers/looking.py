@@ -58,16 +58,11 @@ class Looking(Explorer):
     # What a reader does
 
     def choose_model(self, name: str) -> None:
-        """Another model; it shows the same kind where it has it, over the same picture where that
-        was chosen by its number."""
+        """Another model, for the same text; it shows the same kind where it has it."""
         check_choice("model", name, self.lookers)
-        text, image, which = self.text, self.image, self.which
-        self._in_order(name, self.sort)  # may fail, and takes its time: nothing has changed yet
-        self.model = name
+        place = int(np.flatnonzero(self._in_order(name, self.sort) == self.text)[0])
+        self._show(place, model=name)
         self.kind = self.kind if self.kind in self.looker.kinds else self.looker.kinds[0]
-        self.ask(text)
-        if which == "other":
-            self.image, self.which = image, which
 
     def choose_kind(self, kind: str) -> None:
         """Another thing that the model shows."""
@@ -77,15 +72,11 @@ class Looking(Explorer):
     def order(self, sort: str) -> None:
         """Another order of texts, and the first of it."""
         check_choice("order of texts", sort, SORTS)
-        self._in_order(self.model, sort)  # as in `choose_model`
-        self.sort = sort
-        self.go(1)
+        self._show(0, sort=sort)
 
     def go(self, place: float) -> None:
         """The text in this place of the order, from 1. Raises: ValueError where there is none."""
-        self.place = index_of(place, len(self.split.texts))
-        self.row = 0
-        self.choose_picture("own" if self.which == "other" else self.which)
+        self._show(index_of(place, len(self.split.texts)))
 
     def ask(self, text: int) -> None:
         """The text of this index, from 0. Raises: ValueError where there is none."""
@@ -96,11 +87,7 @@ class Looking(Explorer):
         """The picture that the text belongs to, the one that the model finds first for it, or the
         one that is shown, to be changed by its number."""
         check_choice("picture", which, PICTURES)
-        if which == "own":
-            self.image = int(self.split.image_of_text[self.text])
-        elif which == "first":
-            self.image = int(self.looker.searcher.scores_for(text=self.text).argmax())
-        self.which = which
+        self.image, self.which = self._image(self.model, self.text, which), which
 
     def write_picture(self, written: str) -> None:
         """The picture of the number that a reader wrote, from 1."""
@@ -112,6 +99,20 @@ class Looking(Explorer):
         (row,) = parts_of("a word", given, "index")
         check_count("index", row, least=0, most=len(self.selected.rows) - 1)
         self.row = int(row)
+
+    def _show(self, place: int, model: str | None = None, sort: str | None = None) -> None:
+        """The text in a place, from 0, by another model or in another order; what may fail comes
+        first. A picture chosen by its number stays for another model alone."""
+        which = "own" if self.which == "other" and model is None else self.which
+        model, sort = model or self.model, sort or self.sort
+        image = self._image(model, int(self._in_order(model, sort)[place]), which)
+        self.model, self.sort, self.place, self.row = model, sort, place, 0
+        self.image, self.which = image, which
+
+    def _image(self, model: str, text: int, which: str) -> int:
+        if which == "first":
+            return int(self.lookers[model].searcher.scores_for(text=text).argmax())
+        return self.image if which == "other" else int(self.split.image_of_text[text])
 
     # What there is
 
@@ -146,8 +147,7 @@ class Looking(Explorer):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The same, a line for each row and region: row, region, weight, left, top, right, bottom.
-        """
+        """The same, a line for each row and region; the box in fractions of the picture."""
         seen = self.selected
         return pd.DataFrame([
             (name, int(region) + 1, weight, *box)

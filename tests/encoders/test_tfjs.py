@@ -152,6 +152,8 @@ def test_what_is_not_known_is_refused(tmp_path, op, attributes, message):
     (lambda path: path.with_suffix(".bin").unlink(), "tiny.bin is missing"),
     (lambda path: path.with_suffix(".bin").write_bytes(b"123"), "holds 3 bytes"),
     (lambda path: path.with_suffix(".bin").write_bytes(b"1" * 99), "holds 99 bytes"),
+    (lambda path: path.write_text(path.read_text().replace('"float16"', '"uint8"')),
+     "weights stored as uint8, which are not read here; those stored as float32, int32, float16"),
     (lambda path: path.write_text(path.read_text().replace('"in", "w"', '"in", "x"')),
      "reads 'x', which it does not have"),
 ])

@@ -18,6 +18,7 @@ from itr_study.evaluation.gradients import region_gradient
 from itr_study.evaluation.looks import EVEN, KINDS, MEANS, Looker, pool_of
 from itr_study.evaluation.places import region_boxes
 from itr_study.evaluation.search import ALL, Searcher
+from itr_study.explorers.looking import Looking
 from itr_study.features.dataset import encode_dataset
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput
@@ -70,6 +71,18 @@ def one_image(regions, exists) -> Batch:
 @pytest.mark.parametrize("name", THERE)
 def test_every_model_shows_what_it_has(name):
     assert looker(name).kinds == THERE[name] and set(THERE[name]) <= set(KINDS) == set(MEANS)
+
+
+def test_a_text_without_any_word_is_looked_at_as_a_whole():
+    """"?!" is read as one unknown word."""
+    texts = ("?!", *SPLIT.texts[1:])
+    odd = replace(SCENES, splits=SCENES.splits | {"test": replace(SPLIT, texts=texts)})
+    one = Searcher(searcher("saf").model, odd, encode_dataset(
+        odd, "detector", tokens="words", sentences="glove-mean"), "test")
+    seen = Looker(one).look(0, 0, "words")
+    assert seen.rows == ("the whole text",) and seen.weights.shape[0] == 1
+    pane = Looking({"saf": one})
+    assert "“the whole text”: most at" in pane.sentence() and len(pane.table) == seen.weights.size
 
 
 def test_pooling_by_size_is_shown_where_there_is_any():

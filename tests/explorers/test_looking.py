@@ -157,6 +157,27 @@ def test_an_order_that_cannot_be_had_leaves_all_as_it_is(monkeypatch):
     assert fresh.view()
 
 
+@pytest.mark.parametrize("name, value", [
+    ("next", None), ("model", "dvse"), ("sort", "failures"), ("text", "7"), ("go", 5)])
+def test_a_picture_that_cannot_be_found_leaves_all_as_it_is(monkeypatch, name, value):
+    """Each of these shows another picture that is found first."""
+    fresh = Looking({name: searcher_of(searcher(name).model) for name in ("saf", "dvse")})
+    fresh.hear("sort", "failures")
+    fresh.hear("which", "first")
+    fresh.hear("sort", "plain")
+    fresh.hear("point", {"index": 1})
+    before = fresh.view()
+
+    def no_memory(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "score", no_memory)
+        fresh.hear(name, value)
+        assert "MemoryError" in fresh.problem
+    assert fresh.view() | {"problem": ""} == before
+
+
 def test_a_single_model_needs_no_choice_and_the_next_cell_reads_numbers():
     one = made("saf")
     assert "model" not in {control["name"] for control in one.controls()}
