@@ -15,7 +15,8 @@ def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) ->
     """The search behind the frozen learning rates: one line per setting, loss and rate.
 
     Args:    rows: of `topk.rate_arms` or `judges.judge_rate_arms`, arms named
-             "<setting>/<loss>/<rate>", with dev_rsum.
+             "<setting>/<loss>/<rate>", with dev_rsum; also of runs that diverged, whose rates were
+             tried, with NaN.
              frozen: as `bases.frozen_rates` or, by setting, `judges.judge_rates` gives them.
     Returns: setting, loss, rate, seed, dev_rsum, best (highest on dev of its setting and loss,
              the smaller rate of equals), edge ("smallest" or "largest" rate tried, else ""),
@@ -38,8 +39,12 @@ def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) ->
 def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     """The best rate of every setting and loss of a search: setting -> loss -> rate.
 
-    Raises:  ValueError where a best rate is the smallest or the largest tried, with the remedy.
+    Raises:  ValueError where a best rate is the smallest or the largest tried, and where all runs
+             diverged, with the remedy.
     """
+    if lost := without_best(table):
+        raise ValueError(f"no learning rate is chosen for {', '.join(lost)}: all runs diverged; "
+                         "try smaller rates")
     if beyond := at_the_edge(table):
         raise ValueError(f"a learning rate at the edge of its grid is not chosen: {beyond}; widen "
                          "the grid (`tried` in studies/bases, or the parameter `rates` of "
@@ -48,6 +53,12 @@ def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     for line in table[table["best"]].itertuples():
         rates.setdefault(line.setting, {})[line.loss] = line.rate
     return rates
+
+
+def without_best(table: pd.DataFrame) -> list[str]:
+    """What a search found no rate for: all its runs diverged."""
+    found = table.groupby(["setting", "loss"], sort=False)["best"].any()
+    return ["/".join(names) for names in found.index[~found]]
 
 
 def at_the_edge(table: pd.DataFrame) -> str:
@@ -71,6 +82,7 @@ def rates_verdict(table: pd.DataFrame) -> str:
                  "this search on dev; these are not:"]
         lines += [f"  {line.setting}/{line.loss}: {line.rate:g} is best here"
                   for line in wrong.itertuples()]
+        lines += [f"  {name}: all runs diverged" for name in without_best(table)]
     if len(edges):
         lines += [f"{len(edges)} of {cases} best rates lie at the edge of what was tried (§): a "
                   "better one may lie beyond."]

@@ -7,7 +7,7 @@ within the views stay beside the loss. Two runs whose scores are averaged are an
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -143,15 +143,15 @@ def ensembles(runs: Sequence[ArmRun], seeds: int) -> dict[tuple[str, int], tuple
 
 def ensemble_rows(rows: pd.DataFrame, pairs: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]],
                   searcher: Callable[[ArmRun], Searcher],
-                  collapsed: Collection[str] = ()) -> pd.DataFrame:
+                  collapsed: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
     """The ensembles as rows beside those of their members: arm, seed, what is measured on test,
-    and `minutes`, those of both; what an ensemble has not, such as dev_rsum, is left out. Without
-    any the columns are those of `rows`, so that these keep their types beside them.
+    and `minutes`, those of both, without what an ensemble has not, such as dev_rsum. Of none the
+    columns are those of `rows`, so that these keep their types beside them.
 
     Args:    rows: of the members, as `Study.train` gives them: a pair of which one has no row is
-             left out; pairs: of `ensembles`; searcher: of a run on test, such as
-             `Study.searcher`; collapsed: runs, of which `run` names a member that is among them,
-             so that `Study.compare` hears of it.
+             left out; pairs: of `ensembles`; searcher: of a run on test (`Study.searcher`);
+             collapsed: run -> why its scores have, empty where they have not (`Study.collapsed`);
+             `run` names a member that has, so that `Study.compare` hears of it.
     """
     ids = list(zip(rows["arm"], rows["seed"], strict=True))
     by_run = dict(zip(ids, rows.to_dict("records"), strict=True))
@@ -169,10 +169,10 @@ def ensemble_rows(rows: pd.DataFrame, pairs: Mapping[tuple[str, int], tuple[ArmR
 
 
 def _of_members(members: Sequence[Mapping[str, Any]],
-                collapsed: Collection[str]) -> dict[str, Any]:
+                collapsed: Mapping[str, str]) -> dict[str, Any]:
     """What is known of an ensemble from the rows of its members."""
     first = members[0]
-    fallen = [row["run"] for row in members if row["run"] in collapsed]
+    fallen = [row["run"] for row in members if collapsed.get(row["run"])]
     words = dict.fromkeys(word for row in members for word in str(row["seen"]).split())
     return {name: first[name] for name in SHARED if name in first} | {
         "run": (fallen or [first["run"]])[0], "seen": " ".join(words),
@@ -190,7 +190,8 @@ def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
         return rows.head(0)
     kept = kept[kept["members"].notna()]  # single models may stand beside them
     known = rows.drop_duplicates("run").set_index("run")
-    ended = {name: kept["run"].map(known[name]) for name in ENDINGS if name in known}
+    ended = {name: [max(known[name].loc[runs.split(" + ")]) for runs in kept["members"]]
+             for name in ENDINGS if name in known}  # the largest: "" is of those that stand
     return kept.assign(seen=kept["seen"].fillna(""), **ended)
 
 
@@ -208,18 +209,17 @@ def are_those(kept: pd.DataFrame, pairs: Mapping[tuple[str, int], Sequence[ArmRu
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:
     """What the papers print for the differences of some arms that a claim is about.
 
-    Returns: arm_a, arm_b, reported (points of RSUM, or the six recalls of the claim added up, in
-             the first table that prints them), place (paper and table).
+    Returns: arm_a, arm_b, reported (the six recalls added up, in the first table), place (of it).
     """
     records = []
     for claim in load_claims().to_dict("records"):
         if claim["kind"] != "difference" or not {claim["arm_a"], claim["arm_b"]} <= set(arms):
             continue
         printed = reported_differences(claim)
-        first = printed[printed["table"] == printed["table"].iloc[0]]
+        table = printed["table"].iloc[0]  # such as "III@f30k", a data set's part of it
         records.append({"arm_a": claim["arm_a"], "arm_b": claim["arm_b"],
-                        "reported": first["difference"].sum(),
-                        "place": f"{claim['paper']}, {first['table'].iloc[0]}"})
+                        "reported": printed.loc[printed["table"] == table, "difference"].sum(),
+                        "place": f"{claim['paper']}, Table {table.partition('@')[0]}"})
     return pd.DataFrame(records, columns=["arm_a", "arm_b", "reported", "place"])
 
 

@@ -44,6 +44,18 @@ def test_a_run_that_diverged_is_never_the_best():
     assert rates_verdict(table).startswith("1 of 2 frozen")
 
 
+def test_a_rate_that_diverged_was_tried():
+    """So the best below it lies inside its grid; where all diverged none is chosen."""
+    table = search(sum=(10.0, 20.0, 30.0, np.nan), top5=(0.0, 1.0, 2.0, 1.5))
+    assert chosen_rates(table) == {"gru": {"sum": 3.0, "top5": 3.0}}
+    lost = search(sum=(np.nan, np.nan), top5=(0.0, 1.0, 0.5))
+    assert rates_verdict(lost).splitlines()[:2] == [
+        "1 of 2 frozen learning rates are the best of this search on dev; these are not:",
+        "  gru/sum: all runs diverged"]
+    with pytest.raises(ValueError, match="chosen for gru/sum: all runs diverged; try smaller"):
+        chosen_rates(lost)
+
+
 def search(**dev: tuple) -> pd.DataFrame:
     """One loss per keyword, with its RSUM on dev at 1, 2, 3 and 4."""
     return rate_table(pd.DataFrame(
