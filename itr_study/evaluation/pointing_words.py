@@ -29,6 +29,7 @@ HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what i
 PIXELS = 64  # a side of the raster on which places are compared with boxes
 MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
             "iou", "uniform_iou", "centre_iou")
+REST = "rest"  # mass of the rest of the text in the same boxes, read beside the name's
 MEAN = "mean of classes"  # the line of a table by class in which each counts once
 
 
@@ -75,8 +76,10 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         places: (R, 4) for all images or I of these, whose R may differ: left, top, right and bottom
             of each region in fractions of the picture.
         table: boxes of the detector; sure: least score of a box, in [0, 1].
-    Returns: a row for each name: text, image (places in the split), class, mass, uniform, centre,
-        area, each in [0, 1]; hit, whether the middle of the region with most weight lies in a box
+    Returns: a row for each name: text, image (places in the split), class; rest, the mass of the
+        mean map of all other words of the text in the same boxes (NaN where the name is all of it):
+        a map that does not know its word has as much there; mass, uniform, centre, area, each in
+        [0, 1]; hit, whether the middle of the region with most weight lies in a box
         (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the pointing game, there with
         a margin of 15 pixels; of equal ones the mean, for regions are sorted by the detector's
         score), uniform_hit, the mean over all regions, and centre_hit, the picture's middle; iou,
@@ -113,26 +116,41 @@ def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np
     rows = []
     for target in found:
         of_image = places(target.image)
-        words = word_map(maps[target.text], target, len(of_image))
+        name, rest = word_map(maps[target.text], target, len(of_image))
         rows.append((target.text, target.image, names[target.named.number],
-                     *scored(words, of_image, target.boxes)))
+                     float(rest @ share_inside(of_image, target.boxes)),
+                     *scored(name, of_image, target.boxes)))
     if not rows:
         raise ValueError(nothing)
-    return pd.DataFrame(rows, columns=["text", "image", "class", *MEASURES])
+    return pd.DataFrame(rows, columns=["text", "image", "class", REST, *MEASURES])
 
 
-def word_map(maps: np.ndarray, target: Target, regions: int) -> np.ndarray:
-    """(R,) the map of a name, the mean of those of its words; ValueError where it is none."""
+def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray, np.ndarray]:
+    """(R,) the map of a name, the mean of those of its words, and (R,) the mean of those of all
+    other words of its text, NaN where there is none; ValueError where they are no maps."""
     maps = np.asarray(maps, float)
     if maps.ndim != 2 or maps.shape[1] != regions or len(maps) < target.named.stop:
         raise ValueError(f"the map of text {target.text} must be (words, {regions}) with at least "
                          f"{target.named.stop} words; got {maps.shape}; words are counted as "
                          "`tokenize` does, without marks of a beginning or an end")
-    words = maps[target.named.start:target.named.stop]
-    if not ((words >= 0).all() and (np.abs(words.sum(axis=1) - 1) <= NEAR).all()):
+    sums = maps.sum(axis=1)
+    right = (maps >= 0).all(axis=1) & (np.abs(sums - 1) <= NEAR)
+    if not right.all():
+        word = int(right.argmin())
         raise ValueError(f"weights of a word must be at least 0 and add up to 1; in text "
-                         f"{target.text} they add up to {words.sum(axis=1).round(4).tolist()}")
-    return words.mean(axis=0)
+                         f"{target.text} those of word {word + 1} of {len(maps)} add up to "
+                         f"{sums[word]:.4g}, the least is {maps[word].min():.4g}")
+    words = slice(target.named.start, target.named.stop)
+    rest = np.delete(maps, words, axis=0)
+    return maps[words].mean(axis=0), (rest.mean(axis=0) if len(rest)
+                                      else np.full(regions, np.nan))
+
+
+def share_inside(places: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """(R,) how much of each place lies in any of the boxes, 0 of one that lies nowhere."""
+    inside, lies = np.zeros(len(places)), np.isfinite(places).all(axis=1)
+    inside[lies] = covered(places[lies], boxes)
+    return inside
 
 
 def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[float, ...]:
@@ -148,8 +166,8 @@ def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[
         raise ValueError("nobody knows where any region of this picture lies, so that no map of it "
                          "can be scored; take features whose boxes are known, such as "
                          'images="lite0:grid:one"')
-    inside, centre = np.zeros(len(places)), np.zeros(len(places))
-    inside[lies], centre[lies] = covered(places[lies], boxes), centre_map(places[lies])
+    inside, centre = share_inside(places, boxes), np.zeros(len(places))
+    centre[lies] = centre_map(places[lies])
     points = np.concatenate([middles(places), [[0.5, 0.5]]])[:, None]
     within = (points >= boxes[:, :2]) & (points <= boxes[:, 2:])  # false beside NaN
     *hits, centre_hit = within.all(axis=2).any(axis=1)
@@ -201,11 +219,12 @@ def by_class(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean of every measure by class, most frequent first, with how many names and images; then
     over all names, in which persons and dogs are most, and over classes, each counted once."""
     groups = rows.groupby("class")
-    table = groups[list(MEASURES)].mean()
+    measures = [REST, *MEASURES]
+    table = groups[measures].mean()
     table.insert(0, "names", groups.size())
     table.insert(1, "images", groups["image"].nunique())
     table = table.sort_values("names", ascending=False, kind="stable")
     totals = {"names": len(rows), "images": rows["image"].nunique()}
-    table.loc["all names"] = totals | rows[list(MEASURES)].mean().to_dict()
-    table.loc[MEAN] = totals | table.iloc[:-1][list(MEASURES)].mean().to_dict()
+    table.loc["all names"] = totals | rows[measures].mean().to_dict()
+    table.loc[MEAN] = totals | table.iloc[:-1][measures].mean().to_dict()
     return table.astype({"names": int, "images": int})

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.collections import LineCollection
+from matplotlib.artist import Artist
 
 from itr_study.digits import number
 from itr_study.plots.names import name_of
@@ -33,8 +33,10 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """How well each model looks at what words name: a dot a seed, the mean as a number, and what
     maps give that look nowhere as lines: at each model's own, since models read other regions.
 
-    Args:    table: arm, seed, and in percent the columns of PANELS; its mean counts over seeds.
-    Raises:  ValueError for an empty table, NaN.
+    Args:    table: arm, seed, and in percent the columns of PANELS; its mean counts over seeds. Of
+             words also "rest", the weight of the rest of the sentence in the same boxes, NaN where
+             nobody measured it; it is drawn where a map knows its word, hollow.
+    Raises:  ValueError for an empty table, NaN elsewhere.
     """
     columns = [*PANELS, *{name for _, others in PANELS.values() for name in others}]
     if table.empty or table[columns].isna().any(axis=None):
@@ -43,16 +45,20 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     arms = list(dict.fromkeys(table["arm"]))
     figure, panels = canvas(3, size=(9.6, 1.5 + 0.32 * len(arms)), sharey=True)
     means, heights = table.groupby("arm")[columns].mean().loc[arms], np.arange(len(arms))
-    lines: dict[str, LineCollection] = {}
+    marks: dict[str, Artist] = {}
     for axes, (measure, (label, others)) in zip(panels, PANELS.items(), strict=True):
         for column, name in others.items():
-            lines[name] = axes.vlines(means[column], heights - 0.5, heights + 0.5, color=GREY,
-                                      linestyle=LINES[name], linewidth=1.2)
+            marks[f"map that looks nowhere: {name}"] = axes.vlines(
+                means[column], heights - 0.5, heights + 0.5, color=GREY, linestyle=LINES[name],
+                linewidth=1.2)
         for height, arm in enumerate(arms):
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
             mean = means.loc[arm, measure]
             axes.plot([mean] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
             axes.plot(values, [height] * len(values), how.marker, color=how.colour)
+            if measure == "mass" and (rest := rest_of(table[table["arm"] == arm])) is not None:
+                (marks["the rest of the sentence"],) = axes.plot(
+                    rest, [height] * len(rest), how.marker, color=how.colour, fillstyle="none")
             axes.annotate(number(mean, 1), (1, height), fontsize=8, va="center",
                           xycoords=("axes fraction", "data"), xytext=(4, 0),
                           textcoords="offset points", annotation_clip=False)
@@ -63,6 +69,13 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     headline(figure, title)
     caption(figure, " · ".join(filter(None, ["mark: a seed; bar and number: mean of the seeds",
                                              note])))
-    legend_below(figure, list(lines.values()), [f"map that looks nowhere: {name}"
-                                                for name in lines], columns=3)
+    legend_below(figure, list(marks.values()), list(marks), columns=3)
     return figure
+
+
+def rest_of(rows: pd.DataFrame) -> pd.Series | None:
+    """What the other words have in the boxes, where that was measured and the map of a word is not
+    that of all."""
+    if "rest" not in rows or rows["rest"].isna().any() or np.allclose(rows["rest"], rows["mass"]):
+        return None
+    return rows["rest"]

@@ -35,7 +35,8 @@ def kept_table(figures: Path | str | None, dataset: str, name: str,
 
 
 def models_here(runs: Collection[ArmRun], root: Path | str | None = None) -> bool:
-    """Whether this machine has the trained models of all these runs.
+    """Whether this machine has what all these runs ended with: their models, but for those that
+    diverged.
 
     Args:    root: folder of the real data sets.
     """

@@ -13,12 +13,13 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.evaluation.looks import Look, Looker, word_maps
 from itr_study.evaluation.pointing_scenes import scene_pointing
-from itr_study.evaluation.pointing_words import MEAN, MEASURES, by_class, word_pointing
+from itr_study.evaluation.pointing_words import MEAN, MEASURES, REST, by_class, word_pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.features.detected import dataset_boxes
 from itr_study.files.paths import home
@@ -74,8 +75,8 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
                   ) -> pd.DataFrame:
     """A line for each run and each thing that its model shows: arm, seed, kind, names (how many
     there are), commonest (the class of most of them), commonest_share (how many), the mean over
-    names of the measures of `word_pointing`, and of those of OF_CLASSES the mean over classes, each
-    counted once; all in percent but names.
+    names of `rest` and of the measures of `word_pointing`, and of those of OF_CLASSES the mean
+    over classes, each counted once; all in percent but names.
 
     What has no row for each word (heads, pooling, a gradient) is the mean of its rows, and the same
     for every word of a text.
@@ -91,7 +92,7 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
             lines.append({"arm": run.label, "seed": run.config.seed, "kind": kind,
                           "names": len(rows), "commonest": classes.index[0],
                           "commonest_share": 100 * classes["names"].iloc[0] / len(rows)}
-                         | (100 * rows[list(MEASURES)].mean()).to_dict()
+                         | (100 * rows[[REST, *MEASURES]].mean()).to_dict()
                          | {f"{measure}_of_classes": 100 * classes.loc[MEAN, measure]
                             for measure in OF_CLASSES})
     return pd.DataFrame(lines)
@@ -100,7 +101,7 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
 def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
                 runs: Collection[ArmRun]) -> pd.DataFrame | None:
     """The lines of `pointing_rows` that notebook 11 saved, or None, as where they lack what it
-    measures now; args as `kept_table`.
+    measures now; `rest` is NaN where it was not measured then. Args as `kept_table`.
 
     Args:    runs: all of them have to be there, and no other.
     """
@@ -109,4 +110,4 @@ def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
     if kept is None or not COLUMNS <= set(kept) or (
             set(zip(kept["label"], kept["seed"], strict=True)) != wanted):
         return None
-    return kept.assign(arm=kept["label"]).drop(columns="label")
+    return kept.assign(arm=kept["label"], **{REST: kept.get(REST, np.nan)}).drop(columns="label")

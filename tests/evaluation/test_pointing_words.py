@@ -60,6 +60,8 @@ def test_one_map_by_hand():
     assert rows["uniform"].tolist() == pytest.approx([0.5, 0.5, 0.25])
     assert rows["area"].tolist() == pytest.approx([0.5, 0.5, 0.25])
     assert rows["centre"].tolist() == pytest.approx([0.5, 0.5, 0.25])  # four cells are alike
+    # The rest: four words of 0.5 on the left half; "two", even; five even words in the quarter.
+    assert rows["rest"].tolist() == pytest.approx([0.5, 0.5, 0.25])
     assert rows["hit"].tolist() == [1, 0, 1]
     assert rows["centre_hit"].tolist() == [1, 1, 1]  # the middle lies on the edge of both boxes
 
@@ -71,6 +73,26 @@ def test_the_map_of_two_words_is_their_mean():
     maps[2][4:6] = [1, 0, 0, 0], [0.5, 0.5, 0, 0]
     rows = word_pointing(SPLIT, maps, CELLS, table)
     assert rows["class"].tolist() == ["hot dog"] and rows["mass"][0] == pytest.approx(0.75)
+
+
+def test_the_rest_of_the_sentence_is_all_words_but_the_name():
+    """Of "A dog and a man" one other word of four has all its weight on the dog's half, and two
+    have none; "Dog" is a whole sentence."""
+    maps = even_maps()
+    maps[0][:] = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0.25] * 4, [0, 0, 0, 1]]
+    rows = word_pointing(SPLIT, maps, CELLS, TABLE)
+    assert rows["mass"][0] == 0 and rows["rest"][0] == pytest.approx((1 + 0 + 0.5 + 0) / 4)
+    alone = Split("test", ("one",), ("a",), ("Dog",), np.array([0]))
+    rows = word_pointing(alone, [np.array([[0.5, 0.25, 0.25, 0]])], CELLS, TABLE)
+    assert rows["mass"][0] == 0.75 and np.isnan(rows["rest"][0])
+
+
+def test_the_rest_is_beside_a_region_that_lies_nowhere():
+    places = np.array([[0, 0, 0.5, 1], [np.nan] * 4])
+    maps = [np.array([[0.25, 0.75], [1, 0], [0.25, 0.75], [0.25, 0.75], [0.25, 0.75]]),
+            np.array([[0.5, 0.5]] * 2), np.array([[0.5, 0.5]] * 6), np.array([[0.5, 0.5]] * 3)]
+    rows = word_pointing(SPLIT, maps, places, TABLE)
+    assert rows["mass"][0] == 1 and rows["rest"][0] == 0.25
 
 
 def test_the_centre_s_score_by_hand():
@@ -164,7 +186,7 @@ def test_of_equal_weights_the_mean_counts():
 def test_means_by_class():
     rows = pd.DataFrame({"text": [0, 1, 2], "image": [0, 0, 1],
                          "class": ["dog", "dog", "person"]}
-                        | {name: [0.2, 0.4, 0.9] for name in MEASURES})
+                        | {name: [0.2, 0.4, 0.9] for name in ("rest", *MEASURES)})
     table = by_class(rows)
     assert table.index.tolist() == ["dog", "person", "all names", "mean of classes"]
     assert table["mass"].tolist() == pytest.approx([0.3, 0.9, 0.5, 0.6])
@@ -188,9 +210,10 @@ def test_a_model_that_looks_well_stands_above_all_that_look_nowhere():
     (lambda maps: maps.pop(), "one for each text of split test: 4; got 3"),
     (lambda maps: maps.__setitem__(0, maps[0][:, :3]), r"text 0 must be \(words, 4\)"),
     (lambda maps: maps.__setitem__(1, maps[1][:1]), "at least 2 words; got"),
-    (lambda maps: maps.__setitem__(1, 2 * maps[1]), r"text 1 they add up to \[2.0\]"),
-    (lambda maps: maps.__setitem__(2, np.nan * maps[2]), "text 2 they add up to"),
-    (lambda maps: maps.__setitem__(0, np.tile([1.5, -0.5, 0, 0], (5, 1))), "at least 0"),
+    (lambda maps: maps.__setitem__(1, 2 * maps[1]), "text 1 those of word 1 of 2 add up to 2, the"),
+    (lambda maps: maps.__setitem__(2, np.nan * maps[2]), "text 2 those of word 1 of 6 add up"),
+    (lambda maps: maps.__setitem__(0, np.tile([1.5, -0.5, 0, 0], (5, 1))), "the least is -0.5"),
+    (lambda maps: maps[0].__setitem__(4, 1), "text 0 those of word 5 of 5 add up to 4"),
 ])
 def test_maps_that_are_none_are_refused(change, message):
     maps = even_maps()

@@ -101,3 +101,17 @@ def test_models_stand_beside_maps_that_look_nowhere():
     assert "45.0" in said(figure) and "map that looks nowhere: area" in said(figure)
     with pytest.raises(ValueError, match="NaN is an error; got 3 lines"):
         pointing_dots(table.assign(hit=np.nan), "Places")
+    assert "the rest of the sentence" not in said(figure)
+
+
+def test_the_rest_of_the_sentence_is_hollow_where_a_map_knows_its_word():
+    columns = {name for measure, (_, others) in PANELS.items() for name in (measure, *others)}
+    table = pd.DataFrame({"arm": ["words", "words", "heads", "older"], "seed": [0, 1, 0, 0]}
+                         | dict.fromkeys(columns, 40.0) | {"rest": [10.0, 20.0, 40.0, np.nan]})
+    figure = pointing_dots(table, "Places")
+    hollow = [[line for line in axes.lines if line.get_fillstyle() == "none"]
+              for axes in figure.axes[:3]]
+    assert [len(lines) for lines in hollow] == [1, 0, 0]
+    assert hollow[0][0].get_xdata().tolist() == [10, 20]
+    assert hollow[0][0].get_ydata().tolist() == [0, 0]  # the words' row
+    assert "the rest of the sentence" in said(figure)

@@ -60,10 +60,13 @@ def test_places_serve_for_exactly_the_runs_that_are_asked_for(tmp_path, missing)
     kept = kept_places(tmp_path, "photos", ROWS, RUNS)
     assert kept["arm"].tolist() == labels and "label" not in kept
     assert kept["mass"].tolist() == [1.0, 2.0, 3.0]
-    save(tmp_path, "11_attention_maps__places", table.drop(columns="iou"), ["a", "b", "c"])
-    assert kept_places(tmp_path, "photos", ROWS, RUNS) is None  # of before there was this measure
+    assert kept["rest"].isna().all()  # of before it was measured
+    save(tmp_path, "11_attention_maps__places", table.assign(rest=[4.0, 5, 6]), ["a", "b", "c"])
+    assert kept_places(tmp_path, "photos", ROWS, RUNS)["rest"].tolist() == [4, 5, 6]
     fewer = RUNS[:missing] + RUNS[missing + 1:]
     assert kept_places(tmp_path, "photos", ROWS, fewer) is None
+    save(tmp_path, "11_attention_maps__places", table.drop(columns="iou"), ["a", "b", "c"])
+    assert kept_places(tmp_path, "photos", ROWS, RUNS) is None  # of before there was this measure
     save(tmp_path, "11_attention_maps__places", table.drop(index=missing), ["a", "b", "c"])
     assert kept_places(tmp_path, "photos", ROWS, RUNS) is None
     assert kept_places(tmp_path, "photos", ROWS[:2], RUNS) is None

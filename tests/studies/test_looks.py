@@ -67,7 +67,7 @@ def test_a_line_is_the_mean_over_names_in_percent():
         ["saf/sum", 3, "words"], ["saf/sum", 3, "gradient"], ["dvse", 0, "heads"],
         ["dvse", 0, "gradient"]]
     found = scene_pointing(SCENES, SCENES.splits["test"], Looker(searcher("saf")).maps("words"))
-    for name in MEASURES:
+    for name in ("rest", *MEASURES):
         assert rows[name][0] == pytest.approx(100 * found[name].mean())
     often = found["class"].value_counts()
     assert (rows["names"] == len(found)).all() and (rows["commonest"] == often.index[0]).all()
@@ -76,6 +76,9 @@ def test_a_line_is_the_mean_over_names_in_percent():
         assert rows[f"{name}_of_classes"][0] == pytest.approx(
             100 * found.groupby("class")[name].mean().mean())
     assert rows[["uniform", "area", "centre_hit"]].nunique().tolist() == [1, 1, 1]
+    of_word = rows["kind"] == "words"  # all else shows all words the same
+    np.testing.assert_allclose(rows["rest"][~of_word], rows["mass"][~of_word])
+    assert not np.isclose(rows["rest"][of_word], rows["mass"][of_word]).any()
     assert pointing_rows(pairs, first=True)["kind"].tolist() == ["words", "heads"]
 
 
