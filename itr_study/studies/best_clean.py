@@ -93,7 +93,7 @@ def steps(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ...]]:
-    """Which runs make one model, (label, seed) -> its members, as `stronger.ensemble_rows` takes
+    """Which runs make one model, (label, seed) -> its members, as `ensembles.ensemble_rows` takes
     them: TOGETHER of the best rung and of FISHER at each seed, ALL of all runs of both."""
     best, fisher = ([run for run in runs if run.label == label]
                     for label in (best_arm(dataset), f"{FISHER}/{LOSS}"))

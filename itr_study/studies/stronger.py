@@ -1,27 +1,21 @@
 """The arms of notebook 09: stronger models, each with the losses that claims are about.
 
 Labels: "<model>/<loss>", the loss as in the sweeps; "dspe" is the base `structure`, whose terms
-within the views stay beside the loss. Two runs whose scores are averaged are an arm of their own:
-"sgraf/<loss>" is "saf/<loss>" and "sgr/<loss>" of one seed, and "<arm>*" two runs of one arm.
+within the views stay beside the loss. Runs that are put together: `ensembles`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from collections.abc import Callable, Collection
+from types import SimpleNamespace
 
 import pandas as pd
 
 from itr_study.checks import check_choice
-from itr_study.evaluation.ensemble import ensemble
-from itr_study.evaluation.search import Searcher
 from itr_study.ledger.reported import load_claims, reported_differences
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
 from itr_study.studies.bases import base_tables, datasets_with_bases, own_rates
 from itr_study.studies.bcls import COMPARED
 from itr_study.studies.dvse import EDITION  # FR on top
-from itr_study.studies.kept import kept_table
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
@@ -29,12 +23,6 @@ BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan
 # of it take, then those that sum up far fewer terms and may have their own (`bases.own_rates`).
 SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest",),
             "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
-PAIR, BOTH = ("saf", "sgr"), "sgraf"
-TWICE = "vse_infinity"  # the model of which "+ Listwise*" takes two
-TWO = "*"  # behind an arm: two of its runs
-ENDINGS = ("collapsed", "flattened")  # what `curve_metrics.milestones` says of a run
-# Of a run, kept for an ensemble: the same in both members, or told apart in `_of_members`.
-SHARED = ("dataset", "status", "data", "arithmetic", "config")
 
 
 def stronger_labels(dataset: str) -> list[str]:
@@ -121,95 +109,11 @@ def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace, seeds: in
     return [run._replace(edition=EDITION) for run in over_seeds(label, config, seeds)]
 
 
-def ensembles(runs: Sequence[ArmRun], seeds: int) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
-    """Which two runs make an ensemble: (label, seed) -> its members.
-
-    Args:    runs: of `stronger_arms`; seeds: of these so many, from 0 on.
-    Returns: "sgraf/<loss>" of SAF and SGR of the same loss and seed; "vse_infinity/<loss>*" of
-             seeds 0 and 1 under seed 0, of 2 and 3 under 2, so that no two of them share a run.
-    """
-    known = {(run.label, run.config.seed): run for run in runs if run.config.seed < seeds}
-    pairs = {}
-    for (label, seed), run in known.items():
-        model, _, loss = label.partition("/")
-        other = known.get((f"{PAIR[1]}/{loss}", seed)) if model == PAIR[0] else None
-        if other is not None:
-            pairs[f"{BOTH}/{loss}", seed] = (run, other)
-        following = known.get((label, seed + 1))
-        if model == TWICE and seed % 2 == 0 and following is not None:
-            pairs[label + TWO, seed] = (run, following)
-    return pairs
-
-
-def ensemble_rows(rows: pd.DataFrame, pairs: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]],
-                  searcher: Callable[[ArmRun], Searcher],
-                  collapsed: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
-    """The ensembles as rows beside those of their members: arm, seed, what is measured on test,
-    and `minutes`, those of both, without what an ensemble has not, such as dev_rsum. Of none the
-    columns are those of `rows`, so that these keep their types beside them.
-
-    Args:    rows: of the members, as `Study.train` gives them: a pair of which one has no row is
-             left out; pairs: of `ensembles`; searcher: of a run on test (`Study.searcher`);
-             collapsed: run -> why its scores have, empty where they have not (`Study.collapsed`);
-             `run` names a member that has, so that `Study.compare` hears of it.
-    """
-    ids = list(zip(rows["arm"], rows["seed"], strict=True))
-    by_run = dict(zip(ids, rows.to_dict("records"), strict=True))
-    records = []
-    for (label, seed), runs in pairs.items():
-        keys = [(run.label, run.config.seed) for run in runs]
-        if not set(keys) <= set(by_run):
-            continue
-        members = [by_run[key] for key in keys]
-        table = ensemble({f"{arm}, seed {number}": searcher(run) for (arm, number), run
-                          in zip(keys, runs, strict=True)}).table
-        records.append({"arm": label, "seed": seed, **_of_members(members, collapsed),
-                        **{f"test_{name}": value for name, value in table.items()}})
-    return pd.DataFrame(records) if records else rows.head(0)
-
-
-def _of_members(members: Sequence[Mapping[str, Any]],
-                collapsed: Mapping[str, str]) -> dict[str, Any]:
-    """What is known of an ensemble from the rows of its members."""
-    first = members[0]
-    fallen = [row["run"] for row in members if collapsed.get(row["run"])]
-    words = dict.fromkeys(word for row in members for word in str(row["seen"]).split())
-    return {name: first[name] for name in SHARED if name in first} | {
-        "run": (fallen or [first["run"]])[0], "seen": " ".join(words),
-        "model": " and ".join(dict.fromkeys(row["model"] for row in members)),
-        "members": " + ".join(row["run"] for row in members),
-        "minutes": sum(row["minutes"] for row in members)}
-
-
-def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
-                   figure: str = "ensembles") -> pd.DataFrame:
-    """The ensembles that notebook 09 saved with a figure, or none; args as `kept_table`. Whether a
-    member has collapsed, these rows say."""
-    kept = kept_table(figures, dataset, f"09_stronger_models__{figure}", rows)
-    if kept is None:
-        return rows.head(0)
-    kept = kept[kept["members"].notna()]  # single models may stand beside them
-    known = rows.drop_duplicates("run").set_index("run")
-    ended = {name: [max(known[name].loc[runs.split(" + ")]) for runs in kept["members"]]
-             for name in ENDINGS if name in known}  # the largest: "" is of those that stand
-    return kept.assign(seen=kept["seen"].fillna(""), **ended)
-
-
-def are_those(kept: pd.DataFrame, pairs: Mapping[tuple[str, int], Sequence[ArmRun]],
-              rows: pd.DataFrame) -> bool:
-    """Whether these ensembles are all that `ensemble_rows` would make, each of the same runs."""
-    run_of = {(row.arm, row.seed): row.run for row in rows.itertuples()}
-    members = {key: [run_of.get((run.label, run.config.seed)) for run in runs]
-               for key, runs in pairs.items()}
-    wanted = {key: " + ".join(runs) for key, runs in members.items() if None not in runs}
-    return wanted == ({(row.arm, row.seed): row.members for row in kept.itertuples()}
-                      if len(kept) else {})
-
-
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:
     """What the papers print for the differences of some arms that a claim is about.
 
-    Returns: arm_a, arm_b, reported (the six recalls added up, in the first table), place (of it).
+    Returns: arm_a, arm_b, reported (the six recalls added up, or RSUM, which is that, in the first
+             table that prints them), place (paper and table).
     """
     records = []
     for claim in load_claims().to_dict("records"):
@@ -230,21 +134,3 @@ def beside_printed(differences: pd.DataFrame, metric: str = "test_rsum") -> pd.D
     printed = printed_gains({*ours["arm_a"], *ours["arm_b"]})
     found = ours.merge(printed, "left", on=["arm_a", "arm_b"])
     return found.assign(place=found["place"].fillna(""))
-
-
-def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what their model costs: `parameters`, in millions, `score_seconds` and
-    `memory_mb` (NaN where nobody has measured it). Of two models all parameters and seconds, and
-    the larger memory: one is scored after the other.
-
-    Args:    costs: of `timing.model_costs`, of one data set.
-    """
-    known = costs.set_index("arm")
-    names, adding = ["parameters", "score_seconds"], {}
-    for arm in rows["arm"].unique():
-        model, two = arm.partition("/")[0], arm.endswith(TWO)
-        parts = known.reindex([*PAIR] if model == BOTH else [model] * (1 + two))
-        adding[arm] = parts[names].sum(min_count=len(parts)).to_dict() | {
-            "memory_mb": parts["memory_mb"].max(skipna=False)}
-    return rows.assign(**{name: [adding[arm][name] for arm in rows["arm"]]
-                          for name in (*names, "memory_mb")})

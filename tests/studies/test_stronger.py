@@ -1,32 +1,23 @@
 """Arms of the stronger models: labels of the claims, one rate a model, ensembles worked by hand."""
 
-import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.evaluation.search import Searcher
 from itr_study.files.paths import figures_folder
-from itr_study.ledger.paired import Arms, arms_in
+from itr_study.ledger.paired import arms_in
 from itr_study.ledger.reported import load_claims, reported, split_list
-from itr_study.metrics import ranks
 from itr_study.plots.names import name_of
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import build_model
 from itr_study.studies import bases
-from itr_study.studies.arms import ArmRun
+from itr_study.studies.ensembles import pairs_of
 from itr_study.studies.profiles import choose
 from itr_study.studies.stronger import (
     BASES,
     SEARCHED,
-    are_those,
     beside_printed,
     claimed_stronger_arms,
-    ensemble_rows,
-    ensembles,
-    kept_ensembles,
     printed_gains,
     shown_arms,
     stronger_arms,
@@ -34,10 +25,8 @@ from itr_study.studies.stronger import (
     stronger_labels,
     stronger_rate_arms,
     stronger_rates,
-    with_costs,
 )
 from itr_study.studies.timing import model_costs
-from tests.small_runs import SMALL
 
 NOTEBOOK = "09_stronger_models"
 PLACES = (("scenes", "quick"), ("flickr8k", "full"))
@@ -50,7 +39,7 @@ def test_every_arm_of_a_stronger_model_that_a_claim_names_is_trained_or_made_of_
     parameters = choose(NOTEBOOK, profile)
     runs = stronger_arms(dataset, parameters)
     made = {run.label for run in runs} | {
-        label for label, _ in ensembles(runs, parameters.ensemble_seeds)}
+        label for label, _ in pairs_of(runs, parameters.ensemble_seeds)}
     waiting = ("", "model") if dataset == "scenes" else ("",)  # for runs, on photographs
     named = {inner for claim in load_claims().to_dict("records") if claim["waits_for"] in waiting
              for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
@@ -150,96 +139,6 @@ def test_a_label_that_there_is_not_is_refused_with_those_that_there_are():
     assert stronger_labels("cub") == [] and "dspe/top5" in stronger_labels("scenes")
 
 
-def arm_runs(*labels, seeds=5):
-    return [ArmRun(label, SMALL.with_(seed=seed)) for label in labels for seed in range(seeds)]
-
-
-def test_which_runs_are_put_together():
-    runs = arm_runs("saf/bcls", "sgr/bcls", "saf/hardest", "vse_infinity/hardest", "dan/sum")
-    pairs = {key: [(run.label, run.config.seed) for run in members]
-             for key, members in ensembles(runs, 5).items()}
-    assert set(pairs) == {("sgraf/bcls", seed) for seed in range(5)} | {
-        ("vse_infinity/hardest*", 0), ("vse_infinity/hardest*", 2)}
-    assert pairs["sgraf/bcls", 3] == [("saf/bcls", 3), ("sgr/bcls", 3)]
-    assert pairs["vse_infinity/hardest*", 2] == [("vse_infinity/hardest", 2),
-                                                 ("vse_infinity/hardest", 3)]
-    assert set(ensembles(runs, 1)) == {("sgraf/bcls", 0)}
-
-
-@pytest.fixture(scope="module")
-def searchers():
-    data = encoded_data(SMALL)
-    return {(label, seed): Searcher(build_model(
-        SMALL.with_(seed=seed + 10 * (label == "sgr/bcls")), data.inputs).eval(),
-        dataset_of(SMALL), data) for label in ("saf/bcls", "sgr/bcls") for seed in (0, 1)}
-
-
-def rows_of(runs):
-    return pd.DataFrame([{
-        "arm": run.label, "seed": run.config.seed, "run": f"{run.label}{run.config.seed}",
-        "dataset": "scenes", "model": run.label[:3].upper(), "status": "done", "data": "d",
-        "seen": "" if run.label.startswith("saf") else "minilm", "config": "{}",
-        "arithmetic": "a", "minutes": 2.0, "dev_rsum": 1.0, "test_rsum": 2.0} for run in runs])
-
-
-def test_an_ensemble_is_a_row_that_is_measured_by_the_mean_of_both_scores(searchers):
-    runs = arm_runs("saf/bcls", "sgr/bcls", seeds=2)
-    rows = rows_of(runs)
-    found = ensemble_rows(rows, ensembles(runs, 2),
-                          lambda run: searchers[run.label, run.config.seed],
-                          dict.fromkeys(rows["run"], "") | {"sgr/bcls1": "all are equal"})
-    assert list(found["arm"]) == ["sgraf/bcls"] * 2 and list(found["seed"]) == [0, 1]
-    assert list(found["run"]) == ["saf/bcls0", "sgr/bcls1"]  # the collapsed one where there is one
-    one = found.iloc[0]
-    assert (one["model"], one["seen"], one["minutes"]) == ("SAF and SGR", "minilm", 4.0)
-    assert "dev_rsum" not in found and one["members"] == "saf/bcls0 + sgr/bcls0"
-    both = (searchers["saf/bcls", 0].scores + searchers["sgr/bcls", 0].scores) / 2
-    first = ranks(both, searchers["saf/bcls", 0].split.image_of_text).t2i <= 1
-    assert one["test_t2i_r1"] == pytest.approx(100 * np.mean(first))
-    assert {"test_rsum", "test_i2t_tau_exact", "test_fast_rsum"} <= set(found)
-
-
-def test_a_pair_of_which_one_run_has_no_row_is_left_out(searchers, tmp_path):
-    runs = arm_runs("saf/bcls", "sgr/bcls", seeds=2)
-    found = ensemble_rows(rows_of(runs[:3]), ensembles(runs, 2),
-                          lambda run: searchers[run.label, run.config.seed])
-    assert list(found["seed"]) == [0]
-    none = ensemble_rows(rows_of(runs[:1]), ensembles(runs, 2), lambda run: None)
-    assert none.empty
-    rows = rows_of(runs).assign(epochs=3, ended=True)  # of a type that a missing column changes
-    for empty in (ensemble_rows(rows.head(1), ensembles(runs, 2), lambda run: None),
-                  kept_ensembles(tmp_path, "photos", rows)):
-        assert pd.concat([rows, empty], ignore_index=True).dtypes.equals(rows.dtypes)
-
-
-def test_ensembles_that_were_saved_are_taken_for_the_rows_they_were_made_of(tmp_path):
-    path = tmp_path / "photos" / "09_stronger_models__ensembles.csv"
-    path.parent.mkdir()
-    rows = rows_of(arm_runs("saf/bcls", "sgr/bcls", seeds=1))
-    assert kept_ensembles(tmp_path, "photos", rows).empty
-    made = rows.assign(arm="sgraf/bcls", members="saf/bcls0 + sgr/bcls0")
-    pd.concat([made, rows]).to_csv(path, index=False)  # single models beside them
-    path.with_suffix(".json").write_text(json.dumps({"run_ids": ["saf/bcls0", "sgr/bcls0"]}))
-    kept = kept_ensembles(tmp_path, "photos", rows.assign(collapsed=["", "all scores are equal"]))
-    assert list(kept.pop("collapsed")) == ["all scores are equal"] * 2  # a member of both
-    stands = kept_ensembles(tmp_path, "photos", rows.assign(collapsed=""))
-    assert list(stands["collapsed"]) == [""] * 2
-    assert list(kept["arm"]) == ["sgraf/bcls"] * 2 and list(kept["seen"]) == ["", "minilm"]
-    assert kept_ensembles(tmp_path, "photos", rows.head(1)).empty
-    assert kept_ensembles(tmp_path, "photos", rows, "best_clean_found").empty
-
-
-def test_those_saved_of_other_runs_are_told_from_those_wanted():
-    runs = arm_runs("saf/bcls", "sgr/bcls", seeds=2)
-    rows, pairs = rows_of(runs), ensembles(runs, 2)
-    both = [" + ".join(rows[rows.seed == seed].run) for seed in (0, 1)]
-    made = pd.DataFrame({"arm": "sgraf/bcls", "seed": [0, 1], "members": both})
-    assert are_those(made, pairs, rows) and are_those(made.head(1), pairs, rows[rows.seed == 0])
-    assert not are_those(made.head(1), pairs, rows)
-    assert not are_those(made.assign(members=both[::-1]), pairs, rows)
-    assert are_those(rows.head(0), {}, rows) and not are_those(rows.head(0), pairs, rows)
-
-
 def test_names_of_these_arms():
     assert name_of("sgraf/hardest+listwise") == "SGRAF: hardest + Smooth-NDCG"
     assert name_of("dspe/top5") == "DSPE: top-5" and name_of("dspe") == "DSPE"
@@ -265,18 +164,6 @@ def test_what_the_papers_print_stands_beside_ours():
     assert len(beside) == 2 and np.isnan(beside["reported"].iloc[1])
 
 
-def test_two_models_cost_what_both_cost():
-    costs = pd.DataFrame({"arm": ["saf", "sgr", "vse_infinity"], "parameters": [1.0, 2.0, 4.0],
-                          "score_seconds": [0.5, 0.25, 0.1], "memory_mb": [10.0, 30.0, 5.0]})
-    rows = pd.DataFrame({"arm": ["sgraf/bcls", "vse_infinity/hardest*", "saf/bcls", "dan/sum"]})
-    found = with_costs(rows, costs)
-    assert found["parameters"].tolist()[:3] == [3.0, 8.0, 1.0]
-    assert found["score_seconds"].tolist()[:3] == [0.75, 0.2, 0.5]
-    assert found["memory_mb"].tolist()[:3] == [30.0, 5.0, 10.0]
-    assert found.iloc[3, 1:].isna().all()
-    assert with_costs(rows, costs.head(1)).iloc[0, 1:].isna().all()  # half of a pair is no cost
-
-
 def test_costs_that_are_no_table_of_the_benchmark_are_refused(tmp_path):
     assert model_costs("scenes", tmp_path).empty
     path = tmp_path / "scenes" / "models.csv"
@@ -284,14 +171,3 @@ def test_costs_that_are_no_table_of_the_benchmark_are_refused(tmp_path):
     path.write_text("arm,parameters\nsaf,1\n")
     with pytest.raises(ValueError, match="lacks the columns memory_mb, score_seconds; measure"):
         model_costs("scenes", tmp_path)
-
-
-def test_an_ensemble_may_be_paired_with_its_members_and_no_member_with_the_other():
-    rows = rows_of(arm_runs("saf/bcls", "sgr/bcls", "dan/sum", "sgraf/bcls"))
-    rows["test_rsum"] = rows["arm"].map({"saf/bcls": 1.0, "sgr/bcls": 2.0, "sgraf/bcls": 5.0})
-    assert Arms(rows).part("sgraf/bcls", "saf/bcls", "test_rsum").mean == 4
-    assert Arms(rows).part("sgraf/bcls", "sgr/bcls", "test_rsum").mean == 3
-    rows["test_rsum"] = 1.0
-    for other in ("sgr/bcls", "dan/sum"):
-        with pytest.raises(ValueError, match="only runs of one model can be paired"):
-            Arms(rows).part("saf/bcls", other, "test_rsum")
