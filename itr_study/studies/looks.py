@@ -2,8 +2,10 @@
 
     rows = study.train(looks.looking_arms)
     runs = study.arms(looks.looking_arms)
-    places = looks.pointing_rows((run, study.searcher(run)) for run in runs)
-    kept = looks.kept_places(study.figures, dataset, rows, runs)    of models that are not here
+    kept = looks.kept_places(study.figures, dataset, rows, runs)
+    making = looks.to_look_at(runs, kept, study.root)           none of models that are not here
+    made = looks.pointing_rows((run, study.searcher(run)) for run in making)
+    places = looks.with_kept(runs, made, kept)
 
 Labels: "saf/hardest" is that arm of notebook 09, at its learning rate, so that both share its runs;
 "sgr" alone is SGR with the loss that its rate was searched for, "dvse" a base as it stands.
@@ -25,7 +27,7 @@ from itr_study.features.detected import dataset_boxes
 from itr_study.files.paths import home
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import ArmRun, base_config, over_seeds
-from itr_study.studies.kept import kept_table
+from itr_study.studies.kept import kept_table, models_here
 from itr_study.studies.stronger import SEARCHED, stronger_config
 
 WORDS = "saf"  # the model whose words look at regions, in which losses are compared
@@ -99,15 +101,34 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
 
 
 def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
-                runs: Collection[ArmRun]) -> pd.DataFrame | None:
-    """The lines of `pointing_rows` that notebook 11 saved, or None, as where they lack what it
-    measures now; `rest` is NaN where it was not measured then. Args as `kept_table`.
-
-    Args:    runs: all of them have to be there, and no other.
-    """
+                runs: Collection[ArmRun]) -> pd.DataFrame:
+    """The lines of `pointing_rows` that notebook 11 saved of these runs; none where they lack what
+    it measures now, but for `rest`, which is NaN where it was not measured then. Args as
+    `kept_table`."""
     kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
+    if kept is None or not COLUMNS <= set(kept):
+        return pd.DataFrame(columns=["arm", "seed"])
+    kept = kept.assign(arm=kept["label"], **{REST: kept.get(REST, np.nan)}).drop(columns="label")
     wanted = {(run.label, run.config.seed) for run in runs}
-    if kept is None or not COLUMNS <= set(kept) or (
-            set(zip(kept["label"], kept["seed"], strict=True)) != wanted):
-        return None
-    return kept.assign(arm=kept["label"], **{REST: kept.get(REST, np.nan)}).drop(columns="label")
+    return kept[[key in wanted for key in zip(kept["arm"], kept["seed"], strict=True)]]
+
+
+def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
+               root: Path | str | None = None) -> list[ArmRun]:
+    """The runs of which nothing is kept, and those whose models this machine has.
+
+    Args:    kept: of `kept_places`; root: folder of the real data sets.
+    """
+    there = set(zip(kept["arm"], kept["seed"], strict=True))
+    return [run for run in runs if (run.label, run.config.seed) not in there
+            or models_here([run], root)]
+
+
+def with_kept(runs: Sequence[ArmRun], made: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """The lines of these runs in their order: those made now, and those kept of all others."""
+    now = set(zip(made["arm"], made["seed"], strict=True)) if len(made) else set()
+    kept = kept[[key not in now for key in zip(kept["arm"], kept["seed"], strict=True)]]
+    table = pd.concat([table for table in (made, kept) if len(table)])
+    place = {(run.label, run.config.seed): number for number, run in enumerate(runs)}
+    order = [place[key] for key in zip(table["arm"], table["seed"], strict=True)]
+    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)

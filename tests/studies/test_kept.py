@@ -1,13 +1,12 @@
 """Tables that a notebook saved are taken for the runs they were made of, and for no others."""
 
 import pandas as pd
-import pytest
 
 from itr_study.files.atomic import write_json
 from itr_study.runs.run import weights
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.kept import kept_table, models_here
-from itr_study.studies.looks import COLUMNS, kept_places
+from itr_study.studies.looks import COLUMNS, kept_places, to_look_at, with_kept
 from tests.small_runs import SMALL
 
 ROWS = pd.DataFrame({"run": ["a", "b", "c"]})
@@ -51,22 +50,46 @@ def test_models_are_here_when_all_of_them_are(store):
     assert models_here(RUNS[:1]) and not models_here(RUNS[:2])
 
 
-@pytest.mark.parametrize("missing", [0, 1, 2])
-def test_places_serve_for_exactly_the_runs_that_are_asked_for(tmp_path, missing):
-    labels = [run.label for run in RUNS]
-    table = pd.DataFrame(dict.fromkeys(COLUMNS, 1.0) | {
-        "arm": ["SAF", "SAF", "DVSE"], "label": labels, "seed": [0, 1, 0], "mass": [1.0, 2.0, 3.0]})
-    save(tmp_path, "11_attention_maps__places", table, ["a", "b", "c"])
-    kept = kept_places(tmp_path, "photos", ROWS, RUNS)
-    assert kept["arm"].tolist() == labels and "label" not in kept
-    assert kept["mass"].tolist() == [1.0, 2.0, 3.0]
-    assert kept["rest"].isna().all()  # of before it was measured
-    save(tmp_path, "11_attention_maps__places", table.assign(rest=[4.0, 5, 6]), ["a", "b", "c"])
-    assert kept_places(tmp_path, "photos", ROWS, RUNS)["rest"].tolist() == [4, 5, 6]
-    fewer = RUNS[:missing] + RUNS[missing + 1:]
-    assert kept_places(tmp_path, "photos", ROWS, fewer) is None
-    save(tmp_path, "11_attention_maps__places", table.drop(columns="iou"), ["a", "b", "c"])
-    assert kept_places(tmp_path, "photos", ROWS, RUNS) is None  # of before there was this measure
-    save(tmp_path, "11_attention_maps__places", table.drop(index=missing), ["a", "b", "c"])
-    assert kept_places(tmp_path, "photos", ROWS, RUNS) is None
-    assert kept_places(tmp_path, "photos", ROWS[:2], RUNS) is None
+PLACES = pd.DataFrame(dict.fromkeys(COLUMNS, 1.0) | {
+    "arm": ["SAF", "SAF", "DVSE", "DVSE"], "label": ["saf/sum", "saf/sum", "dvse", "dvse"],
+    "seed": [0, 1, 0, 0], "kind": ["words", "words", "heads", "gradient"],
+    "mass": [1.0, 2.0, 3.0, 4.0]})
+
+
+def test_places_serve_for_the_runs_that_are_asked_for(tmp_path):
+    def kept(runs=RUNS, rows=ROWS):
+        return kept_places(tmp_path, "photos", rows, runs)
+
+    def of(table):
+        return list(zip(table["arm"], table["seed"], table.get("mass", []), strict=True))
+
+    assert kept().empty
+    save(tmp_path, "11_attention_maps__places", PLACES, ["a", "b", "c"])
+    everything = [("saf/sum", 0, 1), ("saf/sum", 1, 2), ("dvse", 0, 3), ("dvse", 0, 4)]
+    assert of(kept()) == everything and "label" not in kept()
+    assert kept()["rest"].isna().all()  # of before it was measured
+    for missing, left in ((0, everything[1:]), (1, [everything[0], *everything[2:]]),
+                          (2, everything[:2])):
+        assert of(kept(RUNS[:missing] + RUNS[missing + 1:])) == left
+    assert kept(rows=ROWS[:2]).empty  # of other runs
+    save(tmp_path, "11_attention_maps__places", PLACES.assign(rest=[4.0, 5, 6, 7]), ["a", "b", "c"])
+    assert kept()["rest"].tolist() == [4, 5, 6, 7]
+    save(tmp_path, "11_attention_maps__places", PLACES.drop(columns="iou"), ["a", "b", "c"])
+    assert kept().empty  # of before there was this measure
+
+
+def test_what_is_not_kept_is_looked_at_and_what_is_here_too(store):
+    kept = PLACES.assign(arm=PLACES["label"])
+    assert to_look_at(RUNS, kept) == []
+    assert to_look_at(RUNS, kept[1:]) == RUNS[:1] and to_look_at(RUNS, kept.head(0)) == RUNS
+    weights(RUNS[1].config)
+    assert to_look_at(RUNS, kept) == RUNS[1:2]
+
+
+def test_lines_made_now_stand_before_those_kept(store):
+    kept = PLACES.assign(arm=PLACES["label"]).drop(columns="label")
+    made = kept[1:2].assign(mass=9.0)
+    found = with_kept(RUNS, made, kept)
+    assert found["mass"].tolist() == [1, 9, 3, 4] and found.index.tolist() == [0, 1, 2, 3]
+    assert with_kept(RUNS, pd.DataFrame(), kept)["mass"].tolist() == [1, 2, 3, 4]
+    assert with_kept(RUNS, kept[::-1], kept.head(0))["mass"].tolist() == [1, 2, 4, 3]
