@@ -13,7 +13,7 @@ from itr_study.ledger.paired import FEWEST, differences
 from itr_study.ledger.reported import reported
 from itr_study.ledger.table import ORIGINS, counted, covered
 from itr_study.metrics.intervals import student_interval
-from itr_study.studies.bases import at_edge, frozen_rates
+from itr_study.studies.bases import at_edge, base, frozen_rates
 from itr_study.studies.best_clean import ALL
 from itr_study.studies.forgive import MODEL
 
@@ -208,8 +208,13 @@ def test_where_words_look_is_that_of_every_seed():
             f"such a box in {hit} of all cases, that of the picture in {middle:.1f} %; and by "
             f"overlap (IoU) words have {iou}, all regions alike {overlap:.1f} %") in README
     gain = pd.read_csv(FLICKR8K / "09_stronger_models__gain.csv").set_index("arm_a")
-    assert (f"Smooth-NDCG added to the loss moves their weight there by {moved(table)} points and "
-            f"RSUM by {interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
+    settings = base("flickr8k", "saf").settings
+    assert (settings.epochs, settings.warmup_epochs) == (5, 3)
+    assert ("Smooth-NDCG (labels of MiniLM) added to the loss for the last two of five epochs moves "
+            f"their weight there by {moved(table)} points and RSUM by "
+            f"{interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
+    assert ("What the other words of a sentence have in the same boxes was not measured on "
+            "photographs" in README) == ("rest" not in words or words["rest"].isna().any())
     assert gain.loc["saf/hardest+listwise", "verdict"] == "undecided"
     assert f"gave up to {36 - len(FINE)} of the 36 regions" in README  # lite0:nanodet:36
     one = words.iloc[0]
