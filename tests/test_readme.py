@@ -210,8 +210,8 @@ def test_where_words_look_is_that_of_every_seed():
     gain = pd.read_csv(FLICKR8K / "09_stronger_models__gain.csv").set_index("arm_a")
     settings = base("flickr8k", "saf").settings
     assert (settings.epochs, settings.warmup_epochs) == (5, 3)
-    assert ("Smooth-NDCG (labels of MiniLM) added to the loss for the last two of five epochs moves "
-            f"their weight there by {moved(table)} points and RSUM by "
+    assert ("Smooth-NDCG (labels of MiniLM) added to the loss for the last two of five epochs "
+            f"moves their weight there by {moved(table)} points and RSUM by "
             f"{interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
     assert ("What the other words of a sentence have in the same boxes was not measured on "
             "photographs" in README) == ("rest" not in words or words["rest"].isna().any())
