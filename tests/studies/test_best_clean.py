@@ -25,11 +25,11 @@ from itr_study.studies.best_clean import (
     steps,
     why_none,
 )
+from itr_study.studies.ensembles import ensemble_rows
 from itr_study.studies.forecast import expected_minutes, kinds_of
 from itr_study.studies.judges import judge_arms
 from itr_study.studies.ladder import rung_config
 from itr_study.studies.profiles import choose
-from itr_study.studies.stronger import ensemble_rows
 from itr_study.studies.topk import setting_arms
 from tests.studies.test_ladder import values
 
