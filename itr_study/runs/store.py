@@ -117,7 +117,7 @@ class RunStore:
         """Held while a run is trained or read; freed by the system when its holder dies. Who has
         to wait is told for whom, on stderr."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.folder / f"{run_id}.lock", is_singleton=True)  # its holder may again
+        lock = FileLock(self.folder / f"{run_id}.lock", is_singleton=True)  # reentrant
         try:
             lock.acquire(timeout=0)
         except Timeout:

@@ -111,6 +111,13 @@ def test_rates_are_searched_around_that_of_each_loss():
         assert run.config == config.with_(**{"settings.learning_rate": float(rate)})
 
 
+@pytest.mark.parametrize("dataset, profile", PLACES)
+def test_two_losses_of_saf_or_sgr_differ_in_two_epochs_as_notebook_09_says(dataset, profile):
+    for model in ("saf", "sgr"):
+        settings = stronger_config(f"{model}/hardest", dataset, choose(NOTEBOOK, profile)).settings
+        assert (settings.epochs, settings.warmup_epochs) == (5, 3)
+
+
 def test_what_is_shown_has_one_seed():
     for profile in ("smoke", "quick"):
         parameters = choose(NOTEBOOK, profile)
