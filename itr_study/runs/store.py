@@ -2,7 +2,8 @@
 
     runs/<id>/  config.json  status.json  metrics.jsonl  checkpoints/ (while training)
                 weights.safetensors  test.safetensors  ranks.npz  result.json  manifest.json
-    runs/warmups/, runs/scores/     see `warmups` and `scores`
+    runs/.new/<id>/, runs/.old/<id>/    on their way in and out, see `RunStore.finish`
+    runs/warmups/, runs/scores/         see `warmups` and `scores`
 """
 
 import io

@@ -71,12 +71,11 @@ def ensembles(study: Study, pairs: Pairs, rows: pd.DataFrame,
     if making:
         study.train([run for runs in making.values() for run in runs], weights=True)
     made = ensemble_rows(rows, making, study.searcher, study.collapsed)
-    order = [key for key in wanted if key in making or key in saved]
-    if not order:
+    if not wanted:
         return rows.head(0)
     table = pd.concat([part for part in (made, kept) if len(part)]).drop_duplicates(
         ["arm", "seed"])  # what is made now comes first
-    return table.set_index(["arm", "seed"]).loc[order].reset_index()
+    return table.set_index(["arm", "seed"]).loc[list(wanted)].reset_index()
 
 
 def ensemble_rows(rows: pd.DataFrame, pairs: Pairs, searcher: Callable[[ArmRun], Searcher],
