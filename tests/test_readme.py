@@ -210,11 +210,22 @@ def test_where_words_look_is_that_of_every_seed():
     gain = pd.read_csv(FLICKR8K / "09_stronger_models__gain.csv").set_index("arm_a")
     settings = base("flickr8k", "saf").settings
     assert (settings.epochs, settings.warmup_epochs) == (5, 3)
-    assert ("Smooth-NDCG (labels of MiniLM) added to the loss for the last two of five epochs "
+    assert ("Smooth-NDCG (labels of MiniLM, too) added to the hardest negative for these epochs "
             f"moves their weight there by {moved(table)} points and RSUM by "
             f"{interval(gain.loc['saf/hardest+listwise'])}: neither is settled") in README
-    assert ("What the other words of a sentence have in the same boxes was not measured on "
-            "photographs" in README) == ("rest" not in words or words["rest"].isna().any())
+    windows = table[table["label"] == "saf/bcls"]
+    assert len(windows) == FEWEST
+    for own, other in (("mass", "rest"), ("mass_beside_others", "others")):
+        assert student_interval(windows[own] - windows[other])[0] > 0
+    assert ("The other words of a sentence have less in the same boxes: with soft negatives and "
+            "windows (labels of MiniLM) for the last two of five epochs, the one loss of which all "
+            f"seeds were measured so, a word has {spread(windows['mass'])} there and the rest of "
+            f"its sentence {spread(windows['rest'])}; where a sentence names things of several "
+            f"classes, a name has {spread(windows['mass_beside_others'])} in the boxes of its own "
+            f"and the names of the others {spread(windows['others'])} in these") in README
+    in_words = table[table["kind"] == "words"]
+    measured = in_words["rest"].notna().groupby(in_words["label"]).all()
+    assert set(measured[measured].index) == {"saf/bcls"}
     assert gain.loc["saf/hardest+listwise", "verdict"] == "undecided"
     assert f"gave up to {36 - len(FINE)} of the 36 regions" in README  # lite0:nanodet:36
     one = words.iloc[0]

@@ -10,6 +10,8 @@ networks agree, one that has learnt boxes from people and one that has learnt ca
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +31,9 @@ HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what i
 PIXELS = 64  # a side of the raster on which places are compared with boxes
 MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
             "iou", "uniform_iou", "centre_iou")
-REST = "rest"  # mass of the rest of the text in the same boxes, read beside the name's
+# What other words of the text have in the same boxes: all of them, and names of other classes, read
+# beside what the names have that stand beside such.
+CONTROLS = ("rest", "others", "mass_beside_others")
 MEAN = "mean of classes"  # the line of a table by class in which each counts once
 
 
@@ -78,12 +82,15 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         table: boxes of the detector; sure: least score of a box, in [0, 1].
     Returns: a row for each name: text, image (places in the split), class; rest, the mass of the
         mean map of all other words of the text in the same boxes (NaN where the name is all of it):
-        a map that does not know its word has as much there; mass, uniform, centre, area, each in
-        [0, 1]; hit, whether the middle of the region with most weight lies in a box
-        (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the pointing game, there with
-        a margin of 15 pixels; of equal ones the mean, for regions are sorted by the detector's
-        score), uniform_hit, the mean over all regions, and centre_hit, the picture's middle; iou,
-        uniform_iou and centre_iou as `overlap` has it, that of the whole picture being the area.
+        a map that does not know its word has as much there; others, the mass of the mean map of the
+        text's names of other classes, in the same boxes, and mass_beside_others, the name's own
+        beside it (NaN where the text has none): a map that only knows nouns has as much; mass,
+        uniform, centre, area, each in [0, 1]; hit, whether the middle of the region with most
+        weight lies in a box (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the
+        pointing game, there with a margin of 15 pixels; of equal ones the mean, for regions are
+        sorted by the detector's score), uniform_hit, the mean over all regions, and centre_hit, the
+        picture's middle; iou, uniform_iou and centre_iou as `overlap` has it, that of the whole
+        picture being the area.
     Raises: ValueError for maps that are none or fit no text, places that fit no map, no name with a
         box of its class at all.
     """
@@ -108,21 +115,26 @@ def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np
                 places: Callable[[int], np.ndarray], nothing: str) -> pd.DataFrame:
     """A row for each target, as `word_pointing` returns them.
 
-    Args:    names: of the classes; maps: one for each text; places: of the regions of an image, NaN
-             for one that lies nowhere, whose weight falls beside every box; nothing: what to say
-             where there is no target.
+    Args:    found: text by text; names: of the classes; maps: one for each text; places: of the
+             regions of an image, NaN for one that lies nowhere, whose weight falls beside every
+             box; nothing: what to say where there is no target.
     Raises:  ValueError for that, for maps that are none, and an image whose regions lie nowhere.
     """
     rows = []
-    for target in found:
-        of_image = places(target.image)
-        name, rest = word_map(maps[target.text], target, len(of_image))
-        rows.append((target.text, target.image, names[target.named.number],
-                     float(rest @ share_inside(of_image, target.boxes)),
-                     *scored(name, of_image, target.boxes)))
+    for _, of_text in groupby(found, key=attrgetter("text")):
+        named = list(of_text)
+        of_image = places(named[0].image)
+        pairs = [word_map(maps[target.text], target, len(of_image)) for target in named]
+        for target, (name, rest) in zip(named, pairs, strict=True):
+            inside = share_inside(of_image, target.boxes)
+            others = [map_ for other, (map_, _) in zip(named, pairs, strict=True)
+                      if other.named.number != target.named.number]
+            beside = (np.mean(others, axis=0) @ inside, name @ inside) if others else (np.nan,) * 2
+            rows.append((target.text, target.image, names[target.named.number], rest @ inside,
+                         *beside, *scored(name, of_image, target.boxes)))
     if not rows:
         raise ValueError(nothing)
-    return pd.DataFrame(rows, columns=["text", "image", "class", REST, *MEASURES])
+    return pd.DataFrame(rows, columns=["text", "image", "class", *CONTROLS, *MEASURES])
 
 
 def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +231,7 @@ def by_class(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean of every measure by class, most frequent first, with how many names and images; then
     over all names, in which persons and dogs are most, and over classes, each counted once."""
     groups = rows.groupby("class")
-    measures = [REST, *MEASURES]
+    measures = [*CONTROLS, *MEASURES]
     table = groups[measures].mean()
     table.insert(0, "names", groups.size())
     table.insert(1, "images", groups["image"].nunique())

@@ -21,7 +21,13 @@ import pandas as pd
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.evaluation.looks import Look, Looker, word_maps
 from itr_study.evaluation.pointing_scenes import scene_pointing
-from itr_study.evaluation.pointing_words import MEAN, MEASURES, REST, by_class, word_pointing
+from itr_study.evaluation.pointing_words import (
+    CONTROLS,
+    MEAN,
+    MEASURES,
+    by_class,
+    word_pointing,
+)
 from itr_study.evaluation.search import Searcher
 from itr_study.features.detected import dataset_boxes
 from itr_study.files.paths import home
@@ -77,7 +83,7 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
                   ) -> pd.DataFrame:
     """A line for each run and each thing that its model shows: arm, seed, kind, names (how many
     there are), commonest (the class of most of them), commonest_share (how many), the mean over
-    names of `rest` and of the measures of `word_pointing`, and of those of OF_CLASSES the mean
+    names of the controls and measures of `word_pointing`, and of those of OF_CLASSES the mean
     over classes, each counted once; all in percent but names.
 
     What has no row for each word (heads, pooling, a gradient) is the mean of its rows, and the same
@@ -94,7 +100,7 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
             lines.append({"arm": run.label, "seed": run.config.seed, "kind": kind,
                           "names": len(rows), "commonest": classes.index[0],
                           "commonest_share": 100 * classes["names"].iloc[0] / len(rows)}
-                         | (100 * rows[[REST, *MEASURES]].mean()).to_dict()
+                         | (100 * rows[[*CONTROLS, *MEASURES]].mean()).to_dict()
                          | {f"{measure}_of_classes": 100 * classes.loc[MEAN, measure]
                             for measure in OF_CLASSES})
     return pd.DataFrame(lines)
@@ -103,12 +109,13 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
 def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
                 runs: Collection[ArmRun]) -> pd.DataFrame:
     """The lines of `pointing_rows` that notebook 11 saved of these runs; none where they lack what
-    it measures now, but for `rest`, which is NaN where it was not measured then. Args as
+    it measures now, but for CONTROLS, which are NaN where they were not measured then. Args as
     `kept_table`."""
     kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
     if kept is None or not COLUMNS <= set(kept):
         return pd.DataFrame(columns=["arm", "seed"])
-    kept = kept.assign(arm=kept["label"], **{REST: kept.get(REST, np.nan)}).drop(columns="label")
+    controls = {name: kept.get(name, np.nan) for name in CONTROLS}
+    kept = kept.assign(arm=kept["label"], **controls).drop(columns="label")
     wanted = {(run.label, run.config.seed) for run in runs}
     return kept[[key in wanted for key in zip(kept["arm"], kept["seed"], strict=True)]]
 

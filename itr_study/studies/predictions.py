@@ -9,10 +9,11 @@ from itr_study.ledger.paired import FEWEST
 HELD, FAILED, OPEN, UNTRAINED = "held", "failed", "not settled", "not trained"
 
 
-def outcome(settled: Sequence[bool], of: int) -> str:
-    """What became of a prediction about several losses.
+def outcome(settled: Sequence[bool], of: int, what: str = "losses") -> str:
+    """What became of a prediction about several losses, or several models.
 
-    Args:    settled: of each loss that is settled, whether as predicted; of: how many losses.
+    Args:    settled: of each that is settled, whether as predicted; of: how many there
+             are; what: their name.
     Example:
         >>> outcome([True, True], 2), outcome([False, False], 2), outcome([], 2)
         ('held', 'failed', 'not settled')
@@ -24,16 +25,17 @@ def outcome(settled: Sequence[bool], of: int) -> str:
         return HELD if settled and held else FAILED if settled else OPEN
     parts = [f"{name} for {count}" for name, count in ((HELD, held), (FAILED, failed)) if count]
     first, *rest = parts
-    return " and ".join([f"{first} of {of} losses", *rest])
+    return " and ".join([f"{first} of {of} {what}", *rest])
 
 
-def of_differences(differences: pd.DataFrame, predicted: str) -> str:
+def of_differences(differences: pd.DataFrame, predicted: str, what: str = "losses") -> str:
     """The outcome of a prediction that these differences all have one verdict.
 
-    Args:    differences: as `Study.compare` gives them; predicted: "higher" or "lower".
+    Args:    differences: as `Study.compare` gives them; predicted: "higher" or "lower";
+             what: they are differences of.
     """
     sides = differences["verdict"][differences["verdict"].isin(["higher", "lower"])]
-    return outcome([*sides.eq(predicted)], len(differences))
+    return outcome([*sides.eq(predicted)], len(differences), what)
 
 
 def of_crossings(found: pd.DataFrame, losses: int, seeds: int) -> str:

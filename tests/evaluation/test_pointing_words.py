@@ -13,6 +13,7 @@ from itr_study.data.coco_classes import class_names
 from itr_study.data.vocabulary import tokenize
 from itr_study.evaluation import pointing_words as module
 from itr_study.evaluation.pointing_words import (
+    CONTROLS,
     MEASURES,
     by_class,
     centre_map,
@@ -85,6 +86,27 @@ def test_the_rest_of_the_sentence_is_all_words_but_the_name():
     alone = Split("test", ("one",), ("a",), ("Dog",), np.array([0]))
     rows = word_pointing(alone, [np.array([[0.5, 0.25, 0.25, 0]])], CELLS, TABLE)
     assert rows["mass"][0] == 0.75 and np.isnan(rows["rest"][0])
+
+
+def test_names_of_other_classes_are_held_against_each_other():
+    """In "one" the man has the upper right quarter, too. "dog" has 0.4 + 0.1 on the dog's half and
+    0.3 on the man's quarter, "man" 0.2 + 0.1 and 0.6. Beside "dogs" nothing else is named, and
+    another person of the same text is no other class."""
+    both = BoxTable.join(("one", "two"), [
+        Detections(np.array([DOG, PERSON]), np.array([0.5, 0.6]),
+                   np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 0.5]])),
+        Detections(*(v[:0] for v in TABLE.found))], "by hand")
+    texts = ("A dog and a man and a boy", "Two dogs")
+    split = Split("test", ("one",), ("a", "b"), texts, np.array([0, 0]))
+    maps = [np.full((len(tokenize(text)), 4), 0.25) for text in texts]
+    maps[0][1], maps[0][4] = [0.4, 0.3, 0.1, 0.2], [0.2, 0.6, 0.1, 0.1]
+    maps[0][7] = 0, 0.4, 0, 0.6
+    rows = word_pointing(split, maps, CELLS, both)
+    assert rows["class"].tolist() == ["dog", "person", "person", "dog"]
+    assert rows["others"].tolist() == pytest.approx([(0.3 + 0) / 2, 0.3, 0.3, np.nan], nan_ok=True)
+    assert rows["mass_beside_others"].tolist() == pytest.approx([0.5, 0.6, 0.4, np.nan],
+                                                                nan_ok=True)
+    assert rows["mass"].tolist() == pytest.approx([0.5, 0.6, 0.4, 0.5])
 
 
 def test_the_rest_is_beside_a_region_that_lies_nowhere():
@@ -186,7 +208,7 @@ def test_of_equal_weights_the_mean_counts():
 def test_means_by_class():
     rows = pd.DataFrame({"text": [0, 1, 2], "image": [0, 0, 1],
                          "class": ["dog", "dog", "person"]}
-                        | {name: [0.2, 0.4, 0.9] for name in ("rest", *MEASURES)})
+                        | {name: [0.2, 0.4, 0.9] for name in (*CONTROLS, *MEASURES)})
     table = by_class(rows)
     assert table.index.tolist() == ["dog", "person", "all names", "mean of classes"]
     assert table["mass"].tolist() == pytest.approx([0.3, 0.9, 0.5, 0.6])

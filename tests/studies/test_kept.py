@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from itr_study.evaluation.pointing_words import CONTROLS
 from itr_study.files.atomic import write_json
 from itr_study.runs.run import weights
 from itr_study.studies.arms import ArmRun
@@ -67,7 +68,7 @@ def test_places_serve_for_the_runs_that_are_asked_for(tmp_path):
     save(tmp_path, "11_attention_maps__places", PLACES, ["a", "b", "c"])
     everything = [("saf/sum", 0, 1), ("saf/sum", 1, 2), ("dvse", 0, 3), ("dvse", 0, 4)]
     assert of(kept()) == everything and "label" not in kept()
-    assert kept()["rest"].isna().all()  # of before it was measured
+    assert kept()[[*CONTROLS]].isna().all(axis=None)  # of before they were measured
     for missing, left in ((0, everything[1:]), (1, [everything[0], *everything[2:]]),
                           (2, everything[:2])):
         assert of(kept(RUNS[:missing] + RUNS[missing + 1:])) == left
