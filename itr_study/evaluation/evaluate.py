@@ -60,14 +60,17 @@ class Evaluation:
 
 @contextmanager
 def evaluating(model: nn.Module):
-    """Dropout and batch statistics off, no gradients; the mode is put back afterwards."""
-    training = model.training
-    model.eval()
+    """Dropout and batch statistics off, no gradients; the mode of every module is put back."""
+    before = [(module, module.training) for module in model.modules()]
+    if any(training for _, training in before):  # to set it anew costs more than a small model
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(training)
+        for module, training in before:  # each its own: some may be frozen
+            if module.training != training:
+                module.training = training
 
 
 def encode(model: nn.Module, split: EncodedSplit,

@@ -58,8 +58,8 @@ class Look(NamedTuple):
     rows: (N,) words of the text, heads, or the whole text; weights: (N, R), each row at least 0 and
     adding up to 1; boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a
     region that lies nowhere; regions: (R,) their places among all that the data has, from 0; score:
-    of the pair; means: what the numbers are, in words; by_rank: (R,) what the largest value, the
-    second largest, … counts, where that is learnt.
+    of the pair, None where nobody asked; means: what the numbers are, in words; by_rank: (R,) what
+    the largest value, the second largest, … counts, where that is learnt.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Look(NamedTuple):
     weights: np.ndarray
     boxes: np.ndarray
     regions: np.ndarray
-    score: float
+    score: float | None
     means: str
     by_rank: np.ndarray | None = None
 
@@ -116,10 +116,12 @@ class Looker:
                  "gradient": has_gradient(model, batch, text)}
         return tuple(kind for kind, one in there.items() if one)
 
-    def look(self, image: int, text: int, kind: str | None = None) -> Look:
+    def look(self, image: int, text: int, kind: str | None = None,
+             with_score: bool = True) -> Look:
         """What the model looks at in an image for a text, by their indices in the split.
 
-        Args:    kind: one of `kinds`, None = the first of them.
+        Args:    kind: one of `kinds`, None = the first of them; with_score: whether to score
+                 the pair.
         Raises:  ValueError for another kind, and for an image or a text that is not there.
         """
         split, kind = self.searcher.split, self.kinds[0] if kind is None else kind
@@ -136,7 +138,7 @@ class Looker:
             means += f"; {EVEN}"
         return Look(kind, self._rows(kind, text, len(weights)), weights,
                     self._boxes(image, len(exists))[exists], np.flatnonzero(exists),
-                    self.score(image, text), means,
+                    self.score(image, text) if with_score else None, means,
                     None if ranks is None else ranks.double().cpu().numpy())
 
     def score(self, image: int, text: int) -> float:
@@ -145,9 +147,10 @@ class Looker:
         return float(score(self.model, one, other)[0, 0])
 
     def maps(self, kind: str | None = None) -> list[Look]:
-        """The look of every text of the split at its own image, in order."""
+        """The look of every text of the split at its own image, in order, without its score."""
         owners = self.searcher.split.image_of_text.tolist()
-        return [self.look(image, text, kind) for text, image in enumerate(owners)]
+        return [self.look(image, text, kind, with_score=False)
+                for text, image in enumerate(owners)]
 
     def _pair(self, image: int, text: int) -> tuple[Batch, Code, Code]:
         """The batch of an image, its code, and that of a text, where the model is."""

@@ -20,17 +20,11 @@ import pandas as pd
 from itr_study.checks import check_number
 from itr_study.data.base import Split
 from itr_study.data.box_table import BoxTable
-from itr_study.data.boxes import areas, covered
 from itr_study.data.coco_classes import Named, class_names, named_classes
-from itr_study.metrics.attention import NEAR, pixel_map
+from itr_study.evaluation.pointing_scores import MEASURES, InBoxes
+from itr_study.metrics.attention import NEAR
 
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
-SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
-EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
-HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what is looked at
-PIXELS = 64  # a side of the raster on which places are compared with boxes
-MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
-            "iou", "uniform_iou", "centre_iou")
 # What other words of the text have in the same boxes: all of them, and names of other classes, read
 # beside what the names have that stand beside such.
 CONTROLS = ("rest", "others", "mass_beside_others")
@@ -89,8 +83,8 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         weight lies in a box (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the
         pointing game, there with a margin of 15 pixels; of equal ones the mean, for regions are
         sorted by the detector's score), uniform_hit, the mean over all regions, and centre_hit, the
-        picture's middle; iou, uniform_iou and centre_iou as `overlap` has it, that of the whole
-        picture being the area.
+        picture's middle; iou, uniform_iou and centre_iou as `InBoxes.overlap` has it, that of the
+        whole picture being the area.
     Raises: ValueError for maps that are none or fit no text, places that fit no map, no name with a
         box of its class at all.
     """
@@ -116,22 +110,25 @@ def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np
     """A row for each target, as `word_pointing` returns them.
 
     Args:    found: text by text; names: of the classes; maps: one for each text; places: of the
-             regions of an image, NaN for one that lies nowhere, whose weight falls beside every
-             box; nothing: what to say where there is no target.
+             regions of an image, the same whenever asked, NaN for one that lies nowhere, whose
+             weight falls beside every box; nothing: what to say where there is no target.
     Raises:  ValueError for that, for maps that are none, and an image whose regions lie nowhere.
     """
-    rows = []
+    rows, known = [], {}  # texts of a picture name the same things: boxes -> what no map changes
     for _, of_text in groupby(found, key=attrgetter("text")):
         named = list(of_text)
         of_image = places(named[0].image)
         pairs = [word_map(maps[target.text], target, len(of_image)) for target in named]
         for target, (name, rest) in zip(named, pairs, strict=True):
-            inside = share_inside(of_image, target.boxes)
+            key = target.image, target.boxes.tobytes()
+            if key not in known:
+                known[key] = InBoxes(of_image, target.boxes)
+            inside = known[key].inside
             others = [map_ for other, (map_, _) in zip(named, pairs, strict=True)
                       if other.named.number != target.named.number]
             beside = (np.mean(others, axis=0) @ inside, name @ inside) if others else (np.nan,) * 2
             rows.append((target.text, target.image, names[target.named.number], rest @ inside,
-                         *beside, *scored(name, of_image, target.boxes)))
+                         *beside, *known[key].scored(name)))
     if not rows:
         raise ValueError(nothing)
     return pd.DataFrame(rows, columns=["text", "image", "class", *CONTROLS, *MEASURES])
@@ -156,75 +153,6 @@ def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray
     rest = np.delete(maps, words, axis=0)
     return maps[words].mean(axis=0), (rest.mean(axis=0) if len(rest)
                                       else np.full(regions, np.nan))
-
-
-def share_inside(places: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """(R,) how much of each place lies in any of the boxes, 0 of one that lies nowhere."""
-    inside, lies = np.zeros(len(places)), np.isfinite(places).all(axis=1)
-    inside[lies] = covered(places[lies], boxes)
-    return inside
-
-
-def scored(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> tuple[float, ...]:
-    """The MEASURES of one map (R,) over places (R, 4), for boxes (N, 4) of the class it names.
-
-    Example: of two halves the left one is the box; a map that gives it 0.8
-        >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
-        >>> dict(zip(MEASURES, scored(np.array([0.8, 0.2]), halves, halves[:1])))["mass"]
-        0.8
-    """
-    lies = np.isfinite(places).all(axis=1)
-    if not lies.any():
-        raise ValueError("nobody knows where any region of this picture lies, so that no map of it "
-                         "can be scored; take features whose boxes are known, such as "
-                         'images="lite0:grid:one"')
-    inside, centre = share_inside(places, boxes), np.zeros(len(places))
-    centre[lies] = centre_map(places[lies])
-    points = np.concatenate([middles(places), [[0.5, 0.5]]])[:, None]
-    within = (points >= boxes[:, :2]) & (points <= boxes[:, 2:])  # false beside NaN
-    *hits, centre_hit = within.all(axis=2).any(axis=1)
-    hit = np.mean(hits, where=weights == weights.max())
-    even = np.full(len(places), 1 / len(places))
-    return (float(weights @ inside), float(inside.mean()), float(centre @ inside),
-            float(covered(EVERYTHING, boxes)[0]), float(hit), float(np.mean(hits)),
-            float(centre_hit), *(overlap(one, places, boxes) for one in (weights, even, centre)))
-
-
-def overlap(weights: np.ndarray, places: np.ndarray, boxes: np.ndarray) -> float:
-    """Intersection over union of what a map (R,) looks at with some boxes (N, 4): the pixels of
-    more than half its largest value, as it is drawn (`pixel_map`), and those in any box.
-
-    More, not as much: where a region of the whole picture lies below all others, an even map has
-    exactly half of its largest value beside them. It is then held to look at them, as a map is
-    that differs from it by next to nothing.
-
-    Source:  the localisation of CAM (Zhou et al., CVPR 2016, Sec. 3.2).
-    Differs: half of the maximum, not a fifth; pixels themselves, not the box around the largest
-             part of them: a class may have several boxes.
-    Example: the map looks at the left half, of which the box is the upper half
-        >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
-        >>> overlap(np.array([0.8, 0.2]), halves, np.array([[0, 0, 0.5, 0.5]]))
-        0.5
-    """
-    seen = pixel_map(weights, places, PIXELS)
-    seen = seen > HALF * seen.max()
-    named = pixel_map(np.ones(len(boxes)), boxes, PIXELS) > 0
-    union = (seen | named).sum()
-    return float((seen & named).sum() / union) if union else 0.0
-
-
-def centre_map(places: np.ndarray) -> np.ndarray:
-    """(R,) weights that fall with the distance of a place's middle from the picture's, as a normal
-    curve with standard deviation SPREAD, times the place's area: the map of somebody who always
-    looks at the middle. They add up to 1."""
-    squared = ((middles(places) - 0.5) ** 2).sum(axis=1)
-    weights = areas(places) * np.exp(-squared / (2 * SPREAD ** 2))
-    return weights / weights.sum()
-
-
-def middles(places: np.ndarray) -> np.ndarray:
-    """(R, 2) x and y."""
-    return (places[:, :2] + places[:, 2:]) / 2
 
 
 def by_class(rows: pd.DataFrame) -> pd.DataFrame:

@@ -142,9 +142,9 @@ def interval_row(axes, height: float, row: pd.Series) -> None:
     margin, printed = row.get("margin", np.nan), row.get("reported", np.nan)
     if not pd.isna(margin):
         axes.barh(height, 2 * margin, left=-margin, height=0.9, color="#ececec", zorder=0)
+    if not pd.isna(printed):  # below our own, which it may touch
+        axes.plot(printed, height, "s", markerfacecolor="white", color=GREY)
     if np.isfinite([row["low"], row["high"]]).all():
         axes.plot([row["low"], row["high"]], [height, height], color=colour, linewidth=1.6)
     axes.plot(row["difference"], height, marker, fillstyle=fill, color=colour,
               markerfacecolor="white" if fill == "none" else colour)
-    if not pd.isna(printed):
-        axes.plot(printed, height, "s", markerfacecolor="white", color=GREY)

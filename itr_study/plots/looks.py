@@ -58,7 +58,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
                         + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
     bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01)
     bar.set_label("sum of weights" + ", square-root scale" * (len(boxes) > FEW))
-    headline(figure, title if score is None else f"{title}: score {number(score, 2)}")
+    headline(figure, title if score is None else f"{title}; score of the pair {number(score, 2)}")
     left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
         len(shown) < len(rows))
     hidden = f"{NOWHERE}: a region without a place in the picture, so its weight has no colour"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
+from matplotlib.lines import Line2D
 
 from itr_study.digits import number
 from itr_study.plots.names import name_of
@@ -25,6 +26,7 @@ PANELS = {
     "hit": ("middle of top region in a box, %", {"uniform_hit": "uniform", "centre_hit": "centre"}),
     "iou": ("overlap with the boxes, %",
             {"uniform_iou": "uniform", "centre_iou": "centre", "area": "area"})}
+DOT = 4.5  # points: seeds lie close
 LINES = {"uniform": ":", "centre": "--", "area": "-."}
 
 
@@ -55,10 +57,14 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
             mean = means.loc[arm, measure]
             axes.plot([mean] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
-            axes.plot(values, [height] * len(values), how.marker, color=how.colour)
+            axes.plot(values, [height] * len(values), how.marker, color=how.colour,
+                      markersize=DOT, clip_on=False)  # the last may lie on the edge
             if measure == "mass" and (rest := rest_of(table[table["arm"] == arm])) is not None:
-                (marks["the rest of the sentence"],) = axes.plot(
-                    rest, [height] * len(rest), how.marker, color=how.colour, fillstyle="none")
+                axes.plot(rest, [height] * len(rest), how.marker, color=how.colour,
+                          fillstyle="none", markersize=DOT, clip_on=False)
+                marks["hollow: the rest of the sentence"] = Line2D(
+                    [], [], color=GREY, marker="o", linestyle="", fillstyle="none",
+                    markersize=DOT)
             axes.annotate(number(mean, 1), (1, height), fontsize=8, va="center",
                           xycoords=("axes fraction", "data"), xytext=(4, 0),
                           textcoords="offset points", annotation_clip=False)

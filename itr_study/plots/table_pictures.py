@@ -22,6 +22,7 @@ from itr_study.plots.tables import (
     grid_of,
     head,
     number_text,
+    seam_of,
     table_cells,
     table_html,
 )
@@ -92,6 +93,9 @@ def draw_block(axes: Axes, grid: Sequence[tuple], columns: Sequence[str], top: f
         at = left + step * (place - 0.5) if place else left - 0.43
         axes.text(at, top + 0.3, text, ha="center", va="bottom", fontweight="bold", fontsize=8)
     axes.plot([0, left + step * len(columns)], [top + 0.5] * 2, color=GREY, linewidth=0.8)
+    if (seam := seam_of(grid)) is not None:
+        axes.plot([0, left + step * len(columns)], [top + seam + 0.5] * 2, color=GREY,
+                  linewidth=0.4)
     for height, (name, printed, seeds, values) in enumerate(grid, start=1):
         how = {"va": "center", "fontsize": 8.5, "color": GREY if printed else "black",
                "fontstyle": "italic" if printed else "normal"}

@@ -89,6 +89,22 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
                          .set_index("column")]]
 
 
+def seam_of(grid: Sequence[tuple]) -> int | None:
+    """Before which row of `grid_of` the part starts that has seen captions (†): none where our rows
+    have no two parts, or these are not apart. Printed rows, which come last, have none.
+
+    Example:
+        >>> rows = [("a", False, 5, []), ("b †", False, 5, []), ("printed", True, 0, [])]
+        >>> seam_of(rows), seam_of(rows[::-1]), seam_of(rows[:1]), seam_of(rows[1:])
+        (1, None, None, None)
+    """
+    seen = [MARK in name for name, printed, *_ in grid if not printed]
+    first = len(seen) - sum(seen)
+    apart = 0 < first < len(seen) and all(seen[first:]) and not any(
+        printed for _, printed, *_ in grid[:len(seen)])
+    return first if apart else None
+
+
 def number_text(value: float) -> str:
     """A number of a table, or a dash.
 
@@ -156,13 +172,15 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
     lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] * bool(
         title and not folded)
     lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{heads}</tr>")
-    for name, printed, seeds, values in grid:
+    seam = seam_of(grid)
+    for place, (name, printed, seeds, values) in enumerate(grid):
         texts = []
         for cell in values:
             number = number_text(cell["mean"])
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
             texts.append(f"<td style='white-space:nowrap'>{number}{half}</td>")
-        shade = f" style='{FAINT};font-style:italic'" if printed else ""
+        shade = f" style='{FAINT};font-style:italic'" if printed else (
+            f" style='border-top:1px solid {GREY}'" * (place == seam))
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
     note = footnote(cells, note)

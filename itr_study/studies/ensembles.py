@@ -1,6 +1,6 @@
 """Models whose scores are averaged: which runs, what the mean finds, and what it costs.
 
-    members = pairs_of(study.arms(stronger_arms), 5)    "sgraf/hardest", seed 0 -> two runs
+    members = pairs_of(study.arms(stronger_arms), 5, 4)    "sgraf/hardest", seed 0 -> two runs
     made = ensembles(study, members, rows)              a row for each, as saved or made now
 
 Labels: "sgraf/<loss>" is "saf/<loss>" and "sgr/<loss>" of one seed, and "<arm>*" two runs of one
@@ -30,22 +30,23 @@ ENDINGS = ("collapsed", "flattened")  # what `curve_metrics.milestones` says of 
 SHARED = ("dataset", "status", "data", "arithmetic", "config")
 
 
-def pairs_of(runs: Sequence[ArmRun], seeds: int) -> Pairs:
+def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Pairs:
     """Which two runs make an ensemble: (label, seed) -> its members.
 
-    Args:    runs: of `stronger_arms`; seeds: of these so many, from 0 on.
+    Args:    runs: of `stronger_arms`; seeds: of SAF and SGR, how many are put together, from 0 on;
+             two_run_seeds: of VSE∞, how many are put together two by two.
     Returns: "sgraf/<loss>" of SAF and SGR of the same loss and seed; "vse_infinity/<loss>*" of
              seeds 0 and 1 under seed 0, of 2 and 3 under 2, so that no two of them share a run.
     """
-    known = {(run.label, run.config.seed): run for run in runs if run.config.seed < seeds}
+    known = {(run.label, run.config.seed): run for run in runs}
     pairs = {}
     for (label, seed), run in known.items():
         model, _, loss = label.partition("/")
-        other = known.get((f"{PAIR[1]}/{loss}", seed)) if model == PAIR[0] else None
-        if other is not None:
+        other = known.get((f"{PAIR[1]}/{loss}", seed))
+        if model == PAIR[0] and seed < seeds and other is not None:
             pairs[f"{BOTH}/{loss}", seed] = (run, other)
         following = known.get((label, seed + 1))
-        if model == TWICE and seed % 2 == 0 and following is not None:
+        if model == TWICE and seed % 2 == 0 and seed + 1 < two_run_seeds and following is not None:
             pairs[label + TWO, seed] = (run, following)
     return pairs
 

@@ -34,7 +34,7 @@ INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
 NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds",
-                "best_clean_seeds", "dear_seeds", "ensemble_seeds")
+                "best_clean_seeds", "dear_seeds", "ensemble_seeds", "two_run_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:

@@ -127,6 +127,18 @@ def test_evaluation_leaves_mode_and_random_state_alone():
     assert model.words.weight.grad is None
 
 
+def test_every_module_has_its_own_mode_again():
+    """A part may be frozen, or forgotten in training; what is asked may change modes, or raise."""
+    for own, part in ((True, False), (False, True), (False, False), (True, True)):
+        model = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Dropout()).train(own)
+        model[1].training = part
+        with pytest.raises(RuntimeError, match="amid"), evaluation.evaluating(model):
+            assert not any(module.training for module in model.modules())
+            model.train()
+            raise RuntimeError("amid")
+        assert [module.training for module in model.modules()] == [own, own, part]
+
+
 def test_measures_are_taken_only_when_asked():
     model, dev = small_model(), SmallData().splits["dev"]
     assert tuple(evaluate(model, dev).table) == evaluation.RETRIEVAL

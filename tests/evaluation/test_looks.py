@@ -313,5 +313,6 @@ def test_all_texts_are_seen_at_their_own_pictures():
     found = looker("two_branch").maps()
     assert len(found) == len(SPLIT.texts)
     again = looker("two_branch").look(int(SPLIT.image_of_text[8]), 8)
-    assert (found[8].weights == again.weights).all() and found[8].score == again.score
+    assert (found[8].weights == again.weights).all()
+    assert found[8].score is None and again.score is not None  # nobody asks for 5,000 of them
     assert pool_of(searcher("two_branch").model) is None

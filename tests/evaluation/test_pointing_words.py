@@ -11,17 +11,9 @@ from itr_study.data.box_table import BoxTable, Detections
 from itr_study.data.boxes import grid_boxes
 from itr_study.data.coco_classes import class_names
 from itr_study.data.vocabulary import tokenize
-from itr_study.evaluation import pointing_words as module
-from itr_study.evaluation.pointing_words import (
-    CONTROLS,
-    MEASURES,
-    by_class,
-    centre_map,
-    overlap,
-    scored,
-    targets,
-    word_pointing,
-)
+from itr_study.evaluation import pointing_scores, pointing_words
+from itr_study.evaluation.pointing_scores import MEASURES, InBoxes, centre_map
+from itr_study.evaluation.pointing_words import CONTROLS, by_class, targets, word_pointing
 from tests.oracles import boxes as oracle
 
 DOG, PERSON, HOT_DOG = (class_names().index(name) for name in ("dog", "person", "hot dog"))
@@ -50,7 +42,8 @@ def test_names_count_where_their_own_image_has_a_sure_box():
 def test_one_map_by_hand():
     """The word "dog" (number 1) has 0.4 + 0.1 on the left cells, "dogs" all on the upper right;
     "man" (1) 0.7 on its box, its peak there."""
-    assert not doctest.testmod(module).failed
+    assert not doctest.testmod(pointing_words).failed
+    assert not doctest.testmod(pointing_scores).failed
     maps = even_maps()
     maps[0][1] = 0.4, 0.3, 0.1, 0.2
     maps[1][1] = 0, 1, 0, 0
@@ -120,7 +113,7 @@ def test_the_rest_is_beside_a_region_that_lies_nowhere():
 def test_the_centre_s_score_by_hand():
     """Of nine cells the middle one is the box; the others lie a third, or sqrt(2) thirds, away."""
     cells = grid_boxes(3)
-    found = scored(np.full(9, 1 / 9), cells, cells[4:5])
+    found = InBoxes(cells, cells[4:5]).scored(np.full(9, 1 / 9))
     near, far = (np.exp(-away / 9 / (2 * 0.25**2)) for away in (1, 2))
     assert found[MEASURES.index("centre")] == pytest.approx(1 / (1 + 4 * near + 4 * far))
 
@@ -142,7 +135,7 @@ def test_regions_that_lie_apart_are_scored_by_what_they_cover():
     boxes = np.array([[0.1, 0.1, 0.4, 0.5], [0.3, 0.2, 0.8, 0.6]])
     weights = rng.dirichlet(np.ones(8))
     inside = [oracle.covered(place, boxes, 20) for place in places]
-    found = dict(zip(MEASURES, scored(weights, places, boxes), strict=True))
+    found = dict(zip(MEASURES, InBoxes(places, boxes).scored(weights), strict=True))
     assert found["mass"] == pytest.approx(sum(w * i for w, i in zip(weights, inside, strict=True)))
     assert found["uniform"] == pytest.approx(sum(inside) / 8)
     assert found["area"] == pytest.approx(oracle.covered((0, 0, 1, 1), boxes, 20))
@@ -154,10 +147,10 @@ def test_regions_that_lie_apart_are_scored_by_what_they_cover():
 def test_what_is_looked_at_is_held_against_the_boxes_by_pixels():
     """Cells of 0.5, 0.3, 0.2 and 0: from half of the largest on two are seen, one is the box."""
     weights = np.array([0.5, 0.3, 0.2, 0])
-    assert overlap(weights, CELLS, CELLS[:1]) == 0.5
-    assert overlap(weights, CELLS, CELLS[2:3]) == 0
-    assert overlap(np.full(4, 0.25), CELLS, CELLS[1:2]) == 0.25
-    names = dict(zip(MEASURES, scored(weights, CELLS, CELLS[:1]), strict=True))
+    assert InBoxes(CELLS, CELLS[:1]).overlap(weights) == 0.5
+    assert InBoxes(CELLS, CELLS[2:3]).overlap(weights) == 0
+    assert InBoxes(CELLS, CELLS[1:2]).overlap(np.full(4, 0.25)) == 0.25
+    names = dict(zip(MEASURES, InBoxes(CELLS, CELLS[:1]).scored(weights), strict=True))
     assert (names["iou"], names["uniform_iou"], names["centre_iou"]) == (0.5, 0.25, 0.25)
 
 
@@ -165,24 +158,26 @@ def test_an_even_map_is_held_to_look_at_what_lies_over_the_whole_picture():
     """So that a map which hardly differs from it is no better: three regions over the whole one."""
     places = np.concatenate([CELLS[:3], [[0, 0, 1, 1]]])
     for weights in ([0.25] * 4, [0.251, 0.25, 0.25, 0.249], [1 / 7] * 3 + [1 / 7]):
-        assert overlap(np.array(weights), places, CELLS[:1]) == pytest.approx(1 / 3)
-    assert overlap(np.array([0.1, 0.1, 0.1, 0.7]), places, CELLS[:1]) == 0.25  # everywhere
+        assert InBoxes(places, CELLS[:1]).overlap(np.array(weights)) == pytest.approx(1 / 3)
+    assert InBoxes(places, CELLS[:1]).overlap(np.array([0.1, 0.1, 0.1, 0.7])) == 0.25  # everywhere
 
 
 def test_two_boxes_of_a_class_are_one_area():
     both = np.array([[0, 0, 0.5, 1], [0.25, 0, 0.75, 1]])
-    assert overlap(np.array([1.0, 0]), np.array([[0, 0, 0.75, 1], [0, 0, 1, 1]]), both) == 1
+    places = np.array([[0, 0, 0.75, 1], [0, 0, 1, 1]])
+    assert InBoxes(places, both).overlap(np.array([1.0, 0])) == 1
 
 
 def test_what_lies_nowhere_is_beside_every_box():
     """Half of the weight on a region of which nobody knows where it lies."""
     places = np.concatenate([CELLS[:1], np.full((1, 4), np.nan)])
-    found = dict(zip(MEASURES, scored(np.array([0.4, 0.6]), places, CELLS[:1]), strict=True))
+    held = InBoxes(places, CELLS[:1])
+    found = dict(zip(MEASURES, held.scored(np.array([0.4, 0.6])), strict=True))
     assert found["mass"] == 0.4 and found["uniform"] == 0.5 and found["centre"] == 1
     assert found["hit"] == 0 and found["uniform_hit"] == 0.5 and found["iou"] == 1
-    assert overlap(np.array([0.0, 1.0]), places, CELLS[:1]) == 0
+    assert held.overlap(np.array([0.0, 1.0])) == 0
     with pytest.raises(ValueError, match="nobody knows where any region"):
-        scored(np.array([1.0]), places[1:], CELLS[:1])
+        InBoxes(places[1:], CELLS[:1]).scored(np.array([1.0]))
 
 
 def test_each_image_has_its_own_places():
@@ -199,9 +194,10 @@ def test_each_image_has_its_own_places():
 
 def test_of_equal_weights_the_mean_counts():
     """Or the first region of a detector, the surest, would win for a map that looks nowhere."""
-    found = dict(zip(MEASURES, scored(np.full(4, 0.25), CELLS, CELLS[:1]), strict=True))
+    found = dict(zip(MEASURES, InBoxes(CELLS, CELLS[:1]).scored(np.full(4, 0.25)), strict=True))
     assert found["hit"] == found["uniform_hit"] == 0.25
-    one = dict(zip(MEASURES, scored(np.array([0.4, 0.4, 0.2, 0]), CELLS, CELLS[:1]), strict=True))
+    one = dict(zip(MEASURES, InBoxes(CELLS, CELLS[:1]).scored(np.array([0.4, 0.4, 0.2, 0])),
+                   strict=True))
     assert one["hit"] == 0.5 and one["uniform_hit"] == 0.25
 
 

@@ -29,7 +29,8 @@ def drawn(rows=("a", "red", "ball"), weights=WEIGHTS):
 def test_all_words_stand_on_one_scale_with_their_largest_weight_and_the_score():
     figure = drawn()
     words = said(figure)
-    for wanted in ("A title: score 0.73", "the picture", "red", "ball", "most 0.70", "most 0.25",
+    for wanted in ("A title; score of the pair 0.73", "the picture",
+                   "red", "ball", "most 0.70", "most 0.25",
                    "most 0.60", "a note"):
         assert wanted in words, wanted
     below = [axes.get_xlabel() for axes in figure.axes[1:-1]]

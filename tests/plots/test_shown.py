@@ -111,6 +111,22 @@ def test_a_table_drawn_for_slides_is_a_table_in_a_notebook():
     assert page.count("<td style='white-space:nowrap'>") == page.count("<small>±") + len(RECALLS)
 
 
+def test_a_line_stands_between_what_has_seen_captions_and_what_has_not():
+    rows = pd.DataFrame({"method": ["a", "b", "c †", "d †"], "seed": 0, "rsum": 1.0})
+    for shown, lines in ((rows, 2), (rows.head(2), 1), (rows.tail(2), 1), (rows[::-1], 1)):
+        figure = plots.table_figure(shown, "method", "Two parts", ["rsum"])
+        drawn = sorted(line.get_ydata()[0] for line in figure.axes[0].lines)
+        heights = [at(figure, name)[0][1] for name in shown["method"]]
+        assert len(drawn) == lines and drawn[0] < heights[0]  # below the heads
+        assert lines == 1 or heights[1] < drawn[1] < heights[2]
+        assert figure._repr_html_().count("border-top") == lines - 1
+    printed = pd.DataFrame([{"method": "paper †", "rsum": 1.0}])  # a paper's own mark
+    for shown, lines in ((rows, 2), (rows.head(2), 1)):
+        figure = plots.table_figure(shown, "method", "Two parts", ["rsum"], printed)
+        assert len(figure.axes[0].lines) == lines
+        assert figure._repr_html_().count("border-top") == lines - 1
+
+
 def test_a_number_that_is_the_same_beside_every_run_has_no_interval():
     rows = pd.DataFrame({"method": "ours", "seed": range(3), "size": [0.1 + 0.2, 0.3, 0.3],
                          "free": 0.0, "rsum": [1.0, 2.0, 3.0]})

@@ -31,13 +31,14 @@ def arm_runs(*labels, seeds=5):
 def test_which_runs_are_put_together():
     runs = arm_runs("saf/bcls", "sgr/bcls", "saf/hardest", "vse_infinity/hardest", "dan/sum")
     pairs = {key: [(run.label, run.config.seed) for run in members]
-             for key, members in pairs_of(runs, 5).items()}
+             for key, members in pairs_of(runs, 5, 5).items()}
     assert set(pairs) == {("sgraf/bcls", seed) for seed in range(5)} | {
         ("vse_infinity/hardest*", 0), ("vse_infinity/hardest*", 2)}
     assert pairs["sgraf/bcls", 3] == [("saf/bcls", 3), ("sgr/bcls", 3)]
     assert pairs["vse_infinity/hardest*", 2] == [("vse_infinity/hardest", 2),
                                                  ("vse_infinity/hardest", 3)]
     assert set(pairs_of(runs, 1)) == {("sgraf/bcls", 0)}
+    assert set(pairs_of(runs, 0, 3)) == {("vse_infinity/hardest*", 0)}  # 2 has no other
 
 
 @pytest.fixture(scope="module")

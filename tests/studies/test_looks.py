@@ -11,7 +11,8 @@ from itr_study.data.coco_classes import class_names
 from itr_study.encoders import registry
 from itr_study.evaluation.looks import Looker
 from itr_study.evaluation.pointing_scenes import scene_pointing
-from itr_study.evaluation.pointing_words import CONTROLS, MEASURES
+from itr_study.evaluation.pointing_scores import MEASURES
+from itr_study.evaluation.pointing_words import CONTROLS
 from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import encode_dataset
 from itr_study.models import MODELS

@@ -39,7 +39,7 @@ def test_every_arm_of_a_stronger_model_that_a_claim_names_is_trained_or_made_of_
     parameters = choose(NOTEBOOK, profile)
     runs = stronger_arms(dataset, parameters)
     made = {run.label for run in runs} | {
-        label for label, _ in pairs_of(runs, parameters.ensemble_seeds)}
+        label for label, _ in pairs_of(runs, parameters.ensemble_seeds, parameters.two_run_seeds)}
     waiting = ("", "model") if dataset == "scenes" else ("",)  # for runs, on photographs
     named = {inner for claim in load_claims().to_dict("records") if claim["waits_for"] in waiting
              for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
