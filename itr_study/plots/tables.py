@@ -100,9 +100,7 @@ def seam_of(grid: Sequence[tuple]) -> int | None:
     """
     seen = [MARK in name for name, printed, *_ in grid if not printed]
     first = len(seen) - sum(seen)
-    apart = 0 < first < len(seen) and all(seen[first:]) and not any(
-        printed for _, printed, *_ in grid[:len(seen)])
-    return first if apart else None
+    return first if 0 < first < len(seen) and all(seen[first:]) else None
 
 
 def number_text(value: float) -> str:

@@ -192,6 +192,15 @@ def test_each_image_has_its_own_places():
     assert rows["mass"].tolist() == pytest.approx([0.9, 0.9, 0.6])
 
 
+def test_the_same_box_in_two_images_is_held_against_the_regions_of_each():
+    found = Detections(np.array([DOG]), np.array([0.5]), np.array([[0, 0, 0.5, 1]]))
+    split = Split("test", ("one", "two"), ("a", "b"), ("A dog", "A dog"), np.array([0, 1]))
+    halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
+    rows = word_pointing(split, [np.tile([0.9, 0.1], (2, 1))] * 2, [halves, halves[::-1]],
+                         BoxTable.join(("one", "two"), [found] * 2, "by hand"))
+    assert rows["mass"].tolist() == pytest.approx([0.9, 0.1])
+
+
 def test_of_equal_weights_the_mean_counts():
     """Or the first region of a detector, the surest, would win for a map that looks nowhere."""
     found = dict(zip(MEASURES, InBoxes(CELLS, CELLS[:1]).scored(np.full(4, 0.25)), strict=True))

@@ -188,9 +188,9 @@ def test_a_single_model_needs_no_choice_and_the_next_cell_reads_numbers():
 
 
 def test_the_still_picture_says_the_same(pane):
-    figure = pane.picture()
-    assert pane.split.texts[0][:20] in figure.get_suptitle().replace("\n", " ")
-    assert f"score of the pair {pane.selected.score:.2f}" in figure.get_suptitle().replace("\n", " ")
+    title = pane.picture().get_suptitle().replace("\n", " ")
+    assert pane.split.texts[0][:20] in title
+    assert f"score of the pair {pane.selected.score:.2f}" in title
 
 
 def test_several_models_over_one_split_and_no_other():
