@@ -28,8 +28,10 @@ def preset_tables() -> dict[str, dict[str, Any]]:
 def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
     """The settings of a paper on a data set.
 
-    Args:    name: "topk", "listwise", "listwise+vse_infinity", "bcls" or "dvse"; images: features
-             in the place of the paper's own, as in `RunConfig`; changes: as in `RunConfig.with_`.
+    Args:    name: a paper, "topk", "listwise", "bcls" or "dvse", or one with another model or
+             another setting of it, such as "listwise+sgr" or "dvse+cub" (all: `preset_tables`);
+             images: features in the place of the paper's own, as in `RunConfig`; changes: as in
+             `RunConfig.with_`.
     Raises:  ValueError for an unknown name, and as `RunConfig`.
     """
     table = _table(name)

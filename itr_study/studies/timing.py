@@ -1,6 +1,6 @@
 """Times as benchmarks have left them: of a training step of each loss (`benchmarks/steps.py
---save`), of each re-ranker (`benchmarks/rerank.py --save`); and what the models of notebook 09 cost
-(`benchmarks/models.py --save`).
+--save`), of each re-ranker (`benchmarks/rerank.py --save`); what the models of notebook 09 cost
+(`benchmarks/models.py --save`), and a step at the papers' sizes (`benchmarks/presets.py --save`).
 
 Rounds of a benchmark stand for seeds: in each all arms took turns, so that two of them are compared
 at the same speed of the machine.
@@ -24,6 +24,11 @@ def steps_file(figures: Path | str | None = None) -> Path:
 def reranking_file(figures: Path | str | None = None) -> Path:
     """Where the times of re-rankers lie, beside those of steps."""
     return steps_file(figures).with_name("rerank.csv")
+
+
+def presets_file(figures: Path | str | None = None) -> Path:
+    """Where the costs of the presets lie, a step at each paper's size, beside those times."""
+    return steps_file(figures).with_name("presets.csv")
 
 
 def step_rows(figures: Path | str | None = None) -> pd.DataFrame:

@@ -1,20 +1,22 @@
-"""The papers' settings: the numbers that they state, transcribed here, and one step at their size.
+"""The papers' settings: the numbers that they state, transcribed here, and one step at their size,
+as the benchmark takes it.
 """
 
-from dataclasses import dataclass, field
+import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.rerank import RERANKERS
-from itr_study.runs.config import build_objective
 from itr_study.runs.rows import flat
-from itr_study.runs.run import build_model, check_model
+from itr_study.runs.run import check_model
 from itr_study.studies.presets import BESIDE, not_stated, preset, preset_tables
+from itr_study.studies.timing import presets_file
 from itr_study.training.loop import forward
-from itr_study.training.settings import build_optimizer, learning_rate
+from itr_study.training.settings import learning_rate
+from tests.studies.test_timing import loaded
 
 # Digest, section 1 ("Training setup exactly as stated"), or the equation that is named.
 STATED = {
@@ -68,8 +70,27 @@ STATED = {
         "objective.1.arguments.bound": 0.4,  # beta
         "rerank.gamma1": 25, "rerank.gamma2": 25, "rerank.lambda1": 20, "rerank.lambda2": 20},
 }
+for half in ("saf", "sgr"):  # SGRAF: the column of listwise's table, backbone (i) of bcls
+    STATED[f"listwise+{half}"] = {
+        path: value for path, value in STATED["listwise"].items()
+        if not path.startswith("model_arguments.")} | {
+        "model": half, "settings.schedule": "step",  # first 10, then a tenth
+        "settings.decay": 0.1, "settings.decay_epochs": 10}
+    STATED[f"bcls+{half}"] = STATED["bcls"] | {"model": half, "model_arguments.text": "bigru"}
+STATED["dvse+cub"] = STATED["dvse"] | {  # ResNet-50
+    "model_arguments.size": 512, "model_arguments.heads": 8, "settings.epochs": 30,
+    "rerank.gamma1": 9, "rerank.gamma2": 8, "rerank.lambda1": 8, "rerank.lambda2": 17}
+del STATED["dvse+cub"]["tokens"]  # GloVe is not repeated
+for network in ("resnet152", "resnext101"):  # "at the 15th and 25th epochs", read as one fall each
+    STATED[f"dvse+{network}"] = STATED["dvse"] | {
+        "settings.epochs": 50, "settings.decay_epochs": 25}
 # Pairs of the one step: the papers' 128 where a step is short; recurrent nets of 1024 get fewer.
 PAIRS = {"topk": 128}
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    return loaded(monkeypatch, "presets")
 
 
 def values(name):
@@ -111,57 +132,114 @@ def test_it_is_a_config_that_can_be_built_and_changed(name):
 @pytest.mark.parametrize(("name", "rates"), [
     ("topk", {0: 0.1, 1: 0.095, 2: 0.09025}), ("listwise", {0: 5e-4, 19: 5e-4}),
     ("listwise+vse_infinity", {14: 5e-4, 15: 5e-5, 29: 5e-5}),
-    ("bcls", {9: 5e-4, 10: 5e-5, 19: 5e-5}), ("dvse", {14: 5e-4, 15: 5e-5, 24: 5e-5})])
+    ("listwise+saf", {9: 5e-4, 10: 5e-5, 19: 5e-5}), ("listwise+sgr", {9: 5e-4, 10: 5e-5}),
+    ("bcls", {9: 5e-4, 10: 5e-5, 19: 5e-5}), ("dvse", {14: 5e-4, 15: 5e-5, 24: 5e-5}),
+    ("dvse+cub", {14: 5e-4, 15: 5e-5, 29: 5e-5}),
+    ("dvse+resnet152", {24: 5e-4, 25: 5e-5, 49: 5e-5}),
+    ("dvse+resnext101", {24: 5e-4, 25: 5e-5, 49: 5e-5})])
 def test_rates_fall_when_the_paper_says(name, rates):
     settings = preset(name, "scenes", "detector").settings
     assert {epoch: learning_rate(settings, epoch, 0, 100) for epoch in rates} == pytest.approx(
         rates)
 
 
-def test_the_scales_of_re_ranking_go_into_the_re_ranker():
+@pytest.mark.parametrize("name", ["dvse", "dvse+cub"])
+def test_the_scales_of_re_ranking_go_into_the_re_ranker(name):
     scores = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
-    i2t, t2i = RERANKERS["fast"](scores, **preset_tables()["dvse"]["rerank"])
+    i2t, t2i = RERANKERS["fast"](scores, **preset_tables()[name]["rerank"])
     assert i2t.shape == t2i.shape == (4, 6)
 
 
-@dataclass
-class Sizes:
-    """Random inputs of the sizes that a paper's model read, for a batch of so many pairs."""
-
-    name: str
-    pairs: int = field(init=False)
-    inputs: InputSpec = field(init=False)
-    split: EncodedSplit = field(init=False)
-
-    def __post_init__(self):
-        random, config = np.random.default_rng(0), preset(self.name, "scenes", "detector")
-        given = preset_tables()[self.name]["inputs"]
-        self.pairs = PAIRS.get(self.name, 8)
-        vectors = torch.randn(2000, 300) if config.tokens == "glove" else None
-        self.inputs = InputSpec(given["region_size"], 2000 if config.tokens else 0,
-                                given.get("sentence_size", 0), vectors)
-        self.split = EncodedSplit(
-            "train", np.arange(self.pairs),
-            random.normal(size=(self.pairs, 1, given["regions"],
-                                given["region_size"])).astype(np.float32),
-            tokens=[random.integers(1, 2000, 12) for _ in range(self.pairs)],
-            sentences=random.normal(size=(self.pairs, 6000)).astype(np.float32),
-            label_vectors={"minilm": random.normal(size=(self.pairs, 384)).astype(np.float32)})
-
-
 @pytest.mark.parametrize("name", STATED)
-def test_one_step_at_the_paper_s_size(name):
-    config, sizes = preset(name, "scenes", "detector"), Sizes(name)
-    model = build_model(config, sizes.inputs).train()
-    before = [weight.detach().clone() for weight in model.parameters()]
-    batch = sizes.split.pair_batch(np.arange(sizes.pairs))
-    output = forward(model, batch)
-    loss, report = build_objective(config.objective)(output, batch, sizes.split)
-    loss.backward()
-    optimizer = build_optimizer(model, config.settings)
-    optimizer.step()
-    assert loss.isfinite() and loss > 0 and len(report) >= len(config.objective)
+def test_one_step_at_the_paper_s_size(name, benchmark):
+    pairs = PAIRS.get(name, 8)
+    step, given = benchmark.Step(name, pairs), preset_tables()[name]["inputs"]
+    before = [weight.detach().clone() for weight in step.model.parameters()]
+    loss = step.take()
+    assert math.isfinite(loss) and loss > 0
     moved = [not torch.equal(weight, old)
-             for weight, old in zip(model.parameters(), before, strict=True)]
+             for weight, old in zip(step.model.parameters(), before, strict=True)]
     assert sum(moved) > 0.9 * len(moved)
-    assert output.scores.shape == (sizes.pairs, sizes.pairs)
+    batch = step.split.pair_batch(np.arange(pairs))
+    assert batch.regions.shape == (pairs, given["regions"], given["region_size"])
+    sentences = None if batch.sentences is None else batch.sentences.shape
+    assert sentences == ((pairs, given["sentence_size"]) if "sentence_size" in given else None)
+    assert forward(step.model, batch).scores.shape == (pairs, pairs)
+
+
+def test_top_k_needs_as_many_pairs_as_the_benchmark_asks_for(benchmark):
+    benchmark.Step("topk", benchmark.LEAST).take()
+    with pytest.raises(ValueError, match="only 4 negatives"):
+        benchmark.Step("topk", benchmark.LEAST - 1).take()
+
+
+def test_the_first_step_is_not_timed_and_no_more_are_begun_than_one_can_wait_for(
+        benchmark, monkeypatch):
+    clock, taken = [0.0], []
+
+    class Slow(benchmark.Step):
+        def take(self):
+            taken.append(len(taken))
+            clock[0] += 500 if len(taken) == 1 else cost
+
+    monkeypatch.setattr(benchmark, "Step", Slow)
+    monkeypatch.setattr(benchmark.time, "process_time", lambda: clock[0])
+    found = {}
+    for cost in (1.0, 50.0, 300.0):
+        taken.clear()
+        found[cost] = benchmark.measure("topk", 2, 5)
+        assert len(taken) == 1 + found[cost][1]
+    assert {cost: (steps, seconds) for cost, (_, steps, seconds, _) in found.items()} == {
+        1.0: (5, 1.0), 50.0: (3, 50.0), 300.0: (1, 300.0)}
+    image, text = (4096, 1024, 512), (6000, 1024, 512, 512)  # batch norm of all but the last
+    layers = sum((before + 1) * after for sizes in (image, text)
+                 for before, after in zip(sizes, sizes[1:], strict=False))
+    assert found[1.0][0] == pytest.approx((layers + 2 * (1024 + 1024 + 512)) / 1e6)
+
+
+def test_every_preset_is_kept_with_its_paper_s_batch(benchmark, monkeypatch, tmp_path):
+    path, asked = tmp_path / "common" / "presets.csv", []
+
+    def measured(name, pairs, most):
+        asked.append((name, pairs))
+        return [12.3456, 2.0, 1.23456, 100.4]
+
+    monkeypatch.setattr(benchmark, "measured", measured)
+    monkeypatch.setattr(benchmark, "presets_file", lambda: path)
+    monkeypatch.setattr("sys.argv", ["presets.py"])
+    benchmark.main()
+    assert not path.exists() and {pairs for _, pairs in asked} == {benchmark.PAIRS}
+    models = [preset_tables()[name]["model"] for name, _ in asked]
+    assert len(models) == len(set(models))  # quick: one of each
+    assert set(models) == {table["model"] for table in preset_tables().values()}
+    monkeypatch.setattr("sys.argv", ["presets.py", "--save"])
+    benchmark.main()
+    kept = pd.read_csv(path)
+    assert list(kept) == list(benchmark.COLUMNS) and kept["preset"].tolist() == [*preset_tables()]
+    assert set(kept["pairs"]) == {128} and set(kept["steps"]) == {2}
+    assert kept.loc[0, ["parameters", "step_seconds", "memory_mb"]].tolist() == [12.346, 1.235, 100]
+    assert kept["instructions"].notna().all()
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (["--save", "--pairs", "8"], "leave --pairs and --presets out"),
+    (["--save", "--presets", "dvse"], "leave --pairs and --presets out"),
+    (["--pairs", "5"], "--pairs must be at least 6"), (["--pairs", "0"], "at least 6"),
+    (["--steps", "0"], "--steps at least 1")])
+def test_what_would_spoil_the_kept_table_is_refused(benchmark, monkeypatch, capsys, given, told):
+    monkeypatch.setattr(benchmark, "measured", lambda *_: pytest.fail("it measures"))
+    monkeypatch.setattr("sys.argv", ["presets.py", *given])
+    with pytest.raises(SystemExit):
+        benchmark.main()
+    assert told in capsys.readouterr().err
+
+
+def test_the_committed_table_has_every_preset_at_its_paper_s_batch():
+    if not presets_file().is_file():
+        pytest.skip("not measured yet: benchmarks/presets.py --save")
+    kept = pd.read_csv(presets_file()).set_index("preset")
+    assert kept["pairs"].to_dict() == {
+        name: table["settings"]["batch_size"] for name, table in preset_tables().items()}
+    assert kept["model"].to_dict() == {
+        name: table["model"] for name, table in preset_tables().items()}
+    assert (kept[["steps", "step_seconds", "memory_mb", "parameters"]] > 0).all(axis=None)
