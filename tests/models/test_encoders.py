@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from itr_study.data.batches import InputSpec
+from itr_study.encoders import wordpiece
+from itr_study.encoders.wordpiece import TrainableText
 from itr_study.models import MODELS
 from itr_study.models.image import LinearRegions
-from itr_study.models.text import RecurrentText
+from itr_study.models.text import RecurrentText, WordPieceText
 from tests.small import SmallData, with_regions
 
 INPUTS = InputSpec(region_size=6, vocabulary=20)
@@ -52,6 +54,71 @@ def test_a_text_is_what_torch_reads_of_it_alone(bidirectional, state_size):
     for ours, wider, expected in zip(*grads, strict=True):
         torch.testing.assert_close(ours, expected)
         torch.testing.assert_close(wider, expected)
+
+
+def table_of(states):
+    """In a transformer's place: the state of a word is its row, of padding too."""
+    class Table(torch.nn.Module):
+        def forward(self, tokens, lengths):
+            return states[tokens]
+    return Table()
+
+
+def test_word_pieces_by_hand():
+    """States of words 1 and 2 are (1, 2) and (3, 4), of padding (100, 100). The mean of the two is
+    (2, 3), mapped to 2·5 + 3·2 + 1 = 17; of the first alone it is 1·5 + 2·2 + 1 = 10."""
+    table = torch.tensor([[100.0, 100], [1, 2], [3, 4]])
+    net = WordPieceText(table_of(table), 2, 1, dropout=0.5).eval()
+    with torch.no_grad():
+        net.linear.weight.copy_(torch.tensor([[5.0, 2]]))
+        net.linear.bias.fill_(1)
+    tokens, lengths = torch.tensor([[1, 2, 0], [1, 0, 0]]), torch.tensor([2, 1])
+    assert net(tokens, lengths).tolist() == [[17], [10]]
+    torch.manual_seed(0)
+    dropped = {round(net.train()(tokens, lengths)[1].item(), 4) for _ in range(60)}
+    assert dropped == {1.0, 9.0, 11.0, 19.0}  # each of the mean's two is 0, or twice itself
+
+
+@pytest.fixture
+def tiny_minilm(monkeypatch):
+    """A transformer of MiniLM's kind with two layers of 8 in the place of the packaged one."""
+    transformers = pytest.importorskip("transformers", reason="the extra 'offline'")
+
+    def tiny(name):
+        torch.manual_seed(0)
+        config = transformers.BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=2,
+                                         num_attention_heads=2, intermediate_size=16)
+        return TrainableText(transformers.BertModel(config, add_pooling_layer=False))
+
+    monkeypatch.setattr(wordpiece, "trainable_text_encoder", tiny)
+
+
+def test_word_pieces_beside_padding_are_what_they_are_alone(tiny_minilm):
+    """Value and gradient of each text; the transformer without its own dropout."""
+    net, grads = vsepp(text="minilm").text.eval(), []
+
+    def alone(text):
+        states = net.transformer.transformer(torch.tensor([text])).last_hidden_state[0]
+        return net.linear(states.mean(dim=0))
+
+    for found in (net(*padded()), net(*padded(9)), torch.stack([alone(text) for text in TEXTS])):
+        net.zero_grad()
+        found.square().sum().backward()
+        grads.append([found.detach(), *(p.grad.clone() for p in net.parameters()
+                                        if p.requires_grad)])
+    for ours, wider, expected in zip(*grads, strict=True):
+        torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(wider, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_all_of_a_transformer_is_trained_but_its_embeddings(tiny_minilm):
+    model, batch = vsepp(text="minilm"), SmallData().splits["train"].pair_batch(np.arange(9))
+    model(batch).scores.square().sum().backward()
+    still = {name for name, weights in model.named_parameters() if weights.grad is None}
+    inside = "text.transformer.transformer.embeddings"
+    assert f"{inside}.word_embeddings.weight" in still
+    assert still == {name for name, _ in model.named_parameters() if name.startswith(inside)}
+    assert not any(dict(model.named_parameters())[name].requires_grad for name in still)
 
 
 def test_words_are_left_out_in_training_only():
