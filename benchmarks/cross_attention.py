@@ -1,24 +1,33 @@
 """Time and memory of models whose words look at regions, against a loop over texts kept here.
 
-    python benchmarks/cross_attention.py [--models saf sgr --batch 64 --regions 49] [--full]
+    python benchmarks/cross_attention.py [--models saf sgr --batch 64 --regions 49]
+    python benchmarks/cross_attention.py --full [--save]
 
 A training step (encoders, scores, hinge, gradient, update) and the scores of 200 images with 1,000
-texts (--full: 1,000 with 5,000, ours alone, on all cores), at the size of the study: embedding
-256, similarity vectors of 64. CPU seconds of one thread, the least of the repeats, and peak memory
-beyond what was there, in a fresh process for each. Both forms must give equal values and
-gradients. The loop is how published code has it: one text at a time, with all images.
+texts, at the size of the study: embedding 256, similarity vectors of 64. CPU seconds of one thread,
+the least of the repeats, and peak memory beyond what was there, in a fresh process for each. Both
+forms must give equal values and gradients. The loop is how published code has it: one text at a
+time, with all images.
+
+With --full instead: the scores of 1,000 images with 5,000 texts, ours alone, on all cores, as
+evaluation computes them: seconds by the clock, and the peak of all memory of the process, features
+and codes included. Goal: 120 s and 2 GB on two cores. With --save they are kept, with what they
+were measured on, in figures/common/scoring.csv.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 if "--full" not in sys.argv:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"  # before torch is imported
 
+import pandas as pd
 import torch
 from _memory import peak_mb
 from torch import Tensor
@@ -26,13 +35,17 @@ from torch.nn.functional import leaky_relu, normalize
 
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.evaluation.evaluate import score
+from itr_study.files.atomic import canonical_json, write_atomic
 from itr_study.losses import LOSSES
 from itr_study.models import MODELS
 from itr_study.models.cross_attention import LEAK
 from itr_study.models.sgraf import CrossAttention
+from itr_study.runs.facts import git_commit, machine_facts
+from itr_study.studies.timing import SCORING, scoring_file
 
 NAMES = ("saf", "sgr")
 FEATURES, VOCABULARY, SIZE, SIMILARITY = 1280, 4500, 256, 64
+WHOLE = (1000, 5000)  # images and texts of a test split, as Flickr8k and Flickr30k have it
 
 
 def looped(model: CrossAttention, images: tuple, texts: tuple) -> Tensor:
@@ -139,39 +152,79 @@ def measured(*what: object) -> list[float]:
     return [float(x) for x in done.stdout.split()]
 
 
-def full(name: str, regions: int) -> None:
-    """Print what 1,000 images and 5,000 texts take, as evaluation does it, with its progress."""
-    model = build(name).eval()
-    codes = encoded(model, batch(1000, 5000, regions, False))
-    before, start, cpu = peak_mb(), time.monotonic(), time.process_time()
-    score(model, *codes)
-    print(f"{name}, 1,000 x 5,000: {time.monotonic() - start:.0f} s by the clock, "
-          f"{time.process_time() - cpu:.0f} s of all cores, {torch.get_num_threads()} threads; "
-          f"peak {peak_mb():.0f} MB, {peak_mb() - before:.0f} MB beyond codes and features")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--models", nargs="+", choices=NAMES, default=NAMES)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--regions", type=int, default=49)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--only", nargs=5, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.only:
-        measure(*given.only[:3], *map(int, given.only[3:]))
-        return
-    for name in given.models:
-        if given.full:
-            full(name, given.regions)
-            continue
-        check_equal(name, given.regions)
+def compare(names: Sequence[str], size: int, regions: int) -> None:
+    """Print both forms' seconds and MB, of a step and of scores."""
+    for name in names:
+        check_equal(name, regions)
         for what, goal in (("step", 0.5), ("score", 120 * 200_000 / 5_000_000)):
-            slow, fast = (measured(name, form, what, given.batch, given.regions)
-                          for form in ("loop", "ours"))
+            slow, fast = (measured(name, form, what, size, regions) for form in ("loop", "ours"))
             print(f"{name}, {what} (goal {goal:.1f} s): loop {slow[0]:.2f} s, {slow[1]:.0f} MB; "
                   f"here {fast[0]:.2f} s, {fast[1]:.0f} MB; ratio {slow[0] / fast[0]:.1f}",
                   flush=True)
+
+
+def whole(name: str, images: int, texts: int, regions: int) -> dict[str, object]:
+    """What the scores of all pairs take, as evaluation computes them, with its progress: a row."""
+    model = build(name).eval()
+    codes = encoded(model, batch(images, texts, regions, False))
+    before, start, cpu = peak_mb(), time.monotonic(), time.process_time()
+    score(model, *codes)
+    taken = {"wall_seconds": time.monotonic() - start, "cpu_seconds": time.process_time() - cpu,
+             "peak_mb": peak_mb(), "memory_mb": peak_mb() - before}
+    facts = machine_facts(torch.device("cpu"))
+    return {"model": name, "images": images, "texts": texts, "regions": regions,
+            "threads": torch.get_num_threads(), **taken, **facts,
+            "software": canonical_json(facts["software"]), "commit": git_commit()}
+
+
+def full(names: Sequence[str], images: int, texts: int, regions: int) -> pd.DataFrame:
+    """The table SCORING, printed too; each row from a fresh process, for a peak never falls."""
+    rows = []
+    for name in names:
+        command = [sys.executable, __file__, "--full", "--size", str(images), str(texts),
+                   "--regions", str(regions), "--one", name]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        rows.append(json.loads(done.stdout))
+        print("{model}, {images:,} x {texts:,}: {wall_seconds:.1f} s by the clock, "
+              "{cpu_seconds:.1f} s of all cores, {threads} threads; peak {peak_mb:.0f} MB, "
+              "{memory_mb:.0f} MB beyond codes and features".format(**rows[-1]), flush=True)
+    return pd.DataFrame(rows, columns=list(SCORING))
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for; exits where it cannot be kept."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=NAMES)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--regions", type=int, default=49)
+    parser.add_argument("--full", action="store_true", help="score a whole test split")
+    parser.add_argument("--size", nargs=2, type=int, metavar=("IMAGES", "TEXTS"),
+                        help="of --full, 1000 5000 unless given")
+    parser.add_argument("--save", action="store_true", help="keep what --full measures")
+    parser.add_argument("--only", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--one", choices=NAMES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if (given.save or given.size) and not given.full:
+        parser.error("--save and --size are of --full: give it, too")
+    if given.save and (given.models or given.size):
+        parser.error("--save keeps all models at 1,000 images and 5,000 texts: leave --models and "
+                     "--size out")
+    given.models, given.size = given.models or NAMES, given.size or WHOLE
+    return given
+
+
+def main() -> None:
+    given = arguments()
+    if given.only:
+        measure(*given.only[:3], *map(int, given.only[3:]))
+    elif given.one:
+        print(json.dumps(whole(given.one, *given.size, given.regions)))
+    elif given.full:
+        table = full(given.models, *given.size, given.regions)
+        if given.save:
+            write_atomic(scoring_file(), table.round(1).to_csv(index=False).encode())
+    else:
+        compare(given.models, given.batch, given.regions)
 
 
 if __name__ == "__main__":

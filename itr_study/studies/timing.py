@@ -1,6 +1,8 @@
 """Times as benchmarks have left them: of a training step of each loss (`benchmarks/steps.py
 --save`), of each re-ranker (`benchmarks/rerank.py --save`); what the models of notebook 09 cost
-(`benchmarks/models.py --save`), and a step at the papers' sizes (`benchmarks/presets.py --save`).
+(`benchmarks/models.py --save`), those whose words look at regions on all cores, too
+(`benchmarks/cross_attention.py --full --save`), and a step at the papers' sizes
+(`benchmarks/presets.py --save`).
 
 Rounds of a benchmark stand for seeds: in each all arms took turns, so that two of them are compared
 at the same speed of the machine.
@@ -14,6 +16,8 @@ from itr_study.files.paths import figures_folder
 from itr_study.ledger.units import RERANKING, STEPS
 
 COSTS = ("arm", "parameters", "score_seconds", "memory_mb")
+SCORING = ("model", "images", "texts", "regions", "threads", "wall_seconds", "cpu_seconds",
+           "peak_mb", "memory_mb", "device", "instructions", "software", "commit")
 
 
 def steps_file(figures: Path | str | None = None) -> Path:
@@ -29,6 +33,11 @@ def reranking_file(figures: Path | str | None = None) -> Path:
 def presets_file(figures: Path | str | None = None) -> Path:
     """Where the costs of the presets lie, a step at each paper's size, beside those times."""
     return steps_file(figures).with_name("presets.csv")
+
+
+def scoring_file(figures: Path | str | None = None) -> Path:
+    """Where what all scores of a test split take lies: a row per model, columns SCORING."""
+    return steps_file(figures).with_name("scoring.csv")
 
 
 def step_rows(figures: Path | str | None = None) -> pd.DataFrame:

@@ -5,15 +5,24 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from torch import nn
 
 from itr_study.ledger.judge import named_arms
 from itr_study.ledger.reported import load_claims
 from itr_study.rerank import RERANKERS
+from itr_study.runs.facts import git_commit
 from itr_study.studies.plans import ledger_arms
 from itr_study.studies.profiles import choose
-from itr_study.studies.timing import RERANKING, STEPS, reranking_rows, step_rows
+from itr_study.studies.timing import (
+    RERANKING,
+    SCORING,
+    STEPS,
+    reranking_rows,
+    scoring_file,
+    step_rows,
+)
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("arm", "seed", STEPS, "dataset", "model")
@@ -165,3 +174,42 @@ def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
         "fast": [3.0], "reciprocal": [5.0], "multi": [9.0]}
     assert len(table) == 3 * 6 and not table.duplicated(["arm", "seed"]).any()
     assert len(set(names[::3])) == 3  # each comes first in some turn
+
+
+def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, tmp_path, capsys):
+    """Each model in a process of its own, whose peak is its own."""
+    benchmark, path = loaded(monkeypatch, "cross_attention"), scoring_file(tmp_path)
+    monkeypatch.setattr(benchmark, "WHOLE", (4, 6))
+    monkeypatch.setattr(benchmark, "scoring_file", lambda: path)
+    monkeypatch.setattr("sys.argv", ["cross_attention.py", "--full", "--regions", "3", "--save"])
+    benchmark.main()
+    told = capsys.readouterr().out
+    assert "saf, 4 x 6: " in told and "sgr, 4 x 6: " in told
+    table = pd.read_csv(path, dtype={"commit": str})
+    assert path == tmp_path / "common" / "scoring.csv" and tuple(table) == SCORING
+    assert table["model"].tolist() == ["saf", "sgr"]
+    assert table[["images", "texts", "regions", "threads"]].drop_duplicates().values.tolist() == [
+        [4, 6, 3, 1]]
+    assert (table["peak_mb"] > 100).all() and (table["peak_mb"] > table["memory_mb"]).all()
+    assert table["device"].str.startswith("cpu ").all() and table["instructions"].notna().all()
+    assert table["software"].str.contains('"torch":').all()
+    assert table["commit"].fillna("").eq(git_commit()).all()
+    path.unlink()
+    monkeypatch.setattr(benchmark, "full", lambda *_: table)
+    monkeypatch.setattr("sys.argv", benchmark.sys.argv[:-1])
+    benchmark.main()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("given, told", [
+    (["--save"], "--save and --size are of --full"), (["--size", "4", "6"], "are of --full"),
+    (["--full", "--save", "--models", "saf"], "--save keeps all models at 1,000 images and 5,000"),
+    (["--full", "--save", "--size", "4", "6"], "leave --models and --size out")])
+def test_what_would_spoil_the_kept_scores_is_refused(monkeypatch, capsys, given, told):
+    benchmark = loaded(monkeypatch, "cross_attention")
+    for name in ("compare", "full"):
+        monkeypatch.setattr(benchmark, name, lambda *_: pytest.fail("it measures"))
+    monkeypatch.setattr("sys.argv", ["cross_attention.py", *given])
+    with pytest.raises(SystemExit):
+        benchmark.main()
+    assert told in " ".join(capsys.readouterr().err.split())
