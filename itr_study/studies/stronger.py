@@ -13,7 +13,7 @@ from itr_study.checks import check_choice
 from itr_study.ledger.reported import load_claims, reported_differences
 from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
-from itr_study.studies.bases import base_tables, datasets_with_bases, own_rates
+from itr_study.studies.bases import base_tables, datasets_with_bases, own_rates, side_weights
 from itr_study.studies.bcls import COMPARED
 from itr_study.studies.dvse import EDITION  # FR on top
 
@@ -91,14 +91,17 @@ def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[Arm
 def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
     """The config of a label, seed 0: the model's base with the terms of the loss in the place of
     its first; what stands behind that, such as terms within the views, stays. The learning rate is
-    that of the base, but for losses that have their own in this model (`bases.own_rates`).
+    that of the base, but for losses that have their own in this model (`bases.own_rates`), and so
+    is the weight of what stays (`bases.side_weights`).
 
     Raises:  ValueError for a label that is none of `stronger_labels`.
     """
     check_choice(f"arm of the stronger models on {dataset}", label, stronger_labels(dataset))
     model, _, loss = label.partition("/")
     start = base_config(dataset, BASES[model], parameters)
-    rest = [term.model_dump() for term in start.objective[1:]]
+    weights = side_weights(dataset, BASES[model])
+    rest = [term.model_dump() | {"weight": weights.get(loss, term.weight)}
+            for term in start.objective[1:]]
     rate = own_rates(dataset, BASES[model]).get(loss, start.settings.learning_rate)
     return start.with_(**{"settings.learning_rate": rate}, objective=[
         *(TERMS[term] for term in COMPARED[loss]), *rest])

@@ -5,10 +5,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from itr_study.files.paths import figures_folder
 from itr_study.ledger.paired import arms_in
 from itr_study.ledger.reported import load_claims, reported, split_list
+from itr_study.losses import LOSSES
 from itr_study.plots.names import name_of
 from itr_study.studies import bases
 from itr_study.studies.ensembles import pairs_of
@@ -61,9 +63,25 @@ def test_a_loss_takes_the_place_of_the_first_term_and_nothing_else_changes():
             else start.settings.learning_rate
         assert config == start.with_(**{"settings.learning_rate": rate},
                                      objective=config.objective)
+        weights = {term.loss: term.weight for term in start.objective[1:]}
+        assert {term.loss: term.weight for term in config.objective[len(losses) - len(weights):]
+                } == dict.fromkeys(weights, 0.2)
     assert stronger_config("dspe/sum", "flickr8k", parameters) == bases.base(
         "flickr8k", "structure")
     assert stronger_config("saf/hardest", "flickr8k", parameters) == bases.base("flickr8k", "saf")
+
+
+@pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
+def test_top5_and_the_sum_hold_the_same_share_beside_the_structure(dataset):
+    """Of a batch whose scores are all alike: a sum of 126 hinges, or one."""
+    parameters = choose(NOTEBOOK, "full")
+    by_sum, by_top5 = (stronger_config(f"dspe/{loss}", dataset, parameters)
+                       for loss in ("sum", "top5"))
+    assert (by_sum.settings.batch_size, by_sum.settings.texts_per_image) == (128, 2)
+    scores, match = torch.zeros(128, 128), torch.kron(torch.eye(64), torch.ones(2, 2))
+    shares = [LOSSES[term.loss](**term.arguments)(scores, match).item() / beside.weight
+              for term, beside in (by_sum.objective, by_top5.objective)]
+    assert shares[0] == pytest.approx(shares[1], rel=0.02) and shares[0] > 1
 
 
 def test_all_losses_of_a_model_have_the_rate_of_its_base_but_those_that_were_searched():

@@ -1,7 +1,8 @@
 """Base configs of each data set, frozen in the files beside this one, and their learning rates.
 
 A table of <dataset>.toml is a config and, under `about`, one sentence for people, under `rates` the
-learning rate of losses that its own does not suit; the table `rates` holds the learning rates of
+learning rate of losses that its own does not suit, under `side_weights` the weight of what stands
+beside such a loss; the table `rates` holds the learning rates of
 each setting and, under `tried`, the grid that they are the best of. Reading the tables does not
 load torch, so that the command answers a typo at once.
 """
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from itr_study.runs.config import RunConfig
 
 BASES = Path(__file__).parent
-BESIDE = ("about", "rates")  # what a table holds beside its config
+BESIDE = ("about", "rates", "side_weights")  # what a table holds beside its config
 
 
 def datasets_with_bases() -> list[str]:
@@ -56,6 +57,13 @@ def own_rates(dataset: str, name: str) -> dict[str, float]:
     """Learning rate by loss of those that do not have that of a base config, `rates` of its table:
     a sum of far fewer terms may need another. Empty where all have it."""
     return base_tables(dataset)[name].get("rates", {})
+
+
+def side_weights(dataset: str, name: str) -> dict[str, float]:
+    """Weight by loss of the terms behind the first one of a base config, `side_weights` of its
+    table, for losses of another size than that first one: the weight was set beside it, and a mean
+    of five hinges is a hundredth of the sum of all. Empty where all have that of the base."""
+    return base_tables(dataset)[name].get("side_weights", {})
 
 
 def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
