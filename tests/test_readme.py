@@ -179,7 +179,7 @@ def test_what_re_ranking_adds_is_that_of_every_model():
     assert len(fast) == len(bank) and table["n"].ge(5).all()
     spans = [f"{interval(part.iloc[0])} to {interval(part.iloc[-1])}" for part in (fast, bank)]
     assert (f"Fast re-ranking adds {spans[0]} points of RSUM to {(fast['low'] > 0).sum()} of "
-            f"{len(fast)} models") in README
+            f"{len(fast)} models of notebook 08") in README
     assert (f"{spans[1]} are left, and for {(bank['low'] <= 0).sum()} of {len(bank)} no gain is "
             "settled") in README
 
@@ -227,8 +227,8 @@ def sgraf() -> tuple[pd.DataFrame, str]:
     return table, (
         f"Two models or a better loss? SGRAF, the mean of the scores of SAF and SGR (here one step "
         f"of its graph, three in its paper), finds {interval(least)} to {interval(most)} points of "
-        f"RSUM more than either, whatever the loss; soft negatives with windows change SGRAF by "
-        f"{interval(windows)}, Smooth-NDCG beside the hardest negative by {interval(listwise)} "
+        f"RSUM more than either, in each of three losses; soft negatives with windows change SGRAF "
+        f"by {interval(windows)}, Smooth-NDCG beside the hardest negative by {interval(listwise)} "
         "(five seeds each; labels of "
         "MiniLM in both)")
 
@@ -255,7 +255,7 @@ def test_where_words_look_is_that_of_every_seed():
     mass, hit, iou = (spread(words[measure]) for measure in ("mass", "hit", "iou"))
     uniform, centre, middle, overlap = words[
         ["uniform", "centre", "centre_hit", "uniform_iou"]].mean()
-    assert (f"words of SAF have {mass} of their weight there (mean [95 % interval] of "
+    assert (f"words of SAF that name an object have {mass} of their weight there (mean [95 % interval] of "
             f"{len(words)} seeds), where all regions alike have {uniform:.1f} % and a blob in the "
             f"middle {centre:.1f} %. The middle of the region that a word looks at most lies in "
             f"such a box in {hit} of all cases, that of the picture in {middle:.1f} %; and by "
