@@ -255,8 +255,9 @@ def test_where_words_look_is_that_of_every_seed():
     mass, hit, iou = (spread(words[measure]) for measure in ("mass", "hit", "iou"))
     uniform, centre, middle, overlap = words[
         ["uniform", "centre", "centre_hit", "uniform_iou"]].mean()
-    assert ("words of SAF that name an object have "
-            f"{mass} of their weight there (mean [95 % interval] of {len(words)} seeds), where all regions alike have {uniform:.1f} % and a blob in the "
+    assert (f"words of SAF that name an object have {mass} of their weight there (mean [95 % "
+            f"interval] of {len(words)} seeds), where all regions alike have {uniform:.1f} % and a "
+            "blob in the "
             f"middle {centre:.1f} %. The middle of the region that a word looks at most lies in "
             f"such a box in {hit} of all cases, that of the picture in {middle:.1f} %; and by "
             f"overlap (IoU) words have {iou}, all regions alike {overlap:.1f} %") in README
