@@ -61,7 +61,7 @@ def detector() -> list[Finding]:
                         "whose boxes are not committed; those of Flickr8k are)")]
     try:
         folder = find_network().parent
-    except WeightsError as error:
+    except (WeightsError, OSError) as error:
         return [Finding("pretrained", "broken", f"{what}: {error}")]
     size = sum((folder / name).stat().st_size for name in SHA256) / 1e6
     return [Finding("pretrained", "ok",

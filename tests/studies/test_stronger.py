@@ -1,6 +1,5 @@
 """Arms of the stronger models: labels of the claims, one rate a model, ensembles worked by hand."""
 
-import json
 import re
 
 import numpy as np
@@ -14,6 +13,7 @@ from itr_study.ledger.reported import load_claims, reported, split_list
 from itr_study.losses import LOSSES
 from itr_study.plots.names import name_of
 from itr_study.studies import bases
+from itr_study.studies.bcls import COMPARED
 from itr_study.studies.ensembles import pairs_of
 from itr_study.studies.profiles import choose
 from itr_study.studies.stronger import (
@@ -85,16 +85,12 @@ def test_top5_and_the_sum_hold_the_same_share_beside_the_structure(dataset):
     assert shares[0] == pytest.approx(shares[1], rel=0.02) and shares[0] > 1
 
 
-def test_what_the_base_says_of_the_other_weight_is_what_its_rows_say():
-    rows = pd.read_csv(figures_folder() / "flickr8k" / "runs.csv", low_memory=False)
-    best = {}  # weight of the structure -> dev RSUM of its best rate, seed 0
-    for config, dev in rows.loc[rows["seed"] == 0, ["config", "dev_rsum"]].to_numpy():
-        terms = {term["loss"]: term.get("weight", 1.0) for term in json.loads(config)["objective"]}
-        if {"topk", "structure"} <= set(terms):
-            best[terms["structure"]] = max(dev, best.get(terms["structure"], 0))
-    said = (bases.BASES / "flickr8k.toml").read_text(encoding="utf-8").replace("#", " ")
-    assert (f"found {best[25.0]:.1f} of RSUM on dev, with 0.2 {best[0.2]:.1f}"
-            in " ".join(said.split()))
+@pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
+def test_what_a_base_says_of_a_loss_is_of_one_that_there_is(dataset):
+    for name, table in bases.base_tables(dataset).items():
+        named = {*bases.own_rates(dataset, name), *bases.side_weights(dataset, name)}
+        assert named <= set(COMPARED), f"{name}: {sorted(named - set(COMPARED))} is no loss"
+        assert not bases.side_weights(dataset, name) or len(table["objective"]) > 1, name
 
 
 def test_all_losses_of_a_model_have_the_rate_of_its_base_but_those_that_were_searched():
