@@ -235,8 +235,6 @@ def test_what_would_spoil_the_kept_table_is_refused(benchmark, monkeypatch, caps
 
 
 def test_the_committed_table_has_every_preset_at_its_paper_s_batch():
-    if not presets_file().is_file():
-        pytest.skip("not measured yet: benchmarks/presets.py --save")
     kept = pd.read_csv(presets_file()).set_index("preset")
     assert kept["pairs"].to_dict() == {
         name: table["settings"]["batch_size"] for name, table in preset_tables().items()}
