@@ -5,7 +5,7 @@ An arm of the ledger says what was run ("two_branch+fisher/hardest+listwise"); a
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
@@ -134,3 +134,13 @@ def _term(term: str) -> str | None:
     else:
         return None
     return f"{name} ({rest}" if bracket else name
+
+
+def joined(names: Sequence[str]) -> str:
+    """All names in a sentence, as they are.
+
+    Example:
+        >>> joined(["RSUM"]), joined(["RSUM", "mass", "hit"])
+        ('RSUM', 'RSUM, mass and hit')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -13,7 +13,7 @@ from itr_study.digits import counted, digits_for, signed, with_interval
 from itr_study.ledger.judge import rate_of
 from itr_study.ledger.paired import FEWEST
 from itr_study.metrics.intervals import LEVEL
-from itr_study.plots.names import name_of
+from itr_study.plots.names import joined, name_of
 from itr_study.plots.tables import title_of
 
 DASH, NOTHING = "–", "one arm, and nothing to hold it against"
@@ -145,7 +145,7 @@ def findings(differences: pd.DataFrame, higher: str, lower: str,
     for group, part in differences.groupby("group", sort=False):
         said = finding(part, higher, lower, undecided, of, collapsed)
         groups.setdefault(said, []).append(group)
-    return ";\n".join(f"{' and '.join(names)}: {words}" for words, names in groups.items())
+    return ";\n".join(f"{joined(names)}: {words}" for words, names in groups.items())
 
 
 def measured(difference: pd.Series) -> str:
@@ -218,8 +218,7 @@ def listed(names: Sequence[str], of: int) -> str:
     symbol, equals, _ = names[0].partition(" = ")
     if equals and all(name.startswith(symbol + equals) for name in names):
         names = [names[0], *(name.removeprefix(symbol + equals) for name in names[1:])]
-    names = [*map(quoted, names)]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return joined([*map(quoted, names)])
 
 
 def quoted(name: str) -> str:

@@ -201,6 +201,14 @@ def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, tmp_
     assert not path.exists()
 
 
+def test_the_committed_scores_took_what_is_promised():
+    """1,000 x 5,000 pairs of the study's size in two minutes and 2 GB on two cores."""
+    kept = pd.read_csv(scoring_file()).set_index("model")
+    assert list(kept.index) == ["saf", "sgr"]
+    assert (kept[["images", "texts", "regions", "threads"]] == [1000, 5000, 36, 2]).all(axis=None)
+    assert (kept["wall_seconds"] <= 120).all() and (kept["peak_mb"] <= 2048).all()
+
+
 @pytest.mark.parametrize("given, told", [
     (["--save"], "--save and --size are of --full"), (["--size", "4", "6"], "are of --full"),
     (["--full", "--save", "--models", "saf"], "--save keeps all models at 1,000 images and 5,000"),

@@ -82,8 +82,8 @@ def test_groups_are_told_apart_and_one_alone_where_they_say_the_same():
     words = ("{} up", "{} down", "{} open")
     assert findings(two, *words) == ("by FR: top-5 up; soft + windows down; sum open;\n"
                                      "with a bank: top-5 up; sum open")
-    assert findings(pd.concat([GAPS.assign(group=name) for name in "ab"]), *words) == \
-        f"a and b: {finding(GAPS, *words)}"
+    assert findings(pd.concat([GAPS.assign(group=name) for name in "abc"]), *words) == \
+        f"a, b and c: {finding(GAPS, *words)}"
 
 
 def test_a_standing_names_its_reference_once_in_full():
