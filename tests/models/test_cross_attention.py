@@ -383,16 +383,19 @@ def test_attention_of_pairs_is_that_of_the_equations(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_learn_a_few_pairs_by_heart(name):
-    """R@1 of 100 % both ways: every text and image of ten finds its own."""
+    """R@1 of 100 % both ways: every text and image of ten finds its own. The rate falls: at the
+    first one the last steps throw SGR back, on one processor and not on another."""
     torch.manual_seed(0)
     net, split = model(name, size=32, similarity=16), with_regions(SmallData().splits["train"])
     one = split.pair_batch(np.arange(0, 30, 3))
     optimizer, loss = torch.optim.Adam(net.parameters(), 0.005), LOSSES["triplet_sum"]()
+    slower = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0.01, 120)
     for _ in range(120):
         value = loss(net(one).scores, one.match.float())
         optimizer.zero_grad()
         value.backward()
         optimizer.step()
+        slower.step()
     scores = net.eval()(one).scores
     assert value < 0.05
     assert (scores.argmax(dim=1) == torch.arange(10)).all()
