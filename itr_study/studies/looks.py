@@ -117,13 +117,15 @@ def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
 
 def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
                root: Path | str | None = None) -> list[ArmRun]:
-    """The runs of which nothing is kept, and those whose models this machine has.
+    """The runs of which nothing is kept, and those of seeds whose models are all on this machine:
+    losses are compared seed by seed, and models that two machines trained are no pair.
 
     Args:    kept: of `kept_places`; root: folder of the real data sets.
     """
     there = set(zip(kept["arm"], kept["seed"], strict=True))
-    return [run for run in runs if (run.label, run.config.seed) not in there
-            or models_here([run], root)]
+    known = [run for run in runs if (run.label, run.config.seed) in there]
+    elsewhere = {run.config.seed for run in known if not models_here([run], root)}
+    return [run for run in runs if run not in known or run.config.seed not in elsewhere]
 
 
 def with_kept(runs: Sequence[ArmRun], made: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:

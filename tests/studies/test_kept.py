@@ -79,12 +79,19 @@ def test_places_serve_for_the_runs_that_are_asked_for(tmp_path):
     assert kept().empty  # of before there was this measure
 
 
-def test_what_is_not_kept_is_looked_at_and_what_is_here_too(store):
+def test_what_is_not_kept_is_looked_at_and_seeds_that_are_here_too(store):
+    """Of a seed all models or none: those of two machines are no pair."""
     kept = PLACES.assign(arm=PLACES["label"])
     assert to_look_at(RUNS, kept) == []
     assert to_look_at(RUNS, kept[1:]) == RUNS[:1] and to_look_at(RUNS, kept.head(0)) == RUNS
     weights(RUNS[1].config)
     assert to_look_at(RUNS, kept) == RUNS[1:2]
+    three = [*RUNS[:2], ArmRun("dvse", SMALL.with_(**{"settings.epochs": 1}))]
+    weights(RUNS[0].config)  # the other one of its seed is elsewhere
+    assert to_look_at(three, kept) == three[1:2]
+    assert to_look_at(three, kept[:2]) == three  # not kept: it is made, beside its seed's
+    weights(three[2].config)
+    assert to_look_at(three, kept) == three
 
 
 def test_lines_made_now_stand_before_those_kept(store):
