@@ -12,7 +12,7 @@ import pytest
 
 from itr_study.batch.declared import find_notebooks, read_notebook
 from itr_study.batch.execute import run_notebook
-from itr_study.plots.gallery import figure_records
+from itr_study.plots.gallery import figure_records, inside
 from itr_study.studies import profiles
 from itr_study.studies.profiles import read_profiles
 from tests.small_notebooks import write_notebook
@@ -188,7 +188,8 @@ def test_it_runs_and_draws_what_it_promises(path, tmp_path):
     assert result.status == "done", f"{result.message}\n{log[-3000:]}"
     kept = {p.stem for p in (tmp_path / "figures").glob("*/*__*.json")}
     assert set(read_notebook(path).figures) <= kept, sorted(kept)
-    figure_records(tmp_path / "figures")  # raises where one lacks its picture or its table
+    figures = tmp_path / "figures"
+    figure_records(inside(figures), figures)  # raises where one lacks its picture or its table
     assert status() == before
 
 

@@ -3,7 +3,7 @@
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from itr_study.batch.execute import FINE, NotebookResult
 from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.checks import check_choice, check_number
 from itr_study.data import DATASETS
-from itr_study.files.paths import project_root
+from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder, output_folder
 
 PROFILES = ("smoke", "quick", "full")
 # Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
@@ -55,14 +55,16 @@ class Request:
     workers: int
     timeout: float  # seconds
     options: tuple[str, ...]  # the command line again, without names, for the retry
+    publish: bool = False  # whether the figures are those that git keeps
 
     @classmethod
     def make(cls, names: Sequence[str], dataset: str, data: Path | None, profile: str | None,
              figures: Path | None, given: Sequence[str], workers: int | None,
-             minutes: float | None) -> "Request":
+             minutes: float | None, publish: bool = False) -> "Request":
         """A request from what the user typed; workers: None = `side_by_side`.
 
-        Raises:  ValueError for an unknown notebook, profile or parameter, or missing data.
+        Raises:  ValueError for an unknown notebook, profile or parameter, missing data, or a folder
+                 of figures beside --publish.
         """
         root = data_root(dataset, data)
         if minutes is not None:
@@ -76,12 +78,17 @@ class Request:
         parameters |= {"data": root} if root else {}
         parameters |= {"figures": str(figures.resolve())} if figures else {}
         parameters |= read_given(paths, given)
+        if publish and "figures" in parameters:
+            raise ValueError("--publish draws into figures/ of the project: leave the other folder "
+                             "of figures out, or --publish")
+        parameters |= {"figures": str(figures_folder())} if publish else {}
         options = ["--dataset", dataset, "--profile", profile]
         options += ["--data", root] if root else []
         options += ["--figures", str(figures)] if figures else []
+        options += ["--publish"] if publish else []
         options += [part for text in given for part in ("-p", text)]
         return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
-                   60 * (minutes or PATIENCE[profile]), tuple(options))
+                   60 * (minutes or PATIENCE[profile]), tuple(options), publish)
 
     def hours(self) -> float:
         """Hours that the missing runs will take; none are foreseen for generated data."""
@@ -104,9 +111,15 @@ class Request:
         return plan_table(planned(self.suiting(), self.parameters)) + note
 
     def run(self) -> int:
-        """Execute, make the gallery anew, print the table and the way to retry; 0 only if every
-        notebook is done and every figure of the gallery has its files."""
-        start = time.monotonic()
+        """Execute, print the table and the way to retry, make the gallery anew, and of real data
+        say what differs from what is published; 0 only if every notebook is done and every figure
+        of the gallery has its files.
+
+        Raises:  OSError with the remedy, before anything is computed, where no figure can be kept.
+        """
+        for folder in self.output().values():
+            check_writable(folder, FIGURES_REMEDY)
+        start, began = time.monotonic(), time.time()
         results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
         print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
         print(f"Executed notebooks and logs: {executed_folder(self.dataset)}")
@@ -115,8 +128,41 @@ class Request:
             print(f"Retry just those: {self.retry(unsuccessful)}")
         done = {r.notebook for r in results if r.status == "done"}
         has_figures = any(read_notebook(path).figures for path in self.paths if path.stem in done)
-        whole = make_gallery(self.parameters.get("figures")) if has_figures else True
+        whole = self.shown(done, began) if has_figures else True
         return int(bool(unsuccessful) or not whole)
+
+    def output(self) -> dict[str, Path]:
+        """Where figures of the data set and common ones go: its name, or COMMON -> folder."""
+        figures, generated = self.parameters.get("figures"), DATASETS[self.dataset].generated
+        return {self.dataset: output_folder(generated, figures) / self.dataset,
+                "common": output_folder(False, figures) / "common"}
+
+    def shown(self, done: Collection[str], began: float) -> bool:
+        """Make the pages of figures and print where they are, and what differs from what is
+        published; False, with the reason printed, where a figure is not whole.
+
+        Args:    done: the notebooks that drew; began: when (seconds of the epoch).
+        """
+        from itr_study.plots import gallery  # loads matplotlib
+        from itr_study.plots.published import compare
+
+        own, common = self.output().values()
+        generated = DATASETS[self.dataset].generated
+        try:
+            if self.publish:
+                print(f"Gallery: {gallery.publish(self.dataset if generated else None)}")
+            if generated and own.parent == figures_folder():  # git does not see it
+                print(f"Gallery: {gallery.build_gallery(own / 'index.html', [own, common])}")
+            elif not self.publish:
+                page = own.parent / "index.html"
+                print(f"Gallery: {gallery.build_gallery(page, gallery.inside(own.parent))}")
+            if not generated and not self.publish:
+                print(compare(own.parent, figures_folder(), [self.dataset, "common"], done,
+                              began).text())
+        except ValueError as error:
+            print(f"The gallery was not made: {error}")
+            return False
+        return True
 
     def retry(self, results: Sequence[NotebookResult]) -> str:
         """The command that executes these notebooks again."""
@@ -151,18 +197,3 @@ def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
                 notebook.check({name: value})
             values[name] = parameter.read(value)
     return values
-
-
-def make_gallery(figures: str | None) -> bool:
-    """Write the page of all figures; False, with the reason printed, where one is not whole.
-
-    Args:    figures: the folder of all figures; None takes the project's.
-    """
-    from itr_study.plots.gallery import build_gallery  # loads matplotlib
-
-    try:
-        print(f"Gallery: {build_gallery(Path(figures or project_root() / 'figures'))}")
-    except ValueError as error:
-        print(f"The gallery was not made: {error}")
-        return False
-    return True

@@ -166,6 +166,8 @@ def reproduce(
     data: Data = None,
     profile: Profile = None,
     figures: Figures = None,
+    publish: Annotated[bool, typer.Option(
+        "--publish", help="Draw into figures/, what git keeps.")] = False,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE",
         help="A parameter of every chosen notebook.")] = None,
@@ -183,7 +185,8 @@ def reproduce(
 
     check_name(dataset, changes)
     request = Request.make(notebooks or [], dataset, data, profile, figures,
-                           [*(parameter or []), *data_parameter(changes)], workers, timeout)
+                           [*(parameter or []), *data_parameter(changes)], workers, timeout,
+                           publish)
     if plan:
         print(request.plan())
         return

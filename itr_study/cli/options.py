@@ -42,7 +42,8 @@ Split = Annotated[str | None, typer.Option(
     help="train, dev, test or all; default test, of your own pictures (folder) all.")]
 Image = Annotated[str | None, typer.Option(
     metavar="ID-OR-FILE", help="An image id of the split, or a picture file: finds texts.")]
-Figures = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of figures.")]
+Figures = Annotated[Path | None, typer.Option(
+    metavar="FOLDER", help="Folder of all figures; default figures/scenes and my/figures.")]
 Timeout = Annotated[float | None, typer.Option(
     metavar="MINUTES", help="Minutes a notebook may take.")]
 Profile = Annotated[str | None, typer.Option(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 HOME_REMEDY = ("Runs and caches go there: set ITR_STUDY_HOME to a folder you may write to "
                "(itr-study doctor says which is in effect)")
+FIGURES_REMEDY = ("Name a folder for figures that you may write to: --figures FOLDER, or `figures` "
+                  "in the parameters cell of a notebook")
 
 
 def project_root() -> Path:
@@ -27,11 +29,19 @@ def home() -> Path:
 def check_home() -> None:
     """Raise OSError where nothing can be written in the home, saying why and what to do; a home
     that is not there is made."""
+    check_writable(home(), HOME_REMEDY)
+
+
+def check_writable(folder: Path, remedy: str) -> None:
+    """Make a folder if it is not there.
+
+    Raises:  OSError with the remedy where nothing can be written in it.
+    """
     try:
-        home().mkdir(parents=True, exist_ok=True)
-        try_writing(home())
+        folder.mkdir(parents=True, exist_ok=True)
+        try_writing(folder)
     except OSError as error:
-        raise OSError(f"{home()} cannot be written: {error.strerror or error}. {HOME_REMEDY}"
+        raise OSError(f"{folder} cannot be written: {error.strerror or error}. {remedy}"
                       ) from error
 
 
@@ -42,10 +52,29 @@ def try_writing(folder: Path) -> None:
 
 
 def figures_folder(figures: Path | str | None = None) -> Path:
-    """The folder of committed figures and rows; by default `figures/` of the project."""
+    """The folder given; else `figures/` of the project, which holds the published ones."""
     return Path(figures) if figures is not None else project_root() / "figures"
 
 
+def output_folder(generated: bool, figures: Path | str | None = None) -> Path:
+    """The folder that a notebook saves figures in: the one given; else `figures/` for those of
+    generated data, which git does not see there, and `my/figures/` for all others.
+
+    Published figures are written only where that folder is given, as `itr-study reproduce
+    --publish` does.
+    """
+    if figures is None and not generated:
+        return my_folder() / "figures"
+    return figures_folder(figures)
+
+
+def kept_folders(generated: bool, figures: Path | str | None = None) -> list[Path]:
+    """The folders that saved figures are looked up in: where this notebook saves, then those that
+    are published; a folder that is given stands alone."""
+    return list(dict.fromkeys([output_folder(generated, figures), figures_folder(figures)]))
+
+
 def my_folder() -> Path:
-    """Folder of the reader's own: working copies of the notebooks and the figures they draw."""
+    """Folder of the reader's own, which git does not see: working copies of the notebooks, and
+    figures of real data."""
     return project_root() / "my"

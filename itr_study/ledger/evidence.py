@@ -5,6 +5,7 @@ were judged: images are drawn anew with replacement (the bootstrap), and both so
 difference see the same draws. Notebook 04 computes it and saves the table that is read here.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,10 +74,11 @@ class LabelArms:
         return self.parts[arm_a, arm_b, metric]
 
 
-def read_evidence(folder: Path | str) -> pd.DataFrame:
-    """The evidence beside the figures of a data set; empty where notebook 04 has left none."""
-    path = Path(folder) / TABLE
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
+def read_evidence(folders: Iterable[Path]) -> pd.DataFrame:
+    """The evidence as notebook 04 left it in the first of the folders that has it, such as
+    `Study.kept_in`; empty where none has."""
+    path = next((folder / TABLE for folder in folders if (folder / TABLE).is_file()), None)
+    table = pd.DataFrame(columns=list(COLUMNS)) if path is None else pd.read_csv(path)
     if missing := set(COLUMNS) - set(table.columns):
         raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; execute notebook "
                          "04_relevance again")

@@ -1,6 +1,7 @@
 """On which model the verdicts rest, and what a second model says of the same claim."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -69,12 +70,12 @@ def plain(model: str) -> str:
     return f"{label} with {inputs.rpartition(', ')[2].replace('minilm', 'MiniLM')}"
 
 
-def kept_ledger(folder: Path | str) -> pd.DataFrame:
-    """The ledger as notebook 12 last left it in the folder of a data set; empty where it has not.
-    """
-    path = Path(folder) / FILE
-    return pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame(
-        columns=["id", "origin", "outcome", "model", "ours", "statement"])
+def kept_ledger(folders: Iterable[Path]) -> pd.DataFrame:
+    """The ledger as notebook 12 last left it in the first of the folders that has it, such as
+    `Study.kept_in`; empty where none has."""
+    path = next((folder / FILE for folder in folders if (folder / FILE).is_file()), None)
+    return pd.DataFrame(columns=["id", "origin", "outcome", "model", "ours", "statement"]) \
+        if path is None else pd.read_csv(path, keep_default_na=False)
 
 
 def twice_judged(table: pd.DataFrame) -> pd.DataFrame:

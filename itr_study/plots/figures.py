@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from itr_study import __version__
-from itr_study.files.atomic import read_json, write_atomic, write_json
-from itr_study.files.paths import figures_folder
-from itr_study.plots import png
+from itr_study.files.atomic import write_atomic, write_json
+from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder
+from itr_study.plots.published import read_record, table_difference
 from itr_study.plots.style import png_bytes
 
 PROFILES = ("smoke", "quick", "full")  # from least to fullest
@@ -23,14 +23,13 @@ MACHINE_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/])")
 
 
 def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: str, summary: str,
-                provenance: Mapping[str, Any], folder: Path | str | None = None) -> Path:
+                provenance: Mapping[str, Any], folder: Path | str | None = None,
+                published: bool = False) -> Path:
     """Write a figure with its table and provenance, each atomically; returns the PNG's path, of
     a table alone (figure None: what a paper prints) the CSV's.
 
     A figure made with more seeds or a fuller profile is never replaced: the new one then goes to
-    `figures-local/` beside the folder, and a line says so. Same data, same bytes. Table and
-    provenance are always written; a picture that looks like the one on disk (`png.looks_like`)
-    is left as it is, so that a redraw adds to git's history only what can be seen.
+    `figures-local/` beside the folder, and a line says so. Same data, same bytes.
 
     Args:    table: the tidy data the figure shows.
              name: "<notebook>__<figure>", such as "03_topk__k_sweep".
@@ -39,8 +38,12 @@ def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: 
              provenance: profile and seeds (a list), and run_ids, data, versions, parameters;
              of COMMON no profile and no seed.
              folder: of all figures; None takes `figures/` of the project.
+             published: git keeps this figure: where its table is the one that is there, but for
+             rounding (`published.table_difference`), table and picture stay as they are. To have
+             the picture drawn anew all the same, delete it.
     Raises:  ValueError for a bad name, empty table, unfinished sentence, unknown profile, or
-             provenance that holds a time or a path of this machine.
+             provenance that holds a time or a path of this machine, or one on disk that is damaged;
+             OSError with the remedy where the folder cannot be written.
     """
     record = full_record(name, dataset, summary, provenance)
     record |= {} if figure is not None else {"picture": False}
@@ -53,17 +56,21 @@ def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: 
         target = folder.parent / "figures-local" / dataset
         print(f"{name}: kept the figure in {folder.name}/{dataset} ({better}); "
               f"this one is in {target.parent.name}/{dataset}")
+    check_writable(target, FIGURES_REMEDY)
     text = table.to_csv(index=False, lineterminator="\n", float_format="%.10g")
-    write_atomic(target / f"{name}.csv", text.encode())
-    path = target / f"{name}.png"
+    path, csv, origin = (target / f"{name}.{ending}" for ending in ("png", "csv", "json"))
+    same = (published and csv.is_file() and origin.is_file()
+            and not table_difference(text, csv.read_text(encoding="utf-8")))
+    if same:
+        record["versions"] = read_record(origin).get("versions", record["versions"])
+    else:
+        write_atomic(csv, text.encode())
     if figure is None:
         path.unlink(missing_ok=True)
-    else:
-        picture = png_bytes(figure)
-        if not (path.is_file() and png.looks_like(path.read_bytes(), picture)):
-            write_atomic(path, picture)
-    write_json(target / f"{name}.json", record)
-    return path.with_suffix(".csv") if figure is None else path
+    elif not (same and path.is_file()):
+        write_atomic(path, png_bytes(figure))
+    write_json(origin, record)
+    return csv if figure is None else path
 
 
 def full_record(name: str, dataset: str, summary: str,
@@ -111,13 +118,10 @@ def refuse_machine(value: Any, where: str) -> None:
 
 def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
     """Why the figure that is there must stay, in words; empty when it may be replaced."""
-    if not existing.is_file():
+    if "profile" not in record or not existing.is_file():
         return ""
-    kept = read_json(existing)
-    reasons: list[str] = []
-    if "profile" not in record:
-        return ""
-    if PROFILES.index(kept["profile"]) > PROFILES.index(record["profile"]):
+    kept, reasons = read_record(existing), []
+    if kept.get("profile") in PROFILES[PROFILES.index(record["profile"]) + 1:]:
         reasons.append(f"profile {kept['profile']}, this one {record['profile']}")
     if kept["seeds_count"] > record["seeds_count"]:
         reasons.append(f"{kept['seeds_count']} seeds, this one {record['seeds_count']}")

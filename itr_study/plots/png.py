@@ -7,13 +7,6 @@ from PIL import Image, ImageChops, ImageStat
 # Of 255, what a palette may change at most, and on average. Lines, bars and tables are far below
 # both; colour bars and pictures with smooth skies are far above, where bands would be seen.
 LARGEST, AVERAGE = 4, 0.5
-UNSEEN = 2 * LARGEST  # of 255: two palettes of one drawing differ by no more
-
-
-def encode(picture: Image.Image) -> bytes:
-    """The picture as PNG, the same bytes each time: at most 256 colours where they suffice."""
-    exact = on_white(picture)
-    return written(exact, in_few_colours(exact))
 
 
 def written(exact: Image.Image, few: Image.Image | None) -> bytes:
@@ -39,16 +32,17 @@ def in_few_colours(picture: Image.Image) -> Image.Image | None:
     return few if fits else None
 
 
-def looks_like(old: bytes, new: bytes) -> bool:
-    """Whether no point of two PNG files differs by more than `UNSEEN`; False for a broken old one.
+def at_most(size: int, picture: Image.Image) -> bytes:
+    """The picture as a PNG file of at most so many bytes: in 256 colours, narrower where that is
+    not enough.
 
-    A digit or a line that moved by a thirtieth of a pixel differs by more.
+    Raises:  ValueError where even a tenth of its width is too much.
     """
-    try:
-        before = Image.open(BytesIO(old)).convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # no whole PNG
-        return False
-    after = Image.open(BytesIO(new)).convert("RGB")
-    if before.size != after.size:
-        return False
-    return max(high for _, high in ImageChops.difference(before, after).getextrema()) <= UNSEEN
+    exact = on_white(picture)
+    for tenths in range(10, 0, -1):
+        width = exact.width * tenths // 10
+        small = exact.resize((width, max(1, exact.height * tenths // 10)), Image.Resampling.LANCZOS)
+        data = written(small, small.quantize(256, dither=Image.Dither.NONE))
+        if len(data) <= size:
+            return data
+    raise ValueError(f"a tenth of the picture still has {len(data):,} bytes, more than {size:,}")

@@ -21,6 +21,7 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers import Explorer, Pane
+from itr_study.files.paths import figures_folder, kept_folders, output_folder
 from itr_study.ledger.paired import differences, sign
 from itr_study.ledger.rules import adjusted
 from itr_study.metrics import Ranks
@@ -30,7 +31,6 @@ from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.progress import in_lines
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import searcher, weights
-from itr_study.runs.shelves import shelf
 from itr_study.runs.store import ENDED
 from itr_study.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
 from itr_study.studies.bases import at_edge
@@ -66,9 +66,10 @@ class Study:
         return DATASETS[self.dataset_name].generated
 
     @property
-    def shelf(self) -> Path:
-        """The folder that figures are saved in; rows of real data too (see `runs.shelves`)."""
-        return shelf(self.figures)
+    def kept_in(self) -> list[Path]:
+        """The folders that saved tables of this data set are looked up in: where this study saves,
+        then the published one."""
+        return [folder / self.dataset_name for folder in kept_folders(self.generated, self.figures)]
 
     @cached_property
     def dataset(self) -> RetrievalDataset:
@@ -214,7 +215,8 @@ class Study:
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
              **more: Any) -> Figure | None:
-        """Keep a figure with the data it shows and what made it; the picture, to be shown.
+        """Keep a figure with the data it shows and what made it (`files.paths.output_folder` says
+        where); the picture, to be shown.
 
         Args:    picture: None keeps a table alone, as a paper may print; table: the data drawn;
                  name: in this notebook, "k_sweep"; summary: one sentence, what a reader sees; runs:
@@ -232,9 +234,12 @@ class Study:
         if only is not None and self.generated != (only == "generated"):
             return picture
         origin = {"seeds": []} | more if common else self.provenance(runs, **more)
-        self.saved[name] = save_figure(picture, table, f"{self.notebook}__{name}",
-                                       COMMON if common else self.dataset_name, summary, origin,
-                                       self.shelf)
+        own = self.generated and not common
+        folder = output_folder(own, self.figures)
+        self.saved[name] = save_figure(
+            picture, table, f"{self.notebook}__{name}", COMMON if common else self.dataset_name,
+            summary, origin, folder,
+            published=not own and folder.resolve() == figures_folder().resolve())
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:

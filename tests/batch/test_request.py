@@ -10,39 +10,103 @@ import pytest
 from itr_study.batch import request
 from itr_study.batch.execute import NotebookResult
 from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
-from tests.plots.test_figures import save
+from itr_study.files import paths
+from itr_study.plots.gallery import EXAMPLES, SHOWN
+from tests.plots.test_figures import TABLE, refuse, save
 from tests.small_notebooks import write_notebook
 
 
 @pytest.fixture
 def batch(tmp_path, store, monkeypatch):
-    """A request for one notebook, with the way it ended."""
-    def make(status: str, promised: list[str]) -> Request:
-        path = write_notebook(tmp_path / "03_topk.ipynb", figures=promised)
-        monkeypatch.setattr(request, "reproduce", lambda *_: [
-            NotebookResult("03_topk", status, 0.1)])
-        return Request([path], "scenes", "quick", {"figures": str(tmp_path / "figures")}, 1, 60, ())
+    """A request for one notebook, with the way it ended, and what it draws; of a project."""
+    monkeypatch.setattr(paths, "project_root", lambda: tmp_path)
+    path = write_notebook(tmp_path / "03_topk.ipynb", figures=["03_topk__k_sweep"])
+
+    def make(status: str, draw=lambda: None, dataset: str = "scenes", **asked) -> Request:
+        def executed(*_):
+            draw()
+            return [NotebookResult("03_topk", status, 0.1)]
+
+        monkeypatch.setattr(request, "reproduce", executed)
+        return Request.make([str(path)], dataset, tmp_path, "full", asked.pop("figures", None),
+                            (), 1, None, **asked)
     return make
 
 
-def test_the_gallery_is_made_after_a_batch(batch, tmp_path, capsys):
-    save(tmp_path / "figures")
-    assert batch("done", ["03_topk__k_sweep"]).run() == 0
-    page = (tmp_path / "figures" / "README.md").read_text()
-    assert "scenes/03_topk__k_sweep.png" in page and "Gallery: " in capsys.readouterr().out
+def drawn(folder, dataset="scenes", **more):
+    return lambda: save(folder, "full", dataset=dataset, **more)
 
 
-@pytest.mark.parametrize(("status", "promised"), [("failed", ["03_topk__k_sweep"]), ("done", [])])
-def test_without_new_figures_the_page_stays_as_it_is(batch, tmp_path, status, promised):
-    save(tmp_path / "figures")
-    assert batch(status, promised).run() == (status == "failed")
-    assert not (tmp_path / "figures" / "README.md").exists()
+def pages(folder) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for ending in ("index.html", "README.md")
+                  for path in folder.rglob(ending))
+
+
+def test_a_batch_ends_with_the_path_of_its_page(batch, tmp_path, capsys):
+    assert batch("done", drawn(tmp_path / "figures")).run() == 0
+    page = tmp_path / "figures" / "scenes" / "index.html"
+    assert capsys.readouterr().out.endswith(f"Gallery: {page}\n")
+    assert 'src="03_topk__k_sweep.png"' in page.read_text() and pages(tmp_path) == [
+        "figures/scenes/index.html"]
+
+
+def test_a_folder_that_is_given_has_its_own_page(batch, tmp_path):
+    given = tmp_path / "mine"
+    assert batch("done", drawn(given), figures=given).run() == 0
+    assert pages(tmp_path) == ["mine/index.html"]
+
+
+def test_of_real_data_it_says_what_differs_from_what_is_published(batch, tmp_path, capsys):
+    own, published = tmp_path / "my" / "figures", tmp_path / "figures"
+    drawn(published, "flickr8k")()
+    assert batch("done", drawn(own, "flickr8k"), "flickr8k").run() == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[-2:] == [f"Gallery: {own / 'index.html'}", "1 table equals the published one"]
+    assert pages(tmp_path) == ["my/figures/index.html"]
+    drawn(published, "flickr8k", name="03_topk__x")()
+    drawn(published, "flickr8k", name="04_relevance__x")()  # of a notebook that was not executed
+    batch("done", drawn(own, "flickr8k", table=TABLE.assign(loss=9)), "flickr8k").run()
+    told = capsys.readouterr().out.splitlines()[-3:]
+    assert told[0].startswith("flickr8k/03_topk__k_sweep differs from the published one: row 1, lo")
+    assert told[1:] == ["Published and not drawn here: flickr8k/03_topk__x",
+                        "0 tables equal the published ones"]
+
+
+def test_only_what_is_published_goes_to_the_page_that_git_keeps(batch, tmp_path, capsys):
+    published = tmp_path / "figures"
+    asked = batch("done", drawn(published, "flickr8k"), "flickr8k", publish=True)
+    assert asked.parameters["figures"] == str(published) and asked.run() == 0
+    assert capsys.readouterr().out.endswith(f"Gallery: {published / 'README.md'}\n")
+    assert pages(tmp_path) == ["figures/README.md"]
+    assert batch("done", drawn(published, name=SHOWN[0]), publish=True).run() == 0
+    assert pages(tmp_path) == ["figures/README.md", "figures/scenes/index.html"]
+    assert f"{EXAMPLES}/{SHOWN[0]}.png" in (published / "README.md").read_text()
+    assert "(scenes/" not in (published / "README.md").read_text()
+
+
+def test_to_publish_and_another_folder_are_refused_and_a_retry_publishes(batch, tmp_path):
+    with pytest.raises(ValueError, match="leave the other folder of figures out, or --publish"):
+        batch("done", publish=True, figures=tmp_path / "mine")
+    asked = batch("failed", publish=True)
+    assert "--publish" in asked.retry([NotebookResult("03_topk", "failed", 0.1)]).split()
+
+
+def test_without_new_figures_there_is_no_page(batch, tmp_path):
+    assert batch("failed", drawn(tmp_path / "figures")).run() == 1
+    write_notebook(tmp_path / "03_topk.ipynb", figures=[])
+    assert batch("done", drawn(tmp_path / "figures")).run() == 0
+    assert pages(tmp_path) == []
 
 
 def test_a_figure_without_its_picture_is_told_and_makes_the_batch_fail(batch, tmp_path, capsys):
-    save(tmp_path / "figures").unlink()
-    assert batch("done", ["03_topk__k_sweep"]).run() == 1
+    assert batch("done", lambda: drawn(tmp_path / "figures")().unlink()).run() == 1
     assert "The gallery was not made: figures without their files" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_computed(batch, monkeypatch):
+    monkeypatch.setattr(paths, "try_writing", refuse)
+    with pytest.raises(OSError, match="scenes cannot be written: Read-only.*--figures FOLDER"):
+        batch("done", lambda: pytest.fail("computed")).run()
 
 
 @pytest.mark.parametrize(("cores", "free", "dataset", "expected"), [

@@ -57,12 +57,16 @@ def test_without_evidence_a_claim_is_not_tested():
 
 
 def test_evidence_is_read_beside_the_figures(tmp_path):
-    assert read_evidence(tmp_path).empty
+    assert read_evidence([tmp_path]).empty
     LINES.to_csv(tmp_path / TABLE, index=False)
-    assert read_evidence(tmp_path).to_dict("records") == LINES.to_dict("records")
+    own = tmp_path / "own"
+    assert read_evidence([own, tmp_path]).to_dict("records") == LINES.to_dict("records")
+    own.mkdir()
+    LINES[:1].to_csv(own / TABLE, index=False)
+    assert len(read_evidence([own, tmp_path])) == 1 < len(LINES)
     LINES.drop(columns="error").to_csv(tmp_path / TABLE, index=False)
     with pytest.raises(ValueError, match="lacks the columns error; execute notebook 04_relevance"):
-        read_evidence(tmp_path)
+        read_evidence([tmp_path])
 
 
 def test_the_ledger_shows_a_verdict_over_images_beside_those_over_runs():

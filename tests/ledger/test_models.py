@@ -72,9 +72,9 @@ def test_claims_with_other_margins_or_on_several_models_are_not_the_same_claim(m
 
 
 def test_the_page_has_both(tmp_path):
-    assert kept_ledger(tmp_path).empty and resting(kept_ledger(tmp_path)).startswith(
+    assert kept_ledger([tmp_path]).empty and resting(kept_ledger([tmp_path])).startswith(
         "No measured")
-    assert twice_judged(kept_ledger(tmp_path)).empty
+    assert twice_judged(kept_ledger([tmp_path])).empty
     named = ["unit", "reported_difference", "ours", "levels", "verdict"]
     table = load_claims().assign(origin="claim", outcome="reproduced", model=GRU,
                                  **dict.fromkeys(named, ""))

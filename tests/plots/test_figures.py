@@ -1,11 +1,12 @@
 """Figures on disk: the same bytes every time, honest provenance, better ones kept."""
 
+import errno
 import json
 
 import pandas as pd
 import pytest
-from PIL import Image
 
+from itr_study.files.atomic import write_json
 from itr_study.plots import save_figure, tabulate
 from itr_study.plots.figures import COMMON
 from itr_study.plots.style import canvas
@@ -33,31 +34,36 @@ def test_three_files_and_the_same_bytes_again(tmp_path):
     assert read(tmp_path) == first
 
 
-def drawn(folder, value: float, run: str):
-    """A saved figure that prints a value to two digits, with all of them in its table."""
+def drawn(folder, value: float, word: str, run: str = "ab12", published: bool = True):
+    """A saved figure that shows a word, with a value in its table."""
     figure, (axes,) = canvas(size=(2, 1))
-    axes.text(0.1, 0.5, f"{value:.2f}")
+    axes.text(0.1, 0.5, word)
     return save_figure(figure, pd.DataFrame({"value": [value]}), "03_topk__k_sweep", "scenes",
-                       "A value.", {"profile": "quick", "seeds": [0], "run_ids": [run]}, folder)
+                       "A value.", {"profile": "quick", "seeds": [0], "run_ids": [run]}, folder,
+                       published)
 
 
-def test_a_redraw_that_looks_the_same_leaves_the_picture_as_it_is(tmp_path):
-    """Even where the one on disk is encoded in another way."""
-    path = drawn(tmp_path, 1.0, "ab12")
-    Image.open(path).convert("RGBA").save(path)
-    before, stamp = path.read_bytes(), path.stat().st_mtime_ns
-    drawn(tmp_path, 1.0 + 1e-7, "cd34")
-    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, stamp)
-    assert path.with_suffix(".csv").read_text() == "value\n1.0000001\n"
-    assert json.loads(path.with_suffix(".json").read_text())["run_ids"] == ["cd34"]
-
-
-def test_a_picture_that_shows_something_else_is_written_anew(tmp_path):
-    path = drawn(tmp_path / "figures", 1.0, "ab12")
+def test_a_published_picture_is_replaced_only_when_its_table_changed(tmp_path):
+    path = drawn(tmp_path, 1.0, "one")
+    origin = path.with_suffix(".json")
+    write_json(origin, json.loads(origin.read_text()) | {"versions": {"matplotlib": "1"}})
+    before = read(tmp_path)
+    drawn(tmp_path, 1.0 + 1e-9, "other words")  # the last of ten digits
+    assert read(tmp_path) == before
+    drawn(tmp_path, 1.0, "one", "cd34")  # of other runs: that is kept beside it
+    assert json.loads(origin.read_text())["run_ids"] == ["cd34"] and path.read_bytes() == before[
+        path.relative_to(tmp_path).as_posix()]
+    path.unlink()  # to have it drawn anew
+    assert drawn(tmp_path, 1.0, "other words").read_bytes() != before[
+        path.relative_to(tmp_path).as_posix()]
     before = path.read_bytes()
-    drawn(tmp_path / "figures", 1.01, "ab12")  # one digit
-    assert path.read_bytes() != before
-    assert path.read_bytes() == drawn(tmp_path / "other", 1.01, "ab12").read_bytes()
+    assert drawn(tmp_path, 1.0 + 3e-9, "one").read_bytes() != before
+    assert json.loads(origin.read_text())["versions"].keys() == {"itr_study", "matplotlib"}
+
+
+def test_your_own_picture_is_drawn_anew_each_time(tmp_path):
+    before = drawn(tmp_path, 1.0, "one", published=False).read_bytes()
+    assert drawn(tmp_path, 1.0, "other words", published=False).read_bytes() != before
 
 
 def test_table_and_provenance_say_what_was_drawn(tmp_path):
@@ -137,3 +143,22 @@ def test_an_empty_table_and_missing_seeds_are_refused(tmp_path):
                     {"profile": "quick", "seeds": [0]}, tmp_path)
     with pytest.raises(ValueError, match="provenance needs seeds"):
         save_figure(figure, TABLE, "03_topk__x", "scenes", "A.", {"profile": "quick"}, tmp_path)
+
+
+@pytest.mark.parametrize(("text", "told"), [("{", "not valid JSON"), ("[]", "not the provenance"),
+                                            ('{"profile": "full"}', "not the provenance")])
+def test_a_damaged_provenance_is_named_with_what_to_do(tmp_path, text, told):
+    path = save(tmp_path).with_suffix(".json")
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"k_sweep.json is {told}.*delete it to have it made"):
+        save(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr("itr_study.files.paths.try_writing", refuse)
+    with pytest.raises(OSError, match="scenes cannot be written: Read-only.*--figures FOLDER"):
+        save(tmp_path)
+
+
+def refuse(folder):
+    raise OSError(errno.EROFS, "Read-only file system")

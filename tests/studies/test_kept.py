@@ -4,6 +4,7 @@ import pandas as pd
 
 from itr_study.evaluation.pointing_words import CONTROLS
 from itr_study.files.atomic import write_json
+from itr_study.plots.published import NEEDED
 from itr_study.runs.run import weights
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.kept import kept_table, models_here
@@ -17,7 +18,7 @@ RUNS = [ArmRun("saf/sum", SMALL), ArmRun("saf/sum", SMALL.with_(seed=1)), ArmRun
 def save(folder, name, table, runs):
     (folder / "photos").mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / "photos" / f"{name}.csv", index=False)
-    write_json(folder / "photos" / f"{name}.json", {"run_ids": runs})
+    write_json(folder / "photos" / f"{name}.json", dict.fromkeys(NEEDED, "") | {"run_ids": runs})
 
 
 def test_a_table_serves_beside_the_rows_it_was_made_of(tmp_path):
@@ -34,15 +35,15 @@ def test_a_table_serves_beside_the_rows_it_was_made_of(tmp_path):
     assert kept_table(tmp_path, "photos", "09__x", ROWS) is None  # a kill while it was saved
 
 
-def test_where_somebody_watches_their_own_table_serves_too(tmp_path, monkeypatch):
-    """After the project's, if that is of other runs."""
-    theirs, own = tmp_path / "project", tmp_path / "own"
-    monkeypatch.setattr("itr_study.studies.kept.shelves", lambda figures: [theirs, own])
-    save(theirs, "09__x", pd.DataFrame({"x": [1]}), ["z"])
-    save(own, "09__x", pd.DataFrame({"x": [2]}), ["a"])
-    assert kept_table(None, "photos", "09__x", ROWS)["x"].tolist() == [2]
-    save(theirs, "09__x", pd.DataFrame({"x": [1]}), ["b"])
-    assert kept_table(None, "photos", "09__x", ROWS)["x"].tolist() == [1]
+def test_of_own_and_published_tables_that_of_most_runs_serves(tmp_path, monkeypatch):
+    monkeypatch.setattr("itr_study.files.paths.project_root", lambda: tmp_path)
+    published, own = tmp_path / "figures", tmp_path / "my" / "figures"
+    for runs, own_runs, expected in (
+            (["z"], ["a"], 2), (["b"], ["a"], 2), (["a", "b"], ["a"], 1), (["z"], ["y"], None)):
+        save(published, "09__x", pd.DataFrame({"x": [1]}), runs)
+        save(own, "09__x", pd.DataFrame({"x": [2]}), own_runs)
+        kept = kept_table(None, "photos", "09__x", ROWS)
+        assert (kept if kept is None else kept["x"].tolist()) == (expected and [expected])
 
 
 def test_models_are_here_when_all_of_them_are(store):

@@ -1,14 +1,12 @@
 """The object a notebook talks to."""
 
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.files.paths import figures_folder
 from itr_study.plots import histogram
 from itr_study.plots.names import EDGE, FALLEN
 from itr_study.runs.identity import identify
@@ -218,17 +216,51 @@ def test_where_a_figure_may_be_kept_is_one_of_two_words(study):
         study.save(None, None, "grid", "Shows images.", only="scenes")
 
 
-def test_only_a_batch_publishes(tmp_path, monkeypatch):
-    """Where somebody watches, figures go beside the working copies, unless the cell says where."""
-    table = pd.DataFrame({"value": [0.1, 0.2], "method": "topk"})
-    monkeypatch.setattr("itr_study.runs.shelves.in_notebook", lambda: True)
-    monkeypatch.setattr("itr_study.runs.shelves.my_folder", lambda: tmp_path / "my")
-    live = Study("03_topk", CELL | {"figures": None})
-    live.save(histogram(table, "value", "Two", "value"), table, "values", "Two values.")
-    assert live.saved["values"] == tmp_path / "my/figures/scenes/03_topk__values.png"
-    assert Study("03_topk", CELL | {"figures": "mine"}).shelf == Path("mine")
-    monkeypatch.setattr("itr_study.runs.shelves.in_notebook", lambda: False)
-    assert live.shelf == figures_folder()
+@pytest.mark.parametrize("watched", [False, True])
+def test_nothing_that_git_keeps_is_drawn_unasked(tmp_path, monkeypatch, watched):
+    """The same in JupyterLab and in a batch; a folder that is given takes everything."""
+    monkeypatch.setattr("itr_study.files.paths.project_root", lambda: tmp_path)
+    monkeypatch.setattr("itr_study.progress.in_notebook", lambda: watched)
+    table = pd.DataFrame({"value": [0.1, 0.2]})
+
+    def saved(dataset, figures, **more):
+        study = Study("03_topk", CELL | {"dataset": dataset, "figures": figures})
+        study.save(None, table, "values", "Two values.", **more)
+        return study.saved["values"].relative_to(tmp_path).parent.as_posix()
+
+    for dataset, own in (("scenes", "figures/scenes"), ("flickr8k", "my/figures/flickr8k")):
+        assert saved(dataset, None) == own
+        assert saved(dataset, None, common=True) == "my/figures/common"
+        assert saved(dataset, tmp_path / "figures") == f"figures/{dataset}"
+        assert saved(dataset, str(tmp_path / "mine"), common=True) == "mine/common"
+
+
+def test_only_published_figures_are_saved_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr("itr_study.files.paths.project_root", lambda: tmp_path)
+    asked = []
+    monkeypatch.setattr(study_module, "save_figure",
+                        lambda *_, published: asked.append(published))
+    for figures, dataset, common, published in (
+            (None, "flickr8k", False, False), (None, "scenes", False, False),
+            (tmp_path / "figures", "flickr8k", False, True),
+            (tmp_path / "figures", "scenes", True, True),
+            (tmp_path / "figures", "scenes", False, False)):
+        Study("03_topk", CELL | {"dataset": dataset, "figures": figures}).save(
+            None, pd.DataFrame({"value": [1]}), "values", "A value.", common=common)
+        assert asked.pop() == published
+
+
+def test_saved_tables_are_looked_up_where_they_are_drawn_then_where_they_are_published(
+        tmp_path, monkeypatch):
+    monkeypatch.setattr("itr_study.files.paths.project_root", lambda: tmp_path)
+
+    def found(dataset, figures=None):
+        folders = Study("03_topk", CELL | {"dataset": dataset, "figures": figures}).kept_in
+        return [folder.relative_to(tmp_path).as_posix() for folder in folders]
+
+    assert found("flickr8k") == ["my/figures/flickr8k", "figures/flickr8k"]
+    assert found("scenes") == ["figures/scenes"]
+    assert found("flickr8k", tmp_path / "mine") == ["mine/flickr8k"]
 
 
 def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypatch, capsys):

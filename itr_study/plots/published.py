@@ -1,0 +1,135 @@
+"""What a batch drew beside what is published: which tables differ beyond rounding.
+
+Tables are compared by numbers, never by bytes: two machines round in different orders.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from itr_study.digits import counted
+from itr_study.files.atomic import read_json
+
+TOLERANCE = 1e-9  # of the larger number, or of 1 where both are smaller: how far equal ones may lie
+# Columns, or words in a column METRICS, whose numbers are of the machine: left out of a comparison.
+MACHINE = {"minutes", "memory_mb", "score_seconds", "rerank_seconds", "rerank_milliseconds",
+           "seconds_fast", "seconds_multi", "seconds_reciprocal", "instructions", "software",
+           "versions", "commit", "device"}
+METRICS = ("metric", "column")
+NEEDED = ("dataset", "notebook", "figure", "summary", "seeds_count")  # of every provenance
+LEDGER, PAGE = "12_claims", "claims.md"  # the notebook that writes that page, too
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The provenance of a figure. Raises: ValueError with the remedy where the file holds none."""
+    record = read_json(path)
+    if not isinstance(record, dict) or any(key not in record for key in NEEDED):
+        raise ValueError(f"{path} is not the provenance of a figure; delete it to have it made "
+                         "again")
+    return record
+
+
+def table_difference(ours: str, published: str) -> str:
+    """Where two tables (CSV) differ beyond rounding, in words; empty where they do not."""
+    if ours == published:
+        return ""
+    a, b = (pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+            for text in (ours, published))
+    if only := set(a.columns) ^ set(b.columns):
+        return f"columns of one of them alone: {', '.join(sorted(only))}"
+    if len(a) != len(b):
+        return f"{counted(len(a), 'row')}, published {len(b)}"
+    of_machine = pd.Series(False, b.index)
+    for name in set(METRICS) & set(b.columns):
+        of_machine |= b[name].isin(MACHINE)
+    wrong = sorted((row, name) for name in b if name not in MACHINE
+                   for row in b.index[_differ(a[name], b[name], of_machine)])
+    if not wrong:
+        return ""
+    row, name = wrong[0]
+    more = f", and {counted(len(wrong) - 1, 'cell')} more" if len(wrong) > 1 else ""
+    return f"row {row + 1}, {name}: {a[name][row]!r}, published {b[name][row]!r}{more}"
+
+
+def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series) -> pd.Series:
+    """Where cells hold another text, and not numbers within the tolerance, or numbers of a machine.
+    Tables print ten digits, so that the last of them may differ by one."""
+    if (a == b).all():
+        return a != b
+    x, y = (pd.to_numeric(side, errors="coerce") for side in (a, b))
+    scale = pd.concat([x.abs(), y.abs()], axis=1).max(axis=1).clip(lower=1)
+    near = (x - y).abs() <= TOLERANCE * (1 + 1e-6) * scale
+    return (a != b) & ~near & ~(of_machine & x.notna() & y.notna())
+
+
+@dataclass
+class Comparison:
+    """Tables that were drawn beside those published, each by its data set and name."""
+
+    equal: list[str] = field(default_factory=list)
+    differing: dict[str, str] = field(default_factory=dict)  # name -> where, in words
+    missing: list[str] = field(default_factory=list)  # published, not drawn
+    additional: list[str] = field(default_factory=list)  # drawn, not published
+    profiles: list[str] = field(default_factory=list)  # drawn in another profile: not compared
+
+    def text(self) -> str:
+        """A line for each table that differs, then the counts."""
+        lines = [f"{name} differs from the published one: {where}"
+                 for name, where in self.differing.items()]
+        lines += [f"{title}: {', '.join(names)}" for title, names in (
+            ("Published and not drawn here", self.missing),
+            ("Drawn here and not published", self.additional)) if names]
+        if self.profiles:
+            lines.append(f"Not compared, as the published ones are of another profile: "
+                         f"{counted(len(self.profiles), 'table')}")
+        equals = "equals the published one" if len(self.equal) == 1 else "equal the published ones"
+        return "\n".join([*lines, f"{counted(len(self.equal), 'table')} {equals}"])
+
+
+def compare(drawn: Path, published: Path, datasets: Collection[str],
+            notebooks: Collection[str] | None = None, since: float = 0) -> Comparison:
+    """Hold drawn figures against published ones.
+
+    Args:    drawn, published: folders of all figures; datasets: folders in both, such as
+             "flickr8k" and "common"; notebooks: whose figures, None for all; since: count only what
+             was drawn after that time (seconds of the epoch).
+    Raises:  ValueError naming a provenance that is damaged.
+    """
+    found = Comparison()
+    for dataset in datasets:
+        ours, theirs = (
+            {path.stem: path for path in sorted((folder / dataset).glob("*__*.csv"))
+             if notebooks is None or path.stem.partition("__")[0] in notebooks}
+            for folder in (drawn, published))
+        ours = {name: path for name, path in ours.items() if path.stat().st_mtime >= since}
+        for name in sorted(ours.keys() | theirs.keys()):
+            _compare(f"{dataset}/{name}", ours.get(name), theirs.get(name), found)
+        pages = [folder / dataset / PAGE for folder in (drawn, published)]
+        if f"{LEDGER}__ledger" in ours.keys() & theirs.keys() and f"{dataset}/{LEDGER}__ledger" \
+                not in found.profiles and all(page.is_file() for page in pages):
+            same = pages[0].read_text(encoding="utf-8") == pages[1].read_text(encoding="utf-8")
+            if same:
+                found.equal.append(f"{dataset}/{PAGE}")
+            else:
+                found.differing[f"{dataset}/{PAGE}"] = "another text"
+    return found
+
+
+def _compare(name: str, ours: Path | None, theirs: Path | None, found: Comparison) -> None:
+    profiles = {read_record(path.with_suffix(".json")).get("profile")
+                for path in (ours, theirs) if path is not None}
+    if ours is None:
+        found.missing.append(name)
+    elif theirs is None:
+        found.additional.append(name)
+    elif len(profiles) > 1:
+        found.profiles.append(name)
+    elif where := table_difference(ours.read_text(encoding="utf-8"),
+                                   theirs.read_text(encoding="utf-8")):
+        found.differing[name] = where
+    else:
+        found.equal.append(name)

@@ -1,0 +1,96 @@
+"""What a batch drew is held against what is published: numbers, and never bytes."""
+
+import pandas as pd
+import pytest
+
+from itr_study.data import DATASETS
+from itr_study.files.paths import figures_folder
+from itr_study.plots.figures import COMMON
+from itr_study.plots.gallery import inside
+from itr_study.plots.published import PAGE, compare, table_difference
+from tests.plots.test_figures import common, save
+
+ROWS = "arm,metric,value\na,test_rsum,100.5\nb,test_rsum,0.25\nb,minutes,7\n"
+
+
+@pytest.mark.parametrize(("old", "new", "told"), [
+    ("100.5", "100.50000009", ""), ("100.5", "100.5000002", "row 1, value: '100.5000002', publ"),
+    ("0.25", "0.2500000009", ""), ("0.25", "0.250000002", "row 2, value: "),
+    ("0.25", "2.5e-1", ""), ("0.25", "", "row 2, value: '', published '0.25'"),
+    ("minutes,7", "minutes,9", ""), ("b,", "c,", "row 2, arm: 'c', published 'b', and 1 cell more"),
+    ("value", "size", "columns of one of them alone: size, value"),
+    ("b,minutes,7\n", "", "2 rows, published 3")])
+def test_tables_differ_by_what_is_beyond_rounding(old, new, told):
+    found = table_difference(ROWS.replace(old, new), ROWS)
+    assert found.startswith(told) and bool(found) == bool(told), found
+
+
+def test_what_the_machine_took_is_left_out():
+    table = "arm,minutes,rerank_seconds\na,{},{}\n"
+    assert table_difference(table.format(1, 2), table.format(3, 4)) == ""
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Folders of the same four figures, one of them common, and the page of the ledger."""
+    for name in ("own", "theirs"):
+        folder = tmp_path / name
+        for figure in ("k_sweep", "dimension"):
+            save(folder, "full", name=f"03_topk__{figure}", dataset="flickr8k")
+        save(folder, "full", name="12_claims__ledger", dataset="flickr8k")
+        common(folder)
+        (folder / "flickr8k" / PAGE).write_text("- 1 claim.\n")
+    return tmp_path / "own", tmp_path / "theirs"
+
+
+def told(two, **options):
+    return compare(*two, ["flickr8k", COMMON], **options)
+
+
+def test_equal_tables_are_counted_and_all_others_named(two):
+    assert told(two).text() == "5 tables equal the published ones"
+    own, theirs = (folder / "flickr8k" for folder in two)
+    (theirs / "03_topk__dimension.csv").rename(theirs / "03_topk__other.csv")
+    (theirs / "03_topk__dimension.json").rename(theirs / "03_topk__other.json")
+    csv = own / "03_topk__k_sweep.csv"
+    csv.write_text(csv.read_text().replace("topk", "sum"))
+    (own / PAGE).write_text("- 2 claims.\n")
+    lines = told(two).text().splitlines()
+    assert lines[0].startswith("flickr8k/03_topk__k_sweep differs from the published one: row 1, ")
+    assert lines[1:] == ["flickr8k/claims.md differs from the published one: another text",
+                         "Published and not drawn here: flickr8k/03_topk__other",
+                         "Drawn here and not published: flickr8k/03_topk__dimension",
+                         "2 tables equal the published ones"]
+
+
+def test_only_what_these_notebooks_drew_now_is_compared(two):
+    assert told(two, notebooks=["12_claims"]).equal == ["flickr8k/12_claims__ledger",
+                                                       "flickr8k/claims.md"]
+    late = told(two, since=2e12)
+    assert not late.equal and len(late.missing) == 4
+
+
+def test_another_profile_is_not_compared(two):
+    for figure in ("k_sweep", "dimension"):
+        (two[0] / "flickr8k" / f"03_topk__{figure}.json").unlink()
+        save(two[0], "quick", name=f"03_topk__{figure}", dataset="flickr8k")
+    assert told(two).text() == ("Not compared, as the published ones are of another profile: "
+                                "2 tables\n3 tables equal the published ones")
+
+
+def test_a_damaged_provenance_is_named(two):
+    (two[0] / COMMON / "03_topk__drawn.json").write_text("{}")
+    with pytest.raises(ValueError, match="drawn.json is not the provenance of a figure; delete it"):
+        told(two)
+
+
+@pytest.mark.evidence
+def test_every_published_table_can_be_compared():
+    """Each equals itself, and its provenance can be read."""
+    names = [path.name for path in inside(figures_folder())
+             if path.name not in DATASETS or not DATASETS[path.name].generated]
+    found = compare(figures_folder(), figures_folder(), names)
+    tables = [path for name in names for path in (figures_folder() / name).glob("*__*.csv")]
+    assert len(found.equal) == len(tables) + 1 > 100 and not (
+        found.differing or found.missing or found.additional or found.profiles)
+    assert all(len(pd.read_csv(path)) for path in tables)
