@@ -12,7 +12,6 @@ import pandas as pd
 
 from itr_study.data import DATASETS
 from itr_study.files.paths import kept_folders
-from itr_study.plots.published import read_record
 from itr_study.runs.identity import identify
 from itr_study.runs.store import RunStore
 from itr_study.studies.arms import ArmRun
@@ -27,6 +26,8 @@ def kept_table(figures: Path | str | None, dataset: str, name: str,
     Args:    figures: as of `files.paths.kept_folders`; name: "<notebook>__<figure>"; rows: with
              `run`.
     """
+    from itr_study.plots.published import read_record  # here: it loads matplotlib
+
     best, most = None, 0
     generated = dataset in DATASETS and DATASETS[dataset].generated
     for folder in kept_folders(generated, figures):
