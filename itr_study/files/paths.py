@@ -42,8 +42,15 @@ def try_writing(folder: Path) -> None:
 
 
 def figures_folder(figures: Path | str | None = None) -> Path:
-    """The folder of committed figures and rows; by default `figures/` of the project."""
+    """The folder of figures; by default `figures/` of the project."""
     return Path(figures) if figures is not None else project_root() / "figures"
+
+
+def evidence_folder() -> Path:
+    """Folder of what is published of runs and benchmarks, a folder a data set: $ITR_STUDY_EVIDENCE,
+    else `evidence/` of the project. Read at every call; not created here."""
+    chosen = os.environ.get("ITR_STUDY_EVIDENCE")
+    return Path(chosen).expanduser().resolve() if chosen else project_root() / "evidence"
 
 
 def my_folder() -> Path:

@@ -1,10 +1,8 @@
 """Queries that have near duplicates, and how runs do on them: does forgiving help there (topk)?
 
     split = caption_split(study.dataset, ["minilm"], absent)
-    rows = by_ambiguity(rows, ambiguous_queries(split), figures)       ambiguous_rsum, clear_rsum
+    rows = by_ambiguity(rows, ambiguous_queries(split))       ambiguous_rsum, clear_rsum
 """
-
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,8 +33,7 @@ def ambiguous_queries(split: EncodedSplit, least: float = LEAST) -> Ranks:
     return Ranks(images, texts)
 
 
-def by_ambiguity(rows: pd.DataFrame, ambiguous: Ranks,
-                 figures: Path | str | None = None) -> pd.DataFrame:
+def by_ambiguity(rows: pd.DataFrame, ambiguous: Ranks) -> pd.DataFrame:
     """The rows with two more columns: ambiguous_rsum and clear_rsum, RSUM over the queries that are
     ambiguous and over the others; what is searched is the same for both.
 
@@ -50,7 +47,7 @@ def by_ambiguity(rows: pd.DataFrame, ambiguous: Ranks,
                              "nothing to compare")
     columns: dict[str, list[float]] = {"ambiguous_rsum": [], "clear_rsum": []}
     for row in rows.to_dict("records"):
-        ranks = ranks_of(row, figures)
+        ranks = ranks_of(row)
         if (len(ranks.i2t), len(ranks.t2i)) != tuple(map(len, both)):
             raise ValueError(f"run {row['run']} has ranks of {len(ranks.i2t)} images and "
                              f"{len(ranks.t2i)} texts, not of this split")
