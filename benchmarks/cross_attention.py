@@ -13,7 +13,7 @@ has it: one text at a time, with all images.
 With --full instead: the scores of 1,000 images with 5,000 texts, ours alone, on all cores, as
 evaluation computes them: seconds by the clock, and the peak of all memory of the process, features
 and codes included. Goal: 120 s and 2 GB on two cores. With --save they are kept, with what they
-were measured on, in figures/common/scoring.csv.
+were measured on, in evidence/common/scoring.csv.
 """
 
 import argparse

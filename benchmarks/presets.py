@@ -8,7 +8,7 @@ update in float32, each preset in a fresh process. CPU seconds of one thread, th
 steps after a first one; none is begun once they have taken two minutes, so that the table says how
 many there were. Memory is what model, optimizer and steps raise the peak by. Eight pairs show that
 it works, not what it costs: with --save every preset is measured with all pairs of its batch, 128
-where the paper states any, and the table is kept in figures/common/presets.csv.
+where the paper states any, and the table is kept in evidence/common/presets.csv.
 """
 
 import argparse

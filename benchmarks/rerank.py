@@ -10,7 +10,7 @@ scores, each in a fresh process; last the seconds of the grid of Fig. 7, two thr
 
 With --save instead: FR, RR and MR take turns on a test split of 1,000 images and 5,000 texts, as
 Flickr8k and Flickr30k have them. A round is the median of a few turns, less that of plain ranks;
-the ledger pairs rounds as it pairs seeds, so they are kept in figures/common/rerank.csv.
+the ledger pairs rounds as it pairs seeds, so they are kept in evidence/common/rerank.csv.
 """
 
 import argparse

@@ -5,7 +5,7 @@
 `vsepp` with a GRU, and `two_branch`, on generated scenes; CPU time of one thread. The objectives
 take turns, step by step, so that a change of the machine's speed meets all of them. A round is the
 median of a few steps of each; the ledger pairs rounds as it pairs seeds, so --save keeps those of
-the first model, the papers' kind, in figures/common/steps.csv. Goal: a loss on the list adds at
+the first model, the papers' kind, in evidence/common/steps.csv. Goal: a loss on the list adds at
 most 5 % to the step of vsepp with a GRU of 1024.
 """
 

@@ -23,7 +23,7 @@ the library imports nothing of it. From the ground up; a room imports only rooms
     training       loop, objective, settings, batch order, checkpoints
     plots          one function per picture, and the names that readers see
     explorers      for lessons: controls, queries to show, the code behind a formula
-    runs           a run's config, id and row; store, sweeps, workers, audit
+    runs           a run's config, id and row; store, sweeps, workers; what is published; audit
     studies        what notebooks study: arms, bases, profiles, and `study`, which they talk to
     label_quality  label sources held against people
     ledger         claims of the papers (reported/claims.csv), rules, verdicts
@@ -54,6 +54,7 @@ PUBLIC = {
     "RERANKERS": "rerank", "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
     "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
     "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
+    "rows": "runs.published", "curve": "runs.published", "arrays": "runs.published",
 }
 
 

@@ -40,7 +40,7 @@ def data_root(dataset: str, data: Path | str | None) -> str | None:
 
 
 def known_root(dataset: str, data: Path | str | None) -> str | None:
-    """The same, but None for real data without a root: committed rows serve without it."""
+    """The same, but None for real data without a root: published rows serve without it."""
     return data_root(dataset, data) if data or os.environ.get("ITR_DATA") else None
 
 

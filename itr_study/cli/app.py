@@ -17,16 +17,20 @@ from itr_study.cli.options import (
     Image,
     MaybeDataset,
     Names,
+    OfNotebook,
     OfRun,
     Pictures,
     Profile,
-    SetAside,
+    Publish,
+    Runs,
     SetOfData,
     Split,
     Timeout,
+    WithRanks,
     check_device,
     check_name,
     check_question,
+    check_runs,
     choose_config,
     data_parameter,
     example,
@@ -92,20 +96,22 @@ def configs(dataset: MaybeDataset = None) -> None:
     print(configs_report(dataset))
 
 
-@app.command(epilog=example("runs", "runs flickr8k --set-aside"),
-             short_help="List the runs of this machine with their ids.")
-def runs(dataset: MaybeDataset = None, aside: SetAside = False) -> None:
-    """List the runs of this machine with their ids, and count committed rows."""
-    if dataset is not None:
-        check_name(dataset)
-    if aside:
+@app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"),
+             short_help="List the runs of this machine with their ids, or publish some.")
+def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = None,
+         ranks: WithRanks = False) -> None:
+    """List the runs of this machine with their ids, and count published rows; or publish some."""
+    check_runs(names or ())
+    if publish:
         from itr_study.cli import commands
 
-        print(commands.set_rows_aside(dataset))
+        print(commands.publish_runs(names or [], notebook or [], ranks))
         return
+    if notebook or ranks:
+        raise ValueError("--notebook and --ranks go with --publish")
     from itr_study.cli.listing import runs_report
 
-    print(runs_report(dataset))
+    print(runs_report(names or ()))
 
 
 @app.command(epilog=example("train two_branch", "train two_branch --set seed=1 --set "
@@ -127,7 +133,7 @@ def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Cha
              short_help="Print all measures of a finished run.")
 def evaluate(config: Config, dataset: OfRun = None, data: Data = None,
              changes: Changes = None) -> None:
-    """Print all measures of a finished run, of this machine or of a committed row."""
+    """Print all measures of a finished run, of this machine or of a published row."""
     chosen = choose_config(config, dataset, changes)
     from itr_study.cli import commands
 
@@ -209,14 +215,14 @@ def html(dataset: Dataset = "scenes",
 
 
 @app.command(epilog=example("audit --rows 2 --dataset flickr8k --data ~/data"),
-             short_help="Retrain some committed rows and compare the numbers.")
+             short_help="Retrain some published rows and compare the numbers.")
 def audit(
     rows: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="How many to retrain.")] = 2,
     dataset: Dataset = "flickr8k", data: Data = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
-    """Retrain randomly chosen committed rows and compare the numbers."""
+    """Retrain randomly chosen published rows and compare the numbers."""
     check_name(dataset)
     from itr_study.cli import commands
 

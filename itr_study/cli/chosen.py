@@ -16,7 +16,7 @@ from itr_study.batch.declared import readings
 from itr_study.checks import check_arguments, check_choice, not_among
 from itr_study.data import DATASETS
 from itr_study.files.atomic import read_json
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import evidence_folder, home
 from itr_study.runs.fields import ConfigFields
 from itr_study.runs.table import Table
 from itr_study.studies.bases import base_tables, base_values
@@ -139,7 +139,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def find_run(digits: str) -> Chosen:
-    """The config of a finished run of this machine, or of a committed row, by its id or the first
+    """The config of a finished run of this machine, or of a published row, by its id or the first
     digits of it.
 
     Raises:  ValueError where there is none, or more than one.
@@ -147,7 +147,7 @@ def find_run(digits: str) -> Chosen:
     here = {path.parent.name: path for path in (home() / "runs").glob("*/config.json")}
     runs = {run_id: lambda path=path: read_json(path) for run_id, path in here.items()
             if run_id.startswith(digits)}
-    for table in sorted((project_root() / "figures").glob("*/runs.csv")):
+    for table in sorted(evidence_folder().glob("*/runs.csv")):
         runs |= {run_id: lambda row=row: json.loads(row["config"])
                  for run_id, row in (Table(table).read()
                                      | Table(table.with_name("edition1.csv")).read()).items()

@@ -4,18 +4,19 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from itr_study.batch.declared import find_notebooks
 from itr_study.batch.request import data_root, known_root
-from itr_study.cli.chosen import Chosen, data_options
+from itr_study.cli.chosen import Chosen, data_options, find_run
 from itr_study.cli.tables import result_report, row_report
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.size_checks import too_small
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.paths import check_home, figures_folder, home
+from itr_study.files.paths import check_home, evidence_folder, home
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import dataset_of
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import Rows
+from itr_study.runs.published import Published
 from itr_study.runs.run import check_model, execute
 from itr_study.runs.store import RunStore
 from itr_study.training.interrupts import OutOfMemory
@@ -97,37 +98,46 @@ def train(chosen: Chosen, data: Path | None, device: str,
 
 
 def evaluation(chosen: Chosen, data: Path | None) -> str:
-    """The tables of a finished run of this machine, or of a committed row.
+    """The tables of a finished run of this machine, or of a published row.
 
     Raises:  ValueError where there is neither.
     """
     dataset, run_id = chosen.values["dataset"], chosen.run
     if not run_id:
-        run_id = identify(RunConfig.model_validate(chosen.values), known_root(dataset, data),
-                          figures_folder()).id
+        run_id = identify(RunConfig.model_validate(chosen.values), known_root(dataset, data)).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)
-    row = Rows(figures_folder() / dataset).all().get(run_id)
+    row = Published(dataset).row(run_id)
     if row is not None:
         return row_report(row)
     raise ValueError(f"run {run_id} is not finished on this machine, and no row of it is "
-                     "committed; train it first: the same command with `train`")
+                     "published; train it first: the same command with `train`")
 
 
-def set_rows_aside(dataset: str | None) -> str:
-    """Set aside the committed rows of a data set that no notebook asks for; says which.
+def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
+    """Publish finished runs of this machine; says which.
 
-    Raises:  ValueError without a data set, or for one of which no rows are kept.
+    Args:    names: ids, whole or their first digits, and data sets: all their runs that may be
+             published; notebooks: of these data sets only the runs of these, in profile `full`.
+    Raises:  ValueError where nothing is named, and as `publish`.
     """
-    from itr_study.studies.unasked import set_aside
+    from itr_study.runs.publish import publish, publishable
+    from itr_study.studies.plans import PLANS
 
-    if dataset is None or DATASETS[dataset].generated:
-        raise ValueError(f"--set-aside needs a data set of which rows are committed, got {dataset}:"
-                         " itr-study runs flickr8k --set-aside")
-    ids = set_aside(dataset)
-    where = Rows(figures_folder() / dataset).aside.path
-    return "\n".join([*ids, f"{len(ids)} rows of {dataset} that no notebook asks for moved to "
-                      f"{where}; their curves and ranks are deleted, git has them"])
+    datasets = [name for name in names if name in DATASETS]
+    if not names or notebooks and not datasets:
+        raise ValueError("--publish needs ids of runs, or a data set: itr-study runs flickr8k "
+                         "--publish --notebook 03_topk")
+    ids = [find_run(digits).run for digits in names if digits not in DATASETS]
+    notebooks = [path.stem for path in find_notebooks(notebooks)] if notebooks else []
+    for dataset in datasets:
+        asked = {identify(run.config, known_root(dataset, None)).id
+                 for notebook in notebooks for run in PLANS[notebook](dataset, "full")}
+        ids += [run_id for run_id in publishable(dataset) if run_id in asked or not notebooks]
+    new = publish(ids, ranks)
+    return "\n".join([*new, f"{len(new)} runs published in {evidence_folder()}; to keep them: "
+                      "git add evidence" if new else "Nothing to publish: no finished run of "
+                      "these is new."])
 
 
 def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:

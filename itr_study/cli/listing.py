@@ -1,12 +1,13 @@
 """What there is to name on the command line: base configs, and runs that ended. Loads no torch."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from itr_study.checks import check_choice
 from itr_study.files.atomic import read_json
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import evidence_folder, home
 from itr_study.runs.table import Table
 from itr_study.studies.bases import base_tables, datasets_with_bases
 
@@ -25,16 +26,20 @@ def configs_report(dataset: str | None) -> str:
     return "\n".join([*lines, "", f"Train one: itr-study train two_branch --dataset {known[-1]}"])
 
 
-def runs_report(dataset: str | None) -> str:
-    """The runs in the store of this machine, the newest last, and how many rows are committed."""
+def runs_report(names: Sequence[str]) -> str:
+    """The runs in the store of this machine, the newest last, and how many rows are published.
+
+    Args:    names: only those of these data sets, or whose ids begin so; empty = all.
+    """
     statuses = sorted((home() / "runs").glob("*/status.json"), key=lambda p: p.stat().st_mtime)
     described = [(path.parent.name, *_describe(path.parent)) for path in statuses]
-    shown = [(run, what) for run, of, what in described if dataset in (None, of)]
+    shown = [(run, what) for run, of, what in described
+             if not names or of in names or run.startswith(tuple(names))]
     lines = [f"{run}  {what}" for run, what in shown]
     lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
-    for table in sorted((project_root() / "figures").glob("*/runs.csv")):
-        if dataset in (None, table.parent.name):
-            lines += _count(table, "committed rows of") + _count(
+    for table in sorted(evidence_folder().glob("*/runs.csv")):
+        if not names or table.parent.name in names:
+            lines += _count(table, "published rows of") + _count(
                 table.with_name("edition1.csv"), "rows that no notebook asks for of")
     return "\n".join(lines)
 

@@ -32,9 +32,15 @@ Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
 SetOfData = Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")]
 MaybeDataset = Annotated[str | None, typer.Argument(
     metavar="DATASET", help="Name of a data set; default all.")]
-SetAside = Annotated[bool, typer.Option(
-    "--set-aside", help="Move committed rows that no notebook asks for to edition1.csv, without "
-    "their curves and ranks.")]
+Runs = Annotated[list[str] | None, typer.Argument(
+    metavar="NAME", help="Data sets, and ids of runs, whole or their first digits; default all.")]
+Publish = Annotated[bool, typer.Option(
+    "--publish", help="Add these runs, if they are finished here, to evidence/, which git keeps.")]
+OfNotebook = Annotated[list[str] | None, typer.Option(
+    "--notebook", metavar="NOTEBOOK",
+    help="With --publish: of a data set only the runs of this notebook.")]
+WithRanks = Annotated[bool, typer.Option(
+    "--ranks", help="With --publish: also the rank of every query, about 25 kB a run.")]
 Pictures = Annotated[Path | None, typer.Option(
     metavar="FOLDER", help="Other pictures, without texts, to search in the data's place.")]
 Split = Annotated[str | None, typer.Option(
@@ -66,6 +72,15 @@ def check_name(dataset: str, changes: Sequence[str] | None = None) -> None:
     from itr_study.cli.chosen import check_dataset
 
     check_dataset(dataset, changes or ())
+
+
+def check_runs(names: Sequence[str]) -> None:
+    """Refuse a name that is neither a data set nor like the id of a run."""
+    from itr_study.cli.chosen import RUN_ID
+
+    for name in names:
+        if not RUN_ID.fullmatch(name):
+            check_name(name)
 
 
 def data_parameter(changes: Sequence[str] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tables of one run, from the store or from its committed row."""
+"""Tables of one run, from the store or from its published row."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -73,13 +73,13 @@ def result_report(result: RunResult) -> str:
 
 
 def row_report(row: Mapping[str, Any]) -> str:
-    """The same of a committed row."""
+    """The same of a published row."""
     tables = {split: {name.removeprefix(f"{split}_"): value for name, value in row.items()
                       if name.startswith(f"{split}_") and value is not None} for split in SPLITS}
     lines = [f"run {row['run']}: {row['status']}, {row['epochs']} epochs, best "
              f"{row['best_epoch']}, {row['minutes']:.1f} min, edition {edition_of(row)}, on "
              f"{row['device']}",
-             "This is its committed row; only its weights are not on this machine (to search with "
+             "This is its published row; only its weights are not on this machine (to search with "
              "it, train it)."]
     lines += [row["reason"]] * bool(row["reason"])
     return "\n".join(lines + metric_lines(

@@ -74,6 +74,13 @@ def kept_folders(generated: bool, figures: Path | str | None = None) -> list[Pat
     return list(dict.fromkeys([output_folder(generated, figures), figures_folder(figures)]))
 
 
+def evidence_folder() -> Path:
+    """Folder of what is published of runs and benchmarks, a folder a data set: $ITR_STUDY_EVIDENCE,
+    else `evidence/` of the project. Read at every call; not created here."""
+    chosen = os.environ.get("ITR_STUDY_EVIDENCE")
+    return Path(chosen).expanduser().resolve() if chosen else project_root() / "evidence"
+
+
 def my_folder() -> Path:
     """Folder of the reader's own, which git does not see: working copies of the notebooks, and
     figures of real data."""

@@ -1,4 +1,4 @@
-"""Check committed rows: retrain some, chosen by chance, and compare the numbers.
+"""Check published rows: retrain some, chosen by chance, and compare the numbers.
 
 All that was measured on dev and test is compared, of every edition; never what it cost (minutes,
 seconds), which is the machine's.
@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from itr_study.files.paths import figures_folder
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import Rows, make_row
+from itr_study.runs.published import Published
+from itr_study.runs.rows import make_row
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 
@@ -34,17 +34,16 @@ class Audited(NamedTuple):
 
 
 def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
-          figures: Path | str | None = None, say: Callable[[str], None] = print) -> list[Audited]:
+          say: Callable[[str], None] = print) -> list[Audited]:
     """Retrain `count` random rows in an empty store; those set aside are chosen a quarter as often.
 
-    Raises:  ValueError where no row is kept; DataError where the data is not there.
+    Raises:  ValueError where no run is published; DataError where the data is not there.
     """
-    folder = figures_folder(figures) / dataset
-    table = Rows(folder)
-    rows = [row for row in table.all().values() if row["status"] == "done"]
+    published = Published(dataset)
+    rows = [row for row in published.all().values() if row["status"] == "done"]
     if not rows:
-        raise ValueError(f"no rows are kept in {folder}; audit needs committed runs")
-    aside = table.aside.read().keys() - table.read().keys()
+        raise ValueError(f"no runs are published in {published.folder}; audit needs some")
+    aside = published.aside.read().keys() - published.table.read().keys()
     weights = [ASIDE if row["run"] in aside else 1 for row in rows]
     results = []
     for row in chosen(rows, weights, count, seed):
@@ -77,7 +76,7 @@ def _retrain(row: dict[str, Any], root: Path | str | None) -> Audited:
 
 
 def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
-    """Hold a retrained row against the committed one."""
+    """Hold a retrained row against the published one."""
     names = [n for n in old if n.startswith(("dev_", "test_")) and old[n] is not None]
     differences = {n: abs(old[n] - new[n]) for n in names if new.get(n) is not None}
     lost = [n for n in names if n not in differences]

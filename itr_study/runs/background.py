@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from itr_study.files.paths import check_home
 from itr_study.runs.config import RunConfig
+from itr_study.runs.data import dataset_of
 from itr_study.runs.executors import Worker
 from itr_study.runs.identity import identify
 from itr_study.runs.jobs import Answer, Job
@@ -46,6 +47,7 @@ class BackgroundRun:
 
     def __init__(self, config: RunConfig, root: Path | str | None = None,
                  store: RunStore | None = None, device: str = "auto") -> None:
+        dataset_of(config, root)  # to be trained it must be here, whatever is published
         self.run, self.store = identify(config, root), store or RunStore()
         self.job = Job(config=config, root=None if root is None else str(Path(root).resolve()),
                        store=str(self.store.folder.resolve()), device=device,

@@ -1,7 +1,7 @@
 """Compute a run's id: a hash of everything that its numbers depend on.
 
 It needs the data's fingerprint; on a machine without the data (rows serve there too) that is read
-from `figures/<dataset>/data.json`, which holds, for each way of encoding, the fingerprint of the
+from `evidence/<dataset>/data.json`, which holds, for each way of encoding, the fingerprint of the
 data and the key of its encoded form.
 """
 
@@ -12,7 +12,8 @@ from pathlib import Path
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
 from itr_study.features.label_vectors import LABEL_ENCODERS
-from itr_study.files.atomic import canonical_json, folder_lock, read_json, write_json
+from itr_study.files.atomic import canonical_json, read_json, write_json
+from itr_study.files.paths import evidence_folder
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
@@ -36,18 +37,17 @@ class Run:
     versions: dict[str, int]
 
 
-def identify(config: RunConfig, root: Path | str | None = None,
-             figures: Path | str | None = None) -> Run:
+def identify(config: RunConfig, root: Path | str | None = None) -> Run:
     """The run of a config.
 
-    Args:    root: folder of the real data sets; figures: folder of rows, whose `data.json` is read
-             where root is None.
-    Raises:  DataError where the data is not there and no rows of it are kept.
+    Args:    root: folder of the real data sets; where it is None, what is published of runs on the
+             same data says what identifies it.
+    Raises:  DataError where the data is not there and no runs on it are published.
     """
     versions = part_versions(config) | {"loop": loop.VERSION, "evaluation": evaluate.VERSION}
     known = None
-    if root is None and figures is not None and not DATASETS[config.dataset].generated:
-        known = remembered(Path(figures) / config.dataset).get(digest(data_part(config)))
+    if root is None and not DATASETS[config.dataset].generated:
+        known = remembered(config.dataset).get(digest(data_part(config)))
     if known is None:
         dataset = dataset_of(config, root)
         known = {"data": dataset.fingerprint, "encoded": data_key(config, dataset)}
@@ -74,28 +74,22 @@ def hash_run(config: RunConfig, data: str, encoded: str, versions: dict[str, int
                                   "versions": versions}))
 
 
-def remembered(folder: Path) -> dict[str, dict[str, str]]:
-    """The content of a folder's `data.json`: digest of a data part -> fingerprint ("data"), key
+def remembered(dataset: str) -> dict[str, dict[str, str]]:
+    """The content of a data set's `data.json`: digest of a data part -> fingerprint ("data"), key
     ("encoded"), and the part itself for people."""
-    path = folder / "data.json"
-    return read_json(path) if path.exists() else {}
+    path = evidence_folder() / dataset / "data.json"
+    try:
+        return read_json(path) if path.exists() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON; restore it: git checkout -- {path}") from error
 
 
-def is_remembered(config: RunConfig, folder: Path) -> bool:
-    """Whether rows may lie in a folder of runs on the same data, encoded alike: whoever adds a row
-    writes it into the folder's `data.json`. True, too, where there is no such file."""
-    known = remembered(folder)
-    return not known or digest(data_part(config)) in known
-
-
-def remember(run: Run, folder: Path) -> None:
-    """Write into a folder's `data.json` what identifies the data of a run."""
-    part = data_part(run.config)
+def remember(run: Run) -> None:
+    """Write into `data.json` what identifies the data of a run; the caller holds the lock."""
+    part, before = data_part(run.config), remembered(run.config.dataset)
     entry = {digest(part): {"data": run.data, "encoded": run.encoded, "part": part}}
-    with folder_lock(folder):
-        before = remembered(folder)
-        if before | entry != before:
-            write_json(folder / "data.json", before | entry)
+    if before | entry != before:
+        write_json(evidence_folder() / run.config.dataset / "data.json", before | entry)
 
 
 def digest(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Execute a run, take its row where one is committed, or get its trained model back.
+"""Execute a run, take its row where one is published, or get its trained model back.
 
     config = base("flickr8k", "two_branch", **{"objective.0.arguments.k": 3, "seed": 1})
-    row(config, root)["test_rsum"]      the committed row, or trained now
+    row(config, root)["test_rsum"]      the published row, or trained now
     weights(config, root)               the trained model
 """
 
@@ -18,14 +18,13 @@ from itr_study.evaluation.measures import EDITION, check_edition
 from itr_study.evaluation.search import Searcher
 from itr_study.features.encoded import EncodedData
 from itr_study.features.specs import tuned_stages
-from itr_study.files.paths import figures_folder
 from itr_study.models import MODELS
-from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged
 from itr_study.runs.identity import Run, identify
-from itr_study.runs.rows import SPLITS
+from itr_study.runs.published import Published
+from itr_study.runs.rows import SPLITS, make_row
 from itr_study.runs.scores import keep_scores, kept_scores
 from itr_study.runs.store import RunResult, RunStore
 from itr_study.runs.warmups import WarmUps, warmup_key
@@ -45,18 +44,26 @@ def train_images(dev_images: int) -> int:
     return dev_images or TRAIN_IMAGES
 
 
-def row(config: RunConfig, root: Path | str | None = None, figures: Path | str | None = None,
-        device: str = "auto", edition: int = 1) -> dict[str, Any]:
-    """The row of a run: the committed one where it is complete, else trained now and committed.
+def row(config: RunConfig, root: Path | str | None = None, device: str = "auto",
+        edition: int = 1) -> dict[str, Any]:
+    """The row of a run: the published one where it is complete, else made of its result in the
+    store, where it is trained now if it is not there.
 
-    Args:    root: folder of the real data sets, None on a machine without them (rows that are
-             there still serve); figures: where rows are kept (see `committed.keeps_rows`); edition:
-             the earliest that will do, see `evaluation.measures`.
+    Args:    root: folder of the real data sets, None on a machine without them (published rows
+             still serve); edition: the earliest that will do, see `evaluation.measures`.
     Raises:  as `execute`; a run that diverged gives its row, with status "diverged", no metrics.
     """
-    run = identify(config, root, figures_folder(figures))
-    return committed(run, figures, edition) or add_row(
-        run, execute(run, root, device=device, edition=edition), figures)
+    run = identify(config, root)
+    return ended(run, edition) or make_row(
+        run, execute(run, root, device=device, edition=edition))
+
+
+def ended(run: Run, edition: int = 1) -> dict[str, Any] | None:
+    """The row of a run that ended: published, or finished in the store; else None."""
+    row = Published(run.config.dataset).complete(run.id, edition)
+    if row is None and (result := RunStore().result(run.id)) and is_complete(result, edition):
+        row = make_row(run, result)
+    return row
 
 
 def weights(config: RunConfig, root: Path | str | None = None, *,

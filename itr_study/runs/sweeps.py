@@ -17,16 +17,15 @@ import pandas as pd
 
 from itr_study.data.base import DataError
 from itr_study.evaluation.measures import check_edition
-from itr_study.files.paths import check_home, figures_folder
+from itr_study.files.paths import check_home
 from itr_study.progress import counting, in_lines
-from itr_study.runs.committed import add_row, committed
 from itr_study.runs.config import RunConfig
 from itr_study.runs.data import data_part, encoded_data
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.jobs import Answer, Job, attempt
-from itr_study.runs.rows import first_columns, hyperparameters
-from itr_study.runs.run import is_complete
+from itr_study.runs.rows import first_columns, hyperparameters, make_row
+from itr_study.runs.run import ended
 from itr_study.runs.store import ENDED, RunStore
 from itr_study.runs.watch import Watch
 from itr_study.training.loop import choose_device
@@ -35,30 +34,29 @@ LOOK = 0.5  # seconds between looks at how far the runs are
 
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
-          figures: Path | str | None = None, device: str = "auto",
-          executor: Executor | None = None, edition: int | Sequence[int] = 1,
-          weights: bool = False) -> pd.DataFrame:
+          device: str = "auto", executor: Executor | None = None,
+          edition: int | Sequence[int] = 1, weights: bool = False) -> pd.DataFrame:
     """One row per config, in their order; runs that have not ended yet are trained.
 
     A run that fails in any way does not stop the others: its row has its status and reason and no
     metrics, and it is reported at the end; the next sweep tries it again.
 
-    Args:    workers: processes, 0 = in this one; root: folder of the real data; figures: where
-             rows are kept; device: as in `fit`; executor: of `concurrent.futures`, instead of
-             `workers` threads here; it is not shut down. See `executors`; edition: the earliest
-             that will do, of all runs or of each (see `evaluation.measures`): a run that ended
-             before is evaluated again where its weights are, else trained again; weights: train
-             those, too, whose row is kept and whose model is not on this machine; their row stays.
+    Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
+             in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
+             not shut down. See `executors`; edition: the earliest that will do, of all runs or of
+             each (see `evaluation.measures`): a run that ended before is evaluated again where its
+             weights are, else trained again; weights: train those, too, whose row is published and
+             whose model is not on this machine; their row stays.
     Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
              there.
     """
-    runs = [identify(config, root, figures_folder(figures)) for config in configs]
+    runs = [identify(config, root) for config in configs]
     editions = _latest(runs, edition)
-    rows = {run.id: _ended_row(run, figures, editions[run.id]) for run in runs}
+    rows = {run.id: ended(run, editions[run.id]) for run in runs}
     missing = {run.id: run for run in runs if rows[run.id] is None
                or weights and not _has_ended_here(rows[run.id])}
     if missing:
-        rows |= _train(missing, rows, editions, root, figures, device, *_place(workers, executor))
+        rows |= _train(missing, rows, editions, root, device, *_place(workers, executor))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
 
@@ -69,19 +67,19 @@ def _has_ended_here(row: dict[str, Any]) -> bool:
 
 
 def ended_row(config: RunConfig, root: Path | str | None = None,
-              figures: Path | str | None = None, edition: int = 1) -> dict[str, Any] | None:
-    """The row of a run if it has ended, committed or in the store; nothing is trained. None, too,
-    where the data is not here, and no row is kept that was encoded like it.
+              edition: int = 1) -> dict[str, Any] | None:
+    """The row of a run if it has ended, published or in the store; nothing is trained. None, too,
+    where the data is not here, and no run is published that was encoded like it.
 
     Args, Raises: as `sweep`; DataError where a root is given that does not hold the data.
     """
     try:
-        run = identify(config, root, figures_folder(figures))
+        run = identify(config, root)
     except DataError:
         if root is not None:
             raise
         return None
-    return _ended_row(run, figures, edition)
+    return ended(run, edition)
 
 
 def _latest(runs: Sequence[Run], edition: int | Sequence[int]) -> dict[str, int]:
@@ -92,14 +90,6 @@ def _latest(runs: Sequence[Run], edition: int | Sequence[int]) -> dict[str, int]
         check_edition(asked)
         editions[run.id] = max(asked, editions.get(run.id, asked))
     return editions
-
-
-def _ended_row(run: Run, figures: Path | str | None, edition: int) -> dict[str, Any] | None:
-    """The row of a run that ended: committed, or finished in the store; else None."""
-    row = committed(run, figures, edition)
-    if row is None and (result := RunStore().result(run.id)) and is_complete(result, edition):
-        row = add_row(run, result, figures)
-    return row
 
 
 def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
@@ -117,9 +107,8 @@ def _threads(count: int) -> Executor:
 
 
 def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
-           editions: Mapping[str, int], root: Path | str | None, figures: Path | str | None,
-           device: str, executor: Executor, work: Callable[[str], str]
-           ) -> dict[str, dict[str, Any]]:
+           editions: Mapping[str, int], root: Path | str | None, device: str, executor: Executor,
+           work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
     """Rows by id of runs that are trained now; a run that ends has the one that is kept of it, if
     there is any. Features are encoded here first, not by every worker."""
     check_home()
@@ -136,7 +125,7 @@ def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
     with counting(*watch.counted) as show, \
             closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
         for run_id, answer in answers:
-            rows[run_id] = _answered_row(missing[run_id], answer, figures, kept[run_id])
+            rows[run_id] = _answered_row(missing[run_id], answer, kept[run_id])
     return rows
 
 
@@ -175,14 +164,13 @@ def _answer(future: Future) -> Answer:
         return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
 
 
-def _answered_row(run: Run, answer: Answer, figures: Path | str | None,
-                  kept: dict[str, Any] | None) -> dict[str, Any]:
+def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict[str, Any]:
     """The row of a run that was trained, also where that failed."""
     state, reason = answer.state, answer.reason
     if state in ENDED:
         result = RunStore().result(run.id)
         if result is not None:
-            return kept or add_row(run, result, figures)
+            return kept or make_row(run, result)
         state, reason = "failed", (
             f"it ended under the id {answer.id}: restart Python, the code has changed"
             if answer.id != run.id else

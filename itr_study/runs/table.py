@@ -4,12 +4,15 @@ no torch, so that the command answers at once."""
 import csv
 import io
 import json
-import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from itr_study.files.atomic import write_atomic
 
@@ -21,7 +24,7 @@ TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "
 NUMBER = re.compile(r"(train|dev|test|seconds)_|(seed|epochs|best_epoch|minutes|edition)$")
 MAY_BE_EMPTY = ("reason", "commit", "seen")  # an empty cell is ""; in other columns it is None
 
-_read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its rows
+_read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its content
 
 
 class Table:
@@ -37,14 +40,37 @@ class Table:
     def read(self) -> dict[str, dict[str, Any]]:
         """All rows by run id, numbers as numbers, empty cells as None; read anew when the file
         has changed."""
+        names, columns, _ = self._read()
+        return {row[names.index("run")]: dict(zip(names, row, strict=True))
+                for row in zip(*columns, strict=True)}
+
+    def row(self, run_id: str) -> dict[str, Any] | None:
+        """One row, as `read` has it; None where there is none."""
+        names, columns, places = self._read()
+        place = places.get(run_id)
+        return None if place is None else {
+            name: column[place] for name, column in zip(names, columns, strict=True)}
+
+    def frame(self) -> pd.DataFrame:
+        """The rows as a table, in the order of the file."""
+        names, columns, _ = self._read()
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+    def _read(self) -> tuple[list[str], list[list[Any]], dict[str, int]]:
+        """Names of the columns, their values, and the place of each run."""
         if not self.path.exists():
-            return {}
+            return ["run"], [[]], {}
         stat = self.path.stat()
         key, version = str(self.path.resolve()), (stat.st_ino, stat.st_mtime_ns, stat.st_size)
         if _read.get(key, (None,))[0] != version:
-            lines = self.lines()[1]
-            _read[key] = version, {run: self._values(line) for run, line in lines.items()}
-        return {run_id: dict(row) for run_id, row in _read[key][1].items()}
+            names, lines = self._cells()
+            cells = list(zip(*lines, strict=True)) if lines else [()] * len(names)
+            runs = cells[names.index("run")]
+            columns = [self._values(name, column, runs)
+                       for name, column in zip(names, cells, strict=True)]
+            places = {run: place for place, run in enumerate(runs)}
+            _read[key] = version, (names, columns, places)
+        return _read[key][1]
 
     def lines(self) -> tuple[list[str], dict[str, dict[str, str]]]:
         """Names of the columns, and lines by run id, cells as they are written.
@@ -53,20 +79,26 @@ class Table:
         """
         if not self.path.exists():
             return [], {}
+        names, cells = self._cells()
+        lines = [dict(zip(names, line, strict=True)) for line in cells]
+        return names, {line["run"]: line for line in lines}
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Names of the columns, and the cells of every line. Raises: as `lines`."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.path} is not UTF-8 ({error}); {self.restore}") from error
-        reader = csv.DictReader(io.StringIO(text, newline=""))
-        names, lines = list(reader.fieldnames or ()), list(reader)
-        if "run" not in names or any(None in line or None in line.values() for line in lines):
+        names, *lines = [line for line in csv.reader(io.StringIO(text, newline="")) if line] or [[]]
+        if "run" not in names or any(len(line) != len(names) for line in lines):
             raise ValueError(f"{self.path} is not a whole table of runs (no column 'run', or rows "
                              f"of differing length); {self.restore}")
-        for what, values in (("columns", names), ("runs", [line["run"] for line in lines])):
+        runs = [line[names.index("run")] for line in lines]
+        for what, values in (("columns", names), ("runs", runs)):
             if twice := [value for value, count in Counter(values).items() if count > 1]:
                 raise ValueError(f"{self.path} has {what} twice: {', '.join(twice[:3])}; which "
                                  f"one holds cannot be known: {self.restore}")
-        return names, {line["run"]: line for line in lines}
+        return names, lines
 
     def write(self, names: list[str], lines: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the file by these lines, sorted by run id; what a line lacks is left empty."""
@@ -76,15 +108,15 @@ class Table:
         writer.writerows(lines[run_id] for run_id in sorted(lines))
         write_atomic(self.path, text.getvalue().encode())
 
-    def _values(self, line: dict[str, str]) -> dict[str, Any]:
-        """A line's values. Raises: ValueError for a measure that is no number."""
-        values = {name: typed(name, text) for name, text in line.items()}
-        for name in filter(NUMBER.match, values):
-            value = values[name]
-            if value is not None and not (type(value) in (int, float) and math.isfinite(value)):
-                raise ValueError(f"{self.path}: {name} of run {line['run']} must be a finite "
-                                 f"number, found {line[name]!r}; {self.restore}")
-        return values
+    def _values(self, name: str, cells: Sequence[str], runs: Sequence[str]) -> list[Any]:
+        """The values of a column. Raises: ValueError for a measure that is no number."""
+        known = typed(name, cells)
+        if NUMBER.match(name):
+            for text, value in known.items():
+                if value is not None and not (type(value) in (int, float) and isfinite(value)):
+                    raise ValueError(f"{self.path}: {name} of run {runs[cells.index(text)]} must "
+                                     f"be a finite number, found {text!r}; {self.restore}")
+        return [known[text] for text in cells]
 
 
 def cell(value: Any) -> str:
@@ -94,13 +126,20 @@ def cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def typed(name: str, text: str) -> Any:
-    """The value that was written."""
-    if text == "" and name not in MAY_BE_EMPTY:
-        return None
+def typed(name: str, cells: Iterable[str]) -> dict[str, Any]:
+    """The values of a column by how they are written."""
+    texts = list(dict.fromkeys(cells))
     if name in TEXT:
-        return text
+        return {text: text if text or name in MAY_BE_EMPTY else None for text in texts}
+    whole = ",".join(text or "null" for text in texts)
+    if whole.count(",") == len(texts) - 1:  # no cell has a comma of its own: read all at once
+        with suppress(ValueError):
+            return dict(zip(texts, json.loads(f"[{whole}]"), strict=True))
+    return {text: _typed(text) for text in texts}
+
+
+def _typed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text) if text else None
     except json.JSONDecodeError:
         return text

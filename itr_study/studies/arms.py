@@ -114,21 +114,19 @@ def plugged_in(dataset: str, parameters: SimpleNamespace, settings: Sequence[str
     return arms
 
 
-def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
-               figures: Path | str | None = None, workers: int = 2,
+def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None, workers: int = 2,
                weights: bool = False) -> pd.DataFrame:
     """One row per arm and seed, trained where it is missing, with its label in `arm` and its
     model in words in `model`; with `weights` trained where the trained model is missing, too."""
-    rows = sweep([arm.config for arm in arms], root=root, figures=figures, workers=workers,
+    rows = sweep([arm.config for arm in arms], root=root, workers=workers,
                  edition=[arm.edition for arm in arms], weights=weights)
     return _named(rows, arms)
 
 
-def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None,
-               figures: Path | str | None = None) -> pd.DataFrame:
+def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None) -> pd.DataFrame:
     """The rows of those runs that have ended already, as `train_arms` has them; none is trained.
     """
-    found = [(arm, ended_row(arm.config, root, figures, arm.edition)) for arm in arms]
+    found = [(arm, ended_row(arm.config, root, arm.edition)) for arm in arms]
     kept = [(arm, row) for arm, row in found if row is not None]
     return _named(pd.DataFrame([row for _, row in kept]), [arm for arm, _ in kept])
 

@@ -3,8 +3,6 @@
     rows = milestones(train_arms(arms, ...))     first_ndcg, last_error, half_rsum ...
 """
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -19,7 +17,7 @@ LOGGED = {"smooth_ndcg.ndcg": "ndcg", "smooth_ndcg.smooth_ndcg": "smooth_ndcg",
 HALF = {"dev_rsum": ("half_rsum", 1), "triplet_hardest": ("half_hinge", 100)}
 
 
-def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
+def milestones(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with more columns, NaN where a run does not log what they are made of.
 
     first_<name>, last_<name> for ndcg, smooth_ndcg and error: the loss's diagnostics on training
@@ -30,13 +28,13 @@ def milestones(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Data
     unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev
     included; collapsed, flattened: see `endings`. And of the row itself, generalisation: see there.
 
-    Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
+    Args:    rows: as `train_arms` gives them.
     """
-    by_run = curves(rows, figures).groupby(["arm", "seed"], sort=False)
+    by_run = curves(rows).groupby(["arm", "seed"], sort=False)
     milestones_of = {key: _milestones(epochs) for key, epochs in by_run}
     keys = zip(rows["arm"], rows["seed"], strict=True)
     columns = pd.DataFrame([milestones_of.get(key, {}) for key in keys], index=rows.index)
-    return pd.concat([rows, columns, endings(rows, figures)], axis=1).assign(
+    return pd.concat([rows, columns, endings(rows)], axis=1).assign(
         generalisation=generalisation(rows))
 
 

@@ -1,7 +1,7 @@
 """Arms for claims that are judged by exact relevance, which generated data alone has.
 
 They are trained on `scenes` at its own size, whatever data set a notebook looks at, and their rows
-are committed in figures/scenes.
+are published in evidence/scenes.
 """
 
 from types import SimpleNamespace

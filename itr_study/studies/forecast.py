@@ -13,12 +13,11 @@ from typing import Any
 from itr_study.encoders.registry import IMAGE_ENCODERS
 from itr_study.encoders.views import VIEWS
 from itr_study.evaluation.measures import EDITION
-from itr_study.files.paths import figures_folder
 from itr_study.progress import progress
-from itr_study.runs.committed import keeps_rows
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import Rows, edition_of
+from itr_study.runs.published import Published, keeps_rows
+from itr_study.runs.rows import edition_of
 from itr_study.runs.run import is_complete
 from itr_study.runs.store import RunStore
 from itr_study.studies.plans import PLANS
@@ -44,12 +43,11 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
     """What each notebook would train with these parameters, those of its cell that are set.
 
     Raises:  ValueError where a notebook would refuse one; DataError where the data is not there
-             and no rows of it are kept.
+             and no runs on it are published.
     """
-    figures, before = figures_folder(parameters.get("figures")), set()
-    kept = cache(lambda dataset: _Kept.read(figures / dataset))
+    before, kept = set(), cache(_Kept.read)
     kept(parameters["dataset"])  # what is wrong with its rows is said before anything is read
-    return [_plan_one(path.stem, parameters, figures, kept, before)
+    return [_plan_one(path.stem, parameters, kept, before)
             for path in progress(paths, "looking for runs of notebooks")]
 
 
@@ -57,35 +55,35 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
 class _Kept:
     """What is kept of the runs of a data set."""
 
-    table: Rows
+    published: Published
     rows: dict[str, dict]  # by run id
     configs: set[str]  # of the rows as JSON, whatever versions of the parts made them
 
     @classmethod
-    def read(cls, folder: Path) -> "_Kept":
-        table, configs = Rows(folder), set()
-        rows = table.all()
+    def read(cls, dataset: str) -> "_Kept":
+        published, configs = Published(dataset), set()
+        rows = published.all()
         for row in rows.values():
             with suppress(ValueError):  # of a part that is gone: no config of today equals it
                 configs.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
-        return cls(table, rows, configs)
+        return cls(published, rows, configs)
 
     def edition(self, run_id: str, asked: int) -> int | None:
-        """The edition in which a run is kept, as a row or in the store; None where there is none of
+        """The edition in which a run is published or in the store; None where there is none of
         the edition that is asked for, or a later one."""
-        if run_id in self.rows and (row := self.table.complete(run_id, asked)):
+        if row := self.published.complete(run_id, asked):
             return edition_of(row)
         result = RunStore().result(run_id)
         return result.edition if result and is_complete(result, asked) else None
 
 
-def _plan_one(notebook: str, parameters: Mapping[str, Any], figures: Path,
-              kept: Callable[[str], _Kept], before: set[str]) -> Planned:
+def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: Callable[[str], _Kept],
+              before: set[str]) -> Planned:
     """Of one notebook; `before` gains the ids that it will train, which later ones find there."""
     plan, make = Planned(notebook), PLANS.get(notebook)
     given = {name: value for name, value in parameters.items() if name not in CHANGE_NO_RUN}
     for arm in make(**given) if make else ():
-        run = identify(arm.config, parameters.get("data"), figures)
+        run = identify(arm.config, parameters.get("data"))
         rows = kept(arm.config.dataset)
         edition = EDITION if run.id in before else rows.edition(run.id, arm.edition)
         if edition is not None:

@@ -45,7 +45,7 @@ def vagueness_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def scene_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """The same on `scenes`, whatever data set a notebook looks at: elsewhere nobody knows which
-    negatives are false. In profile full their rows are committed in figures/scenes."""
+    negatives are false. In profile full their rows are published in evidence/scenes."""
     return vagueness_arms(SCENES, _for_scenes(dataset, parameters))
 
 

@@ -1,7 +1,6 @@
 """Whom a reader is held against in notebook 10: label sources, and losses that others trained."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,10 +38,10 @@ def judged_arms(dataset: str, _: SimpleNamespace) -> list[ArmRun]:
     return compared_arms(dataset, choose("13_when_to_forgive", "full", compared_seeds=1))
 
 
-def loss_scores(rows: pd.DataFrame, figures: Path | str | None = None) -> dict[str, np.ndarray]:
+def loss_scores(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     """The scores (N,) that runs gave the pairs that experts judged, by the name of the loss.
 
-    Args:    rows: of `judged_arms`; figures: where the rows of real data are kept.
+    Args:    rows: of `judged_arms`.
     Raises:  ValueError as `judged_of`.
     """
-    return {name_of(row["arm"]): judged_of(row, figures, EXPERTS) for _, row in rows.iterrows()}
+    return {name_of(row["arm"]): judged_of(row, EXPERTS) for _, row in rows.iterrows()}

@@ -11,26 +11,23 @@ from itr_study.evaluation.search import Searcher
 from itr_study.explorers import Explorer, Pane, of_models
 from itr_study.explorers.models import check_models
 from itr_study.explorers.training import Trained
-from itr_study.files.paths import figures_folder
 from itr_study.plots.names import name_of
 from itr_study.runs.background import BackgroundRun
-from itr_study.runs.committed import keeps_rows
 from itr_study.runs.config import RunConfig
-from itr_study.runs.rows import Rows
+from itr_study.runs.published import Published, keeps_rows
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.forecast import expected_minutes
 
 
 def pane_of(kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun],
             searcher: Callable[[ArmRun], Searcher], root: Path | str | None = None,
-            figures: Path | str | None = None, at_once: int = 2) -> Pane:
+            at_once: int = 2) -> Pane:
     """An explorer of the models of runs; where one is missing, a pane that says why and trains it
     in the background when a reader asks for that.
 
     Args:    kind: Search, WhoMoved, YouJudge, EmbeddingMap or Looking; runs: by how a reader calls
              them, or in order, called by their arms; searcher: of a run that has ended; root:
-             folder of the real data sets; figures: of rows, whose minutes tell how long a training
-             takes; at_once: how many are trained side by side.
+             folder of the real data sets; at_once: how many are trained side by side.
     Raises:  ValueError for another class, a number of runs that it does not take, and two runs
              under one name.
     """
@@ -42,7 +39,7 @@ def pane_of(kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun],
     found = {name: _background(run.config, root) for name, run in named.items()}
     return Pane(kind, found, lambda: of_models(kind, {
         name: searcher(run) for name, run in named.items()}),
-        _minutes({name: run.config for name, run in named.items()}, figures), max(at_once, 1))
+        _minutes({name: run.config for name, run in named.items()}), max(at_once, 1))
 
 
 def _background(config: RunConfig, root: Path | str | None) -> Trained | str:
@@ -53,10 +50,10 @@ def _background(config: RunConfig, root: Path | str | None) -> Trained | str:
         return f"needs data that is not here ({error})"
 
 
-def _minutes(configs: Mapping[str, RunConfig], figures: Path | str | None) -> dict[str, float]:
-    """About how long each is trained, where rows of runs like it are kept."""
+def _minutes(configs: Mapping[str, RunConfig]) -> dict[str, float]:
+    """About how long each is trained, where runs like it are published."""
     kept = {name: config for name, config in configs.items() if keeps_rows(config)}
-    tables = {dataset: Rows(figures_folder(figures) / dataset).all()
+    tables = {dataset: Published(dataset).all()
               for dataset in {config.dataset for config in kept.values()}}
     known = {name: expected_minutes(config, tables[config.dataset])
              for name, config in kept.items()}

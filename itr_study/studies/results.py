@@ -1,13 +1,8 @@
 """What runs left behind: learning curves, ranks, intervals over images; since edition 2 scores of
 judged pairs and the first results of some queries."""
 
-import math
-import zlib
 from collections.abc import Mapping
-from io import StringIO
-from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -15,12 +10,12 @@ import pandas as pd
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.evaluation.bootstrap import bootstrap
+from itr_study.files.paths import evidence_folder
 from itr_study.metrics import Ranks
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.runs.config import RunConfig, build_objective
-from itr_study.runs.rows import Rows, edition_of
-from itr_study.runs.shelves import shelves
-from itr_study.runs.store import RunStore
+from itr_study.runs.published import arrays, curve
+from itr_study.runs.rows import edition_of
 from itr_study.training.collapse import collapse, equal_scores, flattened
 
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
@@ -34,18 +29,17 @@ class FirstResults(NamedTuple):
     results: np.ndarray
 
 
-def ranks_of(row: Row, figures: Path | str | None = None) -> Ranks:
-    """The rank of every test query of a run, from the store or from beside its committed row.
+def ranks_of(row: Row) -> Ranks:
+    """The rank of every test query of a run, published or from the store.
 
-    Args:    row: as `train_arms` gives it; figures: where the rows of real data are kept.
+    Args:    row: as `train_arms` gives it.
     Raises:  ValueError where neither has them, or the file is damaged or of another run.
     """
-    arrays = arrays_of(row, figures)
-    return Ranks(arrays["test_i2t"], arrays["test_t2i"])
+    found = arrays_of(row)
+    return Ranks(found["test_i2t"], found["test_t2i"])
 
 
-def judged_of(row: Row, figures: Path | str | None = None,
-              collection: str = "expert") -> np.ndarray:
+def judged_of(row: Row, collection: str = "expert") -> np.ndarray:
     """(N,) float64: the scores that a run gives the judged pairs of the test split, rounded to
     float16, in the order of the judgements (`split.judgements[collection]`).
 
@@ -54,95 +48,42 @@ def judged_of(row: Row, figures: Path | str | None = None,
     """
     check_choice(f"collection of judgements kept of {row['dataset']}", collection,
                  DATASETS[row["dataset"]].kept_judgements)
-    (scores,) = _kept(row, figures, f"test_judged_{collection}")
+    (scores,) = _kept(row, f"test_judged_{collection}")
     return scores.astype(np.float64)
 
 
-def first_of(row: Row, figures: Path | str | None = None) -> dict[str, FirstResults]:
+def first_of(row: Row) -> dict[str, FirstResults]:
     """The first results of the sampled queries of a run: {"i2t": ..., "t2i": ...}.
 
     Args, Raises: as `ranks_of`, and ValueError for a row of edition 1, which lacks them.
     """
-    return {direction: FirstResults(*_kept(row, figures, f"test_{direction}_queries",
+    return {direction: FirstResults(*_kept(row, f"test_{direction}_queries",
                                            f"test_{direction}_first"))
             for direction in DIRECTIONS}
 
 
-def _kept(row: Row, figures: Path | str | None, *names: str) -> list[np.ndarray]:
+def _kept(row: Row, *names: str) -> list[np.ndarray]:
     """Arrays that came with edition 2."""
     if edition_of(row) < 2:
         raise ValueError(f"run {row['run']} has no {', '.join(names)}: it was made in edition 1; "
                          "train it again with edition=2")
-    arrays = arrays_of(row, figures)
-    kept = [arrays[name] for name in names if name in arrays]
+    found = arrays_of(row)
+    kept = [found[name] for name in names if name in found]
     if len(kept) < len(names) or len({len(array) for array in kept}) > 1 or any(
             not np.isfinite(array).all() for array in kept):
-        raise ValueError(f"{_file(row, figures)} lacks {', '.join(names)} as runs of edition 2 "
-                         "have them, finite and of one length: it is damaged; "
-                         f"{_restore(row, figures)}")
+        raise ValueError(f"the arrays of run {row['run']} lack {', '.join(names)} as runs of "
+                         "edition 2 have them, finite and of one length: they are damaged; "
+                         f"restore them: git checkout -- {evidence_folder() / row['dataset']}")
     return kept
 
 
-def arrays_of(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarray]:
-    """All arrays of a run, by name (see `RunResult.arrays`), from beside its committed row or from
-    the store. Args, Raises: as `ranks_of`."""
-    if _file(row, figures).is_file():
-        return committed_arrays(row, figures)
-    result = RunStore().result(row["run"])
-    if result is None:
-        raise ValueError(f"no ranks of run {row['run']}: it is neither in the store nor is "
-                         f"{row['run']}.npz beside its row; {_again(row, figures)}")
-    return result.arrays()
-
-
-def folder_of(row: Row, figures: Path | str | None = None) -> Path:
-    """The folder that keeps a row, and beside it curves and ranks."""
-    folders = [folder / row["dataset"] for folder in shelves(figures)]
-    return next((folder for folder in folders
-                 if Rows(folder).complete(row["run"], edition_of(row))), folders[0])
-
-
-def committed_arrays(row: Row, figures: Path | str | None = None) -> dict[str, np.ndarray]:
-    """The arrays in the file beside a row; its R@1 must be the row's, where the row has one.
-
-    Raises:  ValueError naming the file and the way to get it back.
-    """
-    path, remedy = _file(row, figures), _restore(row, figures)
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = dict(archive)
-        best = {direction: arrays[f"test_{direction}"] for direction in DIRECTIONS}
-    except (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError) as error:
-        # numpy's own words are left out: some advise to unpickle the file
-        raise ValueError(f"{path} holds no ranks (test_i2t, test_t2i), it is damaged; "
-                         f"{remedy}") from error
-    for direction, of_queries in best.items():
-        stated, counted = row.get(f"test_{direction}_r1"), 100 * float((of_queries <= 1).mean())
-        if stated is not None and not math.isclose(stated, counted, abs_tol=1e-6):
-            raise ValueError(f"{path} is not of this row: its {direction} R@1 is {counted:.2f}, "
-                             f"the row says {stated:.2f}; {remedy}")
-    return arrays
-
-
-def _file(row: Row, figures: Path | str | None) -> Path:
-    return folder_of(row, figures) / "ranks" / f"{row['run']}.npz"
-
-
-def _restore(row: Row, figures: Path | str | None) -> str:
-    return f"restore it: git checkout -- {_file(row, figures)}"
-
-
-def _again(row: Row, figures: Path | str | None) -> str:
-    """How to get back what does not lie beside a row."""
-    table = Rows(folder_of(row, figures))
-    if row["run"] in table.aside.read():
-        return (f"its row was set aside in {table.aside.path.name}, where rows have neither curves "
-                "nor ranks; train it again with edition=2")
-    return "restore it from git or train it again"
+def arrays_of(row: Row) -> dict[str, np.ndarray]:
+    """All arrays of a run, by name (see `RunResult.arrays`). Args, Raises: as `ranks_of`."""
+    return arrays(row["run"], edition_of(row))
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
-                figures: Path | str | None = None, n: int = 1000) -> pd.DataFrame:
+                n: int = 1000) -> pd.DataFrame:
     """One run per line with its bootstrap interval over test images.
 
     It says how far a number would move with other images, and nothing about other seeds.
@@ -153,7 +94,7 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
     """
     intervals = []
     for row in rows.to_dict("records"):
-        ranks = ranks_of(row, figures)
+        ranks = ranks_of(row)
         if len(ranks.t2i) != len(image_of_text):
             raise ValueError(f"run {row['run']} has ranks of {len(ranks.t2i)} texts, the test "
                              f"split has {len(image_of_text)}; give the data it was run on")
@@ -162,13 +103,13 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
         pd.DataFrame(intervals, columns=["value", "low", "high"]))
 
 
-def curves(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
+def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per epoch of every run that ended: `arm` and `seed` of its row, and its history.
 
-    Args:    rows: as `train_arms` gives them; figures: where the curves of real data are kept.
+    Args:    rows: as `train_arms` gives them.
     Raises:  ValueError where a run has left no curve.
     """
-    histories = [_curve(row, figures).assign(arm=row["arm"], seed=row["seed"])
+    histories = [_curve(row).assign(arm=row["arm"], seed=row["seed"])
                  for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
     return pd.concat(histories, ignore_index=True)
 
@@ -189,12 +130,12 @@ def generalisation(rows: pd.DataFrame) -> pd.Series:
         if "settings.dev_images" in rows else kept
 
 
-def collapses(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.Series:
+def collapses(rows: pd.DataFrame) -> pd.Series:
     """Why each run has collapsed, empty where it has not. Args: as in `curves`."""
-    return endings(rows, figures)["collapsed"]
+    return endings(rows)["collapsed"]
 
 
-def endings(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFrame:
+def endings(rows: pd.DataFrame) -> pd.DataFrame:
     """`collapsed`, why each run has, and `flattened`, that it got the equal scores that its
     objective asks for, each empty where it has not; from its curve: also of runs that ended before
     their row said so (`training.collapse`).
@@ -211,19 +152,10 @@ def endings(rows: pd.DataFrame, figures: Path | str | None = None) -> pd.DataFra
         key = (str(config.objective), config.settings.batch_size)
         if key not in by_objective:
             by_objective[key] = equal_scores(build_objective(config.objective), key[1])
-        curve = _curve(row, figures)
-        reasons.append(tuple(says(curve, by_objective[key]) for says in (collapse, flattened)))
+        epochs = _curve(row)
+        reasons.append(tuple(says(epochs, by_objective[key]) for says in (collapse, flattened)))
     return pd.DataFrame(reasons, rows.index, ["collapsed", "flattened"], dtype=object)
 
 
-def _curve(row: dict[str, Any], figures: Path | str | None) -> pd.DataFrame:
-    path = folder_of(row, figures) / "curves" / f"{row['run']}.csv"
-    if not path.is_file() and DATASETS[row["dataset"]].generated:
-        result = RunStore().result(row["run"])
-        if result is None:
-            raise ValueError(f"run {row['run']} is not in the store; train it with train_arms")
-        return result.history.table()
-    if not path.is_file():
-        raise ValueError(f"no curve of run {row['run']}: {path.name} is not beside its row; "
-                         f"{_again(row, figures)}")
-    return pd.read_csv(StringIO(path.read_text(encoding="utf-8")))
+def _curve(row: Row) -> pd.DataFrame:
+    return curve(row["run"], edition_of(row))

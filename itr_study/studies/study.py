@@ -106,8 +106,7 @@ class Study:
             raise ValueError("there is no run to train: these arms are empty; of the parameters of "
                              f"{self.notebook} that they are made from, lists need an item and "
                              "numbers of seeds must be 1 or more")
-        rows = train_arms(runs, root=self.root, figures=self.figures, workers=self.workers,
-                          weights=weights)
+        rows = train_arms(runs, root=self.root, workers=self.workers, weights=weights)
         accidents = rows[~rows["status"].isin(ENDED)]
         if len(accidents):
             first = accidents.iloc[0]
@@ -121,7 +120,7 @@ class Study:
     def ended(self, arms: Maker | Sequence[ArmRun]) -> pd.DataFrame:
         """The rows of those runs that are here already: nothing is trained, and nothing missed."""
         runs = self.arms(arms) if callable(arms) else list(arms)
-        rows = ended_arms(runs, root=self.root, figures=self.figures)
+        rows = ended_arms(runs, root=self.root)
         if len(rows):
             self._note_collapses(rows)
         return rows
@@ -129,7 +128,7 @@ class Study:
     def _note_collapses(self, rows: pd.DataFrame) -> None:
         """Remember which runs have collapsed, and say of which arms they are."""
         new = rows[~rows["run"].isin(self.collapsed)]
-        reasons = collapses(new, self.figures)
+        reasons = collapses(new)
         self.collapsed |= dict(zip(new["run"], reasons, strict=True))
         for arm, of_arm in reasons[reasons != ""].groupby(new["arm"], sort=False):
             print(in_lines(f"{len(of_arm)} of {(new['arm'] == arm).sum()} runs of {name_of(arm)} "
@@ -184,16 +183,16 @@ class Study:
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""
-        return curves(rows, self.figures)
+        return curves(rows)
 
     def ranks(self, row: Mapping[str, Any]) -> Ranks:
         """The rank of every test query of a run."""
-        return ranks_of(row, self.figures)
+        return ranks_of(row)
 
     def over_images(self, rows: pd.DataFrame, metric: str = "rsum") -> pd.DataFrame:
         """How far the number of each run would move with other test images (bootstrap)."""
         owner = self.dataset.splits["test"].image_of_text
-        return over_images(rows, owner, metric, self.figures)
+        return over_images(rows, owner, metric)
 
     def encoded(self, run: ArmRun, split: str = "test") -> EncodedSplit:
         """A split as the model of a run reads it: features, words, label vectors."""
@@ -210,7 +209,7 @@ class Study:
     def pane(self, kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun]) -> Pane:
         """An explorer of the models of runs, such as `explorers.Search`; it waits for those that
         are not here, and trains them when asked to. See `panes.pane_of`."""
-        return pane_of(kind, runs, self.searcher, self.root, self.figures, self.workers)
+        return pane_of(kind, runs, self.searcher, self.root, self.workers)
 
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from itr_study.files.paths import figures_folder
+from itr_study.files.paths import evidence_folder
 from itr_study.ledger.units import RERANKING, STEPS
 
 COSTS = ("arm", "parameters", "score_seconds", "memory_mb")
@@ -20,54 +20,54 @@ SCORING = ("model", "images", "texts", "regions", "threads", "wall_seconds", "cp
            "peak_mb", "memory_mb", "device", "instructions", "software", "commit")
 
 
-def steps_file(figures: Path | str | None = None) -> Path:
-    """Where the times of steps lie: among the figures that no data set changes."""
-    return figures_folder(figures) / "common" / "steps.csv"
+def steps_file() -> Path:
+    """Where the times of steps lie: among the evidence of no one data set."""
+    return evidence_folder() / "common" / "steps.csv"
 
 
-def reranking_file(figures: Path | str | None = None) -> Path:
+def reranking_file() -> Path:
     """Where the times of re-rankers lie, beside those of steps."""
-    return steps_file(figures).with_name("rerank.csv")
+    return steps_file().with_name("rerank.csv")
 
 
-def presets_file(figures: Path | str | None = None) -> Path:
+def presets_file() -> Path:
     """Where the costs of the presets lie, a step at each paper's size, beside those times."""
-    return steps_file(figures).with_name("presets.csv")
+    return steps_file().with_name("presets.csv")
 
 
-def scoring_file(figures: Path | str | None = None) -> Path:
+def scoring_file() -> Path:
     """Where what all scores of a test split take lies: a row per model, columns SCORING."""
-    return steps_file(figures).with_name("scoring.csv")
+    return steps_file().with_name("scoring.csv")
 
 
-def step_rows(figures: Path | str | None = None) -> pd.DataFrame:
+def step_rows() -> pd.DataFrame:
     """One row per loss and round: arm, seed (the round), step_milliseconds, dataset, model; empty
     where nobody has measured.
 
     Raises:  ValueError where the table is not one of that benchmark: a column that is missing, a
              time that is none, rounds that come twice, several data sets or models.
     """
-    return _rounds(steps_file(figures), STEPS)
+    return _rounds(steps_file(), STEPS)
 
 
-def reranking_rows(figures: Path | str | None = None) -> pd.DataFrame:
+def reranking_rows() -> pd.DataFrame:
     """One row per re-ranker and round: arm ("fast", "reciprocal", "multi"), seed (the round),
     rerank_cpu_seconds, dataset, model; empty where nobody has measured. Raises: as `step_rows`."""
-    return _rounds(reranking_file(figures), RERANKING)
+    return _rounds(reranking_file(), RERANKING)
 
 
-def costs_file(dataset: str, figures: Path | str | None = None) -> Path:
-    """Where the costs of the stronger models on a data set lie, beside those times."""
-    return steps_file(figures).with_name(f"models_{dataset}.csv")
+def costs_file(dataset: str) -> Path:
+    """Where the costs of the stronger models lie: among the evidence of the data set."""
+    return evidence_folder() / dataset / "models.csv"
 
 
-def model_costs(dataset: str, figures: Path | str | None = None) -> pd.DataFrame:
+def model_costs(dataset: str) -> pd.DataFrame:
     """One row per model of notebook 09: arm (the model), parameters (millions), score_seconds (CPU
     seconds of one thread for all of test), memory_mb; empty where nobody has measured.
 
     Raises:  ValueError where the table is not one of that benchmark.
     """
-    path = costs_file(dataset, figures)
+    path = costs_file(dataset)
     table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COSTS))
     if missing := set(COSTS) - set(table.columns):
         raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; measure again: "
