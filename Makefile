@@ -7,6 +7,7 @@
 #   DATASET=flickr8k DATA=path   real data (default: scenes, generated)
 #   PROFILE=smoke|quick|full     how much to train (default: quick on scenes, full on real data)
 #   WORKERS=1                    notebooks at once     ONLY="03_topk 12_claims"   just these
+#   DEVICE=cpu|cuda|cuda:1       where to train (default: a CUDA card where there is one)
 #   TORCH_INDEX=url              where torch comes from (default: the package index)
 #   PYTHON=python3.12            what the environment is made with (3.11 or newer)
 
@@ -16,6 +17,7 @@ DATASET ?= scenes
 DATA ?=
 PROFILE ?= $(if $(filter scenes,$(DATASET)),quick,full)
 WORKERS ?=
+DEVICE ?=
 ONLY ?=
 TORCH_INDEX ?=
 
@@ -28,7 +30,7 @@ TESTS ?= tests
 
 .PHONY: help figures test lab html bench soak venv clean-venv
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -12
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -13
 
 $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; \
@@ -49,7 +51,8 @@ venv: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
-	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DATA),--data "$(DATA)") --yes
+	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DEVICE),--device $(DEVICE)) \
+	  $(if $(DATA),--data "$(DATA)") --yes
 
 test: $(STAMP)
 	$(BIN)/ruff check .
