@@ -118,8 +118,9 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
 
 
 def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> ModelOutput:
-    """Encode in the precision asked for; normalised codes are scored in float32 always, because
-    bfloat16 spacing near a cosine of 1 is 0.004 and temperatures are 0.01."""
+    """Encode in the precision asked for; normalised codes are scored in float32 always (products as
+    `Settings.matmul` has them), because bfloat16 spacing near a cosine of 1 is 0.004 and
+    temperatures are 0.01."""
     device = batch.image_ids.device
     with half_products(device, precision), torch.autocast(
             device.type, torch.bfloat16, enabled=precision == "bfloat16"):

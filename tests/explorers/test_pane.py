@@ -409,7 +409,6 @@ def test_runs_without_names_of_their_own_and_data_that_is_not_there(store, tmp_p
 def test_minutes_are_those_of_rows_like_it(store, monkeypatch):
     monkeypatch.setattr(panes, "keeps_rows", lambda config: config.seed == 0)
     monkeypatch.setattr(panes, "expected_minutes", lambda config, rows: 4.0)
-    pane = pane_of(explorers.Search, RUNS, pytest.fail, device="cuda:1")
+    pane = pane_of(explorers.Search, RUNS, pytest.fail)
     assert pane.waiting.turn.minutes == {"one": 4.0}
     assert isinstance(pane.waiting.runs["one"], BackgroundRun)
-    assert pane.waiting.runs["one"].job.device == "cuda:1"

@@ -10,12 +10,17 @@ import pytest
 import torch
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES
-from itr_study.runs import facts, run
+from itr_study.explorers import Search
+from itr_study.runs import facts, run, sweeps
+from itr_study.runs.background import BackgroundRun
 from itr_study.runs.data import encoded_data
 from itr_study.runs.identity import identify
 from itr_study.runs.jobs import Answer, Job, attempt
 from itr_study.runs.rows import make_row
 from itr_study.runs.run import execute
+from itr_study.studies import batch_log as batches
+from itr_study.studies.arms import ArmRun, train_arms
+from itr_study.studies.panes import pane_of
 from itr_study.training import devices, loop
 from itr_study.training.devices import (
     choose_device,
@@ -154,6 +159,30 @@ def test_jobs_at_once_are_trained_on_cards_of_their_own(monkeypatch, store, devi
         answers = [Answer.model_validate_json(text) for text in threads.map(attempt, jobs)]
     assert all("such a card" in answer.reason for answer in answers)
     assert set(trained) == set(ids) and set(trained.values()) == expected
+
+
+def test_a_device_goes_on_to_whatever_trains(monkeypatch, store):
+    """From a sweep of arms to its jobs, from a searcher to its model, and into what is logged."""
+    put_in(monkeypatch, Card(), Card())
+    asked = []
+    monkeypatch.setattr(sweeps, "attempt", lambda job: asked.append(
+        Job.model_validate_json(job).device) or Answer(state="failed").model_dump_json())
+    arms = [ArmRun("k=1", SMALL)]
+    train_arms(arms, workers=0, device="cuda:1")
+
+    def noting(*arguments, device, **named):
+        asked.append(device)
+        raise RuntimeError("nothing computes on such a card")
+
+    monkeypatch.setattr(run, "weights", noting)
+    monkeypatch.setattr(batches, "fit", noting)
+    monkeypatch.setattr(BackgroundRun, "__init__", noting)
+    for train in (lambda: run.searcher(SMALL, device="cuda:1"),
+                  lambda: batches.batch_log(arms, device="cuda:1"),
+                  lambda: pane_of(Search, arms, pytest.fail, device="cuda:1")):
+        with pytest.raises(RuntimeError, match="such a card"):
+            train()
+    assert asked == ["cuda:1"] * 4
 
 
 def settings_of_torch() -> tuple[str, bool]:
