@@ -8,6 +8,7 @@
 #   PROFILE=smoke|quick|full     how much to train (default: quick on scenes, full on real data)
 #   PUBLISH=1                    draw into figures/, what git keeps (default: figures/scenes, my/)
 #   WORKERS=1                    notebooks at once     ONLY="03_topk 12_claims"   just these
+#   DEVICE=cpu|cuda|cuda:1       where to train (default: a CUDA card where there is one)
 #   TORCH_INDEX=url              where torch comes from (default: the package index)
 #   PYTHON=python3.12            what the environment is made with (3.11 or newer)
 
@@ -18,6 +19,7 @@ DATA ?=
 PROFILE ?= $(if $(filter scenes,$(DATASET)),quick,full)
 PUBLISH ?=
 WORKERS ?=
+DEVICE ?=
 ONLY ?=
 TORCH_INDEX ?=
 
@@ -51,7 +53,8 @@ venv: $(STAMP)
 
 figures: $(STAMP)
 	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
-	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DATA),--data "$(DATA)") $(if $(PUBLISH),--publish) --yes
+	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DEVICE),--device $(DEVICE)) \
+	  $(if $(DATA),--data "$(DATA)") $(if $(PUBLISH),--publish) --yes
 
 test: $(STAMP)
 	$(BIN)/ruff check .

@@ -20,7 +20,7 @@ the library imports nothing of it. From the ground up; a room imports only rooms
     relevance      label sources: how relevant is text j to image i?
     models losses metrics rerank       one file per idea
     evaluation     a model measured: percent, tables (R@K, RSUM), intervals over images, search
-    training       loop, objective, settings, batch order, checkpoints
+    training       loop, devices, objective, settings, batch order, checkpoints
     plots          one function per picture, and the names that readers see
     explorers      for lessons: controls, queries to show, the code behind a formula
     runs           a run's config, id and row; store, sweeps, workers; what is published; audit

@@ -88,14 +88,16 @@ def is_fast(dtype: torch.dtype) -> bool:
     return supported[dtype]() and not emulated
 
 
-def arithmetic(features: str, precision: str) -> dict[str, str]:
+def arithmetic(features: str, precision: str, matmul: str = "highest") -> dict[str, str]:
     """What a run was computed in, for its row.
 
     Args:    features: dtype in which frozen image networks computed, "" where there are none;
-             precision: of the encoders in training.
+             precision: of the encoders in training; matmul: how products of float32 were made, left
+             out where it is "highest", as in every row that does not say.
     """
+    rounded = {} if matmul == "highest" else {"matmul": matmul}
     return {"features": features, "optimizer": OPTIMIZER, "precision": precision,
-            "sequences": SEQUENCES}
+            "sequences": SEQUENCES} | rounded
 
 
 def libraries() -> dict[str, str]:

@@ -20,7 +20,8 @@ from tests.small_notebooks import write_notebook
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = find_notebooks()
 ALL = NOTEBOOKS + sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
-COMMON = {"profile", "dataset", "data", "data_options", "figures"}
+COMMON = {"profile", "dataset", "data", "data_options", "figures", "device"}
+ON_A_DEVICE = {"itr.fit", "epoch_frames", "batch_log", "BackgroundRun"}  # what trains by itself
 SHOWN_LINES, IMPORTED_NAMES = 6, 8  # of the cells a student reads: half are no longer; at most
 SECONDS = 240  # wall clock of one notebook at profile smoke, on a busy machine
 
@@ -102,6 +103,9 @@ def faults(source: str) -> list[str]:
                     isinstance(inner, ast.Attribute) and inner.attr in ("step", "backward")
                     for inner in ast.walk(node)):
                 found.append("a loop of training steps")
+            case ast.Call(func=called, keywords=given) if (
+                    ast.unparse(called) in ON_A_DEVICE and "device" not in {k.arg for k in given}):
+                found.append(f"{ast.unparse(called)} without the device of the parameters cell")
             case ast.Call(func=ast.Name("interact" | "interactive")):
                 found.append("a bare widget, which can hang a batch: "
                              "use itr_study.explorers.explore")
@@ -218,13 +222,14 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
     broken["cells"][2] |= {"execution_count": 3,
                            "source": "class A: pass\ndouble = lambda x: 2 * x\n"
                                      "for epoch in range(3):\n    pass\n"
-                                     "while True:\n    optimizer.step()\ninteract(f)"}
+                                     "while True:\n    optimizer.step()\ninteract(f)\n"
+                                     "itr.fit(model, loss, data)"}
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
                   "42_small__grid shows pictures", "42_small__people is of real data",
                   "loop over epochs", "loop of training steps",
-                  "bare widget", "a lambda bound"):
+                  "bare widget", "a lambda bound", "itr.fit without the device"):
         assert fault in wrong, fault
 
 

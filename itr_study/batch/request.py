@@ -60,11 +60,11 @@ class Request:
     @classmethod
     def make(cls, names: Sequence[str], dataset: str, data: Path | None, profile: str | None,
              figures: Path | None, given: Sequence[str], workers: int | None,
-             minutes: float | None, publish: bool = False) -> "Request":
-        """A request from what the user typed; workers: None = `side_by_side`.
+             minutes: float | None, publish: bool = False, device: str = "auto") -> "Request":
+        """A request from what the user typed; workers: None = `side_by_side`; device: as in `fit`.
 
-        Raises:  ValueError for an unknown notebook, profile or parameter, missing data, or a folder
-                 of figures beside --publish.
+        Raises:  ValueError for an unknown notebook, profile or parameter, missing data, a device
+                 that is not here, or a folder of figures beside --publish.
         """
         root = data_root(dataset, data)
         if minutes is not None:
@@ -77,7 +77,12 @@ class Request:
         parameters = {"profile": profile, "dataset": dataset}
         parameters |= {"data": root} if root else {}
         parameters |= {"figures": str(figures.resolve())} if figures else {}
+        parameters |= {"device": device} if device != "auto" else {}
         parameters |= read_given(paths, given)
+        if "device" in parameters:
+            from itr_study.training.devices import choose_device  # loads torch
+
+            choose_device(parameters["device"])
         if publish and "figures" in parameters:
             raise ValueError("--publish draws into figures/ of the project: leave the other folder "
                              "of figures out, or --publish")
@@ -86,6 +91,7 @@ class Request:
         options += ["--data", root] if root else []
         options += ["--figures", str(figures)] if figures else []
         options += ["--publish"] if publish else []
+        options += ["--device", device] if device != "auto" else []
         options += [part for text in given for part in ("-p", text)]
         return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
                    60 * (minutes or PATIENCE[profile]), tuple(options), publish)

@@ -182,6 +182,7 @@ def reproduce(
         min=1, metavar="COUNT",
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
     timeout: Timeout = None,
+    device: Device = "auto",
     plan: Annotated[bool, typer.Option(
         "--plan", help="Only say which runs are there and what the others take.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
@@ -190,9 +191,10 @@ def reproduce(
     from itr_study.batch.request import Request
 
     check_name(dataset, changes)
+    check_device(device)
     request = Request.make(notebooks or [], dataset, data, profile, figures,
                            [*(parameter or []), *data_parameter(changes)], workers, timeout,
-                           publish)
+                           publish, device)
     if plan:
         print(request.plan())
         return

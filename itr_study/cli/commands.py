@@ -19,8 +19,8 @@ from itr_study.runs.identity import identify
 from itr_study.runs.published import Published
 from itr_study.runs.run import check_model, execute
 from itr_study.runs.store import RunStore
+from itr_study.training.devices import choose_device
 from itr_study.training.interrupts import OutOfMemory
-from itr_study.training.loop import choose_device
 
 
 def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:

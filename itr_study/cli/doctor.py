@@ -16,7 +16,6 @@ from itr_study.files.paths import home, try_writing
 
 GIB = 1 << 30
 LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
-CUDA_INDEX = "https://download.pytorch.org/whl/cu130"
 # Measured on a CPU with AVX-512 without these, one training step in milliseconds.
 EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
             "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
@@ -89,24 +88,27 @@ def python(required: str) -> Finding:
 
 
 def device() -> list[Finding]:
-    """The device that training takes by itself, and why."""
+    """The device that training takes by itself, and why, and every CUDA card."""
     try:
         import torch
     except (ImportError, OSError) as error:
         return [Finding("device", "broken", f"torch cannot be imported ({error}); run: make "
                         "clean-venv venv, or pip install --force-reinstall torch")]
-    from itr_study.training.loop import choose_device
+    from itr_study.training.devices import CUDA_INDEX, choose_device
 
     with warnings.catch_warnings(record=True) as warned:  # torch explains a bad driver by one
         warnings.simplefilter("always")
         chosen = choose_device("auto")
-    if chosen.type == "cuda":
-        return [Finding("device", "ok", _describe_gpu(torch))]
-    build = torch.version.cuda
+    build, driver = torch.version.cuda, nvidia_driver()
+    if torch.cuda.is_available():
+        cards = [_card(torch, number) for number in range(torch.cuda.device_count())]
+        why = f"torch {torch.__version__} is built for CUDA {build}, driver {driver or 'unknown'}"
+        state = "ok" if chosen.type == "cuda" else "note"
+        return [Finding("device", state, f"{chosen}: {why}"), *cards]
     if not build:
         why = (f"torch {torch.__version__} is a build for the CPU; for an NVIDIA GPU run: "
                f"make clean-venv; make TORCH_INDEX={CUDA_INDEX} venv")
-    elif driver := nvidia_driver():
+    elif driver:
         why = (f"torch is built for CUDA {build} and there is a driver ({driver}), but torch "
                f"cannot use it{': ' + str(warned[0].message).splitlines()[0] if warned else ''}")
     else:
@@ -114,11 +116,21 @@ def device() -> list[Finding]:
     return [Finding("device", "note", f"{chosen}: {why}")]
 
 
-def _describe_gpu(torch) -> str:
-    free, total = (size / GIB for size in torch.cuda.mem_get_info())
-    fast = "yes" if torch.cuda.is_bf16_supported() else "no"
-    return (f"cuda: {torch.cuda.get_device_name()}, {free:.1f} of {total:.1f} GiB free, "
-            f"CUDA {torch.version.cuda}, driver {nvidia_driver() or 'unknown'}, bfloat16 {fast}")
+def _card(torch, number: int) -> Finding:
+    """A CUDA card: its name, memory and compute capability, and whether torch can compute on it."""
+    from itr_study.training.devices import missing_kernels
+
+    facts = torch.cuda.get_device_properties(number)
+    try:
+        free = f"{torch.cuda.mem_get_info(number)[0] / GIB:.1f}"
+    except RuntimeError as error:  # of a card that is used exclusively, or broken
+        free = f"unknown ({str(error).splitlines()[0]})"
+    missing = missing_kernels(number)
+    bfloat16 = "yes" if facts.major >= 8 else "emulated"
+    return Finding("card", "note" if missing else "ok", (
+        f"cuda:{number}: {facts.name}, {free} of {facts.total_memory / GIB:.1f} GiB free, compute "
+        f"capability {facts.major}.{facts.minor}, bfloat16 {bfloat16}, kernels: "
+        f"{missing or 'yes'}"))
 
 
 def nvidia_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:

@@ -28,7 +28,8 @@ DataChanges = Annotated[list[str] | None, typer.Option(
 Config = Annotated[str, typer.Argument(
     metavar="CONFIG", help="A base config (see: itr-study configs), a TOML or JSON file, or the id "
     "of a run (see: itr-study runs).")]
-Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu or cuda.")]
+Device = Annotated[str, typer.Option(
+    metavar="NAME", help="auto, cpu, cuda or one card, such as cuda:1.")]
 SetOfData = Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")]
 MaybeDataset = Annotated[str | None, typer.Argument(
     metavar="DATASET", help="Name of a data set; default all.")]

@@ -18,6 +18,7 @@ from itr_study.files.atomic import read_json, write_json
 from itr_study.files.paths import project_root
 from itr_study.runs.config import RunConfig
 from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.devices import matmul_on
 
 CHANGED = "+"  # behind a commit from which files differ
 
@@ -25,7 +26,8 @@ CHANGED = "+"  # behind a commit from which files differ
 def computed_with(config: RunConfig, data: EncodedData, device: torch.device) -> dict[str, Any]:
     """What the bits of a run depend on beside its id."""
     return machine_facts(device) | {
-        "arithmetic": arithmetic(data.features_dtype, config.settings.precision)}
+        "arithmetic": arithmetic(data.features_dtype, config.settings.precision,
+                                 matmul_on(device, config.settings.matmul))}
 
 
 def machine_facts(device: torch.device) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from itr_study.evaluation.search import Searcher
 from itr_study.features.encoded import EncodedData
 from itr_study.features.specs import tuned_stages
 from itr_study.models import MODELS
+from itr_study.models.base import device_of
 from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged
@@ -29,8 +30,9 @@ from itr_study.runs.scores import keep_scores, kept_scores
 from itr_study.runs.store import RunResult, RunStore
 from itr_study.runs.warmups import WarmUps, warmup_key
 from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.devices import choose_device, claimed, float32_products
 from itr_study.training.interrupts import OutOfMemory, memory_advice, one_thread
-from itr_study.training.loop import Diverged, choose_device, fit
+from itr_study.training.loop import Diverged, fit
 from itr_study.training.state import History, TaughtNothing
 
 # Train is measured on its first images, as many as a usual test split has: R@K depends on the size
@@ -81,10 +83,11 @@ def weights(config: RunConfig, root: Path | str | None = None, *,
     return model.to(choose_device(device)).eval()
 
 
-def searcher(config: RunConfig, root: Path | str | None = None, split: str = "test") -> Searcher:
+def searcher(config: RunConfig, root: Path | str | None = None, split: str = "test", *,
+             device: str = "auto") -> Searcher:
     """The model of a run over a split of its data, as `Searcher` takes it, with those scores that
     the run has kept; trained now if this machine has none. Raises: as `weights`."""
-    model, data = weights(config, root), encoded_data(config, root)
+    model, data = weights(config, root, device=device), encoded_data(config, root)
     store, run, known = RunStore(), identify(config, root).id, {}
     with store.lock(run):
         if split == "test" and (result := store.result(run)) is not None:
@@ -119,7 +122,8 @@ def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
     """Train and evaluate a run, or read its result from the store; after a stop of any kind the
     next call goes on from the last checkpoint.
 
-    Args:    root: folder of the real data sets; store: None = the home's; save_seconds: least time
+    Args:    root: folder of the real data sets; device: as in `fit`, of several cards one that no
+             other run is on (`devices.claimed`); store: None = the home's; save_seconds: least time
              between checkpoints; edition: of a result of an earlier one the weights are evaluated
              again (what is evaluated now is of the newest edition).
     Returns: a result "done", or "diverged" with the reason: both are final.
@@ -131,21 +135,22 @@ def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
     with store.lock(run.id):
         if (result := store.result(run.id)) is not None and is_complete(result, edition):
             return result
-        store.set_status(run.id, "running")
-        try:
-            with memory_advice(run.config.settings.batch_size):
-                if result is not None:
-                    return _evaluated_again(run, root, result, store, choose_device(device))
-                return _train(run, root, store, choose_device(device), save_seconds)
-        except OutOfMemory as error:
-            _note(error, store, run, "oom")
-            raise
-        except KeyboardInterrupt as error:
-            _note(error, store, run, "interrupted")
-            raise
-        except Exception as error:
-            _note(error, store, run, "failed")
-            raise
+        with claimed(device) as there:
+            store.set_status(run.id, "running")
+            try:
+                with memory_advice(run.config.settings.batch_size):
+                    if result is not None:
+                        return _evaluated_again(run, root, result, store, there)
+                    return _train(run, root, store, there, save_seconds)
+            except OutOfMemory as error:
+                _note(error, store, run, "oom")
+                raise
+            except KeyboardInterrupt as error:
+                _note(error, store, run, "interrupted")
+                raise
+            except Exception as error:
+                _note(error, store, run, "failed")
+                raise
 
 
 def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.device,
@@ -210,7 +215,7 @@ def _evaluate(model: nn.Module, data: EncodedData, config: RunConfig) -> dict[st
     most = train_images(config.settings.dev_images)
     splits = dict(data.splits) | {"train": data.splits["train"].head(most)}
     evaluations: dict[str, Evaluation] = {}
-    with one_thread():
+    with one_thread(), float32_products(device_of(model), config.settings.matmul):
         for split in SPLITS:
             if split in splits:
                 bank = evaluations.get("dev") if split == "test" else None

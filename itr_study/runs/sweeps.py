@@ -28,7 +28,7 @@ from itr_study.runs.rows import first_columns, hyperparameters, make_row
 from itr_study.runs.run import ended
 from itr_study.runs.store import ENDED, RunStore
 from itr_study.runs.watch import Watch
-from itr_study.training.loop import choose_device
+from itr_study.training.devices import choose_device
 
 LOOK = 0.5  # seconds between looks at how far the runs are
 

@@ -115,10 +115,10 @@ def plugged_in(dataset: str, parameters: SimpleNamespace, settings: Sequence[str
 
 
 def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None, workers: int = 2,
-               weights: bool = False) -> pd.DataFrame:
+               device: str = "auto", weights: bool = False) -> pd.DataFrame:
     """One row per arm and seed, trained where it is missing, with its label in `arm` and its
     model in words in `model`; with `weights` trained where the trained model is missing, too."""
-    rows = sweep([arm.config for arm in arms], root=root, workers=workers,
+    rows = sweep([arm.config for arm in arms], root=root, workers=workers, device=device,
                  edition=[arm.edition for arm in arms], weights=weights)
     return _named(rows, arms)
 

@@ -12,6 +12,7 @@ from itr_study.runs.config import build_objective
 from itr_study.runs.data import encoded_data
 from itr_study.runs.run import build_model
 from itr_study.studies.arms import ArmRun
+from itr_study.training.devices import choose_device
 from itr_study.training.loop import fit
 from itr_study.training.objective import Objective
 
@@ -31,15 +32,19 @@ class LoggedObjective(Objective):
         return value, report
 
 
-def batch_log(arms: Sequence[ArmRun], root: Path | str | None = None) -> pd.DataFrame:
+def batch_log(arms: Sequence[ArmRun], root: Path | str | None = None,
+              device: str = "auto") -> pd.DataFrame:
     """Train some runs here and now, without a warm-up, and keep nothing but this: one line per
-    batch with arm, seed, step (from 1), loss and what the objective reports beside it."""
+    batch with arm, seed, step (from 1), loss and what the objective reports beside it.
+
+    Args:    root: folder of the real data sets; device: as in `fit`.
+    """
     logs = []
     for arm in arms:
-        config, data = arm.config, encoded_data(arm.config, root)
+        config, data = arm.config, encoded_data(arm.config, root, str(choose_device(device)))
         objective = LoggedObjective(build_objective(config.objective))
         fit(build_model(config, data.inputs), objective, data, config.settings, seed=config.seed,
-            device="cpu")
+            device=device)
         steps = range(1, len(objective.steps) + 1)
         logs.append(pd.DataFrame(objective.steps).assign(arm=arm.label, seed=config.seed,
                                                          step=steps))

@@ -13,7 +13,8 @@ from itr_study.evaluation.evaluate import as_vectors, encode
 from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.data import encoded_data
 from itr_study.runs.run import build_model
-from itr_study.training.loop import choose_device, fit
+from itr_study.training.devices import choose_device
+from itr_study.training.loop import fit
 from itr_study.training.state import History
 
 

@@ -22,7 +22,7 @@ from itr_study.runs.run import is_complete
 from itr_study.runs.store import RunStore
 from itr_study.studies.plans import PLANS
 
-CHANGE_NO_RUN = ("data", "figures", "workers")  # parameters of every notebook
+CHANGE_NO_RUN = ("data", "figures", "workers", "device")  # parameters of every notebook
 
 
 @dataclass

@@ -21,13 +21,14 @@ from itr_study.studies.forecast import expected_minutes
 
 def pane_of(kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun],
             searcher: Callable[[ArmRun], Searcher], root: Path | str | None = None,
-            at_once: int = 2) -> Pane:
+            at_once: int = 2, device: str = "auto") -> Pane:
     """An explorer of the models of runs; where one is missing, a pane that says why and trains it
     in the background when a reader asks for that.
 
     Args:    kind: Search, WhoMoved, YouJudge, EmbeddingMap or Looking; runs: by how a reader calls
              them, or in order, called by their arms; searcher: of a run that has ended; root:
-             folder of the real data sets; at_once: how many are trained side by side.
+             folder of the real data sets; at_once: how many are trained side by side; device: as
+             in `fit`.
     Raises:  ValueError for another class, a number of runs that it does not take, and two runs
              under one name.
     """
@@ -36,16 +37,16 @@ def pane_of(kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun],
         raise ValueError(f"{len(runs)} runs have {len(named)} names, those of their arms "
                          f"({', '.join(named)}); name them: {{'seed 0': run, 'seed 1': other}}")
     check_models(kind, named)
-    found = {name: _background(run.config, root) for name, run in named.items()}
+    found = {name: _background(run.config, root, device) for name, run in named.items()}
     return Pane(kind, found, lambda: of_models(kind, {
         name: searcher(run) for name, run in named.items()}),
         _minutes({name: run.config for name, run in named.items()}), max(at_once, 1))
 
 
-def _background(config: RunConfig, root: Path | str | None) -> Trained | str:
+def _background(config: RunConfig, root: Path | str | None, device: str) -> Trained | str:
     """A run to be watched and trained, or that it can have no data, in words."""
     try:
-        return BackgroundRun(config, root)
+        return BackgroundRun(config, root, device=device)
     except DataError as error:
         return f"needs data that is not here ({error})"
 

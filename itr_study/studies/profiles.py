@@ -63,12 +63,15 @@ def choose(notebook: str, profile: str, *, data_options: Mapping[str, Any] | Non
 
 
 def check_cell(cell: Mapping[str, Any]) -> list[Any]:
-    """The values of NEEDED. Raises: ValueError naming those that are missing."""
+    """The values of NEEDED, and the device, "auto" where the cell is older than that parameter.
+
+    Raises:  ValueError naming those that are missing.
+    """
     if missing := [name for name in NEEDED if name not in cell]:
         raise ValueError(f"a study needs {', '.join(NEEDED)}, and lacks {' and '.join(missing)}: a "
                          "notebook gives its globals() below its parameters cell; of data and "
                          "figures None will do")
-    return [cell[name] for name in NEEDED]
+    return [*(cell[name] for name in NEEDED), cell.get("device", "auto")]
 
 
 def chosen_from(notebook: str, profile: str, cell: Mapping[str, Any]) -> SimpleNamespace:

@@ -39,20 +39,25 @@ from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import check_cell, chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
 from itr_study.studies.wording import mixed
+from itr_study.training.devices import choose_device
 
 
 class Study:
     """What one notebook looks at, and with how much computing.
 
     Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
-             (`globals()`): dataset, profile, data, figures, workers, and any of the parameters
-             of its profile, None or absent for the profile's own.
-    Raises:  ValueError for a variable that is missing, an unknown data set or profile, a parameter
-             of another type, or one that trains nothing or names what there is not.
+             (`globals()`): dataset, profile, data, figures, workers, device (as in `fit`; "auto"
+             if absent), and any of the parameters of its profile, None or absent for the
+             profile's own.
+    Raises:  ValueError for a variable that is missing, an unknown data set or profile, a device
+             that is not here, a parameter of another type, or one that trains nothing or names
+             what there is not.
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
-        self.dataset_name, self.profile, self.root, self.figures, self.workers = check_cell(cell)
+        (self.dataset_name, self.profile, self.root, self.figures, self.workers,
+         self.device) = check_cell(cell)
+        choose_device(self.device)
         self.notebook = notebook
         self.parameters = chosen_from(notebook, self.profile, cell)
         check_parameters(self.dataset_name, self.parameters)
@@ -106,7 +111,8 @@ class Study:
             raise ValueError("there is no run to train: these arms are empty; of the parameters of "
                              f"{self.notebook} that they are made from, lists need an item and "
                              "numbers of seeds must be 1 or more")
-        rows = train_arms(runs, root=self.root, workers=self.workers, weights=weights)
+        rows = train_arms(runs, root=self.root, workers=self.workers, device=self.device,
+                          weights=weights)
         accidents = rows[~rows["status"].isin(ENDED)]
         if len(accidents):
             first = accidents.iloc[0]
@@ -196,20 +202,21 @@ class Study:
 
     def encoded(self, run: ArmRun, split: str = "test") -> EncodedSplit:
         """A split as the model of a run reads it: features, words, label vectors."""
-        return encoded_data(run.config, self.root).splits[split]
+        device = str(choose_device(self.device))
+        return encoded_data(run.config, self.root, device).splits[split]
 
     def model(self, run: ArmRun) -> nn.Module:
         """The trained model of a run; trained now if this machine has none."""
-        return weights(run.config, self.root)
+        return weights(run.config, self.root, device=self.device)
 
     def searcher(self, run: ArmRun, split: str = "test") -> Searcher:
         """The trained model of a run, ready to search a split."""
-        return searcher(run.config, self.root, split)
+        return searcher(run.config, self.root, split, device=self.device)
 
     def pane(self, kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun]) -> Pane:
         """An explorer of the models of runs, such as `explorers.Search`; it waits for those that
         are not here, and trains them when asked to. See `panes.pane_of`."""
-        return pane_of(kind, runs, self.searcher, self.root, self.workers)
+        return pane_of(kind, runs, self.searcher, self.root, self.workers, self.device)
 
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
@@ -242,12 +249,13 @@ class Study:
         return picture
 
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:
-        """What a figure is made with: the profile, parameters set by hand, and seeds, ids and data
-        of its runs."""
+        """What a figure is made with: the profile, parameters set by hand, and seeds, ids, data and
+        devices of its runs."""
         origin = {"profile": self.profile, "parameters": self.parameters.explicit}
         if runs is None:
             return origin | {"seeds": []} | more
         fingerprints = runs["data"].dropna().unique() if "data" in runs else []
+        devices = sorted(set(runs["device"].dropna())) if "device" in runs else []
         return origin | {"seeds": sorted({int(seed) for seed in runs["seed"]}),
                          "run_ids": sorted(set(runs["run"])),
-                         "data": ", ".join(fingerprints)} | more
+                         "data": ", ".join(fingerprints), "devices": devices} | more

@@ -12,12 +12,13 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import Gathered, check_count, gathered, not_among
+from itr_study.checks import Gathered, check_count, gathered
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import all_encoded, evaluate
 from itr_study.models.base import Code, ModelOutput, check_model, scored
 from itr_study.progress import counting
 from itr_study.training.collapse import equal_scores
+from itr_study.training.devices import choose_device, float32_products
 from itr_study.training.half import half_products
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
 from itr_study.training.objective import Loss, Objective, Term
@@ -83,6 +84,7 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
     with (one_thread(), stop_requests() as stop, memory_advice(settings.batch_size),
+          float32_products(device, settings.matmul),
           counting("training", settings.epochs, "epochs") as show):
         while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
             samples = epoch_samples(train, settings, seed, state.epoch)
@@ -116,8 +118,9 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
 
 
 def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> ModelOutput:
-    """Encode in the precision asked for; normalised codes are scored in float32 always, because
-    bfloat16 spacing near a cosine of 1 is 0.004 and temperatures are 0.01."""
+    """Encode in the precision asked for; normalised codes are scored in float32 always (products as
+    `Settings.matmul` has them), because bfloat16 spacing near a cosine of 1 is 0.004 and
+    temperatures are 0.01."""
     device = batch.image_ids.device
     with half_products(device, precision), torch.autocast(
             device.type, torch.bfloat16, enabled=precision == "bfloat16"):
@@ -158,24 +161,6 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
                        state.history)
     state.optimizer.step()
     return dict(zip(to_log, numbers, strict=True))
-
-
-def choose_device(name: str = "auto") -> torch.device:
-    """The device of that name; "auto" is a CUDA device where there is one, else the CPU.
-
-    Raises:  ValueError for a name that torch does not know, or a device that is not here.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        kind = torch.get_device_module(device)
-    except RuntimeError as error:
-        raise ValueError(not_among("device", name, ("auto", "cpu", "cuda"))) from error
-    if not kind.is_available() or (device.index or 0) >= max(1, kind.device_count()):
-        raise ValueError(f"device {name!r} is not here, or torch is not built for it; take auto "
-                         "or cpu, and see why with: itr-study doctor")
-    return device
 
 
 def choose_objectives(objective: Objective | Loss, warmup: Objective | Loss | None,

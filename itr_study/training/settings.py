@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Positive = Annotated[float, Field(gt=0)]
 Least0 = Annotated[float, Field(ge=0)]
+Matmul = Literal["auto", "highest", "high", "medium"]
 
 
 class StrictModel(BaseModel):
@@ -95,6 +96,9 @@ class Settings(StrictModel):
     ({"text.transformer": 0.1}), the longest prefix wins; momentum: of sgd only; schedule: with
     decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
     whole gradient, None = off; precision: of the encoders in training, all else is float32;
+    matmul: how products of float32 are made in training and evaluation, as
+    `torch.set_float32_matmul_precision` names it, "auto" = "high" on a CUDA card (TF32, factors
+    rounded to 10 bits behind the point) and "highest", all in float32, elsewhere; rows state it;
     warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
     metric that chooses the best epoch after them, or "last"; dev_images: an epoch is evaluated on
     the first so many images of dev and all their texts, and in the end a run on as many of train; 0
@@ -118,6 +122,7 @@ class Settings(StrictModel):
     warmup_steps: int = Field(0, ge=0)
     clip_norm: Positive | None = 2.0
     precision: Literal["float32", "bfloat16"] = "float32"
+    matmul: Matmul = "auto"
     warmup_epochs: int = Field(0, ge=0)
     select: str = "rsum"
     dev_images: int = Field(0, ge=0)

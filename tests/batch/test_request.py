@@ -12,6 +12,7 @@ from itr_study.batch.execute import NotebookResult
 from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
 from itr_study.files import paths
 from itr_study.plots.gallery import EXAMPLES, SHOWN
+from tests.cards import Card, put_in
 from tests.plots.test_figures import TABLE, refuse, save
 from tests.small_notebooks import write_notebook
 
@@ -132,3 +133,25 @@ def test_no_run_is_planned_of_a_notebook_that_is_for_other_data(tmp_path):
                        for name, datasets in (("here", ["scenes"]), ("elsewhere", ["coco"])))
     asked = Request([here, elsewhere], "scenes", "quick", {}, 1, 60, ())
     assert asked.suiting() == [here]
+
+
+def test_a_device_goes_to_the_notebooks_and_into_the_retry(monkeypatch, tmp_path):
+    """The one that is taken anyway does not: a copy of a notebook from before has no such line."""
+    put_in(monkeypatch, Card(), Card())
+    made = Request.make(["00_start_here"], "scenes", None, None, None, (), 1, None, "cuda:1")
+    assert made.parameters["device"] == "cuda:1"
+    assert made.retry([NotebookResult("00_start_here", "failed", 0.1)]).endswith("--device cuda:1")
+    older = write_notebook(tmp_path / "older.ipynb", parameters=(
+        'profile: str = "quick"  # how much\ndataset: str = "scenes"  # which'))
+    plain = Request.make([str(older)], "scenes", None, None, None, (), 1, None)
+    assert "device" not in plain.parameters and "--device" not in plain.options
+    given = Request.make(["00_start_here"], "scenes", None, None, None, ["device=cpu"], 1, None)
+    assert given.parameters["device"] == "cpu"
+
+
+@pytest.mark.parametrize("how", [{"device": "cuda:5"}, {"given": ["device=cuda:5"]}])
+def test_a_device_that_is_not_here_is_refused_before_anything_starts(monkeypatch, how):
+    put_in(monkeypatch, Card(), Card())
+    with pytest.raises(ValueError, match="'cuda:5' is not here: there are cuda:0, cuda:1"):
+        Request.make(["00_start_here"], "scenes", None, None, None, how.get("given", ()), 1, None,
+                     how.get("device", "auto"))

@@ -441,6 +441,8 @@ def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
     (("--timeout", "nan"), "--timeout (minutes) must be a finite number"),
     (("--timeout", "-1"), "--timeout (minutes) must be > 0"),
     (("--profile", "fast"), "profile must be one of smoke, quick, full"),
+    (("--device", "gpu"), "device must be one of auto, cpu, cuda; got 'gpu'"),
+    (("--device", "cuda:99"), "device 'cuda:99' is not here"),
 ])
 def test_reproduce_refuses_before_it_starts(run, tmp_path, store, given, told):
     path = write_notebook(tmp_path / "00_good.ipynb", "1", parameters=COMMON)

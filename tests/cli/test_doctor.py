@@ -11,6 +11,7 @@ from itr_study.cli import doctor, pretrained
 from itr_study.encoders import nanodet
 from itr_study.files.atomic import sha256_file
 from itr_study.training import half
+from tests.cards import Card, put_in
 
 
 def test_this_machine_is_well(store):
@@ -49,13 +50,36 @@ def test_why_the_cpu_was_chosen(monkeypatch, build, driver, told):
     assert finding.state == "note" and finding.text.startswith("cpu: ") and told in finding.text
 
 
-def test_a_gpu_is_described(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (3 << 30, 4 << 30))
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU")
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
-    (finding,) = doctor.device()
-    assert finding.state == "ok" and "Some GPU, 3.0 of 4.0 GiB free" in finding.text
+def test_every_card_is_described_and_what_it_lacks(monkeypatch):
+    put_in(monkeypatch, Card(4, 3), Card(8, 7.5, (6, 1)), Card(80, 79, (9, 0)))
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(doctor, "nvidia_driver", lambda: "580.65.06")
+    chosen, first, old, large = doctor.device()
+    assert chosen.state == "ok" and chosen.text.startswith("cuda:0: torch ")
+    assert chosen.text.endswith("is built for CUDA 13.0, driver 580.65.06")
+    assert first.state == large.state == "ok" and first.text == (
+        "cuda:0: Card 0, 3.0 of 4.0 GiB free, compute capability 8.6, bfloat16 yes, kernels: yes")
+    assert large.text.startswith("cuda:2: Card 2, 79.0 of 80.0 GiB free, compute capability 9.0")
+    assert old.state == "note" and "compute capability 6.1, bfloat16 emulated" in old.text
+    assert "no kernels for cuda:1" in old.text and old.text.endswith("whl/cu126 venv")
+
+
+def test_cards_of_no_use_leave_the_cpu(monkeypatch):
+    put_in(monkeypatch, Card(capability=(12, 0)), built=("sm_90",))
+    chosen, card = doctor.device()
+    assert chosen.state == card.state == "note" and chosen.text.startswith("cpu: ")
+    assert card.text.endswith("whl/cu130 venv")
+
+
+def test_a_card_that_does_not_answer_is_told(monkeypatch):
+    put_in(monkeypatch, Card())
+
+    def busy(card):
+        raise RuntimeError("CUDA-capable device(s) is/are busy or unavailable\nand more")
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", busy)
+    assert "Card 0, unknown (CUDA-capable device(s) is/are busy or unavailable) of 24.0 GiB" in (
+        doctor.device()[1].text)
 
 
 def test_the_driver_version_is_read(tmp_path):

@@ -47,7 +47,8 @@ def test_every_parameter_is_planned_with_but_those_that_change_no_run(paths, mon
     monkeypatch.setattr(forecast, "PLANS", {"00_a": lambda **given: asked.append(given) or []})
     planned(paths[:1], PARAMETERS)
     given = {"data_options": {"skip_bad": True}, "k_seeds": 100}
-    planned(paths[:1], PARAMETERS | given | {"data": None, "figures": None, "workers": 1})
+    planned(paths[:1], PARAMETERS | given | {"data": None, "figures": None, "workers": 1,
+                                              "device": "cuda:1"})
     assert asked == [PARAMETERS, PARAMETERS | given]
 
 

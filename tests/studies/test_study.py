@@ -17,6 +17,7 @@ from itr_study.studies.arms import ArmRun
 from itr_study.studies.profiles import choose
 from itr_study.studies.study import Study
 from itr_study.studies.wording import settled, standing
+from tests.cards import Card, put_in
 from tests.small_runs import SMALL, as_of_edition_1
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
@@ -111,7 +112,7 @@ def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
     assert rows["edition"].iloc[1] == 2
 
 
-def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
+def test_data_workers_figures_and_device_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
     asked = {}
 
     def noting(name, answer):
@@ -124,21 +125,36 @@ def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monke
     trained = pd.DataFrame({"status": ["done"], "run": ["ab12"], "arm": ["k=1"]})
     for name, answer in (("train_arms", trained), ("collapses", pd.Series([""])),
                          ("dataset_of", splits), ("encoded_data", splits), ("weights", None),
-                         ("searcher", None), ("curves", None), ("ranks_of", None)):
+                         ("searcher", None), ("curves", None), ("ranks_of", None),
+                         ("pane_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))
-    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": "drawn/"})
+    put_in(monkeypatch, Card(), Card())
+    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": "drawn/",
+                                     "device": "cuda:1"})
     study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
     study.ranks("row")
     assert study.dataset is splits
     assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "figures": "drawn/", "workers": 3,
-                                               "weights": False})
+                                               "device": "cuda:1", "weights": False})
     Study("03_topk", CELL | {"figures": None}).train(RUNS, weights=True)
-    assert asked["train_arms"][1]["weights"] is True
-    for name in ("dataset_of", "encoded_data", "weights"):
-        assert asked[name][0][1:] == ("photos/",)
+    assert asked["train_arms"][1]["weights"] is True and asked["train_arms"][1]["device"] == "auto"
+    assert asked["dataset_of"][0][1:] == ("photos/",)
+    assert asked["encoded_data"][0][1:] == ("photos/", "cuda:1")
+    assert asked["weights"] == ((RUNS[0].config, "photos/"), {"device": "cuda:1"})
     assert asked["curves"][0] == ("rows", "drawn/") and asked["ranks_of"][0] == ("row", "drawn/")
     study.searcher(RUNS[0], "dev")
-    assert asked["searcher"][0] == (RUNS[0].config, "photos/", "dev")
+    assert asked["searcher"] == ((RUNS[0].config, "photos/", "dev"), {"device": "cuda:1"})
+    study.pane("a kind", RUNS[:1])
+    assert asked["pane_of"][0] == ("a kind", RUNS[:1], study.searcher, "photos/", "drawn/", 3,
+                                   "cuda:1")
+
+
+@pytest.mark.parametrize(("device", "told"), [
+    ("gpu", "device must be one of auto, cpu, cuda; got 'gpu'"), (None, "got None"),
+    ("cuda:5", "'cuda:5' is not here")])
+def test_a_device_that_is_none_is_refused_before_anything_is_computed(device, told):
+    with pytest.raises(ValueError, match=told):
+        Study("03_topk", CELL | {"figures": None, "device": device})
 
 
 def test_intervals_are_over_the_images_of_test(monkeypatch):
@@ -188,6 +204,7 @@ def test_a_figure_is_saved_with_what_made_it(study, rows, tmp_path):
     assert record["seeds"] == [0, 1] and record["run_ids"] == sorted(rows.run)
     assert record["profile"] == "smoke" and record["parameters"] == {"k_seeds": 2}
     assert record["data"] == rows.data.iloc[0]
+    assert record["devices"] == [rows.device.iloc[0]] and record["devices"][0].startswith("cpu ")
     assert study.saved["lengths"] == tmp_path / "figures/scenes/03_topk__lengths.png"
 
 
