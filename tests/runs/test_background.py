@@ -16,6 +16,8 @@ from itr_study.runs.store import RunStore
 from tests.posix import posix_only
 from tests.small_runs import SMALL
 
+pytestmark = pytest.mark.slow
+
 LONG = SMALL.with_(**{"settings.epochs": 120})
 PATIENCE = 300  # seconds, on a busy machine
 
