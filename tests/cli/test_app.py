@@ -302,6 +302,7 @@ def test_every_measure_that_is_printed_is_explained_in_words():
     assert "train: its first 200 images" in "\n".join(metric_lines("scenes", tables, 200.0))
 
 
+@pytest.mark.evidence
 def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
     """Neither its data nor its weights are on this machine."""
     monkeypatch.delenv("ITR_DATA", raising=False)
@@ -336,6 +337,7 @@ def test_rows_are_set_aside_by_command(run, monkeypatch):
         assert code == 2 and "--set-aside needs a data set of which rows are committed" in error
 
 
+@pytest.mark.evidence
 def test_a_row_that_was_set_aside_is_found_by_its_id(run, store):
     row = next(iter(Rows(figures_folder() / "flickr8k").aside.read().values()))
     code, told, _ = run("evaluate", row["run"][:8])

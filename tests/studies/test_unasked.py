@@ -45,6 +45,7 @@ def test_without_rows_there_is_nothing_to_set_aside(tmp_path):
         unasked.set_aside("coco", tmp_path)
 
 
+@pytest.mark.evidence
 def test_every_committed_row_of_flickr8k_is_asked_for_or_aside():
     table = Rows(figures_folder() / "flickr8k")
     assert unasked.unasked("flickr8k") == []
