@@ -1,5 +1,6 @@
-# make figures   every figure of the notebooks       make test    all tests
+# make figures   every figure of the notebooks       make test    tests, about six minutes
 # make lab       JupyterLab at notebook 00           make html    the executed notebooks as pages
+# make test-all  those and the slow ones             make check-evidence  published rows and figures
 # make bench     speed ratios                        make soak    kill -9 ten times, same weights
 # make clean-venv  forget the environment
 #
@@ -26,9 +27,9 @@ TORCH := $(shell grep '^torch==' requirements.lock)
 OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 TESTS ?= tests
 
-.PHONY: help figures test lab html bench soak venv clean-venv
+.PHONY: help figures test test-all check-evidence lab html bench soak venv clean-venv
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -12
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -13
 
 $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; \
@@ -51,9 +52,17 @@ figures: $(STAMP)
 	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
 	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DATA),--data "$(DATA)") --yes
 
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
 test: $(STAMP)
 	$(BIN)/ruff check .
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(TESTS)
+	$(PYTEST) -m "not slow and not evidence" $(TESTS)
+
+test-all: test
+	$(PYTEST) -m "slow and not evidence" $(TESTS)
+
+check-evidence: $(STAMP)
+	$(PYTEST) -m evidence $(TESTS)
 
 lab: $(STAMP)
 	$(BIN)/itr-study lab
