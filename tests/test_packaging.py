@@ -205,7 +205,8 @@ def test_ci_runs_all_tests_and_requires_the_data():
 def test_every_test_is_in_one_tier(tmp_path):
     """Left out of `make test`, taken up by one of the other two."""
     env = (f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}")
-    tiers = re.findall(r' -m "?(.+?)"? tests', make("-n", "test-all", "check-evidence", *env).stdout)
+    told = make("-n", "test-all", "check-evidence", *env).stdout
+    tiers = re.findall(r'worksteal -m "?(.+?)"? tests', told)
     assert tiers == ["not slow and not evidence", "slow and not evidence", "evidence"]
 
 
