@@ -358,6 +358,7 @@ def said(monkeypatch) -> list:
     return lines
 
 
+@pytest.mark.slow
 def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, said):
     """Not runs alone: one of a minute would stand at 0 until its end."""
     configs = [SMALL.with_(**{"settings.epochs": 30}), SMALL]
@@ -371,6 +372,7 @@ def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, said):
     assert frame["status"].tolist() == ["done", "done"]
 
 
+@pytest.mark.slow
 def test_runs_that_are_only_measured_again_are_not_said_to_be_trained(store, said):
     """Their epochs lie behind them: counted, they would stand at 100 % from the start."""
     other = SMALL.with_(seed=1)
