@@ -432,6 +432,7 @@ def test_data_prints_splits_and_terms(run, store):
     assert code == 0 and "2,000 images" in told and "5 to 5 an image" in told and "terms:" in told
 
 
+@pytest.mark.slow
 @pytest.mark.notebooks
 def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
     good = write_notebook(tmp_path / "00_good.ipynb", "assert (k, dataset) == (7, 'scenes')",
