@@ -52,17 +52,14 @@ figures: $(STAMP)
 	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
 	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DATA),--data "$(DATA)") --yes
 
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
-
 test: $(STAMP)
-	$(BIN)/ruff check .
-	$(PYTEST) -m "not slow and not evidence" $(TESTS)
+	$(BIN)/itr-study test $(TESTS)
 
-test-all: test
-	$(PYTEST) -m "slow and not evidence" $(TESTS)
+test-all: $(STAMP)
+	$(BIN)/itr-study test --tier all $(TESTS)
 
 check-evidence: $(STAMP)
-	$(PYTEST) -m evidence $(TESTS)
+	$(BIN)/itr-study test --tier evidence $(TESTS)
 
 lab: $(STAMP)
 	$(BIN)/itr-study lab

@@ -201,15 +201,6 @@ def test_ci_runs_all_tests_and_requires_the_data():
     assert "-m tests.golden.simulate avx2" in script
 
 
-@needs_make
-def test_every_test_is_in_one_tier(tmp_path):
-    """Left out of `make test`, taken up by one of the other two."""
-    env = (f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}")
-    told = make("-n", "test-all", "check-evidence", *env).stdout
-    tiers = re.findall(r'worksteal -m "?(.+?)"? tests', told)
-    assert tiers == ["not slow and not evidence", "slow and not evidence", "evidence"]
-
-
 def test_ci_refuses_a_history_that_is_too_large(tmp_path):
     """In a repository of its own, with a `make` and an `apt-get` that do nothing."""
     (tmp_path / ".ci").mkdir()

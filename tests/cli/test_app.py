@@ -400,7 +400,8 @@ def test_every_make_target_has_its_twin(run):
     makefile = (project_root() / "Makefile").read_text()
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
     twins = {"figures": ("reproduce",), "test": ("test",), "lab": ("lab",), "html": ("html",),
-             "bench": ("bench",), "soak": ("bench",)}
+             "test-all": ("test",),
+             "check-evidence": ("test",), "bench": ("bench",), "soak": ("bench",)}
     assert targets - {"help", "venv", "clean-venv"} == set(twins)
     for (command,) in twins.values():
         assert run(command, "--help")[0] == 0
@@ -416,6 +417,14 @@ def test_tests_and_benchmarks_are_started_as_make_does(monkeypatch):
     monkeypatch.setattr(project.subprocess, "call", call)
     assert project.run_tests(["tests/cli"]) == 3
     assert [c[1] for c in called] == ["ruff", "pytest"] and called[1][-1] == "tests/cli"
+    codes["pytest"] = 0
+    for tier, marks in (("all", ["not slow and not evidence", "slow and not evidence"]),
+                        ("evidence", ["evidence"])):
+        called.clear()
+        assert project.run_tests([], tier) == 0
+        assert [c[-2:] for c in called[1:]] == [[each, "tests"] for each in marks]
+    with pytest.raises(ValueError, match="tier must be one of fast, all, evidence; got 'slow'"):
+        project.run_tests([], "slow")
     called.clear()
     assert project.run_benchmarks([]) == 0
     names = [Path(c[0]).stem for c in called]
