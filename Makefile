@@ -1,5 +1,6 @@
-# make figures   every figure of the notebooks       make test    all tests
+# make figures   every figure of the notebooks       make test    tests, about six minutes
 # make lab       JupyterLab at notebook 00           make html    the executed notebooks as pages
+# make test-all  those and the slow ones             make check-evidence  published rows and figures
 # make bench     speed ratios                        make soak    kill -9 ten times, same weights
 # make clean-venv  forget the environment
 #
@@ -30,7 +31,7 @@ TORCH := $(shell grep '^torch==' requirements.lock)
 OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 TESTS ?= tests
 
-.PHONY: help figures test lab html bench soak venv clean-venv
+.PHONY: help figures test test-all check-evidence lab html bench soak venv clean-venv
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -13
 
@@ -57,8 +58,13 @@ figures: $(STAMP)
 	  $(if $(DATA),--data "$(DATA)") $(if $(PUBLISH),--publish) --yes
 
 test: $(STAMP)
-	$(BIN)/ruff check .
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal $(TESTS)
+	$(BIN)/itr-study test $(TESTS)
+
+test-all: $(STAMP)
+	$(BIN)/itr-study test --tier all $(TESTS)
+
+check-evidence: $(STAMP)
+	$(BIN)/itr-study test --tier evidence $(TESTS)
 
 lab: $(STAMP)
 	$(BIN)/itr-study lab

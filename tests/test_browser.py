@@ -26,7 +26,7 @@ from itr_study.files.paths import project_root
 from tests.explorers.test_live import CELL
 from tests.posix import posix_only
 
-pytestmark = [pytest.mark.browser, posix_only]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 SECONDS = 120  # of patience, on a busy machine
 PICTURE = ".jp-OutputArea-output .widget-output img, .jp-OutputArea-output .jupyter-widgets img"
 

@@ -139,7 +139,8 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 @needs_make
-@pytest.mark.parametrize("target", ["figures", "test", "lab", "html", "bench", "soak"])
+@pytest.mark.parametrize("target", ["figures", "test", "test-all", "check-evidence", "lab",
+                                    "html", "bench", "soak"])
 def test_every_target_makes_the_environment_first(target, tmp_path):
     told = make("-n", target, f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}").stdout
     install, use = told.find("install -r requirements.lock"), told.find(f"{tmp_path}/env/bin/", )
@@ -193,34 +194,41 @@ def test_real_data_tests_may_not_be_skipped_where_data_are_required(tmp_path):
     assert run(ITR_REQUIRE_DATA="1", ITR_DATA=str(tmp_path))[0] == 0
 
 
-def test_ci_runs_make_test_and_requires_the_data():
+def test_ci_runs_all_tests_and_requires_the_data():
     script = (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK) and "set -euo pipefail" in script
-    assert "make test" in script and "ITR_REQUIRE_DATA=1" in script
-    assert "CLONE_LIMIT_MB:-200" in script
+    assert "make test-all\nmake check-evidence\n" in script and "ITR_REQUIRE_DATA=1" in script
     assert "-m tests.golden.simulate avx2" in script
 
 
 def test_ci_refuses_a_history_that_is_too_large(tmp_path):
-    """In a repository of its own, with a `make` that does nothing."""
+    """In a repository of its own, with a `make` and an `apt-get` that do nothing."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
-    (tmp_path / "Makefile").write_text("test:\n\t@true\n")
+    (tmp_path / "Makefile").write_text("test-all check-evidence venv:\n\t@true\n")
+    (tmp_path / "apt-get").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "apt-get").chmod(0o755)
     (tmp_path / "picture.png").write_bytes(os.urandom(2_500_000))
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "One"]):
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "None"], ["add", "."],
+                    ["commit", "-qm", "One"]):
         subprocess.run([*git, *command], cwd=tmp_path, check=True)
+
+    def said(**limits: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [tmp_path / ".ci" / "run"], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", **limits})
+        return done.returncode, done.stdout + done.stderr
+
+    code, told = said(GROWTH_LIMIT_MB="2")
+    assert code == 1 and "2.5 MB of them new (at most 2)" in told
     (tmp_path / "picture.png").unlink()  # what is gone from the tree stays in the history
     subprocess.run([*git, "commit", "-qam", "Two"], cwd=tmp_path, check=True)
-
-    def said(**limit: str) -> tuple[int, str]:
-        done = subprocess.run([tmp_path / ".ci" / "run"], cwd=tmp_path, capture_output=True,
-                              text=True, env={**os.environ, **limit}, timeout=60)
-        return done.returncode, done.stderr
-
+    assert "A clone would" not in said(GROWTH_LIMIT_MB="2")[1] + said()[1]
+    assert "2.5 MB of them new" in said(GROWTH_LIMIT_MB="2", CI_BASE="HEAD~2")[1]
     code, told = said(CLONE_LIMIT_MB="2")
-    assert code == 1 and "A clone would hold 2 MB of history; it must stay below 2 MB" in told
-    assert "MB of history" not in said(CLONE_LIMIT_MB="3")[1] + said()[1]
+    assert code == 1 and "A clone would hold 2.5 MB of history (at most 2)" in told
+    assert "3 tracked files; 2.5 MB of history, 0.0 MB of them since" in told
 
 
 def test_citations_name_the_four_papers():

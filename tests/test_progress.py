@@ -4,6 +4,7 @@ import threading
 import time
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 from itr_study.progress import counting, counting_if_slow, in_lines, progress
@@ -133,6 +134,7 @@ with counting("training", 4, "epochs") as show:
 """
 
 
+@pytest.mark.slow
 def test_a_live_notebook_shows_a_line_that_is_empty_at_the_end(monkeypatch, tmp_path):
     """Text, no widget: a widget saved with its notebook is missed when that is opened again."""
     monkeypatch.delenv("ITR_STUDY_HEADLESS", raising=False)

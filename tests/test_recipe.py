@@ -9,6 +9,8 @@ import pytest
 
 from itr_study.files.paths import project_root
 
+pytestmark = pytest.mark.slow
+
 LOSS = '''"""Squared hinge on the hardest negative: a dummy.
 
 Use:  to try the recipe.

@@ -245,11 +245,14 @@ def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
 
 @app.command(short_help="Run the style checks and the tests.")
 def test(paths: Annotated[list[str] | None, typer.Argument(
-        metavar="PATH", help="Files or folders of tests; default all.")] = None) -> None:
+        metavar="PATH", help="Files or folders of tests; default all.")] = None,
+        tier: Annotated[str, typer.Option(
+            help="fast (six minutes), all (fast, then slow) or evidence (published rows and "
+            "figures).")] = "fast") -> None:
     """Run the style checks and the tests, on two processes."""
     from itr_study.cli.project import run_tests
 
-    raise typer.Exit(run_tests(paths or []))
+    raise typer.Exit(run_tests(paths or [], tier))
 
 
 @app.command(epilog=example("bench losses") + ". `bench soak` kills a training ten times.")

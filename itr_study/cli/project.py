@@ -6,18 +6,27 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from itr_study.checks import check_choice
 from itr_study.files.paths import project_root
 
+FAST, SLOW = "not slow and not evidence", "slow and not evidence"  # by the markers of pytest
+TIERS = {"fast": (FAST,), "all": (FAST, SLOW), "evidence": ("evidence",)}
 
-def run_tests(paths: Sequence[str]) -> int:
-    """Style and all tests, or those of the paths; the first exit code that is not 0."""
+
+def run_tests(paths: Sequence[str], tier: str = "fast") -> int:
+    """Check the style and run a tier of the tests, or those of the paths in it.
+
+    Returns: the first exit code that is not 0.
+    Raises:  ValueError for an unknown tier.
+    """
+    check_choice("tier", tier, TIERS)
     root = _source("tests")
-    style = [sys.executable, "-m", "ruff", "check", "."]
-    tests = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal",
-             *(paths or ["tests"])]
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
-    return (subprocess.call(style, cwd=root)
-            or subprocess.call(tests, cwd=root, env=one_thread))
+    code = subprocess.call([sys.executable, "-m", "ruff", "check", "."], cwd=root)
+    for marks in TIERS[tier]:
+        code = code or subprocess.call(
+            [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", marks,
+             *(paths or ["tests"])], cwd=root, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    return code
 
 
 def run_benchmarks(names: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ from tests.posix import posix_only
 from tests.small_notebooks import LEAVE_GRANDCHILD, family, write_notebook
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.notebooks
 def test_a_notebook_that_hangs_is_ended_with_its_grandchildren(tmp_path, store):
@@ -20,6 +21,7 @@ def test_a_notebook_that_hangs_is_ended_with_its_grandchildren(tmp_path, store):
     assert read_json(tmp_path / "out.status.json")["status"] == "timeout"
 
 
+@pytest.mark.slow
 @pytest.mark.notebooks
 def test_a_failed_run_keeps_the_good_notebook_of_before(tmp_path, store):
     output = tmp_path / "out{k}" / "nb.ipynb"  # papermill formats braces in paths; we do not

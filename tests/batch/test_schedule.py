@@ -28,6 +28,7 @@ def seconds_until_empty(home: Path, limit: float) -> float:
     return time.monotonic() - start
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.notebooks
 def test_every_kind_of_ending_has_its_status(tmp_path, store):
@@ -94,6 +95,7 @@ def start_batch(tmp_path: Path, store: Path) -> subprocess.Popen:
     return process
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.notebooks
 def test_stopping_a_batch_stops_its_notebooks_and_says_so(tmp_path, store):
@@ -104,6 +106,7 @@ def test_stopping_a_batch_stops_its_notebooks_and_says_so(tmp_path, store):
     assert family(store) == []
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.notebooks
 def test_killing_a_batch_leaves_no_kernel(tmp_path, store):
@@ -121,6 +124,7 @@ def until(condition, limit: float = 60.0) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.notebooks
 def test_a_file_shows_each_start_and_end_at_once(tmp_path, store):
     """The command as `make figures > log` runs it: the second notebook waits until it was seen."""
@@ -164,6 +168,7 @@ def test_a_notebook_is_expected_to_take_what_it_took_before(tmp_path):
         assert expected_minutes(notebook, quick, tmp_path) == 6.7
 
 
+@pytest.mark.slow
 @pytest.mark.notebooks
 def test_notebooks_wait_for_those_they_come_after(tmp_path, store):
     record = tmp_path / "order"

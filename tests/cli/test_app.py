@@ -240,7 +240,7 @@ def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, co
     assert code == 1 and error.startswith("error: out of memory")
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
+WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "nosuch"), "'nosuch'"), (("train", "0123abcd"), "'0123abcd'"),
     (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),
     (("train", "first", "--set", "epoch=2"), "did you mean 'settings.epochs'"),
@@ -265,16 +265,30 @@ def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, co
     (("reproduce", "00", "-p", "profil=quick"), "did you mean 'profile'"),
     (("audit", "--dataset", "nosuch"), "'nosuch'"), (("html", "--dataset", "nosuch"), "'nosuch'"),
     (("configs", "nosuch"), "'nosuch'"), (("runs", "nosuch"), "'nosuch'"),
-    (("configs",), ""), (("runs",), "")])
-def test_a_wrong_name_is_answered_without_torch(arguments, message, store):
+    (("configs",), ""), (("runs",), "")]
+ANSWER = """
+import contextlib, io, json, sys
+from itr_study.cli.app import app
+for arguments in json.load(sys.stdin):
+    with contextlib.redirect_stderr(io.StringIO()) as errors, \\
+            contextlib.redirect_stdout(io.StringIO()):
+        try:
+            app(arguments)
+        except SystemExit as ended:
+            code = ended.code or 0
+    print(json.dumps([code, errors.getvalue(), "torch" in sys.modules]))
+"""
+
+
+def test_wrong_names_are_answered_without_torch(store):
     """A typo was answered after ten seconds."""
-    code = ("import sys\nfrom itr_study.cli.app import app\n"
-            f"try:\n    app({list(arguments)!r})\n"
-            "finally:\n    print('torch' in sys.modules, file=sys.stderr)")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr.strip().endswith("False"), done.stderr
-    assert message in done.stderr and "Traceback" not in done.stderr
-    assert (done.returncode, "error: " in done.stderr) == ((2, True) if message else (0, False))
+    done = subprocess.run([sys.executable, "-c", ANSWER], capture_output=True, text=True,
+                          input=json.dumps([arguments for arguments, _ in WRONG]), timeout=120)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(WRONG), done.stderr
+    assert not [(arguments, *answer) for (arguments, message), answer in zip(
+        WRONG, answers, strict=True) if answer[2] or message not in answer[1]
+        or (answer[0], "error: " in answer[1]) != ((2, True) if message else (0, False))]
 
 
 def test_names_read_in_the_source_are_those_of_the_registries():
@@ -302,6 +316,7 @@ def test_every_measure_that_is_printed_is_explained_in_words():
     assert "train: its first 200 images" in "\n".join(metric_lines("scenes", tables, 200.0))
 
 
+@pytest.mark.evidence
 def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
     """Neither its data nor its weights are on this machine."""
     monkeypatch.delenv("ITR_DATA", raising=False)
@@ -336,6 +351,7 @@ def test_rows_are_set_aside_by_command(run, monkeypatch):
         assert code == 2 and "--set-aside needs a data set of which rows are committed" in error
 
 
+@pytest.mark.evidence
 def test_a_row_that_was_set_aside_is_found_by_its_id(run, store):
     row = next(iter(Rows(figures_folder() / "flickr8k").aside.read().values()))
     code, told, _ = run("evaluate", row["run"][:8])
@@ -384,7 +400,8 @@ def test_every_make_target_has_its_twin(run):
     makefile = (project_root() / "Makefile").read_text()
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
     twins = {"figures": ("reproduce",), "test": ("test",), "lab": ("lab",), "html": ("html",),
-             "bench": ("bench",), "soak": ("bench",)}
+             "test-all": ("test",),
+             "check-evidence": ("test",), "bench": ("bench",), "soak": ("bench",)}
     assert targets - {"help", "venv", "clean-venv"} == set(twins)
     for (command,) in twins.values():
         assert run(command, "--help")[0] == 0
@@ -400,6 +417,14 @@ def test_tests_and_benchmarks_are_started_as_make_does(monkeypatch):
     monkeypatch.setattr(project.subprocess, "call", call)
     assert project.run_tests(["tests/cli"]) == 3
     assert [c[1] for c in called] == ["ruff", "pytest"] and called[1][-1] == "tests/cli"
+    codes["pytest"] = 0
+    for tier, marks in (("all", ["not slow and not evidence", "slow and not evidence"]),
+                        ("evidence", ["evidence"])):
+        called.clear()
+        assert project.run_tests([], tier) == 0
+        assert [c[-2:] for c in called[1:]] == [[each, "tests"] for each in marks]
+    with pytest.raises(ValueError, match="tier must be one of fast, all, evidence; got 'slow'"):
+        project.run_tests([], "slow")
     called.clear()
     assert project.run_benchmarks([]) == 0
     names = [Path(c[0]).stem for c in called]
@@ -416,6 +441,7 @@ def test_data_prints_splits_and_terms(run, store):
     assert code == 0 and "2,000 images" in told and "5 to 5 an image" in told and "terms:" in told
 
 
+@pytest.mark.slow
 @pytest.mark.notebooks
 def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
     good = write_notebook(tmp_path / "00_good.ipynb", "assert (k, dataset) == (7, 'scenes')",

@@ -161,6 +161,7 @@ lab.open_lab()
 """
 
 
+@pytest.mark.slow
 def test_open_tabs_are_remembered_for_this_project_alone(store):
     """JupyterLab reads where they lie while it is imported: in a process of its own, as `lab` is.
     """

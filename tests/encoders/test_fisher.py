@@ -160,6 +160,7 @@ def fitted_elsewhere(folder: Path, threads: int) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_threads_folders_and_hash_seeds_change_no_bit(tmp_path):
     """Without the limit of threads two of them fit other means, on any machine of two cores."""
     one = fitted_elsewhere(tmp_path, 1)

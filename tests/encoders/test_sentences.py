@@ -125,4 +125,3 @@ def test_unknown_names_are_refused():
 def test_encoders_say_who_they_are(name):
     encoder = TEXT_ENCODERS[name]()
     assert encoder.name == name and encoder.version >= 1 and encoder.settings
-    assert TEXT_ENCODERS[name].__doc__

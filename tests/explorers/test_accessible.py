@@ -17,7 +17,7 @@ from tests.explorers.test_training import Said, Training
 from tests.posix import posix_only
 from tests.test_browser import page  # noqa: F401  (a fixture)
 
-pytestmark = [pytest.mark.browser, posix_only]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 COLUMNS = {1280: 848, 1920: 1488}  # of a cell's output, beside the list of files
 THEMES = Path(get_app_dir()) / "themes" / "@jupyterlab"
 USED = {"button", "checkbox", "combobox", "slider", "textbox", "listbox", "option", "application",

@@ -13,7 +13,7 @@ from tests.posix import posix_only
 from tests.small_runs import SMALL
 from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
 
-pytestmark = [pytest.mark.browser, posix_only]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 CELLS = {
     "models": f"""
 from copy import copy

@@ -1,6 +1,10 @@
 """Controls in a live kernel: what a front end would show below them."""
 
+import pytest
+
 from tests.explorers.live import captured_images, live_kernel
+
+pytestmark = pytest.mark.slow
 
 CELL = """
 from ipywidgets import FloatLogSlider

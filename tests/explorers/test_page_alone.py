@@ -20,7 +20,7 @@ from tests.explorers.test_who_moved import made as who_moved
 from tests.posix import posix_only
 from tests.test_browser import page  # noqa: F401  (a fixture)
 
-pytestmark = [pytest.mark.browser, posix_only]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 # Draws it as often as asked; window.sent has what was sent, window.answer gives another view.
 OPEN = """async ([module, view, times]) => {
   const { default: { render } } = await import(URL.createObjectURL(

@@ -222,6 +222,7 @@ turn.train(["one", "two"])
 """
 
 
+@pytest.mark.slow
 def test_none_is_begun_while_python_ends():
     """Each would be asked to save in its turn, and the kernel would not end."""
     done = subprocess.run([sys.executable, "-c", ENDING], stdout=subprocess.PIPE, text=True,
@@ -377,6 +378,7 @@ def test_explorers_are_made_of_models_by_name():
 RUNS = {"one": ArmRun("hardest", SMALL), "two": ArmRun("hardest", SMALL.with_(seed=1))}
 
 
+@pytest.mark.slow
 def test_a_study_shows_runs_that_are_here_and_trains_those_that_are_not(store):
     study = Study("10_explorers", {"dataset": "scenes", "profile": "smoke", "data": None,
                                    "figures": None, "workers": 0})

@@ -287,6 +287,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path, asked, seconds):
         assert min(source.asked, default=ROWS) >= 2 * BLOCK
 
 
+@pytest.mark.slow
 @posix_only
 def test_of_two_processes_one_builds_and_the_other_reads(tmp_path):
     hold = tmp_path / "hold"

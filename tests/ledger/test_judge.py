@@ -446,6 +446,7 @@ def test_claims_that_wait_for_nothing_are_counted_with_and_without_a_verdict():
         covered(table.replace("model", "modell"))  # would be counted nowhere
 
 
+@pytest.mark.evidence
 def test_what_waits_for_something_has_no_verdict_yet():
     """Where it has one, the column must be emptied, or the claim would be counted nowhere."""
     kept = kept_ledger([figures_folder() / "flickr8k"]).set_index("id")["outcome"]

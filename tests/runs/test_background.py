@@ -29,6 +29,7 @@ def until(run, what):
     return now
 
 
+@pytest.mark.slow
 def test_stopped_and_gone_on_with_it_is_the_same_run(store, tmp_path):
     run = BackgroundRun(LONG)
     assert run.look() == ("new", "", [], False)
@@ -62,6 +63,7 @@ def test_stopped_and_gone_on_with_it_is_the_same_run(store, tmp_path):
                for name, tensor in once.weights().items())
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_in_the_store_it_is_given(store, tmp_path):
     run = BackgroundRun(SMALL, store=RunStore(tmp_path / "elsewhere"))
     run.start()
@@ -70,6 +72,7 @@ def test_a_run_is_kept_in_the_store_it_is_given(store, tmp_path):
     assert RunStore().result(run.run.id) is None
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_says_why_and_can_be_tried_again(store):
     run = BackgroundRun(SMALL.with_(**{"model_arguments.size": 10**9}))
     run.start()
@@ -105,6 +108,7 @@ KERNEL = ("import time\n"
 ENDLESS = SMALL.with_(**{"settings.epochs": 100000})
 
 
+@pytest.mark.slow
 def test_a_kernel_that_ends_has_it_save_first(store):
     done = subprocess.run([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, text=True,
                           timeout=PATIENCE)
@@ -113,6 +117,7 @@ def test_a_kernel_that_ends_has_it_save_first(store):
     assert now.state == "interrupted" and now.checkpoint and "stopped in epoch" in now.reason
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_worker_ends_with_its_kernel(store):
     """The kernel starts it, tells its process id, and is killed."""

@@ -199,6 +199,7 @@ def test_execute_and_row_agree(store, tmp_path):
     assert row(SMALL, figures=tmp_path)["test_rsum"] == result.tables["test"]["rsum"]
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize("folder", sorted(path.parent for path in FIGURES.glob("*/runs.csv")),
                          ids=lambda folder: folder.name)
 def test_no_committed_row_has_the_weights_of_its_warm_up(folder):

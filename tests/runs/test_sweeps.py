@@ -60,6 +60,7 @@ def wait_for(condition, seconds=180.0):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_configs_whatever_fails(store, tmp_path, capsys,
                                                           monkeypatch):
     """In workers: one diverges, one cannot run, one is there twice."""
@@ -129,6 +130,7 @@ def test_a_model_that_cannot_be_trained_again_is_told(store, tmp_path, monkeypat
     assert sweep([config], workers=0, root="here", figures=tmp_path)["status"][0] == "done"
 
 
+@pytest.mark.slow
 def test_any_executor_of_the_standard_library_will_do(store):
     """Each of its threads has a worker of its own, which ends with the thread."""
     with ThreadPoolExecutor(1) as executor:
@@ -139,6 +141,7 @@ def test_any_executor_of_the_standard_library_will_do(store):
     assert not living_workers()
 
 
+@pytest.mark.slow
 def test_workers_are_kept_for_the_next_sweep_of_as_many(store):
     sweep([SMALL], workers=1)
     (worker,) = living_workers()
@@ -149,6 +152,7 @@ def test_workers_are_kept_for_the_next_sweep_of_as_many(store):
     wait_for(lambda: not worker.is_running())
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkeypatch):
     """Also where that is in a session of its own, which a process group misses."""
@@ -168,6 +172,7 @@ def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkey
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_killed_worker_fails_its_run_only(store):
     run_id = identify(SLOW).id
@@ -183,6 +188,7 @@ def test_a_killed_worker_fails_its_run_only(store):
     assert RunStore().status(run_id)["state"] == "interrupted"
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_home_is_replaced(store, monkeypatch, tmp_path):
     assert Answer.model_validate_json(run_in_worker(job(SMALL))).state == "done"
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "other"))
@@ -195,6 +201,7 @@ def saved(store) -> bool:
     return len(list((store / "runs" / identify(SLOW).id / "checkpoints").glob("*-*"))) == 1
 
 
+@pytest.mark.slow
 def test_ending_the_workers_lets_a_training_save(store, monkeypatch):
     """Also without signals: Windows kills a process that is to be terminated."""
     monkeypatch.setattr(subprocess.Popen, "terminate", subprocess.Popen.kill)
@@ -207,6 +214,7 @@ def test_ending_the_workers_lets_a_training_save(store, monkeypatch):
     assert RunStore().status(run_id)["state"] == "interrupted" and saved(store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 0.3, 1.5])
 def test_a_worker_asked_to_end_while_it_starts_does(store, seconds):
     """A signal that came while it loaded torch was lost, or told as a failure of the run."""
@@ -254,6 +262,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_pool_of_processes_serves_too(store, tmp_path):
     """A worker of it is killed; then all are interrupted, as by Ctrl-C."""
@@ -265,6 +274,7 @@ def test_a_pool_of_processes_serves_too(store, tmp_path):
         done.stdout + done.stderr)
 
 
+@pytest.mark.slow
 @posix_only
 def test_an_interrupt_ends_the_workers_after_they_have_saved(store):
     """What waits is dropped, the executor of the caller stays as it is."""
@@ -283,6 +293,7 @@ def test_an_interrupt_ends_the_workers_after_they_have_saved(store):
         assert sweep([SMALL], executor=executor)["status"].tolist() == ["done"]
 
 
+@pytest.mark.slow
 def test_an_error_in_the_middle_ends_the_workers_too(store, monkeypatch):
     def fail(*arguments):
         raise OSError("no space left")
@@ -347,6 +358,7 @@ def said(monkeypatch) -> list:
     return lines
 
 
+@pytest.mark.slow
 def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, said):
     """Not runs alone: one of a minute would stand at 0 until its end."""
     configs = [SMALL.with_(**{"settings.epochs": 30}), SMALL]
@@ -360,6 +372,7 @@ def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, said):
     assert frame["status"].tolist() == ["done", "done"]
 
 
+@pytest.mark.slow
 def test_runs_that_are_only_measured_again_are_not_said_to_be_trained(store, said):
     """Their epochs lie behind them: counted, they would stand at 100 % from the start."""
     other = SMALL.with_(seed=1)

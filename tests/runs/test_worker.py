@@ -53,6 +53,7 @@ def test_jobs_are_done_one_after_another_and_answered(store):
     assert RunStore().result(answers[0].id).facts["device"].startswith("cpu")
 
 
+@pytest.mark.slow
 @posix_only
 def test_sigterm_saves_and_says_interrupted(store):
     process = start(SLOW)
@@ -67,6 +68,7 @@ def test_sigterm_saves_and_says_interrupted(store):
     assert len(Checkpoints(store / "runs" / run_id / "checkpoints").names()) == 1
 
 
+@pytest.mark.slow
 def test_the_line_stop_saves_too(store):
     """In the place of a signal, which Windows does not have."""
     process = subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())],
@@ -82,6 +84,7 @@ def test_the_line_stop_saves_too(store):
     assert len(Checkpoints(store / "runs" / run_id / "checkpoints").names()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [
     # raised in code in a string, Python remembers it and ends with the code of SIGINT
     "exec('print(1, file=sys.stderr, flush=True)\\nwhile True: pass')",
@@ -111,6 +114,7 @@ def test_a_stop_is_never_lost(job, tmp_path):
     assert process.returncode == STOPPED and "1\n" not in errors
 
 
+@pytest.mark.slow
 def test_a_worker_whose_parent_is_another_ends_at_once():
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
@@ -122,6 +126,7 @@ def test_a_worker_whose_parent_is_another_ends_at_once():
     assert done.returncode == 1 and f"parent {other.pid} is gone already" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_worker_works_behind_a_launcher(store):
     """As `python.exe` of an environment is on Windows: the parent's id is not the one it is to end
     with, which stands further up."""
@@ -133,6 +138,7 @@ def test_a_worker_works_behind_a_launcher(store):
     assert process.returncode == 0 and Answer.model_validate_json(out).state == "done"
 
 
+@pytest.mark.slow
 @posix_only
 def test_who_watches_an_ancestor_ends_with_it():
     """The one between lives on: the parent's id alone would say that all is well."""
@@ -160,6 +166,7 @@ def test_who_watches_an_ancestor_ends_with_it():
         middle.kill()
 
 
+@pytest.mark.slow
 def test_jobs_and_answers_are_utf8_whatever_the_system_writes(store, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
     process = start('{"config": {"dataset": "dätä"}}', encoding="utf-8")
@@ -167,6 +174,7 @@ def test_jobs_and_answers_are_utf8_whatever_the_system_writes(store, monkeypatch
     assert "dätä" in Answer.model_validate_json(out).reason
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_worker_ends_with_its_parent(store, tmp_path):
     """The parent starts a worker, tells its process id, and is killed."""
@@ -186,6 +194,7 @@ def test_a_worker_ends_with_its_parent(store, tmp_path):
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_run_train_it_once(store):
     """Both answer with the same run; the second waits, then reads."""
     config = SMALL.with_(**{"settings.epochs": 40})

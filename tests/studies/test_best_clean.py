@@ -139,7 +139,7 @@ def test_on_generated_data_it_trains_and_holds_models_together_against_one():
         return Searcher(weights(run.config), dataset_of(run.config), encoded_data(run.config),
                         "test")
 
-    rows = train_arms(runs, workers=1)
+    rows = train_arms(runs, workers=0)
     table = steps("scenes", rows)
     assert [*table["label"]] == ["learnt pool"] and table["difference"].notna().all()
     pairs = put_together("scenes", runs)

@@ -1,6 +1,7 @@
 """What is said of DSPE with top-5, whose second term has another weight than beside the sum."""
 
 import pandas as pd
+import pytest
 
 from itr_study.files.paths import figures_folder
 from itr_study.ledger.reported import load_claims
@@ -12,6 +13,7 @@ from itr_study.studies.profiles import choose
 from itr_study.studies.stronger import stronger_config
 from itr_study.studies.topk import setting_arms
 
+pytestmark = pytest.mark.evidence
 SEEDS, OTHER = range(5), 25.0  # the weight beside the sum, that top-5 had, too
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3)
 WORDS = {3: "three", 4: "four"}

@@ -30,6 +30,7 @@ def test_two_names_with_two_numbers_are_refused():
         one_arm(ROWS.assign(test_rsum=[274.0, 273.9, 275.0, 291.0]))
 
 
+@pytest.mark.evidence
 def test_the_committed_runs_of_both_names_are_equal_in_every_number():
     """To the last bit, over five seeds: the loss differs by a constant, its gradient does not."""
     parameters, table = choose("05_listwise", "full"), Rows(figures_folder() / "flickr8k").read()

@@ -36,6 +36,7 @@ def table(root: Path) -> dict:
     return Rows(root / "figures" / "photos").read()
 
 
+@pytest.mark.slow
 def test_a_live_session_adds_nothing_to_the_rows_of_the_project(store, tmp_path, monkeypatch):
     """In a kernel as JupyterLab starts one; a batch then adds what the store holds, untrained."""
     with live_kernel() as live:

@@ -222,6 +222,7 @@ def test_plans_hold_for_options_of_the_data():
     assert [arm._replace(config=arm.config.with_(data_options={})) for arm in arms] == plain
 
 
+@pytest.mark.evidence
 def test_the_ends_in_the_profile_are_those_of_the_committed_table():
     kept = pd.read_csv(figures_folder() / "flickr8k" / "06_kendall__alpha_beta.csv")
     assert list(grid_ends(kept)) == choose("06_kendall", "full").grid_ends

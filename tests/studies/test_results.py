@@ -152,6 +152,7 @@ def test_a_row_that_was_set_aside_says_why_it_has_no_ranks(tmp_path, store):
             read(row, tmp_path)
 
 
+@pytest.mark.evidence
 def test_all_committed_ranks_are_those_of_their_rows():
     table = Rows(figures_folder() / "flickr8k").read()
     for run_id in sorted(table)[::20]:
@@ -249,6 +250,7 @@ def test_a_run_whose_loss_asks_for_equal_scores_is_no_collapse_but_flat(rows, tm
     assert found["flattened"][0].startswith("in the last epoch the scores spread by 0.005, at")
 
 
+@pytest.mark.evidence
 def test_of_all_committed_runs_only_those_are_accused_that_collapsed():
     """Every arm of every notebook; the ledger's arms among them are whole or not at all."""
     arms = {(run.label, identify(run.config, figures=figures_folder()).id)

@@ -108,6 +108,7 @@ def test_all_losses_of_a_model_have_the_rate_of_its_base_but_those_that_were_sea
         assert rate == own.get(loss, usual) == chosen[model].get(loss, usual)
 
 
+@pytest.mark.evidence
 def test_the_committed_search_chose_these_rates_inside_what_it_tried():
     chosen = stronger_rates("flickr8k", choose(NOTEBOOK, "full"))
     found = pd.read_csv(figures_folder() / "flickr8k" / f"{NOTEBOOK}__rates.csv",

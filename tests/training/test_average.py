@@ -117,6 +117,7 @@ trained(folder=sys.argv[1], loss=Kill())
 """
 
 
+@pytest.mark.slow
 @posix_only
 def test_kill_9_gives_the_same_mean(tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)],
