@@ -22,6 +22,7 @@ from itr_study.losses import LOSSES, OUTPUT_LOSSES, _hinge
 from itr_study.metrics import Truth, five_fold, hubness, ranks, ranks_from_embeddings
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, device_of
+from itr_study.models.recurrent import GRU
 from itr_study.relevance import RELEVANCE
 from itr_study.rerank import RERANKERS, Bank
 from itr_study.runs.data import dataset_of, encoded_data
@@ -116,17 +117,73 @@ def assert_same(on_device, expected, **tolerance):
 
 # The device
 
-def test_two_devices_are_refused_and_numbers_of_the_host_are_not():
-    there = torch.ones(2, 2, device=NAME)
-    for mixed in (lambda: there + torch.ones(2), lambda: there @ torch.ones(2, 2),
-                  lambda: there.gather(1, torch.zeros(2, 1, dtype=torch.int64)),
-                  lambda: there.where(torch.ones(2, 2) == 1, 0.0),
-                  lambda: torch.cat((there, torch.ones(2, 2)))):
-        with pytest.raises(RuntimeError, match="sim and cpu"):
-            mixed()
-    assert (there + torch.tensor(2.0)).tolist() == [[3, 3], [3, 3]]
-    with pytest.raises(RuntimeError):
-        there.numpy()
+@pytest.mark.parametrize("mixed", [
+    lambda there, here: there + here, lambda there, here: there @ here,
+    lambda there, here: there.gather(1, here.long()), lambda there, here: there.where(here == 1, 0),
+    lambda there, here: torch.cat((there, here)), lambda there, here: torch.stack((here, there)),
+    lambda there, here: torch.add(there, 1, out=here),
+    lambda there, here: there.addmm_(there, here),
+    lambda there, here: there.scatter_(1, here.long(), 0.0),
+    lambda there, here: there.index_select(0, here[0].long()),
+    lambda there, here: there.index_select(0, here[0, 0].long()),
+    lambda there, here: there.index_copy_(0, there[0].long(), here),
+    lambda there, here: there.index_put_((there.long()[0],), here),
+    lambda there, here: nn.functional.embedding(here.long(), there),
+    lambda there, here: here[there.long()[0]], lambda there, here: there.sum() + here,
+    lambda there, here: torch.stack((there[0, 0], here[0, 0])),
+    lambda there, here: torch.linspace(0, 1, 2, device=there.device).lerp(there[0], here[0, 0]),
+    lambda there, here: torch._foreach_mul_([there], here[0, 0]),
+    lambda there, here: torch._foreach_add_([there], [here])])
+@pytest.mark.parametrize("other", ["cpu", f"{NAME}:1"])
+def test_tensors_of_two_devices_are_refused(mixed, other):
+    with pytest.raises(RuntimeError, match=f"same device, but found {other} and {NAME}:0|"
+                                           f"found {NAME}:0 and {other}"):
+        mixed(torch.ones(2, 2, device=NAME), torch.ones(2, 2, device=other))
+
+
+def test_what_kernels_take_from_the_host():
+    there = torch.arange(3.0, device=NAME)
+    assert (there + torch.tensor(2.0)).tolist() == [2, 3, 4]
+    there[torch.tensor([0, 2])] = torch.tensor(7.0)
+    assert there[torch.tensor([2, 1])].tolist() == [7, 1]
+
+
+@pytest.mark.parametrize("name", ["step", "exp_avg"])
+def test_what_a_fused_optimiser_remembers_is_on_its_card(name):
+    weight = nn.Parameter(torch.ones(2, device=NAME))
+    optimizer = torch.optim.AdamW([weight], fused=True)
+    weight.grad = torch.ones(2, device=NAME)
+    optimizer.step()
+    optimizer.state[weight][name] = optimizer.state[weight][name].cpu()
+    with pytest.raises(RuntimeError, match="same device"):
+        optimizer.step()
+
+
+@pytest.mark.parametrize("refused", [
+    lambda there: there.numpy(), lambda there: np.asarray(there), lambda there: there.pin_memory(),
+    lambda there: torch.empty(2, device=NAME, pin_memory=True),
+    lambda there: torch.randperm(3, device=NAME, generator=torch.Generator()),
+    lambda there: torch.rand(3, device=NAME, generator=torch.Generator()),
+    lambda there: there.normal_(generator=torch.Generator()),
+    lambda there: torch.sim.set_rng_state(torch.get_rng_state()),
+    lambda there: torch.set_rng_state(torch.sim.get_rng_state()),
+    lambda there: torch.sim.set_rng_state(torch.sim.get_rng_state().to(NAME)),
+    lambda there: there.long().add_(there)])  # float64 may go into float32, on CUDA, too
+def test_what_a_card_refuses(refused):
+    with pytest.raises((RuntimeError, TypeError)):
+        refused(torch.ones(2, device=NAME))
+
+
+def test_each_card_draws_its_own_numbers():
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    kept = torch.sim.get_rng_state(f"{NAME}:1")
+    for device in (f"{NAME}:1", NAME, "cpu"):
+        assert torch.equal(torch.rand(4, device=device).cpu(), expected)
+    torch.sim.set_rng_state(kept, f"{NAME}:1")
+    assert torch.equal(torch.rand(4, device=f"{NAME}:1").cpu(), expected)
+    assert not torch.equal(torch.rand(4, device=NAME).cpu(), expected)
 
 
 @pytest.mark.parametrize(("stop", "count"), [
@@ -142,6 +199,8 @@ def test_what_stops_the_device_is_counted(stop, count):
     with syncs() as counted:
         stop(given)
     assert counted.total == count, counted.names
+    with pytest.raises(RuntimeError, match="synchronizing"), syncs(most=0):
+        given.sum().item()
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -159,6 +218,37 @@ def test_a_recurrent_net_is_that_of_the_cpu(bidirectional):
         assert_same(ours.grad, expected.grad)
 
 
+@pytest.mark.parametrize("given", [{}, {"bidirectional": True}])
+def test_cudnn_keeps_nothing_for_a_gradient_in_evaluation(given):
+    words, lengths = torch.randn(2, 3, 4, device=NAME), torch.tensor([3, 2], device=NAME)
+    plain = nn.GRU(4, 5, batch_first=True, **given).to(NAME).eval()
+    with pytest.raises(RuntimeError, match="cudnn RNN backward can only be called in training"):
+        plain(words)[0].sum().backward()
+    ours = GRU(4, 5, **given).to(NAME).eval()
+    (ours.back(words, lengths) if given else ours.onward(words)).sum().backward()
+
+
+def test_words_are_never_read_in_float16():
+    words, net = torch.randn(2, 3, 4, device=NAME), GRU(4, 5).to(NAME)
+    with torch.autocast(NAME, torch.bfloat16):
+        assert net(words)[0].dtype == torch.float16  # what cuDNN does
+        assert net.onward(words.bfloat16()).dtype == torch.float32
+
+
+def test_the_weights_of_each_direction_are_laid_together(monkeypatch):
+    """What cuDNN asks for at a call is what one call reads: here nothing is moved, but seen."""
+    asked = []
+    monkeypatch.setattr(nn.GRU, "flatten_parameters", lambda net: asked.append(
+        (net.bidirectional, net._flat_weights_names, list(net._flat_weights))))
+    net = GRU(4, 5, bidirectional=True)
+    asked.clear()
+    net.to(NAME)
+    for (both, names, laid), expected in zip(asked, net.all_weights, strict=True):
+        assert not both and len(names) == 4
+        assert all(ours is other for ours, other in zip(laid, expected, strict=True))
+    assert net.bidirectional and len(net._flat_weights) == len(net._flat_weights_names) == 8
+
+
 # Losses
 
 @pytest.mark.parametrize(("name", "arguments"), ALL_ARGUMENTS)
@@ -169,9 +259,8 @@ def test_losses(name, arguments, make):
         relevance = relevance.clamp(min=0) if ALL[name].labels == "unit" else relevance
         heads = torch.stack((scores, scores - 0.1, scores.roll(1, 0)))
         loss = ALL[name](**arguments)
-        with gathered() as checks, syncs() as counted:
+        with gathered() as checks, syncs(most=0):
             found = gradients(loss, heads, relevance, NAME)
-        assert counted.total == 0, counted.names
         for ours, expected in zip(found, gradients(loss, heads, relevance, "cpu"), strict=True):
             assert_same(ours, expected, rtol=1e-7, atol=1e-9)
         with syncs() as counted:
@@ -196,10 +285,9 @@ def test_diagnostics():
     scores, relevance = graded_batch(1)
     relevance[0], relevance[:, 1] = 0, 0  # an image and a text with nothing to find
     relevance = relevance.clamp(min=0)
-    with gathered(), syncs() as counted:
+    with gathered(), syncs(most=0):
         value, parts = LOSSES["smooth_ndcg"]().diagnose(scores.to(NAME), relevance.to(NAME))
     expected, others = LOSSES["smooth_ndcg"]().diagnose(scores, relevance)
-    assert counted.total == 0, counted.names
     assert_same(value, expected)
     for name, part in parts.items():
         assert_same(part, others[name])
@@ -215,9 +303,8 @@ def test_labels(source, split, folder):
     labels = made(source, folder)
     for batch in batches:
         there = batch.to(NAME)
-        with syncs() as counted:
+        with syncs(most=0):
             found = labels(there, split)
-        assert counted.total == 0, counted.names
         assert torch.equal(found.cpu(), labels(batch, split)) and isinstance(found, Sim)
 
 
