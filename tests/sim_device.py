@@ -4,9 +4,9 @@ Importing this file registers the device. A tensor on it is a wrapper around a C
 values, gradients and random numbers are the CPU's; each card draws its own. What CUDA refuses is
 refused, where the CPU's kernels would not: tensors of two devices in one operation, with CUDA's
 exceptions; a generator or a random state of another device; the gradient of a recurrent net that
-was not told to train; pinned memory of a tensor that is on a card; numpy. Recurrent nets read in
-float16 where autocast is on, as by cuDNN. What would stop a GPU until all its work is done is
-counted, and refused where more than `most` are:
+was not told to train; products of whole numbers; pinned memory of what is on a card; numpy.
+Recurrent nets read in float16 where autocast is on, as by cuDNN. What would stop a GPU until all
+its work is done is counted, and refused where that is more than `most` times:
 
     with syncs(most=1) as counted:
         ...
@@ -40,6 +40,7 @@ WITH_NUMBERS = INDEXING | {
     "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
     "bitwise_and", "bitwise_or", "where", "masked_fill", "fill", "index_fill", "clamp", "clamp_min",
     "clamp_max", "xlogy"}
+PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot"}  # of floating point, on CUDA
 FACTORIES = ("empty.memory_format", "empty_strided", "arange", "arange.start",
              "arange.start_step", "eye", "eye.m", "randperm")  # torch makes all others of these
 # What autocast does in bfloat16, and what in float32 (not all of CUDA's lists, but what is used).
@@ -168,6 +169,8 @@ def run(function: Callable, args: tuple, kwargs: dict) -> object:
     if name not in BETWEEN_DEVICES:
         refuse_mixed(name, given, args)
     refuse_generators(name, leaves)
+    if name.rstrip("_") in PRODUCTS and not all(x.is_floating_point() for x in given):
+        raise RuntimeError(f'"{name}_cuda" not implemented for {given[-1].dtype}')
     if stops(name, args, wanted.type):
         count(name)
     if kwargs.get("device") is not None:

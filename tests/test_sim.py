@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 
 
 def test_all_on_the_simulated_device():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/on_sim.py",
-               "tests/on_sim_configs.py"]
+    files = (f"tests/on_sim{part}.py" for part in ("", "_device", "_configs"))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], env=os.environ,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
