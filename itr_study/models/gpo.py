@@ -6,7 +6,7 @@ Source: VSE∞ (Chen et al., CVPR 2021), §3.2 and §3.3.
 import torch
 from torch import Tensor, nn
 
-from itr_study.models.recurrent import at, from_the_end, run_gru
+from itr_study.models.recurrent import GRU, at, from_the_end
 from itr_study.models.sorting import falling_order
 
 SIZE = 32  # of positional encodings and of states
@@ -44,7 +44,7 @@ class GPO(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gru = nn.GRU(SIZE, SIZE, batch_first=True, bidirectional=True)
+        self.gru = GRU(SIZE, SIZE, bidirectional=True)
         self.linear = nn.Linear(SIZE, 1, bias=False)
 
     def weights(self, most: int) -> Tensor:
@@ -52,11 +52,10 @@ class GPO(nn.Module):
         like = self.linear.weight
         counts = torch.arange(1, most + 1, device=like.device)
         steps = positions(most, like.device).to(like.dtype)
-        turned = from_the_end(counts, most)  # (n, P)
         with torch.autocast(like.device.type, enabled=False):  # rounding would count tenfold
-            onward, back = self.gru.all_weights
-            before = run_gru(steps[None], onward, SIZE)  # read onward, all numbers begin alike
-            after = at(turned, run_gru(steps[turned], back, SIZE))
+            before = self.gru.onward(steps[None])  # read onward, all numbers begin alike
+            after = self.gru.back(steps.expand(most, -1, -1), counts)
+            after = at(from_the_end(counts, most), after)
             states = (before + after) / 2  # (n, P, SIZE)
             scores = self.linear(states).squeeze(-1) / TEMPERATURE
         return scores.masked_fill(counts > counts[:, None], -torch.inf).softmax(dim=1)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.data.batches import InputSpec
 from itr_study.models.drop import drop_words
-from itr_study.models.recurrent import at, both_ways, from_the_end
+from itr_study.models.recurrent import GRU, at, from_the_end
 
 
 def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
@@ -44,8 +44,7 @@ class RecurrentText(nn.Module):
         super().__init__()
         self.words = word_embedding(inputs, word_size)
         self.dropout = nn.Dropout(dropout)
-        self.gru = nn.GRU(self.words.embedding_dim, state_size or size, batch_first=True,
-                          bidirectional=bidirectional)
+        self.gru = GRU(self.words.embedding_dim, state_size or size, bidirectional)
         self.word_dropout = word_dropout
         self.head = nn.Identity() if state_size is None else nn.Sequential(
             nn.Dropout(hidden_dropout), nn.Linear(state_size, size))
@@ -68,20 +67,21 @@ class RecurrentText(nn.Module):
         # Padded, not packed: batches hold captions of like length, so that padding costs little.
         # Packing costs a third of a small GRU's step, and stops the device, which must tell the
         # host the lengths. Rows say which: arithmetic.SEQUENCES.
+        last = at(lengths - 1, self.gru.onward(words))
         if not self.gru.bidirectional:
-            return at(lengths - 1, self.gru(words)[0])
-        onward, back = both_ways(self.gru, words, lengths)
-        return (at(lengths - 1, onward) + at(lengths - 1, back)) / 2
+            return last
+        return (last + at(lengths - 1, self.gru.back(words, lengths))) / 2
 
     def states(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """States at all words (T, W, D), the mean of both directions, and the last (T, D)."""
         words = self.word_vectors(tokens)
+        onward = self.gru.onward(words)
+        last = at(lengths - 1, onward)
         if not self.gru.bidirectional:
-            states = self.gru(words)[0]
-            return states, at(lengths - 1, states)
-        onward, back = both_ways(self.gru, words, lengths)
+            return onward, last
+        back = self.gru.back(words, lengths)
         aligned = at(from_the_end(lengths, words.shape[1]), back)
-        return (onward + aligned) / 2, (at(lengths - 1, onward) + at(lengths - 1, back)) / 2
+        return (onward + aligned) / 2, (last + at(lengths - 1, back)) / 2
 
 
 def gru(inputs: InputSpec, size: int, word_size: int, dropout: float, **more: Any) -> nn.Module:

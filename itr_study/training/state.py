@@ -152,8 +152,8 @@ class TrainingState:
         tensors |= {f"earlier.{n}.{k}": v for n, weights in enumerate(self.earlier)
                     for k, v in weights.items()}
         tensors["random.cpu"] = torch.get_rng_state()
-        if device.type == "cuda":
-            tensors["random.cuda"] = torch.cuda.get_rng_state(device)
+        if device.type != "cpu":
+            tensors[f"random.{device.type}"] = torch.get_device_module(device).get_rng_state(device)
         # float64 tensors, not JSON: a diagnostic may be NaN, and sums must come back bit-equal
         tensors["sums"] = torch.tensor(list(self.sums.values()), dtype=torch.float64)
         tensors["first_std"] = torch.tensor(self.first_std, dtype=torch.float64)
@@ -184,13 +184,15 @@ class TrainingState:
         if "first_std" in tensors:  # not in checkpoints of an older version
             self.first_std = tensors["first_std"].item()
         self.best = under(tensors, "best.")
-        self.earlier.extend(under(tensors, f"earlier.{n}.")
-                            for n in range(min(self.epoch, self.settings.average - 1)))
+        device = device_of(self.model)
+        for n in range(min(self.epoch, self.settings.average - 1)):  # of a mean with those here
+            earlier = under(tensors, f"earlier.{n}.")
+            self.earlier.append({name: tensor.to(device) for name, tensor in earlier.items()})
         self.model.load_state_dict(under(tensors, "model."))
         restore_optimizer(self.optimizer, under(tensors, "optimizer."), values["optimizer"])
         torch.set_rng_state(tensors["random.cpu"])
-        if "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"])
+        if device.type != "cpu" and f"random.{device.type}" in tensors:
+            torch.get_device_module(device).set_rng_state(tensors[f"random.{device.type}"], device)
         self.since = time.monotonic()
 
     def _refuse_other(self, saved: dict[str, Any]) -> None:
