@@ -33,7 +33,8 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
               say: Callable[[str], None] = say_at_once) -> list[NotebookResult]:
     """Execute notebooks, `workers` at once, going on after a failure; results in given order.
 
-    Args:    say: gets a line when a notebook starts or ends, with what the batch will still take.
+    Args:    say: gets a line when a notebook starts or ends, with what the batch will still take,
+             and one for what takes long in it.
     Raises:  ValueError before any kernel starts, listing every wrong parameter of every notebook,
              or naming notebooks that wait for each other.
     """
@@ -47,7 +48,7 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     chosen = [n for n in notebooks if n.name not in results]
     threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
     remaining = Remaining({n.name: expected_minutes(n, parameters, executed_folder(dataset))
-                           for n in chosen}, workers)
+                           for n in sorted(chosen, key=lambda n: n.after == "all")}, workers)
 
     def report(line: str) -> None:
         say("; ".join(part for part in (line, remaining.text()) if part))
@@ -57,7 +58,8 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
         report(f"{notebook.name}: started")
         output = executed_folder(dataset) / notebook.path.name
         given = trained_where(notebook, dataset, workers) | dict(parameters)
-        result = run_notebook(notebook.path, given, output, timeout, threads, stop)
+        result = run_notebook(notebook.path, given, output, timeout, threads, stop,
+                              lambda step: say(f"{notebook.name}: {step}"))
         remaining.end(notebook.name, result.minutes if result.status == "done" else None)
         ending = f"{result.status}, {result.minutes:.1f} min {result.message}".strip()
         report(f"{notebook.name}: {ending}")
