@@ -44,10 +44,13 @@ $(STAMP): requirements.lock pyproject.toml
 	  echo "$(PYTHON) has no venv module. On Debian or Ubuntu: apt install python3-venv;" \
 	       "with conda: conda env create -f environment.yml"; exit 1; }
 	@echo "Making $(VENV): about two minutes, once"
-	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(if $(TORCH_INDEX),@$(PIP) install --index-url $(TORCH_INDEX) $(TORCH))
-	@$(PIP) install -r requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@begin=$$(date +%s); stage() { echo "  $$(($$(date +%s) - begin)) s: $$*"; }; set -e; \
+	stage "environment"; test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV); \
+	stage "torch, the largest download"; \
+	$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH); \
+	stage "the other packages"; $(PIP) install -r requirements.lock; \
+	stage "itr_study"; $(PIP) install --no-deps --no-build-isolation -e .; \
+	stage "installed"
 	@touch $@
 
 venv: $(STAMP)

@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 from itr_study.files.atomic import read_json, write_json
-from itr_study.processes import end_with_parent
+from itr_study.processes import KEEP_MEMORY, end_with_parent
 
 LONGEST_MESSAGE = 400  # characters
 
 
 def execute(task: dict) -> tuple[str, str]:
     """Execute a notebook by papermill; (status, message). "done" means that every cell ran."""
+    # jsonschema reads this grammar of addresses for two seconds, and no notebook is checked by it
+    sys.modules["rfc3987_syntax"] = None
     import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
@@ -66,6 +68,7 @@ def kernel_environment(folder: Path) -> dict[str, str]:
         "IPYTHONDIR": str(folder / "ipython"),
         "ITR_STUDY_HEADLESS": "1",
         "TOKENIZERS_PARALLELISM": "false",
+        **KEEP_MEMORY,
     }
 
 

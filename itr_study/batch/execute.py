@@ -6,15 +6,16 @@ done and skipped count as success.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from filelock import FileLock, Timeout
 
@@ -24,6 +25,10 @@ from itr_study.processes import MARK, kill_marked, new_mark
 
 FINE = ("done", "skipped")
 POLL = 0.1  # seconds between looks at a running notebook
+# A line of its log that says how far something is (see `progress`), and what that is.
+COUNTED = re.compile(r"[\d:]{8} ((.+): \d+( of \d+)?.*, \d+ s.*)")
+SAID_AGAIN = 300.0  # seconds after which the same step is said again
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,14 @@ class NotebookResult:
 
 def run_notebook(path: Path | str, parameters: Mapping[str, Any], output: Path | str,
                  timeout: float | None = None, threads: int | None = None,
-                 stop: threading.Event | None = None) -> NotebookResult:
+                 stop: threading.Event | None = None,
+                 say: Say = lambda step: None) -> NotebookResult:
     """Execute one notebook with parameters; nothing it started survives this call.
 
     Args:    output: written only when every cell ran; until then `<stem>.partial.ipynb`, a log
              and at the end `<stem>.status.json` lie beside it. timeout: seconds of wall clock;
-             threads: of numerical libraries in the kernel; stop: set it to end early.
+             threads: of numerical libraries in the kernel; stop: set it to end early; say: gets
+             what takes long in it: "encoding flickr8k with minilm: 3 of 9, 40 s, about 80 s left".
     Raises:  ValueError before any kernel starts, for an unknown parameter or a wrong type.
     """
     notebook, output = read_notebook(path), Path(output).resolve()
@@ -54,7 +61,7 @@ def run_notebook(path: Path | str, parameters: Mapping[str, Any], output: Path |
     try:
         with FileLock(f"{output}.lock", timeout=0):
             status, message = _execute(notebook, dict(parameters), output, timeout, threads,
-                                       stop or threading.Event())
+                                       stop or threading.Event(), say)
             final = output if status == "done" else _partial(output)
             result = NotebookResult(notebook.name, status, (time.monotonic() - start) / 60,
                                     message, final if final.exists() else None)
@@ -71,7 +78,7 @@ def _partial(output: Path) -> Path:
 
 
 def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float | None,
-             threads: int | None, stop: threading.Event) -> tuple[str, str]:
+             threads: int | None, stop: threading.Event, say: Say) -> tuple[str, str]:
     """Run the child and wait for it; (status, message). The output is renamed into place."""
     partial, mark = _partial(output), new_mark()
     partial.unlink(missing_ok=True)
@@ -79,7 +86,8 @@ def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float 
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
     with tempfile.TemporaryDirectory(prefix="itr_study-") as scratch, \
-            open(output.with_suffix(".log"), "wb") as log:
+            open(output.with_suffix(".log"), "wb") as log, \
+            open(output.with_suffix(".log"), encoding="utf-8", errors="replace") as told:
         task = Path(scratch) / "task.json"
         write_json(task, {"notebook": str(notebook.path.resolve()), "output": str(partial),
                           "parameters": parameters, "parent": os.getpid()})
@@ -87,7 +95,7 @@ def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float 
         child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            early = _wait(child, timeout, stop)
+            early = _wait(child, timeout, stop, Steps(told, say))
         finally:
             kill_marked(mark)
             child.wait()
@@ -102,11 +110,29 @@ def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float 
     return values["status"], values["message"]
 
 
-def _wait(child: subprocess.Popen, timeout: float | None,
-          stop: threading.Event) -> tuple[str, str] | None:
+class Steps:
+    """What takes long in a running notebook, read from its log: a step is said when it is new, and
+    again every five minutes."""
+
+    def __init__(self, log: TextIO, say: Say):
+        self.log, self.say = log, say
+        self.part, self.step, self.said = "", "", 0.0  # of a line that is being written
+
+    def look(self) -> None:
+        """Say what is new in the log."""
+        *lines, self.part = (self.part + self.log.read()).split("\n")
+        for found in filter(None, map(COUNTED.fullmatch, lines)):
+            if found[2] != self.step or time.monotonic() - self.said > SAID_AGAIN:
+                self.step, self.said = found[2], time.monotonic()
+                self.say(found[1])
+
+
+def _wait(child: subprocess.Popen, timeout: float | None, stop: threading.Event,
+          steps: Steps) -> tuple[str, str] | None:
     """None when the child ended by itself, else why it must be ended."""
     end = time.monotonic() + timeout if timeout is not None else float("inf")
     while child.poll() is None:
+        steps.look()
         if stop.is_set():
             return "interrupted", "the batch was stopped"
         if time.monotonic() > end:

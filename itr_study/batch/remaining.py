@@ -1,5 +1,6 @@
 """How long a batch will still take: from what its notebooks took before, corrected as they end."""
 
+import heapq
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -35,25 +36,27 @@ def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
 class Remaining:
     """What is left of a batch, in minutes.
 
-    Each notebook that is done corrects the others: a machine twice as slow doubles what is left.
-    Notebooks of unknown length count as much as the known ones on average; where none is known,
-    there is no estimate before the first is done.
+    Each notebook that is done corrects the others: a machine twice as slow takes twice as long.
+    The first ones are short and say little, so what was foreseen counts beside them as one notebook
+    more; one that still runs counts when it is late. Notebooks of unknown length count as much as
+    the known ones on average; where none is known, there is no estimate before the first is done.
 
-    Args:    expected: minutes of each notebook of the batch, None where unknown.
-             workers: notebooks at once. clock: seconds that only go forward.
+    Args:    expected: minutes of each notebook of the batch beside the others, None where unknown,
+             in the order in which they start. workers: notebooks at once. clock: seconds that only
+             go forward.
     Example:
-        >>> batch = Remaining({"00": 1.0, "01": 4.0}, clock=lambda: 0.0)
+        >>> batch = Remaining({"00": 1.0, "01": 4.0, "02": 4.0}, clock=lambda: 0.0)
         >>> batch.start("00")
-        >>> batch.end("00", 3.0)
+        >>> batch.end("00", 5.0)
         >>> batch.text()
-        'about 12 minutes remain'
+        'about 16 minutes remain'
     """
 
     def __init__(self, expected: Mapping[str, float | None], workers: int = 1,
                  clock: Callable[[], float] = time.monotonic):
         known = [minutes for minutes in expected.values() if minutes is not None]
-        usual = mean(known) if known else 1.0
-        self.expected = {n: usual if m is None else m for n, m in expected.items()}
+        self.usual = mean(known) if known else 1.0
+        self.expected = {n: self.usual if m is None else m for n, m in expected.items()}
         self.workers, self.clock, self.guessed = workers, clock, not known
         self.started: dict[str, float] = {}
         self.taken: dict[str, float | None] = {}
@@ -70,16 +73,24 @@ class Remaining:
         done = {name: taken for name, taken in dict(self.taken).items() if taken is not None}
         if self.guessed and not done:
             return None
-        planned = sum(self.expected[name] for name in done)
-        pace = sum(done.values()) / planned if planned else 1.0
-        left = [self._left(name, pace) for name in self.expected if name not in self.taken]
-        return max(sum(left) / self.workers, max(left, default=0.0))
+        passed = {name: (self.clock() - start) / 60 for name, start in dict(self.started).items()
+                  if name not in self.taken}
+        pace = self._pace(done, passed)
+        busy = [max(0.0, pace * self.expected[name] - gone) for name, gone in passed.items()]
+        ends = sorted([0.0] * (self.workers - len(busy)) + busy)
+        for name in self.expected:
+            if name not in self.taken and name not in passed:
+                heapq.heapreplace(ends, ends[0] + pace * self.expected[name])
+        return max(ends)
 
-    def _left(self, name: str, pace: float) -> float:
-        whole = pace * self.expected[name]
-        if name not in self.started:
-            return whole
-        return max(0.0, whole - (self.clock() - self.started[name]) / 60)
+    def _pace(self, done: Mapping[str, float], passed: Mapping[str, float]) -> float:
+        """Minutes that pass for each one foreseen."""
+        foreseen = 0.0 if self.guessed else self.usual
+        taken, planned = foreseen + sum(done.values()), foreseen + sum(map(self.expected.get, done))
+        for name, gone in passed.items():
+            if gone > self.expected[name]:
+                taken, planned = taken + gone, planned + self.expected[name]
+        return taken / planned if planned else 1.0
 
     def text(self) -> str:
         """The estimate in words; empty where there is none, or nothing is left."""

@@ -14,6 +14,7 @@ from typing import Any
 from itr_study.batch.declared import Notebook, read_notebook
 from itr_study.batch.execute import NotebookResult, run_notebook
 from itr_study.batch.remaining import Remaining, expected_minutes
+from itr_study.data import DATASETS
 from itr_study.files.paths import home
 
 
@@ -32,7 +33,8 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
               say: Callable[[str], None] = say_at_once) -> list[NotebookResult]:
     """Execute notebooks, `workers` at once, going on after a failure; results in given order.
 
-    Args:    say: gets a line when a notebook starts or ends, with what the batch will still take.
+    Args:    say: gets a line when a notebook starts or ends, with what the batch will still take,
+             and one for what takes long in it.
     Raises:  ValueError before any kernel starts, listing every wrong parameter of every notebook,
              or naming notebooks that wait for each other.
     """
@@ -46,7 +48,7 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     chosen = [n for n in notebooks if n.name not in results]
     threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
     remaining = Remaining({n.name: expected_minutes(n, parameters, executed_folder(dataset))
-                           for n in chosen}, workers)
+                           for n in sorted(chosen, key=lambda n: n.after == "all")}, workers)
 
     def report(line: str) -> None:
         say("; ".join(part for part in (line, remaining.text()) if part))
@@ -55,7 +57,9 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
         remaining.start(notebook.name)
         report(f"{notebook.name}: started")
         output = executed_folder(dataset) / notebook.path.name
-        result = run_notebook(notebook.path, parameters, output, timeout, threads, stop)
+        given = trained_where(notebook, dataset, workers) | dict(parameters)
+        result = run_notebook(notebook.path, given, output, timeout, threads, stop,
+                              lambda step: say(f"{notebook.name}: {step}"))
         remaining.end(notebook.name, result.minutes if result.status == "done" else None)
         ending = f"{result.status}, {result.minutes:.1f} min {result.message}".strip()
         report(f"{notebook.name}: {ending}")
@@ -64,6 +68,13 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     with _stoppable() as stop:
         results |= _schedule(chosen, run, workers, stop)
     return [results[n.name] for n in notebooks]
+
+
+def trained_where(notebook: Notebook, dataset: str, at_once: int) -> dict[str, int]:
+    """Where notebooks side by side take all cores, a notebook trains its small runs itself: each
+    process that does it instead starts for seconds, and reads the data anew."""
+    itself = DATASETS[dataset].generated and at_once >= (os.cpu_count() or 1)
+    return {"workers": 0} if itself and "workers" in notebook.parameters else {}
 
 
 def _check_all(notebooks: list[Notebook], parameters: Mapping[str, Any]) -> None:

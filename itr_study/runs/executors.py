@@ -26,16 +26,11 @@ from contextlib import suppress
 from typing import Any
 
 from itr_study.files.paths import home, project_root
-from itr_study.processes import MARK, kill_marked, new_mark
+from itr_study.processes import KEEP_MEMORY, MARK, kill_marked, new_mark
 from itr_study.runs.jobs import Answer
 from itr_study.runs.worker import STOP, STOPPED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-# glibc gives every large buffer back to the system and asks for it again in the next step. Keeping
-# them saves a recurrent model a quarter of its time where page faults are dear (virtual machines);
-# other C libraries ignore these names, and no number depends on them.
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**32),
-               "MALLOC_TOP_PAD_": str(2**26)}
 KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
 

@@ -135,9 +135,10 @@ def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str
     before the end, it cancels those that wait and ends the workers, which save first."""
     waiting: dict[Future, str] = {}
     try:
-        for run_id, job in jobs.items():
-            future = executor.submit(work, job)
+        for run_id in _free_first(jobs):
+            future = executor.submit(work, jobs[run_id])
             if future.done():  # by a SerialExecutor: told before the next run begins
+                meanwhile()
                 yield run_id, _answer(future)
             else:
                 waiting[future] = run_id
@@ -154,6 +155,18 @@ def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str
         if wait(waiting, timeout=1).not_done:  # a worker was just being started
             end_workers()
         raise
+
+
+def _free_first(run_ids: Iterable[str]) -> Iterator[str]:
+    """The runs, those last that another process is training: waiting for it would keep a core idle.
+    """
+    store, taken = RunStore(), []
+    for run_id in run_ids:
+        if (store.status(run_id) or {}).get("state") == "running":
+            taken.append(run_id)
+        else:
+            yield run_id
+    yield from taken
 
 
 def _answer(future: Future) -> Answer:

@@ -91,6 +91,13 @@ def test_rows_come_in_the_order_of_configs_whatever_fails(store, tmp_path, capsy
                                   check_exact=True)
 
 
+def test_a_run_that_another_process_trains_comes_last(store):
+    one, two, three = (identify(SMALL.with_(seed=seed)).id for seed in range(3))
+    RunStore().set_status(one, "running")  # by this process, which lives
+    RunStore().set_status(two, "interrupted")
+    assert list(sweeps._free_first([one, two, three])) == [two, three, one]
+
+
 def test_what_is_there_is_not_trained(store, monkeypatch):
     trained = count_trainings(monkeypatch)
     execute(identify(SMALL))

@@ -1,5 +1,7 @@
 """The words of `scenes`: what things and places there are, and what English calls them."""
 
+from functools import cache
+
 SHAPES = ("ball", "block", "triangle", "star", "heart", "diamond", "ring", "moon", "house", "tree",
           "fish", "boat")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white", "black")
@@ -10,6 +12,7 @@ PLACES = ("meadow", "beach", "snow", "desert", "night", "room", "sunset", "sea")
 RELATIONS = ("left", "right", "above", "below", "on", "under", "inside", "around")
 
 
+@cache
 def bits(values: tuple[str, ...], *chosen: str) -> int:
     """A set of values as an integer: bit i stands for values[i]."""
     return sum(1 << values.index(value) for value in chosen)

@@ -4,6 +4,7 @@ All lengths are whole thousandths of the picture's side, x to the right and y do
 relation is decided by integers and is the same on every machine.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,7 @@ class Dice:
         return items
 
 
+@lru_cache(maxsize=1024)  # each pair of a picture is asked for some ten times
 def relations(a: Thing, b: Thing) -> int:
     """Which RELATIONS hold of a towards b, as a set of bits (0 for a thing and itself)."""
     dx, dy = b.x - a.x, b.y - a.y

@@ -10,6 +10,8 @@ load torch, so that the command answers a typo at once.
 from __future__ import annotations
 
 import tomllib
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,4 +127,7 @@ def at_edge(dataset: str, arm: str) -> bool:
 
 def _tables(dataset: str) -> dict[str, Any]:
     """All tables of a data set, as written."""
-    return tomllib.loads((BASES / f"{dataset}.toml").read_text(encoding="utf-8"))
+    return deepcopy(_parsed((BASES / f"{dataset}.toml").read_text(encoding="utf-8")))
+
+
+_parsed = lru_cache(maxsize=8)(tomllib.loads)  # a notebook asks for some hundred configs
