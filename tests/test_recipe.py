@@ -1,4 +1,4 @@
-"""The README's recipes: a dummy loss and a dummy data set touch exactly the files named there."""
+"""The recipes of CONTRIBUTING.md: a dummy loss and a dummy data set touch the files named there."""
 
 import re
 import shutil
@@ -111,9 +111,9 @@ def clone(tmp_path):
 
 
 def recipe(what):
-    """Paths that the README names between the bold word of a recipe and the end of its part."""
-    text = (project_root() / "README.md").read_text()
-    part = re.search(rf"\*\*{what}\*\*:(.*?)(To add|Tests are red)", text, re.S).group(1)
+    """Paths that CONTRIBUTING.md names in a recipe."""
+    text = (project_root() / "CONTRIBUTING.md").read_text()
+    part = re.search(rf"\*\*{what}\*\*:(.*?)(\n- |The tests name)", text, re.S).group(1)
     found = re.findall(r"`([\w./<>]+/[\w./<>]+)`", part)
     return {path.replace("<name>", "dummy") for path in found}
 
