@@ -87,6 +87,7 @@ def test_only_what_is_published_goes_to_the_page_that_git_keeps(batch, tmp_path,
 def test_to_publish_and_another_folder_are_refused_and_a_retry_publishes(batch, tmp_path):
     with pytest.raises(ValueError, match="leave the other folder of figures out, or --publish"):
         batch("done", publish=True, figures=tmp_path / "mine")
+    assert batch("done", figures=tmp_path / "figures").publish  # the same by another name
     asked = batch("failed", publish=True)
     assert "--publish" in asked.retry([NotebookResult("03_topk", "failed", 0.1)]).split()
 
