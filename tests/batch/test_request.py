@@ -12,7 +12,7 @@ from itr_study.batch.execute import NotebookResult
 from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
 from itr_study.files import paths
 from itr_study.plots.gallery import EXAMPLES, SHOWN
-from tests.plots.test_figures import TABLE, refuse, save
+from tests.plots.test_figures import TABLE, common, refuse, save
 from tests.small_notebooks import write_notebook
 
 
@@ -58,6 +58,8 @@ def test_a_folder_that_is_given_has_its_own_page(batch, tmp_path):
 
 def test_of_real_data_it_says_what_differs_from_what_is_published(batch, tmp_path, capsys):
     own, published = tmp_path / "my" / "figures", tmp_path / "figures"
+    for folder in (own, published):
+        common(folder)
     drawn(published, "flickr8k")()
     assert batch("done", drawn(own, "flickr8k"), "flickr8k").run() == 0
     told = capsys.readouterr().out.splitlines()
