@@ -14,7 +14,7 @@ from jupyterlab.labapp import LabApp
 from itr_study.batch.declared import find_notebooks
 from itr_study.cli import lab
 from itr_study.cli.app import app
-from itr_study.files.paths import home, my_folder, project_root
+from itr_study.files.paths import home, project_root
 
 
 @pytest.fixture
