@@ -86,7 +86,8 @@ class Request:
         if publish and "figures" in parameters:
             raise ValueError("--publish draws into figures/ of the project: leave the other folder "
                              "of figures out, or --publish")
-        parameters |= {"figures": str(figures_folder())} if publish else {}
+        published = str(figures_folder())
+        parameters |= {"figures": published} if publish else {}
         options = ["--dataset", dataset, "--profile", profile]
         options += ["--data", root] if root else []
         options += ["--figures", str(figures)] if figures else []
@@ -94,7 +95,8 @@ class Request:
         options += ["--device", device] if device != "auto" else []
         options += [part for text in given for part in ("-p", text)]
         return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
-                   60 * (minutes or PATIENCE[profile]), tuple(options), publish)
+                   60 * (minutes or PATIENCE[profile]), tuple(options),
+                   parameters.get("figures") == published)
 
     def hours(self) -> float:
         """Hours that the missing runs will take; none are foreseen for generated data."""

@@ -75,6 +75,7 @@ class Comparison:
     missing: list[str] = field(default_factory=list)  # published, not drawn
     additional: list[str] = field(default_factory=list)  # drawn, not published
     profiles: list[str] = field(default_factory=list)  # drawn in another profile: not compared
+    unpublished: list[str] = field(default_factory=list)  # data sets of which nothing is published
 
     def text(self) -> str:
         """A line for each table that differs, then the counts."""
@@ -86,6 +87,9 @@ class Comparison:
         if self.profiles:
             lines.append(f"Not compared, as the published ones are of another profile: "
                          f"{counted(len(self.profiles), 'table')}")
+        if self.unpublished:
+            lines.append(f"No figure is published of {' and '.join(self.unpublished)} (where they "
+                         "were deleted: git checkout -- figures)")
         equals = "equals the published one" if len(self.equal) == 1 else "equal the published ones"
         return "\n".join([*lines, f"{counted(len(self.equal), 'table')} {equals}"])
 
@@ -102,9 +106,13 @@ def compare(drawn: Path, published: Path, datasets: Collection[str],
     found = Comparison()
     for dataset in datasets:
         ours, theirs = (
-            {path.stem: path for path in sorted((folder / dataset).glob("*__*.csv"))
-             if notebooks is None or path.stem.partition("__")[0] in notebooks}
-            for folder in (drawn, published))
+            {path.stem: path.with_suffix(".csv") for path in (folder / dataset).glob("*__*.json")
+             if path.with_suffix(".csv").is_file()} for folder in (drawn, published))
+        if not theirs:
+            found.unpublished.append(dataset)
+            continue
+        ours, theirs = ({name: path for name, path in tables.items() if notebooks is None or
+                         name.partition("__")[0] in notebooks} for tables in (ours, theirs))
         ours = {name: path for name, path in ours.items() if path.stat().st_mtime >= since}
         for name in sorted(ours.keys() | theirs.keys()):
             _compare(f"{dataset}/{name}", ours.get(name), theirs.get(name), found)

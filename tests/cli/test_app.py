@@ -492,6 +492,8 @@ def test_reproduce_hands_options_of_the_data_to_the_notebooks(run, tmp_path, sto
     plain = write_notebook(tmp_path / "01_plain.ipynb", "1", parameters=COMMON)
     code, _, error = run("reproduce", plain, *given)
     assert code == 2 and "01_plain has no parameter 'data_options'" in error and len(asked) == 2
+    assert not asked[0].publish and run("reproduce", path, "--publish")[0] == 0
+    assert asked[2].publish and asked[2].parameters["figures"] == str(figures_folder())
 
 
 def test_doctor_answers(run, store):

@@ -75,6 +75,11 @@ def test_the_page_has_both(tmp_path):
     assert kept_ledger([tmp_path]).empty and resting(kept_ledger([tmp_path])).startswith(
         "No measured")
     assert twice_judged(kept_ledger([tmp_path])).empty
+    for name in ("published", "own"):
+        (tmp_path / name).mkdir()
+        pd.DataFrame({"id": [name]}).to_csv(tmp_path / name / models.FILE, index=False)
+    assert [kept_ledger([tmp_path, tmp_path / first, tmp_path / "published"])["id"].item()
+            for first in ("own", "published")] == ["own", "published"]
     named = ["unit", "reported_difference", "ours", "levels", "verdict"]
     table = load_claims().assign(origin="claim", outcome="reproduced", model=GRU,
                                  **dict.fromkeys(named, ""))

@@ -70,6 +70,13 @@ def test_only_what_these_notebooks_drew_now_is_compared(two):
     assert not late.equal and len(late.missing) == 4
 
 
+def test_where_nothing_is_published_it_says_so(two):
+    for path in (two[1] / "flickr8k").glob("*"):
+        path.unlink()
+    assert told(two).text() == ("No figure is published of flickr8k (where they were deleted: git "
+                                "checkout -- figures)\n1 table equals the published one")
+
+
 def test_another_profile_is_not_compared(two):
     for figure in ("k_sweep", "dimension"):
         (two[0] / "flickr8k" / f"03_topk__{figure}.json").unlink()

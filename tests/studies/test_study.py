@@ -233,11 +233,9 @@ def test_where_a_figure_may_be_kept_is_one_of_two_words(study):
         study.save(None, None, "grid", "Shows images.", only="scenes")
 
 
-@pytest.mark.parametrize("watched", [False, True])
-def test_nothing_that_git_keeps_is_drawn_unasked(tmp_path, monkeypatch, watched):
-    """The same in JupyterLab and in a batch; a folder that is given takes everything."""
+def test_nothing_that_git_keeps_is_drawn_unasked(tmp_path, monkeypatch):
+    """A folder that is given takes everything."""
     monkeypatch.setattr("itr_study.files.paths.project_root", lambda: tmp_path)
-    monkeypatch.setattr("itr_study.progress.in_notebook", lambda: watched)
     table = pd.DataFrame({"value": [0.1, 0.2]})
 
     def saved(dataset, figures, **more):
