@@ -14,6 +14,7 @@ from itr_study.ledger.paired import FEWEST, differences
 from itr_study.ledger.reported import load_claims, reported
 from itr_study.ledger.table import ORIGINS, counted, covered
 from itr_study.metrics.intervals import student_interval
+from itr_study.runs.published import rows as rows_of
 from itr_study.studies.bases import at_edge, base, frozen_rates
 from itr_study.studies.best_clean import ALL
 from itr_study.studies.forgive import MODEL
@@ -162,7 +163,7 @@ def test_what_becomes_of_gains_without_near_duplicates_is_counted():
 def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     """Old rows state none; what differs between them and new ones may be rounding."""
     shown = json.loads(Path(f"{SQUARE}.json").read_text(encoding="utf-8"))
-    rows = pd.read_csv(FLICKR8K / "runs.csv", low_memory=False).set_index("run")
+    rows = rows_of("flickr8k").set_index("run")
     assert len(shown["run_ids"]) == len(pd.read_csv(f"{SQUARE}.csv")) >= 15 * 5
     assert rows.loc[shown["run_ids"], "arithmetic"].notna().all()
 
@@ -204,7 +205,7 @@ def test_how_far_a_single_model_without_a_leak_comes():
 def sgraf() -> tuple[pd.DataFrame, str]:
     """RSUM of SAF, SGR and SGRAF of one loss and seed, a row each; and what README says of them."""
     made = pd.read_csv(FLICKR8K / "09_stronger_models__ensembles.csv")
-    known = pd.read_csv(FLICKR8K / "runs.csv", low_memory=False).set_index("run")["test_rsum"]
+    known = rows_of("flickr8k").set_index("run")["test_rsum"]
     members = made["members"].str.split(" + ", regex=False)
     table = pd.DataFrame({"loss": made["arm"].str.partition("/")[2], "seed": made["seed"],
                           "both": made["test_rsum"], "saf": known[members.str[0]].to_numpy(),

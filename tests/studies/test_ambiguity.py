@@ -39,7 +39,7 @@ def test_equals_loops_over_blocks(monkeypatch):
 
 def test_recalls_are_summed_over_each_kind_of_query(monkeypatch):
     ranks = Ranks(np.array([1, 2, 20]), np.array([1, 6, 11, 3]))
-    monkeypatch.setattr(ambiguity, "ranks_of", lambda row, figures: ranks)
+    monkeypatch.setattr(ambiguity, "ranks_of", lambda row: ranks)
     rows = pd.DataFrame({"run": ["a"], "arm": ["k=5"]})
     ambiguous = Ranks(np.array([True, False, False]), np.array([False, True, False, True]))
     table = by_ambiguity(rows, ambiguous)

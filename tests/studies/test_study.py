@@ -113,7 +113,7 @@ def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
     assert rows["edition"].iloc[1] == 2
 
 
-def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
+def test_data_and_workers_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
     asked = {}
 
     def noting(name, answer):
@@ -128,17 +128,16 @@ def test_data_workers_and_figures_of_the_cell_go_to_whatever_asks_for_them(monke
                          ("dataset_of", splits), ("encoded_data", splits), ("weights", None),
                          ("searcher", None), ("curves", None), ("ranks_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))
-    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": "drawn/"})
+    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": None})
     study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
     study.ranks("row")
     assert study.dataset is splits
-    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "figures": "drawn/", "workers": 3,
-                                               "weights": False})
+    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "workers": 3, "weights": False})
     Study("03_topk", CELL | {"figures": None}).train(RUNS, weights=True)
     assert asked["train_arms"][1]["weights"] is True
     for name in ("dataset_of", "encoded_data", "weights"):
         assert asked[name][0][1:] == ("photos/",)
-    assert asked["curves"][0] == ("rows", "drawn/") and asked["ranks_of"][0] == ("row", "drawn/")
+    assert asked["curves"][0] == ("rows",) and asked["ranks_of"][0] == ("row",)
     study.searcher(RUNS[0], "dev")
     assert asked["searcher"][0] == (RUNS[0].config, "photos/", "dev")
 
@@ -149,8 +148,8 @@ def test_intervals_are_over_the_images_of_test(monkeypatch):
     study = Study("03_topk", CELL | {"figures": "drawn/", "scenes": {
         "train": 6, "dev": 2, "test": 3}})
     study.over_images("rows", "t2i_r1")
-    (rows, owner, metric, figures), = asked
-    assert (rows, metric, figures) == ("rows", "t2i_r1", "drawn/")
+    (rows, owner, metric), = asked
+    assert (rows, metric) == ("rows", "t2i_r1")
     assert owner.tolist() == [0] * 5 + [1] * 5 + [2] * 5
 
 
@@ -233,7 +232,7 @@ def test_only_a_batch_publishes(tmp_path, monkeypatch):
 
 def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypatch, capsys):
     reasons = pd.Series(["", "", "", "collapsed: " + "by hand " * 20], index=rows.index)
-    monkeypatch.setattr(study_module, "collapses", lambda given, figures: reasons[given.index])
+    monkeypatch.setattr(study_module, "collapses", lambda given: reasons[given.index])
     again = study.train(RUNS)
     told = capsys.readouterr().out
     assert told.startswith("1 of 2 runs of top-2 have collapsed: by hand by hand ")
