@@ -1,4 +1,4 @@
-"""A committed row that lies is found out."""
+"""A published row that lies is found out."""
 
 import json
 

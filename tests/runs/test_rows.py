@@ -1,5 +1,6 @@
 """Rows of runs: made of a result, published, and served where nothing can be trained."""
 
+import doctest
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import itr_study as itr
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
 from itr_study.losses import LOSSES
+from itr_study.runs import published
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
 from itr_study.runs.publish import publish
@@ -129,3 +131,9 @@ def test_every_published_run_has_its_curve(dataset):
     table = itr.rows(dataset)
     for run, epochs in zip(table["run"], table["epochs"], strict=True):
         assert len(itr.curve(run)) == epochs
+
+
+@pytest.mark.evidence
+def test_examples():
+    failed, tried = doctest.testmod(published)
+    assert tried and not failed

@@ -113,7 +113,7 @@ def test_runs_of_edition_1_are_present_where_that_is_asked_for(tmp_path, store, 
     assert "edition" not in plan_table([a, b, c])
 
 
-def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
+def test_a_published_row_of_edition_1_is_stale_where_2_is_asked_for(
         tmp_path, store, monkeypatch):
     real = replace(DATASETS["scenes"], generated=False)
     monkeypatch.setitem(DATASETS, "scenes", real)
