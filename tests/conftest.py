@@ -49,6 +49,13 @@ def real_data() -> Path:
 
 
 @pytest.fixture
+def evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Evidence of this test alone, of which there is none yet."""
+    monkeypatch.setenv("ITR_STUDY_EVIDENCE", str(tmp_path / "evidence"))
+    return tmp_path / "evidence"
+
+
+@pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store of this test alone."""
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "store"))

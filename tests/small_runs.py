@@ -50,7 +50,7 @@ def as_of_edition_1(result: RunResult) -> None:
 
 
 def photos(monkeypatch) -> RunConfig:
-    """SMALL on `scenes` under the name of a real data set, so that rows are committed."""
+    """SMALL on `scenes` under the name of a real data set, so that its runs may be published."""
     scenes = DATASETS["scenes"]
 
     def load(root=None, **options):

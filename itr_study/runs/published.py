@@ -130,7 +130,7 @@ def rows(dataset: str) -> pd.DataFrame:
     """
     check_choice("dataset", dataset, DATASETS)
     published = Published(dataset)
-    frame = published.table.frame()
+    frame = pd.DataFrame(published.table.columns())
     if frame.empty:
         raise ValueError(f"no runs of {dataset} are published in {published.folder}; those of this "
                          f"machine are listed by: itr-study runs {dataset}")

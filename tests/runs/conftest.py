@@ -8,5 +8,5 @@ from tests.small_runs import photos
 
 @pytest.fixture
 def real(monkeypatch) -> RunConfig:
-    """`scenes` under the name of a real data set, so that rows are committed."""
+    """`scenes` under the name of a real data set, so that its runs may be published."""
     return photos(monkeypatch)

@@ -1,4 +1,4 @@
-"""A committed row that lies is found out."""
+"""A published row that lies is found out."""
 
 import json
 
@@ -9,7 +9,8 @@ from itr_study.evaluation.measures import came_with
 from itr_study.runs import audit as audits
 from itr_study.runs.audit import ASIDE, MACHINE, audit, chosen, compare
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import Rows, make_row
+from itr_study.runs.published import Published
+from itr_study.runs.rows import make_row
 from itr_study.runs.run import execute
 from itr_study.runs.table import Table
 from tests.small_runs import SMALL
@@ -25,7 +26,7 @@ def honest(tmp_path_factory):
 
 
 def kept(monkeypatch, *rows: dict) -> None:
-    monkeypatch.setattr(Rows, "read", lambda self: {r["run"]: r for r in rows})
+    monkeypatch.setattr(Published, "all", lambda self: {r["run"]: r for r in rows})
 
 
 @pytest.mark.parametrize("column", ["test_fast_rsum", "test_multi_i2t_hubness",
@@ -63,9 +64,8 @@ def test_rows_set_aside_are_audited_a_quarter_as_often(tmp_path, store):
 def test_rows_set_aside_are_known_by_their_table(honest, monkeypatch, store):
     given = []
     monkeypatch.setattr(audits, "chosen", lambda rows, weights, *_: given.append(weights) or [])
-    monkeypatch.setattr(Rows, "read", lambda self: {"1": honest | {"run": "1"}})
     monkeypatch.setattr(Table, "read", lambda self: {
-        run: honest | {"run": run} for run in ("1", "2")})
+        run: honest | {"run": run} for run in ("12" if self.path.stem == "edition1" else "1")})
     audit("scenes", None, 1)
     assert sorted(given[0]) == [0.25, 1]
 
@@ -136,5 +136,5 @@ def test_a_row_of_an_older_part_is_stale_and_not_trained(honest, monkeypatch, st
 
 def test_without_rows_there_is_nothing_to_audit(monkeypatch):
     kept(monkeypatch)
-    with pytest.raises(ValueError, match="no rows are kept"):
+    with pytest.raises(ValueError, match="no runs are published in"):
         audit("scenes", None, 1)

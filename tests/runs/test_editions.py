@@ -4,7 +4,6 @@
 import csv
 import shutil
 
-import numpy as np
 import pytest
 
 from itr_study.evaluation.evaluate import columns
@@ -13,7 +12,9 @@ from itr_study.evaluation.reranked import SECONDS
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.sealed import seal
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import SPLITS, Rows, edition_of
+from itr_study.runs.publish import publish
+from itr_study.runs.published import Published
+from itr_study.runs.rows import SPLITS, edition_of
 from itr_study.runs.run import execute, is_complete, row
 from itr_study.runs.store import RunStore
 from itr_study.runs.sweeps import sweep
@@ -24,64 +25,67 @@ NAMES = {edition: {f"{split}_{name}" for split in SPLITS
 
 
 @pytest.fixture
-def first_edition(store, tmp_path, real):
-    """Two runs as edition 1 left them: weights in the store, rows committed; their rows."""
+def first_edition(store, evidence, real):
+    """Two runs as edition 1 left them: weights in the store, rows published; their rows."""
     configs = [real, real.with_(seed=1)]
     for config in configs:
         as_of_edition_1(execute(identify(config, "anywhere"), "anywhere"))
-    return sweep(configs, workers=0, root="anywhere", figures=tmp_path).to_dict("records")
+    rows = sweep(configs, workers=0, root="anywhere")
+    publish(rows["run"])
+    return rows.to_dict("records")
 
 
-def read_csv(tmp_path):
-    with open(tmp_path / "photos" / "runs.csv", newline="") as file:
+def read_csv(evidence):
+    with open(evidence / "photos" / "runs.csv", newline="") as file:
         return {line["run"]: line for line in csv.DictReader(file)}
 
 
-def test_a_row_of_edition_1_has_nothing_of_edition_2(first_edition, tmp_path):
-    for line in read_csv(tmp_path).values():
+def test_a_row_of_edition_1_has_nothing_of_edition_2(first_edition, evidence):
+    for line in read_csv(evidence).values():
         assert not {"edition", *SECONDS, *(NAMES[2] - NAMES[1])} & set(line)
         assert set(line) >= NAMES[1]
     assert [edition_of(row) for row in first_edition] == [1, 1]
 
 
-def test_it_serves_where_edition_1_is_asked_for(first_edition, tmp_path, real, monkeypatch):
-    trained, before = count_trainings(monkeypatch), read_csv(tmp_path)
+def test_it_serves_where_edition_1_is_asked_for(first_edition, evidence, real, monkeypatch):
+    trained, before = count_trainings(monkeypatch), read_csv(evidence)
     for _ in ("with weights", "without"):
-        rows = sweep([real], workers=0, root="anywhere", figures=tmp_path)
+        rows = sweep([real], workers=0, root="anywhere")
         assert rows["run"].tolist() == [first_edition[0]["run"]]
         shutil.rmtree(RunStore().folder, ignore_errors=True)
-    assert not trained and read_csv(tmp_path) == before
+    assert not trained and read_csv(evidence) == before
 
 
 def test_where_edition_2_is_asked_for_the_weights_are_evaluated_again(
-        first_edition, tmp_path, real, monkeypatch):
+        first_edition, evidence, real, monkeypatch):
     """No epoch is trained, and what edition 1 measured is as it was, to the last bit."""
     trained, before = count_trainings(monkeypatch), first_edition[0]
-    (after,) = sweep([real], workers=0, root="anywhere", figures=tmp_path,
-                     edition=2).to_dict("records")
+    (after,) = sweep([real], workers=0, root="anywhere", edition=2).to_dict("records")
     assert not trained and after["run"] == before["run"]
     assert {name: after[name] for name in before} == before  # config, minutes and all
     assert after["edition"] == 2 and set(after) - set(before) == (
         NAMES[2] - NAMES[1] | {"edition", *SECONDS})
-    lines = read_csv(tmp_path)
-    assert Rows(tmp_path / "photos").complete(after["run"], 2) == after
+    assert publish([after["run"]], ranks=True) == [after["run"]]
+    lines, published = read_csv(evidence), Published("photos")
+    assert published.complete(after["run"], 2) == after
     other = lines[first_edition[1]["run"]]  # whose cells stay, with empty ones beside
     assert other["edition"] == other["test_fast_rsum"] == other["seconds_fast"] == ""
-    assert edition_of(Rows(tmp_path / "photos").read()[other["run"]]) == 1
-    with np.load(tmp_path / "photos" / "ranks" / f"{after['run']}.npz") as arrays:
-        assert arrays["test_i2t_first"].shape == (10, 10)
+    assert edition_of(published.row(other["run"])) == 1
+    assert published.arrays(after["run"])["test_i2t_first"].shape == (10, 10)
     history = read_json(RunStore().path(after["run"]) / "result.json")["history"]
     assert len(history) == real.settings.epochs
 
 
-def test_without_weights_it_is_trained_again(first_edition, tmp_path, real, monkeypatch):
+def test_without_weights_it_is_trained_again(first_edition, evidence, real, monkeypatch):
     trained = count_trainings(monkeypatch)
     shutil.rmtree(RunStore().folder)
-    after = row(real, "anywhere", tmp_path, edition=2)
+    after = row(real, "anywhere", edition=2)
     assert len(trained) == 1 and after["edition"] == 2
     assert {name: after[name] for name in NAMES[1]} == {
         name: first_edition[0][name] for name in NAMES[1]}
-    assert row(real, None, tmp_path) == row(real, None, tmp_path, edition=2) == after
+    assert row(real, None)["run"] == after["run"] and row(real, None, edition=2) == after
+    publish([after["run"]])
+    assert row(real, None) == after
 
 
 def test_generated_runs_of_the_store_are_evaluated_again_too(store, monkeypatch):
@@ -92,9 +96,8 @@ def test_generated_runs_of_the_store_are_evaluated_again_too(store, monkeypatch)
     assert len(trained) == 1 and RunStore().result(identify(SMALL).id).edition == 2
 
 
-def test_a_run_asked_for_in_both_editions_is_had_in_the_later(first_edition, tmp_path, real):
-    frame = sweep([real, real.with_(seed=1), real], workers=0, root="anywhere", figures=tmp_path,
-                  edition=[2, 1, 1])
+def test_a_run_asked_for_in_both_editions_is_had_in_the_later(first_edition, real):
+    frame = sweep([real, real.with_(seed=1), real], workers=0, root="anywhere", edition=[2, 1, 1])
     assert [edition_of(row) for row in frame.to_dict("records")] == [2, 1, 2]
 
 
@@ -107,12 +110,13 @@ def test_an_edition_that_there_is_not_is_refused(store, edition):
         sweep([SMALL], workers=0, edition=[edition])
 
 
-def test_a_row_must_have_all_of_the_edition_that_it_was_made_in(store, tmp_path, real):
+def test_a_row_must_have_all_of_the_edition_that_it_was_made_in(store, evidence, real):
     """Even where less is asked for: what lost a column may have lost others."""
-    made, table = row(real, "anywhere", tmp_path), Rows(tmp_path / "photos")
+    made, table = row(real, "anywhere"), Published("photos")
+    publish([made["run"]])
     assert edition_of(made) == EDITION and table.complete(made["run"]) == made
     lacking = {made["run"]: made | {"test_multi_rsum": None}}
-    table.read = lambda: lacking
+    table.row = lacking.get
     assert table.complete(made["run"], 1) is None is table.complete(made["run"], 2)
     lacking[made["run"]] = made | {"edition": None}
     assert table.complete(made["run"], 1) and table.complete(made["run"], 2) is None

@@ -19,6 +19,7 @@ from itr_study.runs import executors, sweeps
 from itr_study.runs.executors import SerialExecutor, end_workers, run_in_worker
 from itr_study.runs.identity import identify
 from itr_study.runs.jobs import Answer, Job
+from itr_study.runs.publish import publish
 from itr_study.runs.run import execute
 from itr_study.runs.store import RunStore
 from itr_study.runs.sweeps import ended_row, sweep
@@ -69,10 +70,10 @@ def test_rows_come_in_the_order_of_configs_whatever_fails(store, tmp_path, capsy
     broken = SMALL.with_(images="no such features")
     good = [SMALL.with_(seed=2), SMALL.with_(seed=1)]
     with pytest.raises(ValueError, match="no such features"):
-        sweep([broken], workers=1, figures=tmp_path)  # refused before anything starts
+        sweep([broken], workers=1)  # refused before anything starts
     too_large = SMALL.with_(**{"model_arguments.size": 2 ** 40})
     configs = [good[0], wild, too_large, good[1], good[0]]
-    frame = sweep(configs, workers=2, figures=tmp_path)
+    frame = sweep(configs, workers=2)
     assert frame["seed"].tolist() == [2, 0, 0, 1, 2]
     assert frame["status"].tolist() == ["done", "diverged", "oom", "done", "done"]
     assert frame["test_rsum"].notna().tolist() == [True, False, False, True, True]
@@ -107,34 +108,36 @@ def test_what_is_there_is_not_trained(store, monkeypatch):
     assert len(trained) == 2
 
 
-def test_models_are_trained_again_where_only_rows_are_kept(store, tmp_path, monkeypatch):
+def test_models_are_trained_again_where_only_rows_are_published(store, evidence, tmp_path,
+                                                                monkeypatch):
     """Their rows stay as they are; of a diverged run there is no model to be had."""
     config = photos(monkeypatch)
     wild = config.with_(**{"settings.learning_rate": 1e30, "settings.clip_norm": None,
                            "settings.optimizer": "sgd"})
     trained = count_trainings(monkeypatch)
-    sweep([config, wild], workers=0, root="here", figures=tmp_path)
-    written = (tmp_path / "photos" / "runs.csv").read_bytes()
+    publish(sweep([config, wild], workers=0, root="here")["run"])
+    written = (evidence / "photos" / "runs.csv").read_bytes()
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
-    kept = sweep([config, wild], workers=0, root="here", figures=tmp_path)
+    kept = sweep([config, wild], workers=0, root="here")
     assert len(trained) == 2 and RunStore().result(kept["run"][0]) is None
     for _ in range(2):
-        again = sweep([config, wild], workers=0, root="here", figures=tmp_path, weights=True)
+        again = sweep([config, wild], workers=0, root="here", weights=True)
         assert len(trained) == 3 and RunStore().result(kept["run"][0]).status == "done"
         pd.testing.assert_frame_equal(again, kept)
-        assert (tmp_path / "photos" / "runs.csv").read_bytes() == written
+        assert (evidence / "photos" / "runs.csv").read_bytes() == written
 
 
-def test_a_model_that_cannot_be_trained_again_is_told(store, tmp_path, monkeypatch, capsys):
+def test_a_model_that_cannot_be_trained_again_is_told(store, evidence, tmp_path, monkeypatch,
+                                                      capsys):
     config = photos(monkeypatch)
-    sweep([config], workers=0, root="here", figures=tmp_path)
+    publish(sweep([config], workers=0, root="here")["run"])
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
     monkeypatch.setattr(sweeps, "attempt", lambda job: Answer(
         state="failed", reason="no room").model_dump_json())
-    row = sweep([config], workers=0, root="here", figures=tmp_path, weights=True).iloc[0]
+    row = sweep([config], workers=0, root="here", weights=True).iloc[0]
     assert row["status"] == "failed" and row["reason"] == "no room"
     assert "no room" in capsys.readouterr().err
-    assert sweep([config], workers=0, root="here", figures=tmp_path)["status"][0] == "done"
+    assert sweep([config], workers=0, root="here")["status"][0] == "done"
 
 
 @pytest.mark.slow
@@ -305,7 +308,7 @@ def test_an_error_in_the_middle_ends_the_workers_too(store, monkeypatch):
     def fail(*arguments):
         raise OSError("no space left")
 
-    monkeypatch.setattr(sweeps, "add_row", fail)
+    monkeypatch.setattr(sweeps, "make_row", fail)
     with pytest.raises(OSError, match="no space left"):
         sweep([SMALL, SLOW], workers=1)
     assert not living_workers()
@@ -401,8 +404,8 @@ def test_an_ended_run_is_read_and_no_other_is_trained(store, monkeypatch):
     assert ended_row(SMALL.with_(seed=7)) is None and not trained
 
 
-def test_data_that_is_not_here_has_no_ended_runs_but_a_wrong_folder_is_told(tmp_path):
+def test_data_that_is_not_here_has_no_ended_runs_but_a_wrong_folder_is_told(tmp_path, evidence):
     photographs = base("flickr8k", "two_branch")
-    assert ended_row(photographs, figures=tmp_path) is None
+    assert ended_row(photographs) is None
     with pytest.raises(DataError):
-        ended_row(photographs, root=tmp_path, figures=tmp_path)
+        ended_row(photographs, root=tmp_path)

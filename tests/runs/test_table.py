@@ -2,7 +2,7 @@
 
 import pytest
 
-from itr_study.runs.table import Table
+from itr_study.runs.table import Table, typed
 
 
 def test_a_broken_table_is_refused(tmp_path):
@@ -28,3 +28,16 @@ def test_a_table_that_contradicts_itself_is_refused(tmp_path, text, told):
     with pytest.raises(ValueError, match=told) as caught:
         table.read()
     assert str(table.path) in str(caught.value) and "git checkout" in str(caught.value)
+
+
+def test_every_cell_has_the_value_that_was_written():
+    """Also those that, read together, would be JSON of something else."""
+    cells = ["1,2", "[1", "2]"]
+    assert typed("k", cells) == {text: text for text in cells}
+    values = {"1": 1, "0.5": 0.5, "true": True, "": None, "sum": "sum", '"1"': "1",
+              "[1, 2]": [1, 2]}
+    for chosen in (list(values), ["1", "0.5", ""], []):
+        found = typed("k", chosen)
+        assert found == {text: values[text] for text in chosen}
+        assert all(type(found[text]) is type(values[text]) for text in chosen)
+    assert typed("run", ["12", ""]) == {"12": "12", "": None} and typed("seen", [""]) == {"": ""}

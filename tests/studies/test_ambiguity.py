@@ -7,7 +7,7 @@ import pytest
 from itr_study.data.batches import EncodedSplit
 from itr_study.metrics import Ranks
 from itr_study.studies import ambiguity
-from itr_study.studies.ambiguity import ambiguous_queries, by_ambiguity
+from itr_study.studies.ambiguity import ambiguous_queries, by_ambiguity, claimed_so
 
 
 def split_of(vectors, owner) -> EncodedSplit:
@@ -39,13 +39,16 @@ def test_equals_loops_over_blocks(monkeypatch):
 
 def test_recalls_are_summed_over_each_kind_of_query(monkeypatch):
     ranks = Ranks(np.array([1, 2, 20]), np.array([1, 6, 11, 3]))
-    monkeypatch.setattr(ambiguity, "ranks_of", lambda row, figures: ranks)
-    rows = pd.DataFrame({"run": ["a"], "arm": ["k=5"]})
+    monkeypatch.setattr(ambiguity, "ranks_of", lambda row: {"a": ranks}[row["run"]])
+    rows = pd.DataFrame({"run": ["a", "b"], "arm": ["k=5", "no claim"]}, index=[7, 3])
     ambiguous = Ranks(np.array([True, False, False]), np.array([False, True, False, True]))
     table = by_ambiguity(rows, ambiguous)
     # ambiguous: image ranks 1; text ranks 6, 3. clear: image ranks 2, 20; text ranks 1, 11
-    assert table["ambiguous_rsum"].tolist() == [300 + 0 + 50 + 100]
-    assert table["clear_rsum"].tolist() == [0 + 50 + 50 + 50 + 50 + 50]
+    assert table["ambiguous_rsum"].tolist()[:1] == [300 + 0 + 50 + 100]
+    assert table["clear_rsum"].tolist()[:1] == [0 + 50 + 50 + 50 + 50 + 50]
+    assert table.index.tolist() == [7, 3] and table.loc[3, ["ambiguous_rsum", "clear_rsum"]
+                                                        ].isna().all()
+    assert claimed_so() == {"k=1", "k=5", "sum", "clean_gru/k=1", "clean_gru/k=5", "clean_gru/sum"}
     with pytest.raises(ValueError, match="0 of 3 images are ambiguous"):
         by_ambiguity(rows, Ranks(np.zeros(3, bool), ambiguous.t2i))
     with pytest.raises(ValueError, match="ranks of 3 images and 4 texts, not of this split"):

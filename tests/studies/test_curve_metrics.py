@@ -25,8 +25,8 @@ ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum"
 
 @pytest.fixture
 def found(monkeypatch):
-    monkeypatch.setattr(module, "curves", lambda rows, figures: STORY)
-    monkeypatch.setattr(module, "endings", lambda rows, figures: pd.DataFrame(
+    monkeypatch.setattr(module, "curves", lambda rows: STORY)
+    monkeypatch.setattr(module, "endings", lambda rows: pd.DataFrame(
         {"collapsed": ["", "collapsed: worked by hand", ""], "flattened": ""}, index=rows.index))
     return milestones(ROWS)
 

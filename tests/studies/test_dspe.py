@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
-from itr_study.files.paths import figures_folder
 from itr_study.ledger.reported import load_claims
 from itr_study.metrics.intervals import student_interval
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
+from itr_study.runs.published import rows
 from itr_study.studies import bases
 from itr_study.studies.profiles import choose
 from itr_study.studies.stronger import stronger_config
@@ -17,7 +17,8 @@ pytestmark = pytest.mark.evidence
 SEEDS, OTHER = range(5), 25.0  # the weight beside the sum, that top-5 had, too
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3)
 WORDS = {3: "three", 4: "four"}
-ROWS = pd.read_csv(figures_folder() / "flickr8k" / "runs.csv", low_memory=False).set_index("run")
+ROWS = rows("flickr8k").set_index("run")
+pytestmark = pytest.mark.evidence
 
 
 def dspe(loss: str, weight: float | None = None) -> RunConfig:
@@ -26,8 +27,8 @@ def dspe(loss: str, weight: float | None = None) -> RunConfig:
 
 
 def rsum(config: RunConfig, measure: str = "test_rsum", seeds=SEEDS) -> pd.Series:
-    """Of the committed rows of a config, by seed; those that nobody trained are left out."""
-    runs = {seed: identify(config.with_(seed=seed), None, figures_folder()).id for seed in seeds}
+    """Of the published rows of a config, by seed; those that nobody trained are left out."""
+    runs = {seed: identify(config.with_(seed=seed)).id for seed in seeds}
     return pd.Series({seed: ROWS.at[run, measure] for seed, run in runs.items()
                       if run in ROWS.index}, dtype=float)
 

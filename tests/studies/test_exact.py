@@ -2,7 +2,7 @@
 
 from itr_study.ledger.judge import asks_exact, named_arms
 from itr_study.ledger.reported import load_claims
-from itr_study.runs.committed import keeps_rows
+from itr_study.runs.published import keeps_rows
 from itr_study.studies.exact import exact_arms
 from itr_study.studies.profiles import choose
 

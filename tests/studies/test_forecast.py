@@ -7,6 +7,7 @@ import pytest
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
 from itr_study.runs.identity import identify
+from itr_study.runs.published import Published
 from itr_study.runs.run import execute
 from itr_study.studies import forecast
 from itr_study.studies.arms import ArmRun
@@ -56,8 +57,7 @@ def test_a_plan_counts_what_the_parameters_ask_for_and_refuses_what_a_notebook_w
         tmp_path, store):
     """Those of notebooks that train nothing, too."""
     def plan(name, **given):
-        (of_notebook,) = planned([tmp_path / f"{name}.ipynb"], PARAMETERS | {
-            "figures": str(tmp_path)} | given)
+        (of_notebook,) = planned([tmp_path / f"{name}.ipynb"], PARAMETERS | given)
         return of_notebook
 
     given = {"ks": [1], "dims": [200], "settings": ["vsepp+gru"]}
@@ -67,6 +67,16 @@ def test_a_plan_counts_what_the_parameters_ask_for_and_refuses_what_a_notebook_w
                         ("01_data_and_judgements", {"scenes": {"train": 0}})):
         with pytest.raises(ValueError, match=f"{[*wrong][0]}.* must be an integer >= 1, got 0"):
             plan(name, **wrong)
+
+
+def publish_nothing_but(monkeypatch, **rows) -> list[str]:
+    """Only these rows by data set and run id; the data sets that are looked up."""
+    asked = []
+    monkeypatch.setattr(Published, "all", lambda self: asked.append(self.folder.name) or rows.get(
+        self.folder.name, {}))
+    monkeypatch.setattr(Published, "row", lambda self, run: rows.get(
+        self.folder.name, {}).get(run))
+    return asked
 
 
 def row(minutes: float, **changes) -> dict:
@@ -104,7 +114,7 @@ def test_runs_of_edition_1_are_present_where_that_is_asked_for(tmp_path, store, 
     assert "edition" not in plan_table([a, b, c])
 
 
-def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
+def test_a_published_row_of_edition_1_is_stale_where_2_is_asked_for(
         tmp_path, store, monkeypatch):
     real = replace(DATASETS["scenes"], generated=False)
     monkeypatch.setitem(DATASETS, "scenes", real)
@@ -112,29 +122,28 @@ def test_a_committed_row_of_edition_1_is_stale_where_2_is_asked_for(
     columns = {f"{split}_{name}": 1.0 for split in ("train", "dev", "test")
                for name in evaluate.columns("scenes", split, edition=1)}
     kept = {run_id: row(6.0) | columns | {"run": run_id, "status": "done", "dataset": "scenes"}}
-    monkeypatch.setattr(forecast.Rows, "read", lambda self: kept)
+    publish_nothing_but(monkeypatch, scenes=kept)
     for edition, expected in ((1, (1, 1, 0, 0.0)), (2, (0, 0, 1, 0.1))):
         monkeypatch.setattr(forecast, "PLANS", {
             "00_a": lambda dataset, profile, edition=edition: [ArmRun("a", SMALL, edition)]})
         (plan,) = planned([write_notebook(tmp_path / "00_a.ipynb")],
-                          PARAMETERS | {"figures": str(tmp_path)})
+                          PARAMETERS)
         assert (plan.present, plan.first_edition, plan.stale, plan.hours) == expected
 
 
 def test_rows_are_looked_up_in_the_folder_of_the_data_of_a_run(tmp_path, store, monkeypatch):
     """Notebook 12 asks for runs on scenes, whatever data set it looks at."""
     own_size = SMALL.with_(data_options={})
-    run_id, asked = identify(own_size).id, []
+    run_id = identify(own_size).id
     columns = {f"{split}_{name}": 1.0 for split in ("train", "dev", "test")
                for name in evaluate.columns("scenes", split, edition=1)}
     row_of = row(6.0) | columns | {"run": run_id, "status": "done", "dataset": "scenes",
                                    "config": own_size.model_dump_json()}
-    monkeypatch.setattr(forecast.Rows, "read", lambda self: asked.append(self.folder.name) or (
-        {run_id: row_of} if self.folder.name == "scenes" else {}))
+    asked = publish_nothing_but(monkeypatch, scenes={run_id: row_of})
     monkeypatch.setattr(forecast, "PLANS", {"12_a": lambda dataset, profile: [
         ArmRun("a", own_size), ArmRun("a", own_size.with_(seed=1))]})
     (plan,) = planned([write_notebook(tmp_path / "12_a.ipynb")],
-                      PARAMETERS | {"dataset": "flickr8k", "figures": str(tmp_path)})
+                      PARAMETERS | {"dataset": "flickr8k"})
     assert (plan.present, plan.missing, plan.unknown) == (1, 1, 0)
     assert plan.hours == pytest.approx(0.1) and set(asked) == {"flickr8k", "scenes"}
 
@@ -144,7 +153,7 @@ def test_a_row_of_an_older_part_is_stale(paths, monkeypatch, tmp_path):
     old = row(6.0, seed=0) | {"run": "0" * 16, "status": "done"}
     real = replace(DATASETS["scenes"], generated=False)
     monkeypatch.setitem(DATASETS, "scenes", real)
-    monkeypatch.setattr(forecast.Rows, "read", lambda self: {"0" * 16: old})
-    a, *_ = planned(paths, PARAMETERS | {"figures": str(tmp_path)})
+    publish_nothing_but(monkeypatch, scenes={"0" * 16: old})
+    a, *_ = planned(paths, PARAMETERS)
     assert (a.stale, a.missing) == (1, 1)
     assert a.hours == pytest.approx(2 * 6.0 / 60)

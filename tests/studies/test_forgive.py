@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from itr_study.data.scenes.styles import USUAL
-from itr_study.runs.committed import keeps_rows
+from itr_study.runs.published import keeps_rows
 from itr_study.studies import bases, forgive
 from itr_study.studies.arms import in_one_model
 from itr_study.studies.bcls import compared_arms

@@ -28,8 +28,8 @@ def test_losses_are_those_of_notebook_13_where_rows_keep_what_people_judged():
     assert judged_arms("scenes", choose("10_explorers", "quick")) == []
 
 
-def test_scores_of_losses_are_those_that_their_rows_keep(tmp_path):
-    row = kept_run(tmp_path) | {"arm": "info_nce"}
-    (name, scores), = loss_scores(pd.DataFrame([row]), tmp_path).items()
+def test_scores_of_losses_are_those_that_their_rows_keep(evidence):
+    row = kept_run(evidence) | {"arm": "info_nce"}
+    (name, scores), = loss_scores(pd.DataFrame([row])).items()
     assert name == "InfoNCE" and scores.tolist() == [0.25, -0.5]
     assert loss_scores(pd.DataFrame()) == {}

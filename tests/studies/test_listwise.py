@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
-from itr_study.files.paths import figures_folder
 from itr_study.runs.identity import identify
-from itr_study.runs.rows import Rows
+from itr_study.runs.published import Published
 from itr_study.studies.listwise import (
     SAME_ARM,
     alternative_arms,
@@ -31,11 +30,11 @@ def test_two_names_with_two_numbers_are_refused():
 
 
 @pytest.mark.evidence
-def test_the_committed_runs_of_both_names_are_equal_in_every_number():
+def test_the_published_runs_of_both_names_are_equal_in_every_number():
     """To the last bit, over five seeds: the loss differs by a constant, its gradient does not."""
-    parameters, table = choose("05_listwise", "full"), Rows(figures_folder() / "flickr8k").read()
+    parameters, table = choose("05_listwise", "full"), Published("flickr8k").all()
     (second, first), = SAME_ARM.items()
-    by_name = {name: {run.config.seed: table[identify(run.config, figures=figures_folder()).id]
+    by_name = {name: {run.config.seed: table[identify(run.config).id]
                       for run in make("flickr8k", parameters) if run.label == name}
                for name, make in ((first, tau_arms), (second, alternative_arms))}
     assert by_name[first].keys() == by_name[second].keys() == set(range(5))

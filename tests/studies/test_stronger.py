@@ -201,10 +201,10 @@ def test_what_the_papers_print_stands_beside_ours():
     assert len(beside) == 2 and np.isnan(beside["reported"].iloc[1])
 
 
-def test_costs_that_are_no_table_of_the_benchmark_are_refused(tmp_path):
-    assert model_costs("scenes", tmp_path).empty
-    path = tmp_path / "common" / "models_scenes.csv"
-    path.parent.mkdir()
+def test_costs_that_are_no_table_of_the_benchmark_are_refused(evidence):
+    assert model_costs("scenes").empty
+    path = evidence / "scenes" / "models.csv"
+    path.parent.mkdir(parents=True)
     path.write_text("arm,parameters\nsaf,1\n")
     with pytest.raises(ValueError, match="lacks the columns memory_mb, score_seconds; measure"):
-        model_costs("scenes", tmp_path)
+        model_costs("scenes")

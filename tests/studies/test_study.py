@@ -112,7 +112,7 @@ def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
     assert rows["edition"].iloc[1] == 2
 
 
-def test_data_workers_figures_and_device_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
+def test_data_workers_and_device_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
     asked = {}
 
     def noting(name, answer):
@@ -129,24 +129,23 @@ def test_data_workers_figures_and_device_of_the_cell_go_to_whatever_asks_for_the
                          ("pane_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))
     put_in(monkeypatch, Card(), Card())
-    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": "drawn/",
+    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": None,
                                      "device": "cuda:1"})
     study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
     study.ranks("row")
     assert study.dataset is splits
-    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "figures": "drawn/", "workers": 3,
-                                               "device": "cuda:1", "weights": False})
+    assert asked["train_arms"] == ((RUNS,), {"root": "photos/", "workers": 3, "device": "cuda:1",
+                                             "weights": False})
     Study("03_topk", CELL | {"figures": None}).train(RUNS, weights=True)
     assert asked["train_arms"][1]["weights"] is True and asked["train_arms"][1]["device"] == "auto"
     assert asked["dataset_of"][0][1:] == ("photos/",)
     assert asked["encoded_data"][0][1:] == ("photos/", "cuda:1")
     assert asked["weights"] == ((RUNS[0].config, "photos/"), {"device": "cuda:1"})
-    assert asked["curves"][0] == ("rows", "drawn/") and asked["ranks_of"][0] == ("row", "drawn/")
+    assert asked["curves"][0] == ("rows",) and asked["ranks_of"][0] == ("row",)
     study.searcher(RUNS[0], "dev")
     assert asked["searcher"] == ((RUNS[0].config, "photos/", "dev"), {"device": "cuda:1"})
     study.pane("a kind", RUNS[:1])
-    assert asked["pane_of"][0] == ("a kind", RUNS[:1], study.searcher, "photos/", "drawn/", 3,
-                                   "cuda:1")
+    assert asked["pane_of"][0] == ("a kind", RUNS[:1], study.searcher, "photos/", 3, "cuda:1")
 
 
 @pytest.mark.parametrize(("device", "told"), [
@@ -163,8 +162,8 @@ def test_intervals_are_over_the_images_of_test(monkeypatch):
     study = Study("03_topk", CELL | {"figures": "drawn/", "scenes": {
         "train": 6, "dev": 2, "test": 3}})
     study.over_images("rows", "t2i_r1")
-    (rows, owner, metric, figures), = asked
-    assert (rows, metric, figures) == ("rows", "t2i_r1", "drawn/")
+    (rows, owner, metric), = asked
+    assert (rows, metric) == ("rows", "t2i_r1")
     assert owner.tolist() == [0] * 5 + [1] * 5 + [2] * 5
 
 
@@ -280,7 +279,7 @@ def test_saved_tables_are_looked_up_where_they_are_drawn_then_where_they_are_pub
 
 def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypatch, capsys):
     reasons = pd.Series(["", "", "", "collapsed: " + "by hand " * 20], index=rows.index)
-    monkeypatch.setattr(study_module, "collapses", lambda given, figures: reasons[given.index])
+    monkeypatch.setattr(study_module, "collapses", lambda given: reasons[given.index])
     again = study.train(RUNS)
     told = capsys.readouterr().out
     assert told.startswith("1 of 2 runs of top-2 have collapsed: by hand by hand ")

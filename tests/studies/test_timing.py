@@ -53,15 +53,15 @@ def benchmark(monkeypatch):
     return loaded(monkeypatch, "steps")
 
 
-def test_the_table_lies_among_the_common_figures_and_says_what_it_lacks(tmp_path):
-    assert step_rows(tmp_path).empty and list(step_rows(tmp_path)) == list(COLUMNS)
-    path = tmp_path / "common" / "steps.csv"
-    path.parent.mkdir()
+def test_the_table_lies_among_the_evidence_and_says_what_it_lacks(evidence):
+    assert step_rows().empty and list(step_rows()) == list(COLUMNS)
+    path = evidence / "common" / "steps.csv"
+    path.parent.mkdir(parents=True)
     path.write_text("arm,seed,step_milliseconds,dataset,model,more\nsum,0,1.5,scenes,m,x\n")
-    assert step_rows(tmp_path)[STEPS].tolist() == [1.5]
+    assert step_rows()[STEPS].tolist() == [1.5]
     path.write_text("arm,seed,step_milliseconds,dataset\nsum,0,1.5,scenes\n")
     with pytest.raises(ValueError, match="steps.csv lacks the columns model; measure again"):
-        step_rows(tmp_path)
+        step_rows()
 
 
 @pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING)])
@@ -118,12 +118,12 @@ def test_objectives_take_turns_and_the_first_steps_are_left_out(benchmark, monke
     (["sum,0,inf,scenes,m"], "above 0"), (["sum,0,fast,scenes,m"], "above 0"),
     (["sum,0,1.5,scenes,m", "sum,0,1.6,scenes,m"], "a round twice"),
     (["sum,0,1.5,scenes,m", "sum,1,1.6,coco,m"], "several data sets")])
-def test_a_table_that_the_benchmark_did_not_leave_is_refused(tmp_path, lines, named):
-    path = tmp_path / "common" / "steps.csv"
-    path.parent.mkdir()
+def test_a_table_that_the_benchmark_did_not_leave_is_refused(evidence, lines, named):
+    path = evidence / "common" / "steps.csv"
+    path.parent.mkdir(parents=True)
     path.write_text("\n".join(["arm,seed,step_milliseconds,dataset,model", *lines, ""]))
     with pytest.raises(ValueError, match=f"steps.csv.*{named}.*measure again"):
-        step_rows(tmp_path)
+        step_rows()
 
 
 @pytest.mark.parametrize("given, told", [
@@ -176,17 +176,16 @@ def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
     assert len(set(names[::3])) == 3  # each comes first in some turn
 
 
-def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, tmp_path, capsys):
+def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, evidence, capsys):
     """Each model in a process of its own, whose peak is its own."""
-    benchmark, path = loaded(monkeypatch, "cross_attention"), scoring_file(tmp_path)
+    benchmark, path = loaded(monkeypatch, "cross_attention"), scoring_file()
     monkeypatch.setattr(benchmark, "WHOLE", (4, 6))
-    monkeypatch.setattr(benchmark, "scoring_file", lambda: path)
     monkeypatch.setattr("sys.argv", ["cross_attention.py", "--full", "--regions", "3", "--save"])
     benchmark.main()
     told = capsys.readouterr().out
     assert "saf, 4 x 6: " in told and "sgr, 4 x 6: " in told
     table = pd.read_csv(path, dtype={"commit": str})
-    assert path == tmp_path / "common" / "scoring.csv" and tuple(table) == SCORING
+    assert path == evidence / "common" / "scoring.csv" and tuple(table) == SCORING
     assert table["model"].tolist() == ["saf", "sgr"]
     assert table[["images", "texts", "regions", "threads"]].drop_duplicates().values.tolist() == [
         [4, 6, 3, 1]]
