@@ -499,6 +499,8 @@ def test_reproduce_hands_options_of_the_data_to_the_notebooks(run, tmp_path, sto
     for request in asked:
         assert request.parameters["data_options"] == {"texts_per_image": 2}
     assert """-p 'data_options={"texts_per_image": 2}'""" in asked[0].retry([])
+    assert run("reproduce", path, "--device", "cpu")[0] == 0
+    assert asked.pop().parameters["device"] == "cpu"
     code, _, error = run("reproduce", path, "--set", "data_options.skip=true")
     assert code == 2 and "argument of dataset 'scenes' must be one of" in error
     plain = write_notebook(tmp_path / "01_plain.ipynb", "1", parameters=COMMON)
