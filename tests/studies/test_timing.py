@@ -64,6 +64,7 @@ def test_the_table_lies_among_the_common_figures_and_says_what_it_lacks(tmp_path
         step_rows(tmp_path)
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING)])
 def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model(read, metric):
     rows, arms = read(), timed(metric)
@@ -201,6 +202,7 @@ def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, tmp_
     assert not path.exists()
 
 
+@pytest.mark.evidence
 def test_the_committed_scores_took_what_is_promised():
     """1,000 x 5,000 pairs of the study's size in two minutes and 2 GB on two cores."""
     kept = pd.read_csv(scoring_file()).set_index("model")
