@@ -177,6 +177,7 @@ def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
     assert len(set(names[::3])) == 3  # each comes first in some turn
 
 
+@pytest.mark.slow
 def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, tmp_path, capsys):
     """Each model in a process of its own, whose peak is its own."""
     benchmark, path = loaded(monkeypatch, "cross_attention"), scoring_file(tmp_path)
