@@ -32,6 +32,11 @@ resource = pytest.importorskip("resource", reason="limits of POSIX")
 pytestmark = posix_only
 
 
+def points(numbers, *fast):
+    """Where it happens; all but `fast` are left to the slow tests."""
+    return [n if n in fast else pytest.param(n, marks=pytest.mark.slow) for n in numbers]
+
+
 def in_a_fork(victim) -> int:
     """Run a function in a fork of this process; its exit code, negative for a signal."""
     child = os.fork()
@@ -79,7 +84,7 @@ def calm():
 
 
 @pytest.mark.parametrize("place", CALLS, ids=lambda place: place[2])
-@pytest.mark.parametrize("number", [1, 2, 3, 9])
+@pytest.mark.parametrize("number", points([1, 2, 3, 9], 2))
 def test_a_kill_at_any_point_of_a_checkpoint(tmp_path, calm, place, number):
     _, module, name = place
 
@@ -93,7 +98,7 @@ def test_a_kill_at_any_point_of_a_checkpoint(tmp_path, calm, place, number):
     assert not list(tmp_path.glob(".*")) and len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 8])
+@pytest.mark.parametrize("number", points([1, 2, 3, 8], 3))
 @pytest.mark.parametrize("place", CALLS[:3], ids=lambda place: place[2])
 def test_a_full_disk_at_any_point_of_a_checkpoint(tmp_path, calm, place, number):
     _, module, name = place
@@ -131,7 +136,7 @@ def finished(tmp_path_factory):
     return execute(identify(SMALL), store=RunStore(home)).tables
 
 
-@pytest.mark.parametrize("number", range(1, 16))
+@pytest.mark.parametrize("number", points(range(1, 16), 5, 12))
 def test_a_kill_at_any_point_of_a_run(store, finished, number):
     """Every file of a run is put in place by os.replace: the status, the sittings, each epoch's
     history, the checkpoint's manifest, and at the end, in a folder beside it, history, config,
@@ -151,7 +156,7 @@ def test_a_kill_at_any_point_of_a_run(store, finished, number):
     assert not list((store / "runs").rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("number", [2, 3, 5, 7, 9, 10])
+@pytest.mark.parametrize("number", points([2, 3, 5, 7, 9, 10], 7))
 def test_a_full_disk_at_any_point_of_a_run(store, finished, number):
     def victim():
         at_call(os, "replace", number, no_room)
@@ -174,7 +179,7 @@ def test_the_counts_above_reach_the_end_of_a_run(store):
     assert in_a_fork(victim) == 0
 
 
-@pytest.mark.parametrize("number", range(7, 16))
+@pytest.mark.parametrize("number", points(range(7, 16), 11))
 def test_what_was_trained_is_not_trained_again_after_a_kill_at_its_end(store, number):
     """From the first file of the result on: the times of its epochs stay those that were taken."""
     def victim():
@@ -192,7 +197,7 @@ def test_what_was_trained_is_not_trained_again_after_a_kill_at_its_end(store, nu
 
 
 @pytest.mark.parametrize("action", [die, no_room])
-@pytest.mark.parametrize("number", range(1, 12))
+@pytest.mark.parametrize("number", points(range(1, 12), 4))
 def test_a_result_outlives_a_stop_while_it_is_evaluated_again(store, monkeypatch, number, action):
     """A kill or a full disk at any point: the weights are those that were trained."""
     run = identify(SMALL)

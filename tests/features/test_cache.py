@@ -270,7 +270,9 @@ def slow_build(folder):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-@pytest.mark.parametrize("asked, seconds", [(1, 0), (2, 0.03), (4, 0.01), (7, 0.02)])
+@pytest.mark.parametrize("asked, seconds", [
+    *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 0), (2, 0.03), (4, 0.01))),
+    (7, 0.02)])
 def test_killed_at_any_moment_it_goes_on(tmp_path, asked, seconds):
     process = slow_build(tmp_path)
     for _ in range(asked):  # the first row, then blocks

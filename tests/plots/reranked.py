@@ -1,5 +1,7 @@
 """Pictures of re-ranking, from numbers made up."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
@@ -10,6 +12,7 @@ FLIP = np.array([[0.5, 0.9], [0.2, 0.6]])  # image 0 finds text 1; turned round,
 WAYS = ("i2t", "t2i")
 
 
+@cache
 def reranking_pictures() -> dict:
     """One of each kind."""
     grid = pd.DataFrame([(way, first, second, second - first) for way in WAYS for first in SCALES

@@ -1,5 +1,7 @@
 """Pictures of sub-embeddings, from numbers made up."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
@@ -26,6 +28,7 @@ def entropies() -> pd.DataFrame:
                       for kind, most in (("single embedding", 1.0), ("DVSE, head 1", 0.5))])
 
 
+@cache
 def head_pictures() -> dict:
     """One of each kind."""
     many = np.eye(49)[:8]

@@ -1,7 +1,5 @@
 """Pictures of re-ranking show what they are given, where it belongs."""
 
-from functools import cache
-
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
@@ -10,17 +8,15 @@ from itr_study import plots
 from itr_study.plots.style import RIGHT, WRONG
 from tests.plots.reranked import reranking_pictures
 
-pictures = cache(reranking_pictures)
-
 
 def test_the_map_of_scales_has_the_second_scale_upwards_and_its_marks_where_they_belong():
-    axes = pictures()["scales"].axes[0]
+    axes = reranking_pictures()["scales"].axes[0]
     values = axes.images[0].get_array()
     assert values[2, 0] == 24 and values[0, 2] == -24  # second 25 and first 1, and the other way
     assert axes.images[0].get_clim() == (-24, 24) and axes.images[0].origin == "lower"
     (mark,) = (line for line in axes.lines if line.get_marker() == "s")
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (1, 2)  # first 5, second 25
-    assert pictures()["scales"].get_supxlabel() == "□ printed · n = 1"
+    assert reranking_pictures()["scales"].get_supxlabel() == "□ printed · n = 1"
 
 
 def test_a_loss_of_r1_beyond_the_largest_gain_is_drawn_as_that():
@@ -32,21 +28,21 @@ def test_a_loss_of_r1_beyond_the_largest_gain_is_drawn_as_that():
 
 def test_first_results_are_framed_by_whether_they_are_the_match():
     before, after = ([(patch.get_edgecolor(), patch.get_x()) for patch in axes.patches]
-                     for axes in pictures()["flip"].axes)
+                     for axes in reranking_pictures()["flip"].axes)
     text = [-0.45, 0.55]  # where the frame of a text's cell begins
     assert before == [(to_rgba(WRONG), text[1]), (to_rgba(RIGHT), text[1])]
     assert after == [(to_rgba(RIGHT), text[0]), (to_rgba(WRONG), text[0])]
 
 
 def test_occurrences_are_counted_per_direction_and_method():
-    axes = pictures()["hubs"].axes[0]
+    axes = reranking_pictures()["hubs"].axes[0]
     assert axes.patches[0].get_xy()[:, 1].max() == 2  # two texts are in one list
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["before", "after"]
     assert axes.lines[0].get_xdata()[0] == pytest.approx(11 / 4)  # the mean, equal for both
 
 
 def test_every_dot_of_a_gain_is_numbered_and_the_key_names_them():
-    figure = pictures()["gains"]
+    figure = reranking_pictures()["gains"]
     figure.canvas.draw()
     numbers = {f"{number}" for number in range(1, 13)}
     key = [note for note in figure.axes[1].texts if note.get_text() not in numbers]

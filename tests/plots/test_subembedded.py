@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-from functools import cache
 
 import numpy as np
 import pytest
@@ -23,12 +22,11 @@ from tests.oracles.entropy import oracle
 from tests.plots.frames import picture
 from tests.plots.subembedded import BOXES, HALF, SCORES, SHARP, entropies, head_pictures, maps
 
-pictures = cache(head_pictures)
 module = importlib.import_module("itr_study.plots.heads")
 
 
 def said(name: str) -> str:
-    return " · ".join(text.get_text() for text in pictures()[name].findobj(Text))
+    return " · ".join(text.get_text() for text in head_pictures()[name].findobj(Text))
 
 
 def test_examples_in_docstrings():
@@ -36,12 +34,12 @@ def test_examples_in_docstrings():
 
 
 def test_matrices_stand_on_one_scale_with_their_means():
-    panels = [axes for axes in pictures()["correlations"].axes if axes.get_title(loc="left")]
+    panels = [axes for axes in head_pictures()["correlations"].axes if axes.get_title(loc="left")]
     assert [axes.get_title(loc="left") for axes in panels] == [f"({c}) variant" for c in "abcd"]
     assert {axes.images[0].get_clim() for axes in panels} == {(0, 1)}
     assert all((axes.images[0].get_array() == HALF).all() for axes in panels)
     assert said("correlations").count("mean off the diagonal 0.50") == 4
-    (signed, _) = pictures()["signed"].axes
+    (signed, _) = head_pictures()["signed"].axes
     assert signed.images[0].get_clim() == (-1, 1)
     assert not signed.texts  # ten heads: no number in a cell
 
@@ -73,7 +71,7 @@ def test_heads_stand_in_columns_and_maps_in_rows_with_their_scores():
     for wanted in ("head 1", "head 2", "softmax\nattention", "rank map", "the picture", "weight",
                    "0.70", "0.90", "0.40", "0.50"):
         assert wanted in words, wanted
-    figure = pictures()["attention"]
+    figure = head_pictures()["attention"]
     bar = figure.axes[-1]
     most = max(pixel_map(of_head, BOXES).max() for rows in maps().values() for of_head in rows)
     assert bar.get_ylim() == pytest.approx((0, most))
@@ -84,7 +82,7 @@ def test_heads_stand_in_columns_and_maps_in_rows_with_their_scores():
 
 
 def test_entropy_has_a_dot_for_every_image_its_median_and_its_bound():
-    nats, noise = pictures()["entropies"].axes
+    nats, noise = head_pictures()["entropies"].axes
     table = entropies()
     for axes, column in ((nats, "nats"), (noise, "noise")):
         drawn = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 9]
@@ -99,7 +97,7 @@ def test_entropy_has_a_dot_for_every_image_its_median_and_its_bound():
 
 def test_what_is_drawn_of_a_collapse_is_so():
     """(a) and (c) have low entropy, (b) more than twice as much; by the printed formula."""
-    words = [axes.get_xlabel() for axes in pictures()["collapse"].axes]
+    words = [axes.get_xlabel() for axes in head_pictures()["collapse"].axes]
     one, middle, aim = (float(text.split()[1]) for text in words)
     assert max(one, aim) < middle / 2 and one == pytest.approx(aim, abs=0.1)
     heads = TEXTS + np.array([0.0, NEAR])
@@ -115,7 +113,7 @@ def test_weights_are_those_of_the_printed_formula():
     same = schematic_weights(middle=(0.3,), meaning=(0.3,))
     first, second, _ = same.axes
     assert first.get_xlabel() == second.get_xlabel()
-    first, second, costs = pictures()["weights"].axes
+    first, second, costs = head_pictures()["weights"].axes
     numbers = [float(axes.get_xlabel().split()[-1]) for axes in (first, second)]
     assert numbers[0] < numbers[1]
     drawn = np.concatenate([np.repeat(bar.get_x() + 0.025, round(bar.get_height()))

@@ -64,6 +64,7 @@ def test_the_table_lies_among_the_evidence_and_says_what_it_lacks(evidence):
         step_rows()
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING)])
 def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model(read, metric):
     rows, arms = read(), timed(metric)
@@ -176,6 +177,7 @@ def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
     assert len(set(names[::3])) == 3  # each comes first in some turn
 
 
+@pytest.mark.slow
 def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, evidence, capsys):
     """Each model in a process of its own, whose peak is its own."""
     benchmark, path = loaded(monkeypatch, "cross_attention"), scoring_file()
@@ -200,6 +202,7 @@ def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, evid
     assert not path.exists()
 
 
+@pytest.mark.evidence
 def test_the_committed_scores_took_what_is_promised():
     """1,000 x 5,000 pairs of the study's size in two minutes and 2 GB on two cores."""
     kept = pd.read_csv(scoring_file()).set_index("model")
