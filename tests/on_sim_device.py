@@ -56,8 +56,7 @@ def test_what_a_fused_optimiser_remembers_is_on_its_card(name):
 
 
 @pytest.mark.parametrize("refused", [
-    lambda there: there.numpy(), lambda there: np.asarray(there), lambda there: there.pin_memory(),
-    lambda there: torch.empty(2, device=NAME, pin_memory=True),
+    lambda there: there.numpy(), lambda there: np.asarray(there),
     lambda there: torch.randperm(3, device=NAME, generator=torch.Generator()),
     lambda there: torch.rand(3, device=NAME, generator=torch.Generator()),
     lambda there: there.normal_(generator=torch.Generator()),
@@ -70,6 +69,13 @@ def test_what_a_fused_optimiser_remembers_is_on_its_card(name):
 def test_what_a_card_refuses(refused):
     with pytest.raises((RuntimeError, TypeError)):
         refused(torch.ones(2, device=NAME))
+
+
+@pytest.mark.parametrize("pinned", [
+    lambda there: there.pin_memory(), lambda there: torch.empty(2, device=NAME, pin_memory=True)])
+def test_what_is_on_a_card_is_not_pinned(pinned):
+    with pytest.raises(RuntimeError, match="nly dense CPU tensors can be pinned"):
+        pinned(torch.ones(2, device=NAME))
 
 
 def test_each_card_draws_its_own_numbers():
