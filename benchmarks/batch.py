@@ -7,8 +7,8 @@ executed notebooks began and ended. A cell counts as what it asks for: training 
 first one encodes the data, too), drawing (figures saved), else other work; starting is what is left
 of a notebook's minutes: the process, the kernel, and the imports of its first cell. Encoding is
 measured once more by itself, in a store of its own. Notebooks that run side by side share the
-cores, so their minutes add up to more than those of the batch; the CPU minutes of its processes, by
-what they are, say what there is to do at all.
+cores, so their minutes add up to more than those of the batch; the CPU minutes of their processes
+(column cpu), and of all by what they are, say what there is to do at all, on a busy machine too.
 """
 
 import argparse
@@ -29,6 +29,7 @@ import psutil
 PROCESSES = {"itr_study.runs.worker": "workers that train",
              "ipykernel_launcher": "kernels of notebooks",
              "itr_study": "the batch and papermill"}  # part of the command line -> what it is
+CHILD = "itr_study.batch.child"  # executes one notebook
 KINDS = ("training", "drawing", "other", "starting")
 ENCODE = """
 import sys, time
@@ -43,24 +44,33 @@ print(time.monotonic() - start)
 """
 
 
-def command(code: list[str], home: Path) -> tuple[int, str, dict[str, float]]:
+def command(code: list[str], home: Path) -> tuple[int, str, pd.DataFrame]:
     """A command of this interpreter with a store of its own: its exit code, what it printed, and
-    CPU minutes by kind of process, as last seen (looked at every half second)."""
-    used: dict[int, tuple[str, float]] = {}
+    a line a process: kind, notebook ("" of none) and CPU minutes, as last seen (looked at every
+    half second)."""
+    used: dict[int, tuple[str, str, float]] = {}
     with tempfile.TemporaryFile("w+") as told:
         child = psutil.Popen([sys.executable, *code], stdout=told, stderr=subprocess.STDOUT,
                              env={**os.environ, "ITR_STUDY_HOME": str(home)})
         while child.poll() is None:
             for process in [child, *child.children(recursive=True)]:
-                with suppress(psutil.Error):  # ended since
-                    line, spent = " ".join(process.cmdline()), process.cpu_times()
-                    kind = next((name for part, name in PROCESSES.items() if part in line), "other")
-                    kind = used.get(process.pid, (kind,))[0]  # one that has ended has no line
-                    used[process.pid] = (kind, (spent.user + spent.system) / 60)
+                with suppress(psutil.Error, OSError):  # ended since
+                    kind, notebook, _ = used.get(process.pid) or (*what(process, used), 0.0)
+                    spent = process.cpu_times()
+                    used[process.pid] = (kind, notebook, (spent.user + spent.system) / 60)
             time.sleep(0.5)
         told.seek(0)
-        spent = pd.DataFrame(used.values(), columns=["kind", "minutes"]).groupby("kind").minutes
-        return child.returncode, told.read(), spent.sum().to_dict()
+        return child.returncode, told.read(), pd.DataFrame(
+            used.values(), columns=["kind", "notebook", "minutes"])
+
+
+def what(process: psutil.Process, known: dict[int, tuple]) -> tuple[str, str]:
+    """What kind of process it is, and of which notebook: its own task, or that of its parent."""
+    words = process.cmdline()
+    kind = next((name for part, name in PROCESSES.items() if part in " ".join(words)), "other")
+    if CHILD in words:
+        return kind, Path(json.loads(Path(words[-1]).read_text())["notebook"]).stem
+    return kind, known.get(process.ppid(), ("", ""))[1]
 
 
 def kind_of(source: str) -> str:
@@ -109,11 +119,14 @@ def main() -> int:
         executed = [path for path in sorted((home / "executed" / "scenes").glob("*.ipynb"))
                     if path.with_suffix(".status.json").exists()]  # done, not partial
         table = pd.DataFrame({path.stem: parts_of(path) for path in executed}).T
+        table["cpu"] = used.groupby("notebook").minutes.sum()
         pictures = [path.stat().st_mtime for path in figures.glob("scenes/*.png")]
         print(table.to_string(float_format="{:.2f}".format))
         print(f"the batch: {minutes:.1f} minutes, {os.cpu_count()} cores, {len(pictures)} figures; "
               f"the first after {min(pictures, default=begun) - begun:.0f} s")
-        print("CPU minutes:", ", ".join(f"{value:.2f} {kind}" for kind, value in used.items()))
+        by_kind = used.groupby("kind").minutes.sum()
+        print(f"CPU minutes: {used.minutes.sum():.1f},",
+              ", ".join(f"{value:.2f} {kind}" for kind, value in by_kind.items()))
         _, alone, _ = command(["-c", ENCODE, given.profile], Path(folder) / "alone")
         print(f"encoding, by itself: {float(alone.split()[-1]) / 60:.2f} minutes")
     return code

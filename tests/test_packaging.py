@@ -173,6 +173,17 @@ def test_a_python_that_will_not_do_is_refused_with_the_remedy(tmp_path):
         assert not (tmp_path / "env").exists()
 
 
+@needs_make
+@pytest.mark.parametrize(("pip", "stages"), [("true", 5), ("false", 2)])
+def test_each_stage_of_an_installation_is_said_when_it_begins(tmp_path, pip, stages):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    made = make("venv", f"VENV={tmp_path}", f"PIP={pip}", f"PYTHON={sys.executable}")
+    said = re.findall(r"^  \d+ s: (\w+)", made.stdout, re.M)
+    assert said == ["environment", "torch", "the", "itr_study", "installed"][:stages]
+    assert (made.returncode == 0) == (tmp_path / ".installed").exists() == (pip == "true")
+
+
 def test_real_data_tests_may_not_be_skipped_where_data_are_required(tmp_path):
     """The hook behind .ci/run: a skip for want of data turns red, other skips do not."""
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
