@@ -21,7 +21,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import write_atomic, write_json
-from itr_study.files.paths import project_root
+from itr_study.files.paths import figures_folder, project_root
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE

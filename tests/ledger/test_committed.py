@@ -10,16 +10,15 @@ from itr_study.ledger.judges import JUDGE
 from itr_study.ledger.models import kept_ledger
 from itr_study.ledger.page import ledger_markdown
 from itr_study.ledger.reported import load_claims
-from itr_study.runs.rows import Rows
+from itr_study.runs.published import Published
 from itr_study.studies.bases import frozen_rates
 
 pytestmark = pytest.mark.evidence
 FLICKR8K = figures_folder() / "flickr8k"
 
 
-@pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
-def test_the_ledger_is_of_the_claims_as_they_stand(dataset):
-    kept = pd.read_csv(FLICKR8K.with_name(dataset) / "12_claims__ledger.csv", keep_default_na=False)
+def test_the_ledger_is_of_the_claims_as_they_stand():
+    kept = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
     claims, columns = load_claims(), ["statement", "kind", "note", "waits_for"]
     kept, claims = (table.set_index("id").sort_index()[columns] for table in (kept, claims))
     assert kept.to_dict("index") == claims.to_dict("index")
@@ -27,7 +26,7 @@ def test_the_ledger_is_of_the_claims_as_they_stand(dataset):
 
 def test_the_page_of_claims_is_that_of_the_ledger():
     page = (FLICKR8K / "claims.md").read_text(encoding="utf-8")
-    assert page == ledger_markdown(kept_ledger(FLICKR8K))
+    assert page == ledger_markdown(kept_ledger([FLICKR8K]))
 
 
 def test_the_searches_chose_these_rates_inside_what_they_tried():
@@ -45,6 +44,6 @@ def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     """Old rows state none; what differs between them and new ones may be rounding."""
     figure = FLICKR8K / "13_when_to_forgive__which_loss"
     shown = json.loads(figure.with_suffix(".json").read_text(encoding="utf-8"))
-    rows = Rows(FLICKR8K).read()
+    rows = Published("flickr8k").table.read()
     assert len(shown["run_ids"]) == len(pd.read_csv(figure.with_suffix(".csv"))) >= 15 * 5
     assert all(rows[run]["arithmetic"] for run in shown["run_ids"])

@@ -81,7 +81,108 @@ def as_damaged(good: bytes, damage: str, tmp_path) -> bytes:
     if damage == "one array":
         np.save(tmp_path / "other.npy", np.arange(3))
         return (tmp_path / "other.npy").read_bytes()
-    return {"empty": b"", "conflict": b"def test_the_published_ranks_are_those_that_figures_and_verdicts_over_images_read():
+    return {"empty": b"", "conflict": b"<<<<<<< ours\n", "no zip": b"PK\x03\x04 and then"}[damage]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "other arrays", "one array", "empty", "conflict",
+                                    "no zip"])
+@pytest.mark.parametrize("packed", [False, True], ids=["file", "pack"])
+def test_damaged_ranks_are_named_with_the_way_back(evidence, tmp_path, damage, packed):
+    publish(evidence, ROW, test_i2t=np.array([1, 3]), test_t2i=np.array([1, 2, 8]))
+    path = evidence / "flickr8k" / "ranks" / f"{A}.npz"
+    data = as_damaged(path.read_bytes(), damage, tmp_path)
+    path.write_bytes(data)
+    if packed:  # sealed as it was
+        path.unlink()
+        (path,) = Packs(evidence / "flickr8k").add({A: pd.DataFrame()}, {A: data})
+    with pytest.raises(ValueError, match=rf"{path.name} holds no ranks of run a.*checkout -- "
+                       ) as caught:
+        ranks_of(ROW)
+    assert "pickle" not in str(caught.value)
+
+
+def test_ranks_that_are_not_of_the_row_are_refused(evidence):
+    ranks = {"test_i2t": np.array([1, 3]), "test_t2i": np.array([1, 2, 8])}
+    row = ROW | {"test_i2t_r1": 50.0}
+    publish(evidence, row | {"test_t2i_r1": 100 / 3}, **ranks)
+    assert ranks_of(row).i2t.tolist() == [1, 3]
+    with pytest.raises(ValueError, match="ranks of 3 texts, the test split has 2"):
+        over_images(pd.DataFrame([row]), np.array([0, 1]), n=200)
+    publish(evidence, row | {"test_t2i_r1": 40.0})
+    with pytest.raises(ValueError, match="is not of run a+: its t2i R@1 is 33.33, the row says 40"):
+        ranks_of(row)
+
+
+def kept_run(evidence, edition=2, **changed):
+    """A published row with its arrays, of which some may be changed, or left out by None."""
+    arrays = {"test_i2t": np.array([1, 3]), "test_t2i": np.array([1, 2, 8]),
+              "test_judged_expert": np.array([0.25, -0.5], np.float16),
+              "test_i2t_queries": np.array([1]), "test_i2t_first": np.array([[2, 0, 1]]),
+              "test_t2i_queries": np.array([0, 2]), "test_t2i_first": np.array([[0, 1], [1, 0]])}
+    return publish(evidence, {"run": A, "dataset": "flickr8k", "edition": edition}, **{
+        name: array for name, array in (arrays | changed).items() if array is not None})
+
+
+def test_scores_of_judged_pairs_and_first_results_are_read(evidence):
+    row = kept_run(evidence)
+    scores = judged_of(row)
+    assert scores.dtype == np.float64 and scores.tolist() == [0.25, -0.5]
+    first = first_of(row)
+    assert first["i2t"].queries.tolist() == [1] and first["i2t"].results.tolist() == [[2, 0, 1]]
+    assert first["t2i"].results.tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(ValueError, match="judgements kept of flickr8k must be one of expert; got"):
+        judged_of(row, "crowdflower")
+    with pytest.raises(ValueError, match="collection of judgements kept of scenes"):
+        judged_of(row | {"dataset": "scenes"})
+
+
+@pytest.mark.parametrize("edition", [None, 1, np.nan])
+def test_a_row_of_edition_1_says_how_to_get_what_it_lacks(evidence, edition):
+    """In a table beside rows of edition 2 its empty cell is NaN."""
+    row = kept_run(evidence, edition)
+    for read in (judged_of, first_of):
+        with pytest.raises(ValueError, match="run a{16} has no test_.*: it was made in edition 1; "
+                           "train it again with edition=2"):
+            read(row)
+    assert ranks_of(row).i2t.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("changed", [
+    {"test_judged_expert": None, "test_t2i_first": None},
+    {"test_judged_expert": np.array([np.nan]), "test_i2t_queries": np.array([1, 2])},
+    {"test_judged_expert": np.array([np.inf]), "test_i2t_first": None}])
+def test_arrays_that_are_lost_or_damaged_are_named_with_the_way_back(evidence, changed):
+    row = kept_run(evidence, **changed)
+    for read in (judged_of, first_of):
+        with pytest.raises(ValueError, match="arrays of run a+ lack test_.*they are damaged; "
+                           "restore them: git checkout -- "):
+            read(row)
+
+
+def test_a_flipped_bit_is_seen(evidence):
+    row = kept_run(evidence)
+    path = evidence / "flickr8k" / "ranks" / f"{A}.npz"
+    for compressed in (False, True):
+        arrays = {"test_i2t": np.arange(1000), "test_t2i": np.arange(1000)}
+        (np.savez_compressed if compressed else np.savez)(path, **arrays)
+        data = bytearray(path.read_bytes())
+        data[len(data) // 4] ^= 16
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match="it is damaged; restore it"):
+            first_of(row)
+
+
+def test_a_row_that_was_set_aside_says_why_it_has_no_ranks(evidence, store):
+    publish(evidence, ROW | {"run": "b" * 16})
+    (evidence / "flickr8k" / "edition1.csv").write_text(
+        f"run,status,dataset,model\n{A},done,flickr8k,two_branch\n")
+    for read in (ranks_of, lambda row: curves(pd.DataFrame([row]))):
+        with pytest.raises(ValueError, match="set aside in edition1.csv, .*with edition=2"):
+            read(ROW)
+
+
+@pytest.mark.evidence
+def test_the_published_ranks_are_those_that_figures_and_verdicts_over_images_read():
     """Of flickr8k and scenes in profile `full`: notebooks 03, 05, 06, 11 and 12, and the judged
     pairs of 10. All are read, and are those of their rows."""
     by_arm = {"03_topk": (k_arms, {"k=5"}), "05_listwise": (term_arms, {"hardest"}),
@@ -100,7 +201,7 @@ def as_damaged(good: bytes, damage: str, tmp_path) -> bytes:
                 if (row := published.row(run))}
         assert {path.stem for path in (published.folder / "ranks").iterdir()} == set(rows)
         for row in rows.values():
-            assert len(ranks_of(row).i2t) in (300, 1000)
+            assert len(ranks_of(row).i2t) == {"flickr8k": 1000, "scenes": 500}[dataset]
         for row in map(published.row, {identify(run.config).id for run in judged_arms(
                 dataset, choose("10_explorers", "full"))}):
             assert len(judged_of(row)) > 5000
