@@ -12,7 +12,7 @@ from itr_study.batch.execute import NotebookResult
 from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
 from itr_study.files import paths
 from itr_study.plots.gallery import EXAMPLES, SHOWN
-from tests.plots.test_figures import TABLE, refuse, save
+from tests.plots.test_figures import TABLE, common, refuse, save
 from tests.small_notebooks import write_notebook
 
 
@@ -58,18 +58,23 @@ def test_a_folder_that_is_given_has_its_own_page(batch, tmp_path):
 
 def test_of_real_data_it_says_what_differs_from_what_is_published(batch, tmp_path, capsys):
     own, published = tmp_path / "my" / "figures", tmp_path / "figures"
-    drawn(published, "flickr8k")()
-    assert batch("done", drawn(own, "flickr8k"), "flickr8k").run() == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[-2:] == [f"Gallery: {own / 'index.html'}", "1 table equals the published one"]
+
+    def told(folder, **more):
+        def draw():
+            common(folder)
+            drawn(folder, "flickr8k", **more)()
+        assert batch("done", draw, "flickr8k").run() == 0
+        return capsys.readouterr().out.splitlines()
+
+    told(published)
+    assert told(own)[-2:] == [f"Gallery: {own / 'index.html'}", "2 tables equal the published ones"]
     assert pages(tmp_path) == ["my/figures/index.html"]
     drawn(published, "flickr8k", name="03_topk__x")()
     drawn(published, "flickr8k", name="04_relevance__x")()  # of a notebook that was not executed
-    batch("done", drawn(own, "flickr8k", table=TABLE.assign(loss=9)), "flickr8k").run()
-    told = capsys.readouterr().out.splitlines()[-3:]
-    assert told[0].startswith("flickr8k/03_topk__k_sweep differs from the published one: row 1, lo")
-    assert told[1:] == ["Published and not drawn here: flickr8k/03_topk__x",
-                        "0 tables equal the published ones"]
+    first, *others = told(own, table=TABLE.assign(loss=9))[-3:]
+    assert first.startswith("flickr8k/03_topk__k_sweep differs from the published one: row 1, loss")
+    assert others == ["Published and not drawn here: flickr8k/03_topk__x",
+                      "1 table equals the published one"]
 
 
 def test_only_what_is_published_goes_to_the_page_that_git_keeps(batch, tmp_path, capsys):

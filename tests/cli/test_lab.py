@@ -14,7 +14,7 @@ from jupyterlab.labapp import LabApp
 from itr_study.batch.declared import find_notebooks
 from itr_study.cli import lab
 from itr_study.cli.app import app
-from itr_study.files.paths import home, my_folder, project_root
+from itr_study.files.paths import home, project_root
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def test_lab_says_at_its_start_what_is_behind(my, sources, monkeypatch, capsys):
 
 
 def test_git_sees_none_of_it():
-    for path in ("00_start_here.ipynb", "figures/scenes/00_start_here__examples.png"):
-        done = subprocess.run(["git", "check-ignore", "-q", str(my_folder() / path)],
-                              cwd=project_root())
+    for path in ("my/00_start_here.ipynb", "my/figures/common/03_topk__loss_drawn.png",
+                 "figures/scenes/00_start_here__examples.png", "figures/scenes/index.html"):
+        done = subprocess.run(["git", "check-ignore", "-q", path], cwd=project_root())
         assert done.returncode == 0, path
 
 
