@@ -6,7 +6,7 @@ Every model of `studies.stronger` at the size of its base, with first weights: w
 does not depend on what was learnt. Encoding and scoring all images with all texts of test, CPU
 seconds of one thread, the least of the repeats, and what that raises the peak of memory by (0: less
 than loading the data took), each in a fresh process. With --save the table is kept in
-figures/common/models_<dataset>.csv, which the leaderboard of notebook 09 reads.
+figures/<dataset>/models.csv, which the leaderboard of notebook 09 reads.
 """
 
 import argparse

@@ -57,8 +57,8 @@ def reranking_rows(figures: Path | str | None = None) -> pd.DataFrame:
 
 
 def costs_file(dataset: str, figures: Path | str | None = None) -> Path:
-    """Where the costs of the stronger models on a data set lie, beside those times."""
-    return steps_file(figures).with_name(f"models_{dataset}.csv")
+    """Where the costs of the stronger models lie: among the figures of the data set."""
+    return figures_folder(figures) / dataset / "models.csv"
 
 
 def model_costs(dataset: str, figures: Path | str | None = None) -> pd.DataFrame:

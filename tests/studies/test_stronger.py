@@ -202,7 +202,7 @@ def test_what_the_papers_print_stands_beside_ours():
 
 def test_costs_that_are_no_table_of_the_benchmark_are_refused(tmp_path):
     assert model_costs("scenes", tmp_path).empty
-    path = tmp_path / "common" / "models_scenes.csv"
+    path = tmp_path / "scenes" / "models.csv"
     path.parent.mkdir()
     path.write_text("arm,parameters\nsaf,1\n")
     with pytest.raises(ValueError, match="lacks the columns memory_mb, score_seconds; measure"):
