@@ -105,6 +105,7 @@ def test_a_kind_keeps_its_colour_whichever_others_are_there():
     assert len(colours) == 1 and colours != {boards.KIND_LOOKS[0][0]}
 
 
+@pytest.mark.slow
 def test_no_name_covers_a_mark_or_another_name():
     """Also where methods stand on top of each other."""
     noise = np.random.default_rng(0).normal(size=(12, 3, 2))

@@ -62,6 +62,7 @@ def test_what_needs_more_room():
     assert fits(plain(), plain(high=90_000))  # less room is enough
 
 
+@pytest.mark.slow
 def test_no_text_leaves_the_page_while_controls_are_moved():
     moves = [lambda tau=tau: smooth_steps([tau]) for tau in (0.01, 1.0, 0.001, 0.08, 0.02)]
     moves += [lambda alpha=alpha, beta=beta: sliding_windows(LABELS, alpha, beta, 1)
