@@ -94,10 +94,11 @@ def built(config, inputs):
 
 
 def trained(config, data, **more):
-    """The model and its history."""
+    """The model and its history; without dev, which would take as long again."""
     model, warmup = built(config, data.inputs), config.warmup_objective
-    history = fit(model, build_objective(config.objective), data, config.settings, seed=1,
-                  device=CARD, warmup_objective=build_objective(warmup) if warmup else None, **more)
+    history = fit(model, build_objective(config.objective), Data({"train": data.splits["train"]}),
+                  config.settings, seed=1, device=CARD,
+                  warmup_objective=build_objective(warmup) if warmup else None, **more)
     return model, history
 
 
