@@ -11,7 +11,7 @@ and its metadata may hold, under the key `itr_study`:
     real_only    names it promises on real data only, where all its parts are there
     datasets  the data sets it is for (absent: all)
     after     notebooks of the same batch that must end first, or "all"
-    minutes   what it takes in profile `quick` of scenes on two cores
+    minutes   what it takes in profile `quick` of scenes on two cores, beside another one
 """
 
 import ast
