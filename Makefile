@@ -8,6 +8,7 @@
 #   DATASET=flickr8k DATA=path   real data (default: scenes, generated)
 #   PROFILE=smoke|quick|full     how much to train (default: quick on scenes, full on real data)
 #   PUBLISH=1                    draw into figures/, what git keeps (default: figures/scenes, my/)
+#   FRESH=1                      train what is published, too (default: take published runs)
 #   WORKERS=1                    notebooks at once     ONLY="03_topk 12_claims"   just these
 #   DEVICE=cpu|cuda|cuda:1       where to train (default: a CUDA card where there is one)
 #   TORCH_INDEX=url              where torch comes from (default: the package index)
@@ -19,6 +20,7 @@ DATASET ?= scenes
 DATA ?=
 PROFILE ?= $(if $(filter scenes,$(DATASET)),quick,full)
 PUBLISH ?=
+FRESH ?=
 WORKERS ?=
 DEVICE ?=
 ONLY ?=
@@ -33,7 +35,7 @@ TESTS ?= tests
 
 .PHONY: help figures test test-all check-evidence lab html bench soak venv clean-venv
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -13
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -15
 
 $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; \
@@ -58,7 +60,7 @@ venv: $(STAMP)
 figures: $(STAMP)
 	$(BIN)/itr-study reproduce $(ONLY) --dataset $(DATASET) --profile $(PROFILE) \
 	  $(if $(WORKERS),--workers $(WORKERS)) $(if $(DEVICE),--device $(DEVICE)) \
-	  $(if $(DATA),--data "$(DATA)") $(if $(PUBLISH),--publish) --yes
+	  $(if $(DATA),--data "$(DATA)") $(if $(PUBLISH),--publish) $(if $(FRESH),--fresh) --yes
 
 test: $(STAMP)
 	$(BIN)/itr-study test $(TESTS)

@@ -15,7 +15,13 @@ from itr_study.batch.execute import FINE, NotebookResult
 from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.checks import check_choice, check_number
 from itr_study.data import DATASETS
-from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder, output_folder
+from itr_study.files.paths import (
+    FIGURES_REMEDY,
+    check_writable,
+    figures_folder,
+    home,
+    output_folder,
+)
 
 PROFILES = ("smoke", "quick", "full")
 # Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
@@ -60,8 +66,10 @@ class Request:
     @classmethod
     def make(cls, names: Sequence[str], dataset: str, data: Path | None, profile: str | None,
              figures: Path | None, given: Sequence[str], workers: int | None,
-             minutes: float | None, publish: bool = False, device: str = "auto") -> "Request":
-        """A request from what the user typed; workers: None = `side_by_side`; device: as in `fit`.
+             minutes: float | None, publish: bool = False, device: str = "auto",
+             fresh: bool = False) -> "Request":
+        """A request from what the user typed; workers: None = `side_by_side`; device: as in `fit`;
+        fresh: take no published rows, in this process and those that it starts.
 
         Raises:  ValueError for an unknown notebook, profile or parameter, missing data, a device
                  that is not here, or a folder of figures beside --publish.
@@ -93,6 +101,9 @@ class Request:
         options += ["--figures", str(figures)] if figures else []
         options += ["--publish"] if publish else []
         options += ["--device", device] if device != "auto" else []
+        if fresh:
+            os.environ["ITR_STUDY_EVIDENCE"] = str(home() / "no-evidence")
+            options += ["--fresh"]
         options += [part for text in given for part in ("-p", text)]
         return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
                    60 * (minutes or PATIENCE[profile]), tuple(options),

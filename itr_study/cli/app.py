@@ -183,6 +183,8 @@ def reproduce(
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
     timeout: Timeout = None,
     device: Device = "auto",
+    fresh: Annotated[bool, typer.Option(
+        "--fresh", help="Train what is published, too.")] = False,
     plan: Annotated[bool, typer.Option(
         "--plan", help="Only say which runs are there and what the others take.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
@@ -194,7 +196,7 @@ def reproduce(
     check_device(device)
     request = Request.make(notebooks or [], dataset, data, profile, figures,
                            [*(parameter or []), *data_parameter(changes)], workers, timeout,
-                           publish, device)
+                           publish, device, fresh)
     if plan:
         print(request.plan())
         return

@@ -21,7 +21,6 @@ import pandas as pd
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
-from itr_study.data.base import SPLITS as DATA_SPLITS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.paths import evidence_folder
 from itr_study.metrics.truth import DIRECTIONS
@@ -31,13 +30,15 @@ from itr_study.runs.rows import SPLITS, edition_of
 from itr_study.runs.store import ENDED, RunStore
 from itr_study.runs.table import Table
 
+LEAST_TEST = 250
+
 
 def keeps_rows(config: RunConfig) -> bool:
-    """Whether runs of a config may be published: those of real data, and those of generated data at
-    its own size, however its captions are written; not what profiles of a few minutes make of a
-    smaller part."""
-    return not (DATASETS[config.dataset].generated
-                and config.data_options.keys() & set(DATA_SPLITS))
+    """Whether runs of a config may be published: those of real data, and those of generated data
+    that are tested on at least LEAST_TEST images, as in the profiles quick and full; R@K of fewer
+    images says little."""
+    return (not DATASETS[config.dataset].generated
+            or config.data_options.get("test", LEAST_TEST) >= LEAST_TEST)
 
 
 class Published:
