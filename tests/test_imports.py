@@ -32,7 +32,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The order inside the two largest rooms of the laboratory: nothing imports to its right.
 ORDER = {
     "runs": ("fields", "table", "config", "data", "identity", "facts", "packs", "store", "rows",
-             "shelves", "published", "publish", "warmups", "scores", "run", "jobs", "worker",
+             "published", "publish", "warmups", "scores", "run", "jobs", "worker",
              "executors", "watch", "background", "sweeps", "audit"),
     "studies": ("bases", "presets", "profiles", "arms", "kept", "pairwise", "topk", "baseline",
                 "timing", "listwise", "bcls", "dvse", "stronger", "subembeddings", "exact",

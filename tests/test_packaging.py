@@ -154,9 +154,9 @@ def test_variables_reach_the_commands(tmp_path):
     env = (f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}")
     assert "--dataset scenes --profile quick" in make("-n", "figures", *env).stdout
     told = make("-n", "figures", *env, "DATASET=flickr8k", "DATA=../some data", "WORKERS=3",
-                "ONLY=03_topk", "DEVICE=cuda:1", "PUBLISH=1").stdout.replace("\\\n", "")
+                "ONLY=03_topk", "DEVICE=cuda:1", "PUBLISH=1", "FRESH=1").stdout.replace("\\\n", "")
     assert re.search(r'reproduce 03_topk --dataset flickr8k --profile full\s+--workers 3 '
-                     r'--device cuda:1\s+--data "../some data" --publish --yes', told)
+                     r'--device cuda:1\s+--data "../some data" --publish --fresh --yes', told)
     told = make("-n", "test", *env, "TORCH_INDEX=https://example.org/cu").stdout
     assert "--index-url https://example.org/cu torch==2.13.0" in told
 

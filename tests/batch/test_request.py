@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+import itr_study as itr
 from itr_study.batch import request
 from itr_study.batch.execute import NotebookResult
 from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
 from itr_study.files import paths
+from itr_study.files.paths import evidence_folder
 from itr_study.plots.gallery import EXAMPLES, SHOWN
 from tests.cards import Card, put_in
 from tests.plots.test_figures import TABLE, common, refuse, save
@@ -144,7 +146,8 @@ def test_no_run_is_planned_of_a_notebook_that_is_for_other_data(tmp_path):
 def test_a_device_goes_to_the_notebooks_and_into_the_retry(monkeypatch, tmp_path):
     """The one that is taken anyway does not: a copy of a notebook from before has no such line."""
     put_in(monkeypatch, Card(), Card())
-    made = Request.make(["00_start_here"], "scenes", None, None, None, (), 1, None, "cuda:1")
+    made = Request.make(["00_start_here"], "scenes", None, None, None, (), 1, None,
+                        device="cuda:1")
     assert made.parameters["device"] == "cuda:1"
     assert made.retry([NotebookResult("00_start_here", "failed", 0.1)]).endswith("--device cuda:1")
     older = write_notebook(tmp_path / "older.ipynb", parameters=(
@@ -160,4 +163,14 @@ def test_a_device_that_is_not_here_is_refused_before_anything_starts(monkeypatch
     put_in(monkeypatch, Card(), Card())
     with pytest.raises(ValueError, match="'cuda:5' is not here: there are cuda:0, cuda:1"):
         Request.make(["00_start_here"], "scenes", None, None, None, how.get("given", ()), 1, None,
-                     how.get("device", "auto"))
+                     device=how.get("device", "auto"))
+
+
+def test_a_fresh_batch_takes_no_published_rows(monkeypatch, store):
+    """Nor does a process that it starts, or the retry."""
+    monkeypatch.setenv("ITR_STUDY_EVIDENCE", "")  # put back afterwards
+    assert not evidence_folder().name == "no-evidence" and len(itr.rows("scenes"))
+    made = Request.make(["00_start_here"], "scenes", None, None, None, (), 1, None, fresh=True)
+    assert "--fresh" in made.options
+    with pytest.raises(ValueError, match="no runs of scenes are published"):
+        itr.rows("scenes")

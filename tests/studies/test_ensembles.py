@@ -10,6 +10,7 @@ import pytest
 from itr_study.evaluation.search import Searcher
 from itr_study.ledger.paired import Arms
 from itr_study.metrics import ranks
+from itr_study.plots.published import NEEDED
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import build_model
 from itr_study.studies import ensembles as module
@@ -94,7 +95,8 @@ def test_ensembles_that_were_saved_are_taken_for_the_rows_they_were_made_of(tmp_
     assert kept_ensembles(tmp_path, "photos", rows).empty
     made = rows.assign(arm="sgraf/bcls", members="saf/bcls0 + sgr/bcls0")
     pd.concat([made, rows]).to_csv(path, index=False)  # single models beside them
-    path.with_suffix(".json").write_text(json.dumps({"run_ids": ["saf/bcls0", "sgr/bcls0"]}))
+    path.with_suffix(".json").write_text(json.dumps(
+        dict.fromkeys(NEEDED, "") | {"run_ids": ["saf/bcls0", "sgr/bcls0"]}))
     kept = kept_ensembles(tmp_path, "photos", rows.assign(collapsed=["", "all scores are equal"]))
     assert list(kept.pop("collapsed")) == ["all scores are equal"] * 2  # a member of both
     stands = kept_ensembles(tmp_path, "photos", rows.assign(collapsed=""))
@@ -122,7 +124,7 @@ def save(study, table, figure="ensembles"):
     path = study.figures / "photos" / f"09_stronger_models__{figure}.csv"
     path.parent.mkdir(exist_ok=True)
     table.to_csv(path, index=False)
-    path.with_suffix(".json").write_text(json.dumps({
+    path.with_suffix(".json").write_text(json.dumps(dict.fromkeys(NEEDED, "") | {
         "run_ids": sorted({run for runs in table["members"] for run in runs.split(" + ")})}))
 
 

@@ -11,6 +11,7 @@ from itr_study.evaluation.reranked import reranked_columns
 from itr_study.files.atomic import write_json
 from itr_study.ledger.judge import judge
 from itr_study.metrics import ranks
+from itr_study.plots.published import NEEDED
 from itr_study.rerank import RERANKERS
 from itr_study.studies.reranked import (
     KEPT,
@@ -144,7 +145,7 @@ def test_a_kept_grid_serves_only_beside_the_rows_it_was_made_of(tmp_path):
     none = kept_grid(tmp_path, "photos", runs())
     assert none.empty and scale_rows(none, runs()).empty
     table().to_csv(path, index=False)
-    write_json(path.with_suffix(".json"), {"run_ids": ["hardest0"]})
+    write_json(path.with_suffix(".json"), dict.fromkeys(NEEDED, "") | {"run_ids": ["hardest0"]})
     assert len(kept_grid(tmp_path, "photos", runs())) == 18
     assert kept_grid(tmp_path, "scenes", runs()).empty
     assert kept_grid(tmp_path, "photos", runs().query("seed == 1")).empty

@@ -134,7 +134,7 @@ def test_several_are_on_a_card_only_while_they_fit(monkeypatch, store, capsys):
 
 def test_a_place_is_given_back_after_an_error(monkeypatch, store):
     put_in(monkeypatch, Card(total=8))
-    monkeypatch.setattr(devices.time, "sleep", pytest.fail)  # instead of waiting for a place
+    monkeypatch.setattr("itr_study.training.devices.time.sleep", pytest.fail)  # it need not wait
     with pytest.raises(RuntimeError, match="a kernel failed"), claimed("cuda"):
         raise RuntimeError("a kernel failed")
     assert taken("auto", 1) == ["cuda:0"]
