@@ -47,3 +47,19 @@ def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     rows = Published("flickr8k").table.read()
     assert len(shown["run_ids"]) == len(pd.read_csv(figure.with_suffix(".csv"))) >= 15 * 5
     assert all(rows[run]["arithmetic"] for run in shown["run_ids"])
+
+
+def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
+    readme = (figures_folder().parent / "README.md").read_text(encoding="utf-8")
+    claims = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
+    counts = claims[claims["origin"] == "claim"]["outcome"].value_counts()
+    hold = counts["reproduced"] + counts["held by a test"]
+    not_so = counts["contradicted"] + counts["not as printed"]
+    assert (f"Of {counts.sum()}: {hold} hold, {not_so} do not, {counts['undecided']} undecided, "
+            f"{counts['not tested']} not tested.") in readme
+    fast = pd.concat(pd.read_csv(FLICKR8K / f"{name}.csv") for name in (
+        "08_reranking__models", "09_stronger_models__reranked"))
+    settled = (fast["low"] > 0).groupby(fast["group"].str.contains("transductive")).agg(
+        ["sum", "size"])
+    assert settled.loc[True].tolist() == [27, 27] and settled.loc[False].tolist() == [24, 27]
+    assert "Yes, for all 27 models with all test queries; otherwise less, for 24." in readme
