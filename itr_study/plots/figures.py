@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from itr_study import __version__
 from itr_study.files.atomic import write_atomic, write_json
 from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder
-from itr_study.plots.published import read_record, table_difference
+from itr_study.plots.published import read_record, table_difference, tolerance_of
 from itr_study.plots.style import png_bytes
 
 PROFILES = ("smoke", "quick", "full")  # from least to fullest
@@ -60,7 +60,8 @@ def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: 
     text = table.to_csv(index=False, lineterminator="\n", float_format="%.10g")
     path, csv, origin = (target / f"{name}.{ending}" for ending in ("png", "csv", "json"))
     same = (published and csv.is_file() and origin.is_file()
-            and not table_difference(text, csv.read_text(encoding="utf-8")))
+            and not table_difference(text, csv.read_text(encoding="utf-8"),
+                                              tolerance_of(record)))
     if same:
         record["versions"] = read_record(origin).get("versions", record["versions"])
     else:

@@ -3,7 +3,7 @@
 Tables are compared by numbers, never by bytes: two machines round in different orders.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -14,7 +14,9 @@ import pandas as pd
 from itr_study.digits import counted
 from itr_study.files.atomic import read_json
 
-TOLERANCE = 1e-9  # of the larger number, or of 1 where both are smaller: how far equal ones may lie
+# How far equal numbers may lie apart: a share of the larger one, or of 1 where both are smaller.
+TOLERANCE = 1e-9
+NEAR = 0.01  # where no published run is behind a table, so that this machine computed it anew
 # Columns, or words in a column METRICS, whose numbers are of the machine: left out of a comparison.
 MACHINE = {"minutes", "memory_mb", "score_seconds", "rerank_seconds", "rerank_milliseconds",
            "seconds_fast", "seconds_multi", "seconds_reciprocal", "instructions", "software",
@@ -33,8 +35,13 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def table_difference(ours: str, published: str) -> str:
-    """Where two tables (CSV) differ beyond rounding, in words; empty where they do not."""
+def tolerance_of(record: Mapping[str, Any]) -> float:
+    """How far the numbers of a figure may lie from the published ones, by its provenance."""
+    return TOLERANCE if record.get("run_ids") else NEAR
+
+
+def table_difference(ours: str, published: str, tolerance: float = TOLERANCE) -> str:
+    """Where two tables (CSV) differ beyond a tolerance, in words; empty where they do not."""
     if ours == published:
         return ""
     a, b = (pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
@@ -47,7 +54,7 @@ def table_difference(ours: str, published: str) -> str:
     for name in set(METRICS) & set(b.columns):
         of_machine |= b[name].isin(MACHINE)
     wrong = sorted((row, name) for name in b if name not in MACHINE
-                   for row in b.index[_differ(a[name], b[name], of_machine)])
+                   for row in b.index[_differ(a[name], b[name], of_machine, tolerance)])
     if not wrong:
         return ""
     row, name = wrong[0]
@@ -55,14 +62,15 @@ def table_difference(ours: str, published: str) -> str:
     return f"row {row + 1}, {name}: {a[name][row]!r}, published {b[name][row]!r}{more}"
 
 
-def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series) -> pd.Series:
+def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series,
+            tolerance: float) -> pd.Series:
     """Where cells hold another text, and not numbers within the tolerance, or numbers of a machine.
     Tables print ten digits, so that the last of them may differ by one."""
     if (a == b).all():
         return a != b
     x, y = (pd.to_numeric(side, errors="coerce") for side in (a, b))
     scale = pd.concat([x.abs(), y.abs()], axis=1).max(axis=1).clip(lower=1)
-    near = (x - y).abs() <= TOLERANCE * (1 + 1e-6) * scale
+    near = (x - y).abs() <= tolerance * (1 + 1e-6) * scale
     return (a != b) & ~near & ~(of_machine & x.notna() & y.notna())
 
 
@@ -71,6 +79,7 @@ class Comparison:
     """Tables that were drawn beside those published, each by its data set and name."""
 
     equal: list[str] = field(default_factory=list)
+    near: list[str] = field(default_factory=list)  # computed here, and equal but for the machine
     differing: dict[str, str] = field(default_factory=dict)  # name -> where, in words
     missing: list[str] = field(default_factory=list)  # published, not drawn
     additional: list[str] = field(default_factory=list)  # drawn, not published
@@ -84,6 +93,9 @@ class Comparison:
         lines += [f"{title}: {', '.join(names)}" for title, names in (
             ("Published and not drawn here", self.missing),
             ("Drawn here and not published", self.additional)) if names]
+        if self.near:
+            lines.append(f"Computed on this machine, within {NEAR:.0%} of the published numbers: "
+                         f"{', '.join(self.near)}")
         if self.profiles:
             lines.append(f"Not compared, as the published ones are of another profile: "
                          f"{counted(len(self.profiles), 'table')}")
@@ -128,16 +140,19 @@ def compare(drawn: Path, published: Path, datasets: Collection[str],
 
 
 def _compare(name: str, ours: Path | None, theirs: Path | None, found: Comparison) -> None:
-    profiles = {read_record(path.with_suffix(".json")).get("profile")
-                for path in (ours, theirs) if path is not None}
+    records = [read_record(path.with_suffix(".json")) for path in filter(None, (ours, theirs))]
+    profiles = {record.get("profile") for record in records}
     if ours is None:
         found.missing.append(name)
     elif theirs is None:
         found.additional.append(name)
     elif len(profiles) > 1:
         found.profiles.append(name)
-    elif where := table_difference(ours.read_text(encoding="utf-8"),
-                                   theirs.read_text(encoding="utf-8")):
-        found.differing[name] = where
     else:
-        found.equal.append(name)
+        texts = [path.read_text(encoding="utf-8") for path in (ours, theirs)]
+        if not (where := table_difference(*texts)):
+            found.equal.append(name)
+        elif not table_difference(*texts, max(map(tolerance_of, records))):
+            found.near.append(name)
+        else:
+            found.differing[name] = where

@@ -8,7 +8,7 @@ from itr_study.files.paths import figures_folder
 from itr_study.plots.figures import COMMON
 from itr_study.plots.gallery import inside
 from itr_study.plots.published import PAGE, compare, table_difference
-from tests.plots.test_figures import common, save
+from tests.plots.test_figures import TABLE, common, save
 
 ROWS = "arm,metric,value\na,test_rsum,100.5\nb,test_rsum,0.25\nb,minutes,7\n"
 
@@ -28,6 +28,19 @@ def test_tables_differ_by_what_is_beyond_rounding(old, new, told):
 def test_what_the_machine_took_is_left_out():
     table = "arm,minutes,rerank_seconds\na,{},{}\n"
     assert table_difference(table.format(1, 2), table.format(3, 4)) == ""
+
+
+@pytest.mark.parametrize(("runs", "factor", "kept"), [
+    ([], 1.009, True), ([], 1.02, False), (["a" * 16], 1.009, False)])
+def test_what_a_machine_computes_anew_may_differ_a_little(two, runs, factor, kept):
+    """Not what is made of published runs; and a publisher keeps what it would not tell apart."""
+    for folder, times in zip(two, (factor, 1), strict=True):
+        save(folder, "full", table=TABLE.assign(value=100.0 * times), name="03_topk__cca",
+             dataset="flickr8k", run_ids=runs)
+    found = told(two)
+    assert (found.near == ["flickr8k/03_topk__cca"]) == kept
+    assert ("flickr8k/03_topk__cca" in found.differing) != kept
+    assert ("within 1% of the published numbers: flickr8k/03_topk__cca" in found.text()) == kept
 
 
 @pytest.fixture
