@@ -22,7 +22,7 @@ NAMES = ("auto", "cpu", "cuda")  # in messages; others that torch knows may be a
 CUDA_INDEX = "https://download.pytorch.org/whl/cu130"
 OLD_CARDS_INDEX = "https://download.pytorch.org/whl/cu126"
 # What a run may need of a card: the presets at their papers' sizes took up to 4 GB on a CPU
-# (figures/common/presets.csv), and a process on a card takes some for itself.
+# (evidence/common/presets.csv), and a process on a card takes some for itself.
 RUN_BYTES = 6 << 30
 LOOK = 1.0  # seconds between looks for a card that is free
 
