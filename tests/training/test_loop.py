@@ -15,6 +15,7 @@ from itr_study.training.loop import Diverged, fit, forward
 from itr_study.training.objective import Objective, Term
 from itr_study.training.sampling import epoch_samples
 from itr_study.training.settings import Settings, build_optimizer, learning_rate
+from itr_study.training.state import History
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, SmallModel, small_model
 
@@ -74,6 +75,12 @@ def test_the_best_epoch_is_what_the_model_ends_with():
                   SETTINGS.model_copy(update={"select": "last"}), seed=1)
     assert history.best_epoch == 4
     assert_same(weights(last), kept[-1])
+
+
+def test_of_equal_epochs_the_first_is_the_best():
+    history = History()
+    better = [history.add({"dev_rsum": rsum}, "rsum", warmup=0) for rsum in (5.0, 5.0, 6.0, 6.0)]
+    assert better == [True, False, True, False] and history.best_epoch == 3
 
 
 def test_patience_stops_early():
@@ -143,6 +150,8 @@ def test_another_training_in_the_folder_is_refused(tmp_path):
         fit(small_model(), SmallLoss(), SmallData(), other, folder=tmp_path)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
         fit(small_model(), SmallLoss(), SmallData(), SETTINGS, seed=1, folder=tmp_path)
+    with pytest.raises(ValueError, match="data was '0123456789abcdef', is 'altered'"):
+        fit(small_model(), SmallLoss(), SmallData(key="altered"), SETTINGS, folder=tmp_path)
 
 
 class NaNAt(StopAt):
