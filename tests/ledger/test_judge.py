@@ -180,6 +180,9 @@ def test_fewer_than_five_pairs_decide_nothing():
     rows = runs(a=9, b=0)
     verdict = judge(claim(), rows[rows["seed"] < 4])
     assert (verdict.outcome, verdict.pairs, verdict.needed) == ("undecided", 4, 5)
+    order = runs(a=9, b=0, c=-9)
+    fewest = judge(claim("order", "a;b;c", ""), order[(order["arm"] != "c") | (order["seed"] < 4)])
+    assert ([part.n for part in fewest.parts], fewest.pairs) == ([5, 4], 4)
     alone = rows[rows["seed"] == 0]
     assert "how many would decide is unknown" in judge(claim(), alone).sentence
     shown = ledger(pd.DataFrame([claim() | {"paper": "topk", "place": "", "statement": "",
