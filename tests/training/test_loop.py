@@ -99,6 +99,13 @@ def test_the_seed_decides_everything():
     assert not torch.equal(trained(1)["words.weight"], trained(2)["words.weight"])
 
 
+def test_a_model_that_was_evaluated_before_is_trained_with_dropout():
+    fresh, evaluated = small_model(), small_model().eval()
+    for model in (fresh, evaluated):
+        fit(model, SmallLoss(), SmallData(), SETTINGS)
+    assert_same(weights(fresh), weights(evaluated))
+
+
 @pytest.mark.parametrize("optimizer,save_seconds,step", [  # 9 steps an epoch
     ("adamw", 0.0, 2), ("adamw", 0.0, 9), ("adamw", 0.0, 10), ("adamw", 0.0, 31),
     ("adamw", 1e9, 11), ("sgd", 0.0, 11)])
