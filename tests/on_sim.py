@@ -18,7 +18,7 @@ from itr_study.checks import gathered
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score
 from itr_study.evaluation.search import Searcher
-from itr_study.losses import LOSSES, OUTPUT_LOSSES, _hinge
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.metrics import Truth, five_fold, hubness, ranks, ranks_from_embeddings
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, device_of
@@ -131,19 +131,6 @@ def test_losses(name, arguments, make):
         with syncs() as counted:
             assert checks.read() == []
         assert counted.total == 1
-
-
-@pytest.mark.parametrize("make", [random_batch, graded_batch])
-def test_sums_of_hinges_by_sorting_are_those_by_listing(make):
-    for seed in range(20):
-        scores, relevance = make(seed)
-        match = relevance == 1
-        raised = (scores + 0.2 * relevance).masked_fill(match, -torch.inf)
-        for axis in ((raised, scores, match), (raised.T, scores.T, match.T)):
-            listed = [sum((axis[0][q] - axis[1][q, t]).relu().sum()
-                          for t in axis[2][q].nonzero()[:, 0]) for q in range(len(axis[0]))]
-            assert _hinge.sum_by_sorting(*axis).tolist() == pytest.approx(
-                [float(value) for value in listed], abs=1e-12)
 
 
 def test_diagnostics():

@@ -21,12 +21,14 @@ def test_captions_of_unknown_images():
     assert [(p.kind, p.where) for p in problems] == [("caption of an unknown image", "2")]
 
 
-def test_fingerprint_sees_the_order_of_images():
+def test_fingerprint_sees_the_order_of_images_and_whose_a_text_is():
     """The rows of features lie in this order."""
-    def of(*ids):
-        return fingerprint({"train": Split("train", ids, ("1", "2"), ("x", "y"), np.arange(2))}, [])
+    def of(*ids, owners=(0, 1, 1)):
+        texts = ("1", "2", "3"), ("x", "y", "z")
+        return fingerprint({"train": Split("train", ids, *texts, np.array(owners))}, [])
 
     assert of("a", "b") != of("b", "a") and of("a", "b") == of("a", "b")
+    assert of("a", "b") != of("a", "b", owners=(0, 0, 1))
 
 
 def test_fingerprint_sees_each_part():

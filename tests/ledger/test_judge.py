@@ -121,6 +121,8 @@ def test_who_may_pick_among_places_is_judged_by_a_stricter_level():
     rows["test_i2t_r1"] = rows["test_rsum"]
     peak = claim("peak", "low;middle;b", "c;d", "test_rsum;test_i2t_r1")
     assert judge(peak, rows).levels == "98.33 %; against 98.75 %"
+    shown = [(part.metric, part.arm_b) for part in judge(peak, rows).parts]
+    assert shown == [(metric, arm) for metric in ("test_rsum", "test_i2t_r1") for arm in "cd"]
     two = claim("equivalence", "c;d", "b;b", margin="1")
     assert judge(two, rows).levels == "95 %; against 97.5 %"
 
@@ -180,6 +182,9 @@ def test_fewer_than_five_pairs_decide_nothing():
     rows = runs(a=9, b=0)
     verdict = judge(claim(), rows[rows["seed"] < 4])
     assert (verdict.outcome, verdict.pairs, verdict.needed) == ("undecided", 4, 5)
+    order = runs(a=9, b=0, c=-9)
+    fewest = judge(claim("order", "a;b;c", ""), order[(order["arm"] != "c") | (order["seed"] < 4)])
+    assert ([part.n for part in fewest.parts], fewest.pairs) == ([5, 4], 4)
     alone = rows[rows["seed"] == 0]
     assert "how many would decide is unknown" in judge(claim(), alone).sentence
     shown = ledger(pd.DataFrame([claim() | {"paper": "topk", "place": "", "statement": "",

@@ -102,8 +102,10 @@ def test_windows_equal_the_listed_windows(case, size):
 
 
 @pytest.mark.parametrize(("images", "texts"), [(2, 300), (40, 130)])
-def test_kendall_of_long_lists(images, texts):
+def test_kendall_of_long_lists(images, texts, monkeypatch):
     """More than one block of places, and of rows."""
+    monkeypatch.setattr(kendall, "AT_ONCE", 2500)
+    monkeypatch.setattr(_dominance, "AT_ONCE", 4200)
     scores, relevance = batch(0, images, texts)
     same(LOSSES["kendall"](), lambda s, r: listed(s, r, lambda x: pairs_of(x, 0.2)),
          scores, relevance)

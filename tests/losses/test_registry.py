@@ -12,6 +12,7 @@ import torch
 import itr_study.losses
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses._batch import read_batch
+from itr_study.losses._hinge import sum_by_sorting
 from itr_study.losses.base import RankingLoss
 from tests.losses.batches import graded_batch, random_batch
 
@@ -109,6 +110,19 @@ def test_equals_slow_oracle(name, make):
         assert ours.shape == () and ours.dtype == torch.float64
         expected = cases(name).oracle(scores.tolist(), relevance.tolist())
         assert ours.item() == pytest.approx(expected, abs=1e-9), seed
+
+
+@pytest.mark.parametrize("make", [random_batch, graded_batch])
+def test_sums_of_hinges_by_sorting_are_those_by_listing(make):
+    for seed in range(20):
+        scores, relevance = make(seed)
+        match = relevance == 1
+        raised = (scores + 0.2 * relevance).masked_fill(match, -torch.inf)
+        for axis in ((raised, scores, match), (raised.T, scores.T, match.T)):
+            listed = [sum((axis[0][q] - axis[1][q, t]).relu().sum()
+                          for t in axis[2][q].nonzero()[:, 0]) for q in range(len(axis[0]))]
+            assert sum_by_sorting(*axis).tolist() == pytest.approx(
+                [float(value) for value in listed], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -33,7 +33,9 @@ def broadcast_rank(scores, temperature):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("temperature", [0.004, 0.01, 0.03, 0.1, 1.0, 100.0])
 @pytest.mark.parametrize("shape", [(9, 1), (5, 90), (40, 33)])
-def test_ranks_and_their_gradient_in_both_ways(way, temperature, shape, dtype):
+def test_ranks_and_their_gradient_in_both_ways(way, temperature, shape, dtype, monkeypatch):
+    monkeypatch.setattr(_cells, "AT_ONCE", 100)  # a few rows at a time
+    monkeypatch.setattr(_ranks, "AT_ONCE", 5000)
     scores = batch(*shape)[0].to(dtype)
     leaf = scores.double().clone().requires_grad_()
     expected = broadcast_rank(leaf, temperature)

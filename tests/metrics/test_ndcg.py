@@ -126,7 +126,9 @@ def test_one_image_with_one_text():
     assert ndcg(np.array([[0.0]]), graded([[0.3]])) == {"i2t_ndcg": 1, "t2i_ndcg": 1}
 
 
-def test_zero_and_minus_zero_tie():
+@pytest.mark.parametrize("few", [0, 2])
+def test_zero_and_minus_zero_tie(few, monkeypatch):
+    monkeypatch.setattr(module, "FEW", few)  # sorted, counted
     truth = graded([[1, 0]], np.zeros(2, int))
     for dtype in (np.float32, np.float64):
         for values in ([0.0, -0.0], [-0.0, 0.0]):

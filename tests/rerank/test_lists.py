@@ -65,10 +65,11 @@ def test_equal_reverse_ranks_keep_the_order_and_what_is_equal_in_both_ties():
     assert ranks(found, np.array([0, 0, 1, 1])).i2t.tolist() == [2, 2]  # ties count against it
 
 
+@pytest.mark.parametrize("scale", [1, 1000])
 @pytest.mark.parametrize("name", ["reciprocal", "multi"])
-def test_what_is_not_re_ordered_stays_as_it_was_below(name):
-    scores, _ = cosines(12)
-    arguments = {"k_i2t": 4, "k_t2i": 3} if name == "reciprocal" else {"k": 4}
+def test_what_is_not_re_ordered_stays_as_it_was_below(name, scale):
+    scores = scale * cosines(12)[0]
+    arguments = {"k_i2t": 4, "k_t2i": 3} if name == "reciprocal" else {"k": 4, "unit": scale == 1}
     i2t, t2i = RERANKERS[name](scores, **arguments)
     lists = first(scores, 4)
     for row, before, results in ((i2t[5], scores[5], lists["i2t"][5]),

@@ -102,3 +102,14 @@ def test_a_manifest_that_does_not_hold_a_result_is_set_aside(store, forge):
     with pytest.warns(UserWarning, match="trained again; set aside as"):
         assert RunStore().result(result.id) is None
     assert execute(identify(SMALL)).tables == result.tables
+
+
+def test_a_damaged_result_is_not_lost_to_an_unfinished_one(store):
+    """A kill left what was being written, without its manifest."""
+    result = execute(identify(SMALL))
+    (result.folder / "result.json").write_text("{")
+    (RunStore().folder / ".new" / result.id).mkdir(parents=True)
+    with pytest.warns(UserWarning, match="damaged.*trained again; set aside as"):
+        assert RunStore().result(result.id) is None
+    aside = result.folder.with_name(f"{result.id}.corrupt")
+    assert (aside / "weights.safetensors").exists()

@@ -15,6 +15,7 @@ from itr_study.training.loop import Diverged, fit, forward
 from itr_study.training.objective import Objective, Term
 from itr_study.training.sampling import epoch_samples
 from itr_study.training.settings import Settings, build_optimizer, learning_rate
+from itr_study.training.state import History
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, SmallModel, small_model
 
@@ -76,6 +77,12 @@ def test_the_best_epoch_is_what_the_model_ends_with():
     assert_same(weights(last), kept[-1])
 
 
+def test_of_equal_epochs_the_first_is_the_best():
+    history = History()
+    better = [history.add({"dev_rsum": rsum}, "rsum", warmup=0) for rsum in (5.0, 5.0, 6.0, 6.0)]
+    assert better == [True, False, True, False] and history.best_epoch == 3
+
+
 def test_patience_stops_early():
     settings = Settings(epochs=50, batch_size=8, learning_rate=1e-12, patience=3)
     history = fit(small_model(), SmallLoss(), SmallData(), settings)
@@ -90,6 +97,13 @@ def test_the_seed_decides_everything():
 
     assert_same(trained(1), trained(1))
     assert not torch.equal(trained(1)["words.weight"], trained(2)["words.weight"])
+
+
+def test_a_model_that_was_evaluated_before_is_trained_with_dropout():
+    fresh, evaluated = small_model(), small_model().eval()
+    for model in (fresh, evaluated):
+        fit(model, SmallLoss(), SmallData(), SETTINGS)
+    assert_same(weights(fresh), weights(evaluated))
 
 
 @pytest.mark.parametrize("optimizer,save_seconds,step", [  # 9 steps an epoch
@@ -143,6 +157,8 @@ def test_another_training_in_the_folder_is_refused(tmp_path):
         fit(small_model(), SmallLoss(), SmallData(), other, folder=tmp_path)
     with pytest.raises(ValueError, match="seed was 0, is 1"):
         fit(small_model(), SmallLoss(), SmallData(), SETTINGS, seed=1, folder=tmp_path)
+    with pytest.raises(ValueError, match="data was '0123456789abcdef', is 'altered'"):
+        fit(small_model(), SmallLoss(), SmallData(key="altered"), SETTINGS, folder=tmp_path)
 
 
 class NaNAt(StopAt):
