@@ -30,7 +30,7 @@ from itr_study.runs.rows import SPLITS, edition_of
 from itr_study.runs.store import ENDED, RunStore
 from itr_study.runs.table import Table
 
-LEAST_TEST = 250
+LEAST_TEST = 100
 
 
 def keeps_rows(config: RunConfig) -> bool:
