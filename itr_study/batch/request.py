@@ -15,9 +15,11 @@ from itr_study.batch.execute import FINE, NotebookResult
 from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.checks import check_choice, check_number
 from itr_study.data import DATASETS
+from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import (
     FIGURES_REMEDY,
     check_writable,
+    evidence_folder,
     figures_folder,
     home,
     output_folder,
@@ -102,7 +104,7 @@ class Request:
         options += ["--publish"] if publish else []
         options += ["--device", device] if device != "auto" else []
         if fresh:
-            os.environ["ITR_STUDY_EVIDENCE"] = str(home() / "no-evidence")
+            os.environ["ITR_STUDY_EVIDENCE"] = str(measured_alone(home() / "no-evidence"))
             options += ["--fresh"]
         options += [part for text in given for part in ("-p", text)]
         return cls(paths, dataset, profile, parameters, workers or side_by_side(dataset),
@@ -189,6 +191,15 @@ class Request:
         argument = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
         names = [argument[result.notebook] for result in results]
         return shlex.join(["itr-study", "reproduce", *names, *self.options])
+
+
+def measured_alone(folder: Path) -> Path:
+    """A folder of evidence without any run: what benchmarks measured is copied, as a batch does not
+    measure it anew."""
+    evidence = evidence_folder()
+    for path in [*evidence.glob("common/*.csv"), *evidence.glob("*/models.csv")]:
+        write_atomic(folder / path.relative_to(evidence), path.read_bytes())
+    return folder
 
 
 def side_by_side(dataset: str) -> int:

@@ -78,7 +78,11 @@ def evidence_folder() -> Path:
     """Folder of what is published of runs and benchmarks, a folder a data set: $ITR_STUDY_EVIDENCE,
     else `evidence/` of the project. Read at every call; not created here."""
     chosen = os.environ.get("ITR_STUDY_EVIDENCE")
-    return Path(chosen).expanduser().resolve() if chosen else project_root() / "evidence"
+    folder = Path(chosen).expanduser().resolve() if chosen else project_root() / "evidence"
+    if folder.is_file():  # else all rows would be taken for missing, and trained
+        raise NotADirectoryError(f"the folder of evidence is a file, {folder}: set "
+                                 "ITR_STUDY_EVIDENCE to a folder, or unset it")
+    return folder
 
 
 def my_folder() -> Path:

@@ -150,7 +150,12 @@ def _compare(name: str, ours: Path | None, theirs: Path | None, found: Compariso
         found.profiles.append(name)
     else:
         texts = [path.read_text(encoding="utf-8") for path in (ours, theirs)]
-        if not (where := table_difference(*texts)):
+        try:
+            where = table_difference(*texts)
+        except ValueError as error:  # conflict markers, say
+            found.differing[name] = f"one of them is no table ({str(error).strip()})"
+            return
+        if not where:
             found.equal.append(name)
         elif not table_difference(*texts, max(map(tolerance_of, records))):
             found.near.append(name)

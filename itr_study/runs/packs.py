@@ -85,12 +85,13 @@ class Packs:
         try:
             entries = read_json(self.manifest)
             runs = [(run, pack) for pack, entry in entries.items() for run in entry["runs"]]
+            packs = dict(runs)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.manifest} is no manifest of packs; "
                              f"{restore(self.manifest)}") from error
-        if len(dict(runs)) < len(runs):
+        if len(packs) < len(runs):
             raise ValueError(f"{self.manifest} names a run in two packs; {restore(self.manifest)}")
-        return entries, dict(runs)
+        return entries, packs
 
     def _open(self, path: Path) -> tuple[dict[str, int], pa.Table]:
         """The place of every run in a pack, and its table."""
@@ -98,7 +99,8 @@ class Packs:
         _check_version(path, entry)
         if not path.is_file():
             raise ValueError(f"{path} is missing; {restore(path)}")
-        return _unchanged(path, entry["sha256"], lambda: self._read_pack(path, entry["sha256"]))
+        digest = entry.get("sha256", "")
+        return _unchanged(path, digest, lambda: self._read_pack(path, digest))
 
     def _read_pack(self, path: Path, digest: str) -> tuple[dict[str, int], pa.Table]:
         data = path.read_bytes()

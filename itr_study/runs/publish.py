@@ -73,6 +73,8 @@ def _publish(dataset: str, runs: Finished, ranks: bool) -> list[str]:
             return []
         for part in (folder, folder / "packs"):
             clear_temporary(part)  # of a publisher that was killed
+        if not published.table.path.exists():
+            published.table.write(["run"], {})  # else a manifest without rows, they count as lost
         published.packs.add({run.id: result.history.table() for run, result in new},
                             {run.id: (result.folder / "ranks.npz").read_bytes()
                              for run, result in new if ranks and result.status == "done"})

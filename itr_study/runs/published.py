@@ -44,7 +44,7 @@ def keeps_rows(config: RunConfig) -> bool:
 class Published:
     """The published runs of a data set.
 
-    Raises:  ValueError where its table is lost and what lies beside it is not.
+    Raises:  ValueError where its table or manifest is lost and what lies beside it is not.
     """
 
     def __init__(self, dataset: str):
@@ -54,6 +54,9 @@ class Published:
         self.aside = Table(self.folder / "edition1.csv")
         if self.packs.manifest.exists() and not self.table.path.exists():
             raise ValueError(f"{self.table.path} is missing; {self.table.restore}")
+        if (not self.packs.manifest.exists() and any(self.folder.glob("packs/*.parquet"))
+                and self.table.read()):
+            raise ValueError(f"{self.packs.manifest} is missing; {restore(self.packs.manifest)}")
 
     def all(self) -> dict[str, dict[str, Any]]:
         """All rows, also those that were set aside, numbers as numbers, empty cells as None."""

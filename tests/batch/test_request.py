@@ -14,6 +14,7 @@ from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
 from itr_study.files import paths
 from itr_study.files.paths import evidence_folder
 from itr_study.plots.gallery import EXAMPLES, SHOWN
+from itr_study.studies.timing import model_costs, step_rows
 from tests.cards import Card, put_in
 from tests.plots.test_figures import TABLE, common, refuse, save
 from tests.small_notebooks import write_notebook
@@ -174,3 +175,4 @@ def test_a_fresh_batch_takes_no_published_rows(monkeypatch, store):
     assert "--fresh" in made.options
     with pytest.raises(ValueError, match="no runs of scenes are published"):
         itr.rows("scenes")
+    assert len(step_rows()) and len(model_costs("flickr8k"))  # benchmarks are no runs

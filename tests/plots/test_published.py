@@ -104,6 +104,15 @@ def test_a_damaged_provenance_is_named(two):
         told(two)
 
 
+def test_a_table_that_is_none_is_named(two):
+    for folder in two:
+        save(folder, "full", name="03_topk__cca", dataset="flickr8k")
+    (path,) = two[1].rglob("03_topk__cca.csv")
+    path.write_text(f"{path.read_text()}<<<<<<< ours, theirs, and, more, of, it\n")
+    where = told(two).differing["flickr8k/03_topk__cca"]
+    assert where.startswith("one of them is no table (")
+
+
 @pytest.mark.evidence
 def test_every_published_table_can_be_compared():
     """Each equals itself, and its provenance can be read."""

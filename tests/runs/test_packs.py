@@ -99,6 +99,7 @@ def test_a_pack_of_another_version_or_project_is_refused(photos, changed, told):
 @pytest.mark.parametrize(("text", "told"), [
     ("<<<<<<< ours\n", "is no manifest of packs"), ("[1]", "is no manifest of packs"),
     ('{"a.parquet": {"sha256": "0"}}', "is no manifest of packs"),
+    ('{"a.parquet": {"runs": [["1"]]}}', "is no manifest of packs"),
     ('{"a.parquet": {"runs": ["1"]}, "b.parquet": {"runs": ["1"]}}', "names a run in two packs")])
 def test_a_damaged_manifest_is_named_with_the_way_back(photos, text, told):
     (photos / "manifest.json").write_text(text)
@@ -111,3 +112,24 @@ def test_rows_that_are_lost_are_not_taken_for_none(photos):
     (photos / "runs.csv").unlink()
     with pytest.raises(ValueError, match="runs.csv is missing; restore it: git checkout -- "):
         Published("photos").complete(A)
+
+
+def test_a_manifest_that_is_lost_is_not_taken_for_none(photos):
+    """The next to publish would write one that names no run but its own."""
+    (photos / "manifest.json").unlink()
+    with pytest.raises(ValueError, match="manifest.json is missing; restore it: git checkout -- "):
+        Published("photos").curve(A)
+
+
+def test_a_manifest_without_a_checksum_vouches_for_nothing(photos):
+    manifest = photos / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"sha256"', '"sha1"'))
+    with pytest.raises(ValueError, match="is damaged: its checksum is not that of manifest.json"):
+        itr.curve(A)
+
+
+def test_evidence_that_is_a_file_is_not_taken_for_no_evidence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ITR_STUDY_EVIDENCE", str(tmp_path / "file"))
+    with pytest.raises(NotADirectoryError, match="set ITR_STUDY_EVIDENCE to a folder, or unset it"):
+        itr.rows("scenes")

@@ -145,6 +145,24 @@ def test_a_publisher_that_is_killed_leaves_all_or_nothing(three, evidence, monke
     assert not list(evidence.rglob(".*.tmp"))
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "runs.csv"])
+def test_the_first_publisher_of_a_data_set_may_be_killed(three, evidence, monkeypatch, name):
+    """Before what it writes there; the rows are not taken for lost."""
+    def write(path, data):
+        if path.name == name and b"0" in data:
+            raise KeyboardInterrupt
+        atomic_write(path, data)
+
+    atomic_write = atomic.write_atomic
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "write_atomic", write)
+        patch.setattr("itr_study.runs.table.write_atomic", write)
+        with pytest.raises(KeyboardInterrupt):
+            publish(three)
+    assert not (evidence / "photos" / "packs").exists() or Published("photos").all() == {}
+    assert publish(three) == three and list(rows("photos")["run"]) == three
+
+
 def test_what_is_published_is_not_written_again(three, evidence, monkeypatch):
     monkeypatch.setattr("itr_study.runs.published.columns", lambda *_: ["rsum"])
     publish(three)
