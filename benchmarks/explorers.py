@@ -41,9 +41,9 @@ one, two = searcher(0), searcher(1)
 """
 CELLS = {"push and pull": "explorers.PushPull()",
          "search": "explorers.Search({'one': one, 'two': two})",
-         "who moved?": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
-         "you are the judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
-         "map": "explorers.EmbeddingMap.of(one, two)"}
+         "who moved?": "explorers.WhoMoved.of({'one': one, 'two': two})",
+         "you are the judge": "explorers.YouJudge.of(one.dataset, {'one': one})",
+         "map": "explorers.EmbeddingMap.of({'one': one, 'two': two})"}
 # ms from an action until nothing is on its way; the action is done inside the page.
 ANSWER = """async ([node, selector, kind]) => {
   const target = node.querySelector(selector), start = performance.now();

@@ -39,7 +39,7 @@ ORDER = {
                 "judges", "forgive", "held_against", "looks", "batch_log", "parameters", "ladder",
                 "best_clean", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
                 "reranked", "forecast", "wording", "crossings", "predictions", "which",
-                "judging", "claims", "panes", "epochs", "study", "ensembles"),
+                "judging", "claims", "epochs", "study", "ensembles"),
 }
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",
@@ -185,7 +185,7 @@ def test_a_part_that_draws_nothing_loads_no_heavy_package():
     parts = [".".join(("itr_study", *name)) for name in MODULES
              if name[:1] and name[0] not in ("plots", "explorers", "cli", "__main__")
              and name not in {("studies", words) for words in (
-                 "study", "wording", "crossings", "which", "judging", "claims", "panes",
+                 "study", "wording", "crossings", "which", "judging", "claims",
                  "ensembles")}]
     loaded = loaded_by("import " + ", ".join(parts))
     assert not loaded & set(HEAVY)

@@ -14,7 +14,7 @@ from itr_study.data import DATASETS
 from itr_study.data.picture_files import open_picture
 from itr_study.data.pictures import PICTURES, load_pictures
 from itr_study.evaluation.search import Searcher, hit_table
-from itr_study.explorers.queries import image_queries, text_queries
+from itr_study.explorers.examples import image_queries, text_queries
 from itr_study.features.pictures import with_pictures
 from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import home

@@ -1,15 +1,27 @@
-"""A picture with controls: alive where somebody watches, still in a batch."""
+"""A picture with controls, alive where somebody watches, and the code behind a formula."""
 
+import inspect
 from collections.abc import Callable
+from textwrap import dedent
 from typing import Any
 
-from IPython.display import Image
+from IPython.display import Code, Image
 from ipywidgets import ValueWidget, interactive
 from matplotlib.figure import Figure
 
 from itr_study.plots.places import places_of
 from itr_study.plots.style import quick_png
 from itr_study.progress import in_notebook
+
+
+def show_source(part: Callable) -> Code:
+    """The source of a function, a method or a class as a cell shows it, in colours.
+
+    Example:
+        >>> print(show_source(show_source).data.splitlines()[0])
+        def show_source(part: Callable) -> Code:
+    """
+    return Code(dedent(inspect.getsource(part)), language="python")
 
 
 def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
-from itr_study.checks import check_choice, check_count
+from itr_study.checks import check_choice, check_count, check_number
 from itr_study.digits import counted, number
 from itr_study.evaluation.evaluate import as_vectors
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
-from itr_study.explorers.findings import called, finding
-from itr_study.explorers.heard import quoted
-from itr_study.explorers.map_data import FINEST, MapData
-from itr_study.explorers.map_window import NEAREST, MapWindow
-from itr_study.explorers.plane import Frame, spread_out
-from itr_study.explorers.ticks import ticks_between
+from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, ticks_between
+from itr_study.explorers.map_data import FINEST, FIRST, Frame, MapData, spread_out
+from itr_study.explorers.messages import number_of, parts_of, quoted
+from itr_study.explorers.ranked import check_models
 from itr_study.metrics.scores import AnyScores
 from itr_study.plots.embedding_map import STEPS, Shade, colours_of, embedding_map
 
+NEAREST = 100  # times larger than the whole: as far as one can zoom in
+STEP = 0.4  # of half the side shown: one such step
+LETTERS = 60  # of a text that is named
 GALLERY = 12  # items beside the map, at most
 ASKED = 100  # arrays and pictures that are sent at once
 FINE = 20  # presses of an arrow key from the middle to the edge
@@ -30,6 +31,153 @@ FINE = 20  # presses of an arrow key from the middle to the edge
 MOVES = {"nearer": ("Zoom in", 0, 0, 1.5), "farther": ("Zoom out", 0, 0, 1 / 1.5),
          "left": ("Left", -1, 0, 1), "right": ("Right", 1, 0, 1), "up": ("Up", 0, 1, 1),
          "down": ("Down", 0, -1, 1)}
+
+
+class MapWindow:
+    """A square part of a map, and a rectangle: at first the whole, and its middle.
+
+    Attributes: centre (2,), half: the middle of what is shown, and half its side; corners (2, 2):
+                of the rectangle, the low one first.
+    Args:       middle: (2,) of the map; whole: half its side.
+    """
+
+    def __init__(self, middle: np.ndarray, whole: float) -> None:
+        self.middle, self.whole = middle, whole
+        self.show_all()
+        self.into_view()
+
+    def show_all(self, _: Any = None) -> None:
+        """Show the whole map."""
+        self.centre, self.half = self.middle.copy(), self.whole
+
+    def look_at(self, window: Mapping[str, Any]) -> None:
+        """Show another part: {"x", "y": its middle, "half": half its side}. Raises: ValueError for
+        what is no part."""
+        names = ("x", "y", "half")
+        for name, value in zip(names, parts_of("a window", window, *names), strict=True):
+            check_number(name, number_of(name, value), above=0 if name == "half" else -np.inf)
+        self.half = float(min(max(window["half"], self.whole / NEAREST), self.whole))
+        room = self.whole - self.half  # so that nothing beside the whole is shown
+        self.centre = np.clip([window["x"], window["y"]], self.middle - room, self.middle + room)
+
+    def move(self, right: int, up: int, nearer: float, _: Any = None) -> None:
+        """One press of a button: a step aside, or nearer."""
+        x, y = (self.centre + STEP * self.half * np.array([right, up])).tolist()
+        self.look_at({"x": x, "y": y, "half": self.half / nearer})
+
+    def brush(self, moved: Mapping[str, Any]) -> None:
+        """Put the rectangle elsewhere: {"x": [left, right], "y": [low, high]}, cut to the map.
+        Raises: ValueError for what is no rectangle."""
+        ends = parts_of("a rectangle", moved, "x", "y")
+        for name, pair in zip(("x", "y"), ends, strict=True):
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise ValueError(f"{name} of a rectangle must be its two ends, got {quoted(pair)}")
+            for end in pair:
+                number_of(f"{name} of the rectangle", end)
+        self.corners = np.clip(np.sort(np.array(ends, float).T, axis=0), self.middle - self.whole,
+                               self.middle + self.whole)
+
+    def into_view(self, _: Any = None) -> None:
+        """Put the rectangle into the middle of what is shown, a third as wide and as high."""
+        self.corners = np.stack([self.centre - self.half / 3, self.centre + self.half / 3])
+
+
+def finding(data: MapData, name: Hashable, colour: str) -> str:
+    """What a colour shows in a frame, and where there are several, from the first to the last."""
+    told = {"kind": _middles, "rank": _failures, "hub": _hubs, "gain": _gains}[colour](data, name)
+    return told + _change(data, colour) * (len(data.names) > 1)
+
+
+def called(name: Hashable) -> str:
+    """A frame in words: a number is an epoch."""
+    return f"epoch {name}" if isinstance(name, int) else str(name)
+
+
+def _middles(data: MapData, name: Hashable) -> str:
+    """How far images and texts lie apart as a whole."""
+    places = data.plane.places[name]
+    middles = [part.mean(axis=0) for part in np.split(places, [data.n_images])]
+    return (f" The middle of the images lies {number(apart(*middles) / spread(places), 2)} from "
+            "that of the texts, where a point lies 1 from the middle of all on average.")
+
+
+def _failures(data: MapData, name: Hashable) -> str:
+    """How many there are, and whether they lie in the middle."""
+    failed, places = data.known[name].ranks > FIRST, data.plane.places[name]
+    images, texts = (percent(part) for part in np.split(failed, [data.n_images]))
+    far = np.linalg.norm(places - places.mean(axis=0), axis=1)
+    inner = far <= np.median(far)
+    where = "" if inner.all() else (
+        f" Of the points in the inner half of the map {percent(failed[inner])} fail, of those in "
+        f"the outer half {percent(failed[~inner])}.")
+    return (f" {failed.sum():,} of {len(failed):,} are failures, their match not among the first "
+            f"{FIRST}: {images} of the images, {texts} of the texts.{where}")
+
+
+def _hubs(data: MapData, name: Hashable) -> str:
+    """The strongest hub beside what chance would give, and how many are never found."""
+    counts, (images, texts) = data.known[name].counts, (data.n_images, data.n_texts)
+    expected = [min(FIRST, mine) * other / mine for mine, other in (
+        (images, texts), (texts, images))]
+    point = int((counts / np.repeat(expected, [images, texts])).argmax())
+    image = point < images
+    item = data.items[point] if image else f"“{shorten(data.items[point], LETTERS)}”"
+    kind, queries = ("image", "texts") if image else ("text", "images")
+    hub = item if item.startswith("image ") else f"the {kind} {item}"  # without an id it says so
+    return (f" The strongest hub, beside the average of its kind, is {hub}: among the "
+            f"first {FIRST} of {counts[point]:,} {queries}. On average an image is found "
+            f"{number(expected[0], 1)} times and a text {number(expected[1], 1)} times; "
+            f"{percent(counts == 0)} are never found.")
+
+
+def _gains(data: MapData, name: Hashable) -> str:
+    """Who is better off than by the other model."""
+    shade = data.shades[name]["gain"]
+    better, worse = int((shade.levels < 0.5).sum()), int((shade.levels > 0.5).sum())
+    return (f" {better:,} find their match earlier here than by the other model, {worse:,} later, "
+            f"{len(shade.levels) - better - worse:,} alike.")
+
+
+def _change(data: MapData, colour: str) -> str:
+    """From the first frame to the last."""
+    first, last = data.names[0], data.names[-1]
+    way = f" From {called(first)} to {called(last)}"
+    if colour == "kind":
+        before, after = (data.plane.places[name] for name in (first, last))
+        moved = np.linalg.norm(after - before, axis=1) / spread(after)
+        images, texts = (number(float(part.mean()), 2)
+                         for part in np.split(moved, [data.n_images]))
+        return (f"{way} an image moves by {images} and a text by {texts} on average, in the unit "
+                f"of {called(last)}.")
+    known = [data.known[name] for name in (first, last)]
+    gains = [data.shades[name].get("gain") for name in (first, last)]
+    what, masks = {
+        "rank": ("failures", [one.ranks > FIRST for one in known]),
+        "hub": ("those that are never found", [one.counts == 0 for one in known]),
+        "gain": ("those that find their match earlier here",
+                 [one is not None and one.levels < 0.5 for one in gains])}[colour]
+    before, after = map(percent, masks)
+    return f"{way} the share of {what} goes from {before} to {after}."
+
+
+def percent(which: np.ndarray) -> str:
+    """A share in words.
+
+    Example:
+        >>> percent(np.array([True, False, False])), percent(np.array([False]))
+        ('33 %', '0 %')
+    """
+    return f"{number(100 * float(np.mean(which)), 0)} %"
+
+
+def apart(one: np.ndarray, other: np.ndarray) -> float:
+    """The distance of two places (2,)."""
+    return float(np.linalg.norm(one - other))
+
+
+def spread(places: np.ndarray) -> float:
+    """The mean distance of places (n, 2) from their middle; 1 where all are one."""
+    return float(np.linalg.norm(places - places.mean(axis=0), axis=1).mean()) or 1.0
 
 
 class EmbeddingMap(Explorer):
@@ -55,20 +203,22 @@ class EmbeddingMap(Explorer):
         self.window = MapWindow(self.data.middle, self.data.whole)
 
     @classmethod
-    def of(cls, searcher: Searcher, other: Searcher | None = None,
+    def of(cls, models: Mapping[str, Searcher],
            frames: Mapping[Hashable, Frame] | None = None) -> "EmbeddingMap":
-        """The map of a split as a model encodes it.
+        """The map of a split as a trained model encodes it.
 
-        Args:    other: another model's, of the same split, for the difference of their ranks;
-                 frames: other vectors of the split in the place of the model's, such as those of
-                 `studies.epochs.epoch_frames`.
-        Raises:  ValueError for a model that gives an image or a text several vectors, and a split
-                 without texts; with frames, as the class.
+        Args:    models: one or two by name; the first is drawn, the second lends its ranks for the
+                 difference; frames: other vectors of the split in the place of the first model's,
+                 such as those of `studies.epochs.epoch_frames`.
+        Raises:  ValueError as `check_models`, and for a model that gives an image or a text several
+                 vectors; with frames, as the class.
         """
+        check_models(cls.__name__, models, most=2)
+        searcher, *others = models.values()
         split, own = searcher.split, frames is None
         return cls({searcher.name: vectors_of(searcher)} if own else frames,
                    split.image_of_text, split.texts, split.image_ids, searcher.dataset.open_image,
-                   other=None if other is None else other.scores,
+                   other=others[0].scores if others else None,
                    scores=searcher.scores if own else None)
 
     @property
@@ -87,9 +237,9 @@ class EmbeddingMap(Explorer):
         or the text), rank of its match, found (of how many queries it is among the first FIRST)."""
         return self.data.table(self.name, self.data.inside(self.name, self.window.corners))
 
-    def hear(self, name: str, value: Any = None) -> None:
+    def handle(self, name: str, value: Any = None) -> None:
         self.asked = {}  # arrays are sent where they are asked for, and not again
-        super().hear(name, value)
+        super().handle(name, value)
 
     def choose_colour(self, colour: str) -> None:
         """Colour the points by something else. Raises: ValueError for what is not known here."""

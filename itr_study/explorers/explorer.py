@@ -1,12 +1,13 @@
-"""What an explorer is: a plain state that says all that is shown, and hears what a reader does.
+"""What an explorer is: a plain state that holds all that is shown, and handles what a reader does.
 
     moved = PushPull()                  the last line of a cell shows it
-    moved.hear("loss", "topk")          what the control of that name does
+    moved.handle("loss", "topk")          what the control of that name does
     moved.sentence()                    what is seen, in words
     moved.selected                      what the reader chose, for the next cell
 
-Nothing here knows of a browser: a live notebook shows the state through `skin.Skin`, which only
-draws what `view` says; a batch shows `picture`. All numbers are computed here.
+Nothing here knows of a browser: a live notebook shows the state through
+`widget.ExplorerWidget`, which draws what `view` returns; a batch shows `picture`. All numbers are
+computed here.
 """
 
 import logging
@@ -15,15 +16,39 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
 from IPython.display import HTML, display
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from itr_study.explorers.heard import brief, check_sent, quoted
+from itr_study.digits import number
+from itr_study.explorers.messages import brief, check_sent, quoted
 from itr_study.plots.style import png_bytes
 from itr_study.progress import in_notebook
 
-Control = dict[str, Any]  # what the skin makes a control from; the functions below make them
+TICKS = 5  # steps between the ticks of an axis, about
+POLL = 1000  # ms between a page's looks at something that goes on
+Control = dict[str, Any]  # what the page makes a control from; the functions below make them
 LOG = logging.getLogger(__name__)
+
+
+def ticks_between(low: float, high: float, whole: bool = False) -> list[list[Any]]:
+    """Round places on an axis with what stands there; the first and the last hold both ends between
+    them.
+
+    Args:    whole: at whole numbers only.
+    Example: a quarter needs two decimals
+        >>> ticks_between(0.3, 0.9)
+        [[0.3, '0.30'], [0.45, '0.45'], [0.6, '0.60'], [0.75, '0.75'], [0.9, '0.90']]
+        >>> ticks_between(0, 4, whole=True)[-1]
+        [4.0, '4']
+    """
+    high = high if high > low else low + 1
+    ticks = MaxNLocator(TICKS, integer=whole).tick_values(low, high)
+    step = ticks[1] - ticks[0]
+    digits = next((many for many in range(16)
+                   if np.abs(ticks - ticks.round(many)).max() < step / 1000), 16)
+    return [[round(float(at), digits), number(at, digits)] for at in ticks]
 
 
 def slider(name: str, label: str, value: float, least: float, most: float, step: float,
@@ -82,11 +107,6 @@ class Explorer(ABC):
     title: str
     problem: str = ""
 
-    @property
-    def drawings(self) -> tuple[str, ...]:
-        """All modules that its stage may be drawn by: several where `drawing` changes."""
-        return (self.drawing,)
-
     @abstractmethod
     def controls(self) -> Sequence[Control]:
         """What can be set, in order."""
@@ -113,7 +133,7 @@ class Explorer(ABC):
         """What the reader has chosen, for the next cell."""
         return None
 
-    def hear(self, name: str, value: Any = None) -> None:
+    def handle(self, name: str, value: Any = None) -> None:
         """Do what the reader did. What cannot be done leaves the state as it is, and its reason in
         `problem`: below a widget nobody reads a traceback. A "poll" is not done by the reader: what
         was said stays."""
@@ -135,7 +155,7 @@ class Explorer(ABC):
         self.problem = self.problem or before
 
     def view(self) -> dict[str, Any]:
-        """All that the skin draws."""
+        """All that the page draws."""
         return {"drawing": self.drawing, "title": self.title, "controls": list(self.controls()),
                 "stage": self.stage(), "sentence": self.sentence(), "problem": self.problem}
 
@@ -143,9 +163,9 @@ class Explorer(ABC):
         """Live: the explorer, and below it what remains where no kernel runs (a page made from the
         notebook, or the notebook opened again). In a batch: that alone."""
         if in_notebook():
-            from itr_study.explorers.skin import skin_of  # a batch needs no widget
+            from itr_study.explorers.widget import widget_of  # a batch needs no widget
 
-            display(skin_of(self))
+            display(widget_of(self))
         display(self.twin(closed=in_notebook()))
 
     def twin(self, closed: bool = False) -> HTML:

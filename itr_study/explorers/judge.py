@@ -1,26 +1,214 @@
 """You are the judge: rate pairs that others rated, and see how far all of you agree."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from PIL import Image
 
-from itr_study.checks import check_count
+from itr_study.checks import check_choice, check_count
+from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
+from itr_study.data.judgements import Judgements
 from itr_study.digits import counted, number
+from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button
-from itr_study.explorers.heard import parts_of, quoted
-from itr_study.explorers.rated_pairs import BEFORE, GRADES, check_pairs, rated_pairs, spread
-from itr_study.explorers.taus import FEWEST, YOU, agreements, orders
-from itr_study.explorers.thumbnails import thumbnail_uri
+from itr_study.explorers.messages import parts_of, quoted
+from itr_study.explorers.pictures import thumbnail_uri
+from itr_study.features.judged import judged_pairs
+from itr_study.metrics.human import human_correlation
 from itr_study.plots.you_judge import Agreement, nobody_yet, you_judge
+from itr_study.progress import progress
 
+FEWEST = 5  # pairs from which on an interval is known
+YOU = "you"
+# What the experts of Flickr8k were to grade, in the words of its readme, made short.
+GRADES = {1: "does not describe it at all", 2: "describes small parts of it",
+          3: "almost describes it, with small mistakes", 4: "describes it"}
+CLASSES = (1 / 3, 2 / 3, 0.999)  # exact relevance from which a pair has grade 2, 3, 4
+BEFORE = "those who rated before"  # where nothing else is known of them
+DRAWN = 60  # pairs of each class, where all pairs have exact relevance
 LEAST = FEWEST  # ratings before any agreement is shown
 SIDE = 320  # pixels of the picture that is rated
 AXIS = "Kendall's τ-c"
+
+
+def tau_interval(tau: float, pairs: int) -> tuple[float, float]:
+    """About 95 % interval of Kendall's tau over other pairs, by Fisher's transformation with the
+    variance 0.437 / (n - 4) of Fieller, Hartley and Pearson (1957); they had no ties.
+
+    A tau of 1 is taken for one that lies half a step below it: with few pairs it may be chance.
+
+    Args:    pairs: at least 5.
+
+    Example:
+        >>> [round(end, 2) for end in tau_interval(0.6, 20)], tau_interval(1.0, 5)[0] < 0.2
+        ([0.35, 0.77], True)
+    """
+    half = 1.959964 * (0.437 / (pairs - 4)) ** 0.5
+    most = 1 - 2 / (pairs * (pairs - 1))  # neighbours that swap move it by twice as much below 1
+    middle = np.arctanh(np.clip(tau, -most, most))
+    low, high = (float(np.tanh(middle + way * half)) for way in (-1, 1))
+    return min(low, tau), max(high, tau)
+
+
+def orders(values: np.ndarray) -> bool:
+    """Whether not all values, NaN left out, are equal: else they put nothing above another, and
+    Kendall's tau with them is not defined."""
+    known = values[~np.isnan(values)]
+    return bool(known.size) and bool((known != known[0]).any())
+
+
+def agreement(scores: np.ndarray, ratings: np.ndarray) -> tuple[float, float, float]:
+    """Kendall's tau-c of scores (N,) with all ratings (N, raters) of each pair, and its interval;
+    `orders` must hold of both.
+
+    Example: equal grades of five pairs
+        >>> agreement(np.array([1, 2, 3, 4, 4]), np.array([[1.0], [2], [3], [4], [4]]))[0]
+        0.96
+    """
+    pairs = len(scores)
+    nobody = ("",) * pairs
+    judged = Judgements("you", nobody, nobody, ratings, np.zeros(pairs, bool), "c")
+    (tau,) = human_correlation(scores, judged).values()
+    return tau, *tau_interval(tau, pairs)
+
+
+def agreements(yours: np.ndarray | None, ratings: np.ndarray, raters: Sequence[str],
+               scores: Mapping[str, np.ndarray]) -> tuple[list[Agreement], list[str]]:
+    """All who rate N pairs: their agreement, the largest first, and the names of those of whom it
+    is not defined, for they or whom they are held against put no pair above another.
+
+    Each rater is held against the other raters, all else against all.
+
+    Args:    yours: (N,) the reader's, None where there are none yet; ratings: (N, raters), NaN
+             where absent; scores: by name (N,).
+    """
+    compared = [] if yours is None else [(YOU, YOU, yours, ratings)]
+    for n, name in enumerate(raters):
+        rest = np.delete(ratings, n, axis=1)
+        both = ~np.isnan(ratings[:, n]) & ~np.isnan(rest).all(axis=1)
+        if both.sum() >= FEWEST:
+            compared.append((name, "rater", ratings[both, n], rest[both]))
+    compared += [(name, "computed", values, ratings) for name, values in scores.items()]
+    known = [orders(values) and orders(beside) for _, _, values, beside in compared]
+    found = [Agreement(name, kind, *agreement(values, beside))
+             for (name, kind, values, beside), defined in zip(compared, known, strict=True)
+             if defined]
+    return sorted(found, key=lambda one: -one.value), [
+        one[0] for one, defined in zip(compared, known, strict=True) if not defined]
+
+
+class RatedPairs(NamedTuple):
+    """N pairs: images (ids), texts, ratings (N, raters) from 1 to 4; scores by name (N,); raters'
+    names; who they are, in the words of a sentence."""
+
+    images: list[str]
+    texts: list[str]
+    ratings: np.ndarray
+    scores: dict[str, np.ndarray]
+    raters: tuple[str, ...]
+    judges: str = BEFORE
+
+
+def rated_pairs(dataset: RetrievalDataset, name: str, others: Mapping[str, np.ndarray],
+                seed: int = 0) -> RatedPairs:
+    """Pairs of a split that experts graded, or else some of each class of exact relevance; an
+    image's own texts are left out.
+
+    Args:    others: scores by name, (I, T) of the split or (N,) of its judged pairs in their order.
+    Raises:  ValueError where nobody graded the pairs, for an unknown split, and for scores of
+             another shape.
+    """
+    check_choice("split", name, dataset.splits)
+    split = dataset.splits[name]
+    judged = judged_pairs(dataset, split).get("expert")
+    if judged is not None:
+        rows, columns, ratings = judged.images, judged.texts, judged.judgements.ratings
+        raters = tuple(f"expert {n + 1}" for n in range(ratings.shape[1]))
+        kept = np.flatnonzero(~judged.judgements.own)
+    elif dataset.relevance is not None:
+        rows, columns, ratings = by_relevance(dataset.relevance(split), split.image_of_text, seed)
+        raters, kept = ("exact relevance",), np.arange(len(rows))
+    else:
+        raise ValueError(f"nobody graded pairs of the {name} split of {dataset.name}, and their "
+                         "exact relevance is not known; take the test split of flickr8k, or "
+                         "scenes")
+    whole = (len(split.image_ids), len(split.texts))
+    scores = {}
+    for label, given in others.items():
+        values = np.asarray(given, float)
+        if values.shape == whole:
+            values = values[rows, columns]
+        elif judged is None or values.shape != rows.shape:
+            raise ValueError(f"scores of {label!r} must be {whole}, of all images and texts"
+                             + f", or {rows.shape}, of the judged pairs" * (judged is not None)
+                             + f"; got {values.shape}")
+        scores[label] = values[kept]
+    known = DATASETS.get(dataset.name)
+    return RatedPairs([split.image_ids[n] for n in rows[kept]],
+                      [split.texts[n] for n in columns[kept]], ratings[kept], scores, raters,
+                      known.judged_by if known and known.judged_by else BEFORE)
+
+
+def by_relevance(relevance: np.ndarray, image_of_text: np.ndarray, seed: int
+                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Some pairs of each class of exact relevance (I, T), no image with its own text: images (N,),
+    texts (N,) and grades (N, 1)."""
+    random = np.random.default_rng(seed)
+    grades = np.ones(relevance.shape, np.uint8)  # not by np.digitize: eight times the memory
+    for least in CLASSES:
+        grades += relevance >= np.float64(least)  # in float64 whatever the relevance is
+    grades[image_of_text, np.arange(len(image_of_text))] = 0
+    drawn = []
+    for grade in progress(GRADES, "looking for pairs of each grade"):
+        places = np.flatnonzero(grades == grade)
+        drawn.append(random.choice(places, min(DRAWN, len(places)), replace=False))
+    rows, columns = np.unravel_index(np.concatenate(drawn), relevance.shape)
+    return rows, columns, grades[rows, columns].astype(float)[:, None]
+
+
+def spread(ratings: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Which pairs are rated: as many of each grade as can be, in an order that tells nothing.
+
+    Args:    ratings: (N, raters) from 1 to 4; a pair's grade is the median.
+    Returns: (min(count, N),) places of pairs.
+
+    Example: each grade is among the four, the rare ones too
+        >>> ratings = np.array([[1], [1], [4], [1], [1], [2], [3], [2]])
+        >>> sorted(ratings[spread(ratings, 4, seed=0)].ravel().tolist())
+        [1, 2, 3, 4]
+    """
+    random = np.random.default_rng(seed)
+    grade = np.floor(np.nanmedian(ratings, axis=1) + 0.5)  # of two, the upper one
+    order = random.permutation(len(grade))
+    turn = np.empty(len(grade), int)  # the how-manieth of its grade each pair is
+    for level in GRADES:
+        own = order[grade[order] == level]
+        turn[own] = np.arange(len(own))
+    taken = order[np.argsort(turn[order], kind="stable")][:count]
+    return random.permutation(taken)
+
+
+def check_pairs(images: int, texts: int, ratings: np.ndarray,
+                scores: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError unless all are of the same pairs, each with a grade."""
+    if ratings.ndim != 2 or len({images, texts, len(ratings)}) != 1 or texts < FEWEST:
+        raise ValueError(f"images, texts and ratings (pairs, raters) must be of the same pairs, at "
+                         f"least {FEWEST}; got {images}, {texts} and {ratings.shape}")
+    grades = ratings[~np.isnan(ratings)]
+    if np.isnan(ratings).all(axis=1).any() or not np.isin(grades, list(GRADES)).all():
+        raise ValueError("ratings must be 1, 2, 3 or 4, at least one for each pair, and NaN where "
+                         "a rater gave none")
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"scores must map a name to {texts} numbers, got {quoted(scores)}")
+    for name, values in scores.items():
+        values = np.asarray(values, float)
+        if values.shape != (texts,) or not np.isfinite(values).all():
+            raise ValueError(f"scores of {name!r} must be {texts} finite numbers, one for each "
+                             f"pair; got shape {values.shape}")
 
 
 class YouJudge(Explorer):
@@ -68,16 +256,20 @@ class YouJudge(Explorer):
         self.opened: set[int] = set()  # places of which the reader has seen the others' ratings
 
     @classmethod
-    def of(cls, dataset: RetrievalDataset, others: Mapping[str, np.ndarray] | None = None,
+    def of(cls, dataset: RetrievalDataset,
+           others: Mapping[str, Searcher | np.ndarray] | None = None,
            seed: int = 0, count: int = 20, split: str = "test") -> Self:
         """Pairs of a data set: those its experts rated, else those whose exact relevance is known,
         in four classes (all of the text holds, at least two thirds, a third, less).
 
-        Args:    others: by name the scores of all images and texts of the split (I, T), or of its
-                 judged pairs (N,) in their order, as `studies.results.judged_of` gives them.
+        Args:    others: by name trained models, or scores of all images and texts of the split
+                 (I, T) or of its judged pairs (N,) in their order, as `studies.results.judged_of`
+                 gives them.
         Raises:  ValueError for a data set that has neither, and for scores of another shape.
         """
-        pairs = rated_pairs(dataset, split, others or {}, seed)
+        scores = {name: one.scores if isinstance(one, Searcher) else one
+                  for name, one in (others or {}).items()}
+        pairs = rated_pairs(dataset, split, scores, seed)
         return cls(pairs.images, pairs.texts, pairs.ratings, dataset.open_image, pairs.scores,
                    pairs.raters, count, seed, pairs.judges)
 

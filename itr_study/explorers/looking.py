@@ -17,10 +17,9 @@ from itr_study.digits import number
 from itr_study.evaluation.looks import KINDS, Look, Looker
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider, words
-from itr_study.explorers.gallery import check_gallery, largest
-from itr_study.explorers.heard import index_of, parts_of, written_index
-from itr_study.explorers.ranked import Ranked, check_finite
-from itr_study.explorers.thumbnails import thumbnail_uri
+from itr_study.explorers.messages import index_of, parts_of, written_index
+from itr_study.explorers.pictures import thumbnail_uri
+from itr_study.explorers.ranked import Ranked, check_finite, check_models
 from itr_study.metrics.attention import pixel_map
 from itr_study.plots.heads import FEW, heat_over
 from itr_study.plots.looks import heat_colours, heat_scale, word_maps
@@ -38,14 +37,14 @@ class Looking(Explorer):
     """What trained models look at in a picture, for a text, word by word.
 
     Args:    searchers: one or more, by how a reader calls them, over one split with texts.
-    Raises:  ValueError for none, for two over different galleries, as `Looker`, and by its name for
-             a model that has diverged, as the score of the first pair tells.
+    Raises:  ValueError as `check_models`, as `Looker`, and by its name for a model that has
+             diverged, as the score of the first pair tells.
     """
 
     drawing, title = "looking", "Where does it look?"
 
     def __init__(self, searchers: Mapping[str, Searcher]) -> None:
-        check_gallery(searchers)
+        check_models("Looking", searchers)
         self.lookers = {name: Looker(one) for name, one in searchers.items()}
         self._ranked = cache(lambda name: Ranked(name, searchers[name]))  # may take minutes
         self.model, self.sort, self.which = next(iter(searchers)), "plain", "own"
@@ -248,3 +247,13 @@ class Looking(Explorer):
         seen = self.selected
         return word_maps(self._open(), seen.rows, seen.weights, seen.boxes, seen.score,
                          f"{self.model}, “{self.split.texts[self.text]}”", seen.means)
+
+
+def largest(weights: np.ndarray, most: int) -> list[int]:
+    """The places of the largest weights (R,), the first of equals first.
+
+    Example:
+        >>> largest(np.array([0.2, 0.5, 0.2, 0.1]), 3)
+        [1, 0, 2]
+    """
+    return np.argsort(-weights, kind="stable")[:most].tolist()

@@ -9,8 +9,8 @@ from PIL import Image
 
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.evaluation.search import Hit, Searcher
-from itr_study.explorers.heard import quoted
-from itr_study.explorers.queries import match_rank
+from itr_study.explorers.examples import match_rank
+from itr_study.explorers.messages import quoted
 from itr_study.metrics import ranks
 from itr_study.metrics.first import first_with_scores
 from itr_study.rerank import RERANKERS
@@ -151,25 +151,27 @@ def check_finite(name: str, scores: np.ndarray | float) -> None:
                          "and orders nothing; take an earlier epoch, or another run")
 
 
-def check_searchers(searchers: Mapping[str, Searcher]) -> None:
-    """Raise ValueError unless these are one or two searchers over one gallery that has texts."""
-    if not isinstance(searchers, Mapping):
-        raise ValueError("Search takes models by how they are called, such as "
-                         f"{{'mine': searcher}}; got {quoted(searchers)}")
-    if len(searchers) not in (1, 2):
-        raise ValueError(f"Search takes one or two models, got {len(searchers)}")
-    first, *others = searchers.values()
+def check_models(explorer: str, models: Mapping[str, Searcher], least: int = 1,
+                 most: int | None = None) -> None:
+    """Raise ValueError unless an explorer is given trained models by name, as many as it takes, all
+    over the same images and texts."""
+    wanted = f"{least}" if least == most else f"{least} to {most}" if most else f"{least} or more"
+    if not isinstance(models, Mapping) or not least <= len(models) <= (most or len(models)):
+        got = ", ".join(models) or "none" if isinstance(models, Mapping) else quoted(models)
+        raise ValueError(f"{explorer} takes {wanted} models by name, such as {{'mine': searcher}}; "
+                         f"got {got}")
+    first, *_ = models.values()
     if not first.split.texts:
         raise ValueError(f"{first.dataset.name} has no texts, so that nothing can be compared; "
                          "take a split with captions")
-    for other in others:
-        if (other.split.image_ids, other.split.texts) != (first.split.image_ids,
-                                                          first.split.texts):
-            raise ValueError("two models are compared over the same pictures and texts; these "
-                             f"search {len(first.split.image_ids):,} and "
-                             f"{len(other.split.image_ids):,} pictures of "
-                             f"{first.dataset.name} ({first.split.name}) and "
-                             f"{other.dataset.name} ({other.split.name})")
+    galleries = [(one.dataset.fingerprint, one.split.image_ids, one.split.texts)
+                 for one in models.values()]
+    if any(gallery != galleries[0] for gallery in galleries):
+        over = "; ".join(f"{name} searches {len(one.split.image_ids):,} images of {one.name} of "
+                         f"{one.dataset.name} ({one.dataset.fingerprint[:8]})"
+                         for name, one in models.items())
+        raise ValueError("models are compared over the same images and texts: make all searchers "
+                         f"of one data set and split; {over}")
 
 
 def checked_relevance(relevance: np.ndarray | None, searcher: Searcher) -> np.ndarray | None:

@@ -1,7 +1,10 @@
 """Search: a sentence or a picture asks one or two models, side by side."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,18 +23,17 @@ from itr_study.explorers.explorer import (
     tick,
     words,
 )
-from itr_study.explorers.heard import index_of, parts_of
+from itr_study.explorers.messages import index_of, parts_of
+from itr_study.explorers.pictures import LARGEST, handed_in, thumbnail_uri
 from itr_study.explorers.ranked import (
     Asked,
     Found,
     Ranked,
-    check_searchers,
+    check_models,
     checked_relevance,
     in_order,
     orders_of,
 )
-from itr_study.explorers.saving import save_new
-from itr_study.explorers.thumbnails import LARGEST, handed_in, thumbnail_uri
 from itr_study.plots.retrieval import Query, Result, retrieval_grid
 
 TOP = 9  # results that are shown of each model
@@ -46,20 +48,58 @@ LISTED = {"best": "", "negatives": "Listed: the best that are no match.",
           "hubs": "Listed: what is found most often, among the first ten of all queries."}
 
 
+def save_new(table: pd.DataFrame, name: str) -> Path:
+    """Write a table as <name>-<n>.csv into the working folder, with the first n from 1 of which
+    nothing is there: no file is ever replaced. Returns where it is, in full.
+
+    Raises:  ValueError where nothing can be written there; what was begun is removed.
+    """
+    data = table.to_csv(index=False, lineterminator="\n").encode()
+    try:
+        folder = Path.cwd()
+        path = next(path for n in count(1) if (path := created(folder / f"{name}-{n}.csv")))
+        with undone(path):
+            path.write_bytes(data)
+    except OSError as error:
+        raise ValueError("nothing could be saved in the folder where this notebook works "
+                         f"({error.strerror or error}); go to another one in a cell, such as "
+                         "import os; os.chdir('/tmp'), and save again") from error
+    return path
+
+
+@contextmanager
+def undone(path: Path) -> Iterator[None]:
+    """Inside, whatever goes wrong removes the file: half a table would be read as a whole one."""
+    try:
+        yield
+    except BaseException:
+        path.unlink()
+        raise
+
+
+def created(path: Path) -> Path | None:
+    """The path of a new, empty file; None where something of that name is there already."""
+    try:
+        path.open("xb").close()
+    except FileExistsError:
+        return None
+    return path
+
+
 class Search(Explorer):
     """Queries of a split, or new ones, and what models find for them.
 
     Args:    searchers: one or two, by how a reader calls them, of the same data and split, with
              texts; relevance: (I, T), None takes the exact one where the data knows it.
-    Raises:  ValueError for none or more than two, two over different galleries, scores that are
-             not finite, and relevance that is not of theirs.
+    Raises:  ValueError as `check_models`, for scores that are not finite, and for relevance that
+             is not of theirs.
     """
 
     drawing, title = "search", "Search"
 
     def __init__(self, searchers: Mapping[str, Searcher],
                  relevance: np.ndarray | None = None) -> None:
-        check_searchers(searchers)
+        check_models("Search", searchers, most=2)
         self.sides = [Ranked(name, searcher) for name, searcher in searchers.items()]
         first = next(iter(searchers.values()))
         self.split, self.dataset = first.split, first.dataset

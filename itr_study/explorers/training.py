@@ -9,15 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.digits import counted, lasting, number
-from itr_study.explorers.beside import POLL
-from itr_study.explorers.explorer import Control, Explorer, button
-from itr_study.explorers.ticks import ticks_between
+from itr_study.explorers.explorer import POLL, Control, Explorer, button, ticks_between
 from itr_study.plots.curves import learning_curves
 from itr_study.plots.style import canvas, headline, styled
 
 RECENT = 5  # epochs by whose mean time the time left is told
-HERE = ("starting", "running", "stopping")  # trained by this process
-AT_WORK = (*HERE, "elsewhere")
+AT_WORK = ("starting", "running", "stopping", "elsewhere")
 PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, %"),
           "loss": ("loss", "mean of an epoch")}
 

@@ -19,8 +19,8 @@ from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
+from itr_study.digits import counted
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers import Explorer, Pane
 from itr_study.files.paths import figures_folder, kept_folders, output_folder
 from itr_study.ledger.paired import differences, sign
 from itr_study.ledger.rules import adjusted
@@ -30,11 +30,11 @@ from itr_study.plots.figures import COMMON, save_figure
 from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.progress import in_lines
 from itr_study.runs.data import dataset_of, encoded_data
+from itr_study.runs.identity import identify
 from itr_study.runs.run import searcher, weights
-from itr_study.runs.store import ENDED
+from itr_study.runs.store import ENDED, RunStore
 from itr_study.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
 from itr_study.studies.bases import at_edge
-from itr_study.studies.panes import pane_of
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import check_cell, chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
@@ -213,10 +213,26 @@ class Study:
         """The trained model of a run, ready to search a split."""
         return searcher(run.config, self.root, split, device=self.device)
 
-    def pane(self, kind: type[Explorer], runs: Mapping[str, ArmRun] | Sequence[ArmRun]) -> Pane:
-        """An explorer of the models of runs, such as `explorers.Search`; it waits for those that
-        are not here, and trains them when asked to. See `panes.pane_of`."""
-        return pane_of(kind, runs, self.searcher, self.root, self.workers, self.device)
+    def models(self, runs: Mapping[str, ArmRun] | Maker | Sequence[ArmRun],
+               split: str = "test") -> dict[str, Searcher]:
+        """The trained models of runs by name, ready to search a split, for `explorers`; those that
+        this machine has not are trained first, side by side.
+
+        Args:    runs: by name; or a maker of arms or runs, each named by its arm.
+        Raises:  ValueError for two runs of one name; as `train`.
+        """
+        if not isinstance(runs, Mapping):
+            listed = self.arms(runs) if callable(runs) else runs
+            runs = {name_of(run.label): run for run in listed}
+            if len(runs) < len(listed):
+                raise ValueError(f"{len(listed)} runs have {len(runs)} names, those of their arms "
+                                 f"({', '.join(runs)}); name them: {{'seed 0': run, 'seed 1': "
+                                 "other}")
+        ids = [identify(run.config, self.root).id for run in runs.values()]
+        if absent := [run_id for run_id in ids if RunStore().result(run_id) is None]:
+            print(f"{len(absent)} of {counted(len(ids), 'model')} must be trained first.")
+        self.train(list(runs.values()), weights=True)
+        return {name: self.searcher(run, split) for name, run in runs.items()}
 
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,

@@ -8,8 +8,7 @@ import pytest
 from jupyterlab.commands import get_app_dir
 
 from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search, WhoMoved, YouJudge
-from itr_study.explorers.pane import Pane
-from itr_study.explorers.skin import STATIC
+from itr_study.explorers.widget import STATIC
 from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_page_alone import answer, opened, sent
@@ -106,29 +105,27 @@ AXES = "() => {" + SEEN + """
 
 def judged() -> YouJudge:
     """With enough ratings to show who agrees, and one pair of which the others' grade is shown."""
-    searcher = two_searchers()["one"]
-    one = YouJudge.of(searcher.dataset, {"one": searcher.scores})
+    models = two_searchers()
+    one = YouJudge.of(models["one"].dataset, models)
     for grade in (1, 2, 3, 4, 1, 2):
-        one.hear("rate", {"grade": grade})
-    one.hear("back")
-    one.hear("open")
+        one.handle("rate", {"grade": grade})
+    one.handle("back")
+    one.handle("open")
     return one
 
 
 def ranked_map() -> EmbeddingMap:
-    one = EmbeddingMap.of(*two_searchers().values())
-    one.hear("colour", "rank")
+    one = EmbeddingMap.of(two_searchers())
+    one.handle("colour", "rank")
     return one
 
 
 MAKERS = {
     "push_pull": lambda: PushPull(),
     "search": lambda: Search(two_searchers()),
-    "who_moved": lambda: WhoMoved.of(*two_searchers().values(), ("one", "two")),
+    "who_moved": lambda: WhoMoved.of(two_searchers()),
     "looking": lambda: Looking({name: searcher(name) for name in ("saf", "vse_infinity")}),
-    "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running")),
-    "waiting": lambda: Pane(PushPull, {"one": Said("new", rows=[]), "two": Said("running")},
-                            PushPull)}
+    "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running"))}
 
 
 def dressed(page, theme):  # noqa: F811
@@ -174,7 +171,7 @@ def shown(page, one):  # noqa: F811
         open_ = [message for message in sent(page) if message["name"] != "poll"]
         if page.locator(".itr-explorer").get_attribute("data-busy") != "1":
             break
-        one.hear(open_[-1]["name"], open_[-1]["value"])
+        one.handle(open_[-1]["name"], open_[-1]["value"])
         answer(page, one, open_[-1]["serial"])
     return page.locator(".itr-explorer")
 
@@ -259,6 +256,6 @@ def test_what_went_wrong_is_told_to_those_who_cannot_see_it(page):  # noqa: F811
     box.fill("a dog")
     box.press("Enter")
     message = sent(page)[-1]
-    one.hear(message["name"], message["value"])
+    one.handle(message["name"], message["value"])
     answer(page, one, message["serial"])
     assert "must be a whole number" in pane.get_by_role("alert").text_content()

@@ -12,12 +12,11 @@ from PIL import Image
 
 from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
 from itr_study.explorers.explorer import slider, tick
-from itr_study.explorers.heard import MOST, check_sent, number_of, quoted
-from itr_study.explorers.pane import Pane
-from itr_study.explorers.pushes import Item
+from itr_study.explorers.messages import MOST, check_sent, number_of, quoted
+from itr_study.explorers.pictures import handed_in, thumbnail_uri
+from itr_study.explorers.push_pull import Item
 from itr_study.explorers.ranked import Found, Ranked
-from itr_study.explorers.skin import skin_of
-from itr_study.explorers.thumbnails import handed_in, thumbnail_uri
+from itr_study.explorers.widget import widget_of
 from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
@@ -29,8 +28,7 @@ from tests.explorers.test_who_moved import made as who_moved
 MAKERS = {"push_pull": lambda: PushPull(THREE), "search": lambda: Search(two_searchers()),
           "who_moved": who_moved, "judge": judge, "map": lambda: cross(other=np.eye(2)),
           "looking": lambda: Looking({"saf": searcher("saf"), "dvse": searcher("dvse")}),
-          "training": lambda: Training(Said("running")),
-          "pane": lambda: Pane(PushPull, {"one": Said("running")}, PushPull)}
+          "training": lambda: Training(Said("running"))}
 BAD = [
     None, True, 3.7, -1, 1e300, -1e300, 10 ** 400, math.nan, math.inf, "", "1", "9" * 5000, "²",
     "<b>x</b>", "🐕", [], [1], [[1]], {}, {"item": True, "score": 0.1}, {"item": 0, "score": "1"},
@@ -44,7 +42,7 @@ BAD = [
     {"name": "a" * 9999, "size": 9, "data": "abc"}, {"name": "a", "size": 9, "data": "é"}]
 BUTTONS = {"step", "run", "start", "back", "on", "forward", "open", "next", "previous", "export",
            "nearer", "farther", "left", "right", "up", "down", "all", "into_view", "stop", "go_on",
-           "poll", "train", "show"}  # they take no value
+           "poll"}  # they take no value
 NO_SENTENCE = ("Error", "object", "argument", "convert", "padding", "unhashable", "literal")
 
 
@@ -54,7 +52,7 @@ def test_whatever_a_page_sends_is_done_or_refused_in_words(kind):
     before = json.dumps(one.stage(), allow_nan=False)
     for action in {*one.actions(), "nothing", None, 5} - BUTTONS:
         for value in BAD:
-            one.hear(action, value)
+            one.handle(action, value)
             if not one.problem:
                 assert json.dumps(one.view(), allow_nan=False)
                 one = MAKERS[kind]()
@@ -92,7 +90,7 @@ def test_the_sentence_says_what_was_expected(kind, name, value, said, monkeypatc
     one = MAKERS[kind]()
     if name == "upload":  # models that take no picture would say that alone
         monkeypatch.setattr(one.sides[0].searcher.data, "image_encoders", [None])
-    one.hear(name, value)
+    one.handle(name, value)
     assert said in one.problem
 
 
@@ -138,7 +136,7 @@ def test_drawings_that_are_programs_are_not_opened(data):
 def test_a_view_that_cannot_be_made_is_answered_all_the_same():
     """Without an answer the page would hold back all that comes after it."""
     one = judge()
-    skin = skin_of(one)
+    skin = widget_of(one)
     shown, one.show = one.show, SimpleNamespace()  # its pictures are gone
     skin._handle_custom_msg({"name": "forward", "serial": "a/1"}, [])
     assert skin.view["serial"] == "a/1" and skin.view["stage"]["place"] == 1
@@ -152,11 +150,11 @@ def test_a_view_that_cannot_be_made_is_answered_all_the_same():
 
 def test_an_explorer_that_is_displayed_twice_is_the_same_in_both():
     one = PushPull(THREE)
-    first, second = skin_of(one), skin_of(one)
+    first, second = widget_of(one), widget_of(one)
     first._handle_custom_msg({"name": "loss", "value": "ladder", "serial": "a/1"}, [])
     assert second.view["stage"]["loss"] == "Ladder" == first.view["stage"]["loss"]
     assert second.view["serial"] == 0 and first.view["serial"] == "a/1"
-    alone = skin_of(PushPull(THREE))
+    alone = widget_of(PushPull(THREE))
     assert alone.view["stage"]["loss"] == "Hardest"
 
 
@@ -182,8 +180,8 @@ def test_whole_numbers_are_a_list_too():
 
 @pytest.mark.parametrize(("make", "said"), [
     (lambda: PushPull(None), "items must be a list"),
-    (lambda: Search(None), "Search takes models by how they are called"),
-    (lambda: Search([1]), "Search takes models by how they are called"),
+    (lambda: Search(None), "Search takes 1 to 2 models by name"),
+    (lambda: Search([1]), "Search takes 1 to 2 models by name"),
     (lambda: Search(two_searchers(), np.ones((2, 2))), "got shape (2, 2)"),
     (lambda: Search(two_searchers(), two_searchers()["one"].scores * np.nan), "with NaN or"),
     (lambda: who_moved(names=None), "names must be two"),
@@ -208,7 +206,7 @@ def test_one_rater_without_scores_has_a_picture_before_the_reader_rates():
 def test_a_list_without_any_result_has_a_picture():
     one = Search({"one": two_searchers()["one"]})
     one._found = {"one": Found([one._found["one"].hits[0]._replace(match=True)], 1)}
-    one.hear("switch", "negatives")
+    one.handle("switch", "negatives")
     assert one.stage()["sides"][0]["hits"] == [] and one.picture().axes
 
 

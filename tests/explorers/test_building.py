@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers.rated_pairs import by_relevance
+from itr_study.explorers.judge import by_relevance
 from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.run import weights
 from tests.explorers.searchers import two_searchers

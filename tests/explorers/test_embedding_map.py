@@ -2,7 +2,6 @@
 what lies in the rectangle."""
 
 import copy
-import doctest
 import json
 import time
 from base64 import b64decode
@@ -14,11 +13,17 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers import plane, shades, ticks
 from itr_study.explorers.embedding_map import GALLERY, EmbeddingMap
-from itr_study.explorers.map_data import FINEST
-from itr_study.explorers.plane import known_by, known_of, plane_of
-from itr_study.explorers.shades import gain_shade, hub_shade, kind_shade, rank_shade
+from itr_study.explorers.map_data import (
+    FINEST,
+    gain_shade,
+    hub_shade,
+    kind_shade,
+    known_by,
+    known_of,
+    plane_of,
+    rank_shade,
+)
 from itr_study.metrics import hubness, ranks
 from itr_study.metrics.hubness import skewness
 from itr_study.plots.embedding_map import STEPS, colours_of
@@ -29,6 +34,11 @@ from tests.small_runs import SMALL
 # A cross: variance 4.5 across, 0.5 upwards, so that the axes are the given ones.
 CROSS = np.array([[3.0, 0.0], [-3.0, 0.0]]), np.array([[0.0, 1.0], [0.0, -1.0]])
 OWNER = np.array([0, 1])
+# Twelve images and their texts, opposite each other at these distances; the first pair, farthest
+# out, does not find itself: its score is the lowest of all, where all others are equal.
+FAR = np.array([3.0, 1.0, 1.1, 1.2, 1.3, 1.4])
+ANGLES = np.arange(12) * np.pi / 6
+SCORES = np.where(np.arange(12) == 0, -1.0, 1.0) * np.eye(12)
 
 
 def cross(**named) -> EmbeddingMap:
@@ -55,12 +65,6 @@ def test_places_are_principal_components_of_the_last_frame():
 def test_equal_vectors_lie_on_one_point_and_keep_no_variance():
     made = plane_of({0: (np.ones((2, 3)), np.ones((2, 3)))})
     assert not made.places[0].any() and not made.shares[0].any() and made.bounds[1] == 1
-
-
-@pytest.mark.parametrize("module", [plane, shades, ticks], ids=lambda module: module.__name__)
-def test_examples(module):
-    failed, tried = doctest.testmod(module)
-    assert tried and not failed
 
 
 def test_ranks_and_counts_are_those_of_the_metrics():
@@ -93,7 +97,7 @@ def test_a_colour_is_called_alike_where_it_is_chosen_and_where_it_is_explained()
     one = cross(other=np.eye(2))
     offered = dict(one.controls()[0]["options"])
     for colour in ("kind", "rank", "hub", "gain"):
-        one.hear("colour", colour)
+        one.handle("colour", colour)
         assert one.stage()["legend"]["label"] == offered[colour]
     assert offered["kind"] == "images and texts"
 
@@ -101,7 +105,7 @@ def test_a_colour_is_called_alike_where_it_is_chosen_and_where_it_is_explained()
 def test_arrays_are_sent_once_where_they_are_asked_for():
     one = cross()
     assert one.stage()["sent"] == {} and one.stage()["places"] == "places/1"
-    one.hear("send", ["places/1", "shade/rank/0"])
+    one.handle("send", ["places/1", "shade/rank/0"])
     sent = one.stage()["sent"]
     steps = np.frombuffer(b64decode(sent["places/1"]), "<u2").reshape(-1, 2)
     middle_x, middle_y, whole = one.stage()["whole"]
@@ -109,13 +113,13 @@ def test_arrays_are_sent_once_where_they_are_asked_for():
     np.testing.assert_allclose(places, np.concatenate(CROSS), atol=2 * whole / FINEST)
     # all inner products are 0, so that ties put every match at rank 2, the last step
     assert list(b64decode(sent["shade/rank/0"])) == [STEPS - 1] * 4
-    one.hear("colour", "rank")
+    one.handle("colour", "rank")
     assert one.stage()["sent"] == {}
 
 
 def test_hollow_points_are_told_apart():
     one = EmbeddingMap({0: cloud()[0]}, cloud()[1], ["x"] * 120)
-    one.hear("send", ["shade/rank/0"])
+    one.handle("send", ["shade/rank/0"])
     values = np.frombuffer(b64decode(one.stage()["sent"]["shade/rank/0"]), np.uint8)
     np.testing.assert_array_equal(values >= STEPS, one.data.known[0].ranks > 10)
     assert 0 < (values >= STEPS).sum() < 160
@@ -123,22 +127,22 @@ def test_hollow_points_are_told_apart():
 
 def test_what_lies_in_the_rectangle_is_selected():
     one = cross()
-    one.hear("brush", {"x": [4, -0.5], "y": [-0.5, 1.5]})  # ends in any order
+    one.handle("brush", {"x": [4, -0.5], "y": [-0.5, 1.5]})  # ends in any order
     assert one.selected.values.tolist() == [["image", 0, "east", 2, 2], ["text", 0, "up", 2, 2]]
     assert [entry["item"] for entry in one.stage()["gallery"]] == ["east", "up"]
     assert "In the rectangle: 1 image and 1 text; the median rank of their matches is 2" in \
         one.sentence()
-    one.hear("frame", 1)  # points move, the rectangle stays
+    one.handle("frame", 1)  # points move, the rectangle stays
     assert one.selected["item"].tolist() == ["west", "<b>down</b>"]
     assert one.sentence().startswith("Epoch 1 of 2: 2 images (squares) and 2 texts (dots)")
-    one.hear("brush", {"x": [2, 2.1], "y": [2, 2.1]})
+    one.handle("brush", {"x": [2, 2.1], "y": [2, 2.1]})
     assert not len(one.selected) and one.stage()["gallery"] == [] and one.problem == ""
 
 
 def test_the_gallery_has_images_and_texts_far_from_each_other():
     (images, texts), owner = cloud()
     one = EmbeddingMap({"last": (images, texts)}, owner, [f"text {i}" for i in range(120)])
-    one.hear("brush", {"x": [-99, 99], "y": [-99, 99]})
+    one.handle("brush", {"x": [-99, 99], "y": [-99, 99]})
     kinds = [entry["kind"] for entry in one.stage()["gallery"]]
     assert kinds == ["image"] * 6 + ["text"] * 6 and len(one.selected) == 160
     shown = [entry["item"] for entry in one.stage()["gallery"]]
@@ -148,12 +152,12 @@ def test_the_gallery_has_images_and_texts_far_from_each_other():
 def test_the_difference_of_ranks_is_offered_where_there_is_another_model():
     """Scores of the other: each match first. Here all are second, so each is 1 lower."""
     one = cross(other=np.eye(2))
-    one.hear("colour", "gain")
+    one.handle("colour", "gain")
     assert one.problem == "" and one.shade.hollow.all() and one.shade.levels.tolist() == [1] * 4
     colours = colours_of(one.shade)
     assert colours[0] == "#0b5fa5" and colours[-1] == "#c8400e" and len(colours) == STEPS
     plain = cross()
-    plain.hear("colour", "gain")
+    plain.handle("colour", "gain")
     assert "colour must be one of kind, rank, hub; got 'gain'" in plain.problem
 
 
@@ -161,17 +165,17 @@ def test_the_view_moves_and_stays_on_the_map():
     one = cross()
     whole = one.window.half
     for _ in range(40):
-        one.hear("nearer")
+        one.handle("nearer")
     assert one.window.half == pytest.approx(whole / 100)
-    one.hear("left")
+    one.handle("left")
     assert one.window.centre.tolist() == pytest.approx([-0.4 * one.window.half, 0])
-    one.hear("into_view")
+    one.handle("into_view")
     assert one.window.corners.mean(axis=0).tolist() == pytest.approx(one.window.centre.tolist())
     wide = one.window.half * 2 / 3
     assert np.ptp(one.window.corners, axis=0).tolist() == pytest.approx([wide] * 2)
-    one.hear("window", {"x": 99, "y": -99, "half": whole / 2})
+    one.handle("window", {"x": 99, "y": -99, "half": whole / 2})
     assert one.window.centre.tolist() == pytest.approx([whole / 2, -whole / 2])
-    one.hear("all")
+    one.handle("all")
     assert one.window.half == whole and one.window.centre.tolist() == pytest.approx([0, 0])
 
 
@@ -187,7 +191,7 @@ def test_the_view_moves_and_stays_on_the_map():
 def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
     one = cross()
     before = one.stage()
-    one.hear(name, value)
+    one.handle(name, value)
     assert said in one.problem and one.stage() == before
 
 
@@ -198,7 +202,7 @@ def test_a_picture_that_cannot_be_opened_is_told_and_the_others_are_sent():
         return Image.new("RGB", (300, 200))
 
     one = cross(picture=opened)
-    one.hear("send", ["picture/1", "picture/0"])
+    one.handle("send", ["picture/1", "picture/0"])
     (key, text), = one.stage()["sent"].items()
     picture = Image.open(BytesIO(b64decode(text.split(",")[1])))
     assert key == "picture/0" and picture.size == (120, 80)
@@ -226,7 +230,7 @@ def test_all_that_is_shown_is_json_and_small_and_soon_there():
     one = EmbeddingMap({0: frame, 1: frame}, owner, ["a text <i>of some words</i>"] * 5000)
     for what in (("colour", "hub"), ("brush", {"x": [-9, 9], "y": [-9, 9]}), ("frame", 1)):
         spent = time.process_time()
-        one.hear(*what)
+        one.handle(*what)
         text = json.dumps(one.view(), allow_nan=False)
         assert time.process_time() - spent < 0.15 and len(text) < 12_000
         assert json.loads(text) == one.view()
@@ -238,13 +242,13 @@ def searcher() -> Searcher:
 
 
 def test_a_searcher_gives_its_codes_and_the_ranks_of_its_scores(searcher):
-    one = EmbeddingMap.of(searcher, searcher)
+    one = EmbeddingMap.of({"one": searcher, "two": searcher})
     found = ranks(searcher.scores, searcher.split.image_of_text)
     assert one.data.known["test"].ranks.tolist() == [*found.i2t, *found.t2i]
     assert not one.data.shades["test"]["gain"].hollow.any()  # the same model twice
     assert one.named() == "" and [entry["label"] for entry in one.controls()][:2] == [
         "Colour", "Zoom in"]
-    one.hear("send", ["picture/0"])
+    one.handle("send", ["picture/0"])
     sent = Image.open(BytesIO(b64decode(one.stage()["sent"]["picture/0"].split(",")[1])))
     assert sent.size[0] <= 120 and one.problem == ""
 
@@ -254,13 +258,13 @@ def test_several_vectors_an_image_are_refused(searcher):
     several.images = (searcher.images, searcher.images)
     with pytest.raises(ValueError, match="a map needs one point for each image and each text: "
                        "there must be one vector .*; or give vectors yourself: EmbeddingMap"):
-        EmbeddingMap.of(several)
+        EmbeddingMap.of({"several": several})
 
 
 def test_the_picture_shows_squares_and_dots_on_equal_axes_with_numbers():
     one = cross(other=np.eye(2))
     for colour in ("kind", "rank", "hub", "gain"):
-        one.hear("colour", colour)
+        one.handle("colour", colour)
         figure = one.picture()
         axes, *bar = figure.axes
         assert axes.get_xlabel() == "component 1, 90.0 % of the variance"
@@ -273,7 +277,7 @@ def test_the_picture_shows_squares_and_dots_on_equal_axes_with_numbers():
 
 def test_the_picture_has_the_rectangle_where_it_is():
     one = cross()
-    one.hear("brush", {"x": [-0.5, 2], "y": [-1.5, 1]})
+    one.handle("brush", {"x": [-0.5, 2], "y": [-1.5, 1]})
     (box,) = (patch for patch in one.picture().axes[0].patches if isinstance(patch, Rectangle))
     assert [*box.get_xy(), box.get_width(), box.get_height()] == pytest.approx([-0.5, -1.5, 2.5,
                                                                                 2.5])
@@ -282,7 +286,94 @@ def test_the_picture_has_the_rectangle_where_it_is():
 def test_an_image_says_the_first_of_its_texts():
     frame, owner = cloud(images=4)
     one = EmbeddingMap({0: frame}, owner, [f"text {n}" for n in range(12)])
-    one.hear("brush", {"x": [-99, 99], "y": [-99, 99]})
+    one.handle("brush", {"x": [-99, 99], "y": [-99, 99]})
     says = {entry["item"]: entry["says"] for entry in one.stage()["gallery"]
             if entry["kind"] == "image"}
     assert says == {f"image {n + 1}": f"text {3 * n}" for n in range(4)}
+
+
+def ring(far):
+    return np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1) * np.tile(far, 2)[:, None]
+
+
+def twelve(**named) -> EmbeddingMap:
+    texts = [f"text {n}" for n in range(12)]
+    return EmbeddingMap({"all": (ring(FAR), ring(FAR + 0.01))}, np.arange(12), texts,
+                        scores=SCORES, **named)
+
+
+def told(one: EmbeddingMap, colour: str) -> str:
+    one.handle("colour", colour)
+    assert one.problem == "" and one.sentence() == one.view()["sentence"]
+    return one.sentence()
+
+
+def test_failures_their_share_and_where_they_lie():
+    assert ("2 of 24 are failures, their match not among the first 10: 8 % of the images, 8 % of "
+            "the texts. Of the points in the inner half of the map 0 % fail, of those in the outer "
+            "half 17 %. In the rectangle") in told(twelve(), "rank")
+
+
+def test_the_strongest_hub_is_the_one_found_most_beside_chance():
+    """Of equal scores the first in order are found: the second image by all twelve texts, as the
+    second text."""
+    assert ("The strongest hub, beside the average of its kind, is image 2: among the "
+            "first 10 of 12 texts. On average an image is found 10.0 times and a text 10.0 times; "
+            "0 % are never found.") in told(twelve(), "hub")
+    texts = np.array([[1.0, 0], [1, 0.1], [1, 0.2], [1, 0.3], [0, 1]])
+    several = EmbeddingMap({0: (np.eye(2), texts)}, np.array([0, 0, 0, 1, 1]), ["<b>"] + 4 * ["x"])
+    assert ("average of its kind, is image 1: among the first 10 of 5 texts. On average "
+            "an image is found 5.0 times and a text 2.0 times") in told(several, "hub")
+
+
+def test_who_is_better_off_than_by_the_other_model():
+    better = " 0 find their match earlier here than by the other model, 2 later, 22 alike."
+    assert better in told(twelve(other=np.eye(12)), "gain")
+    turned = EmbeddingMap({0: (np.eye(2), np.eye(2))}, OWNER, ["a", "b"], other=1 - np.eye(2))
+    assert " 4 find their match earlier here than by the other model, 0 later, 0 alike." in told(
+        turned, "gain")
+
+
+def test_how_far_images_and_texts_lie_apart():
+    one = EmbeddingMap({0: (CROSS[0] + [3, 0], CROSS[0] - [3, 0])}, OWNER, ["a", "b"])
+    # at 6, 0 and 0, -6: middles 6 apart, points 3 from the middle of all on average
+    assert "middle of the images lies 2.00 from that of the texts, where a point lies 1" in told(
+        one, "kind")
+    alike = EmbeddingMap({0: (np.ones((2, 3)), np.ones((2, 3)))}, OWNER, ["a", "b"])
+    assert "the images lies 0.00 from" in told(alike, "kind")
+    assert "half" not in told(alike, "rank")  # there is no inner one
+
+
+def test_from_the_first_frame_to_the_last():
+    """Epoch 1 of the cross is its mirror image: places move by twice their distance."""
+    moved = told(cross(), "kind")
+    assert ("From epoch 1 to epoch 2 an image moves by 3.00 and a text by 1.00 on average, in the "
+            "unit of epoch 2.") in moved
+    (frame, owner), made = cloud(), np.random.default_rng(1)
+    noise = tuple(made.normal(size=part.shape) for part in frame)
+    one = EmbeddingMap({0: noise, 1: frame}, owner, ["x"] * 120, other=np.eye(40)[:, owner])
+    shares = []
+    for images, texts in (noise, frame):
+        found = ranks((images @ texts.T).astype(np.float32), owner)
+        every = np.concatenate([found.i2t, found.t2i])
+        shares.append(f"{100 * (every > 10).mean():.0f} %")
+    assert shares[0] != shares[1]
+    assert f"From epoch 0 to epoch 1 the share of failures goes from {shares[0]} to {shares[1]}." \
+        in told(one, "rank")
+    assert "the share of those that are never found goes from" in told(one, "hub")
+    assert "earlier here goes from 0 % to 0 %." in told(one, "gain")  # the other is perfect
+    one.handle("frame", 1)
+    assert "From epoch 0 to epoch 1" in one.sentence()  # the same, whichever is shown
+
+
+def test_frames_take_the_place_of_the_vectors_of_a_model():
+    frame, owner = cloud()
+    named = EmbeddingMap({"head 1": frame, "head 2": frame}, owner, ["x"] * 120)
+    assert "From head 1 to head 2 an image moves by 0.00 and a text by 0.00" in told(named, "kind")
+    assert named.sentence().startswith("Head 2, 2 of 2: ")
+
+
+@pytest.mark.parametrize("colour", ["kind", "rank", "hub"])
+def test_a_picture_alone_is_told_too(colour):
+    one = EmbeddingMap({0: (np.ones((1, 2)), np.ones((1, 2)))}, np.array([0]), ["a"])
+    assert told(one, colour)

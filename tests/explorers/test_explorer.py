@@ -1,7 +1,11 @@
-"""What all explorers share: hearing a reader, saying why not, and what remains without a kernel."""
+"""What all explorers share: what a reader does, why it cannot be done, and what remains without a
+kernel."""
 
+import doctest
 import json
 from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -47,8 +51,8 @@ class Counter(Explorer):
 
 def test_what_a_reader_does_is_done():
     one = Counter()
-    one.hear("to", 4)
-    one.hear("more")
+    one.handle("to", 4)
+    one.handle("more")
     assert one.selected == 5 and one.problem == ""
     assert one.view() == {"drawing": "push_pull", "title": "A <counter>",
                           "stage": {"count": 5}, "problem": "",
@@ -61,11 +65,11 @@ def test_what_a_reader_does_is_done():
     ("to", 13, "This could not be done. ZeroDivisionError: unlucky")])
 def test_what_cannot_be_done_is_a_sentence_until_something_can(name, value, said, caplog):
     one = Counter()
-    one.hear("to", 2)
-    one.hear(name, value)
+    one.handle("to", 2)
+    one.handle(name, value)
     assert one.problem == said and one.view()["problem"] == said and one.count == 2
     assert ("unlucky" in caplog.text) == (value == 13)  # a fault of ours is also logged, whole
-    one.hear("more")
+    one.handle("more")
     assert one.problem == "" and one.count == 3
 
 
@@ -109,3 +113,11 @@ def test_a_live_notebook_has_the_widget_and_below_it_the_same(monkeypatch):
     skin, page = shown(one, monkeypatch, live=True)
     assert skin.explorer is one and skin.view["stage"] == {"count": 0}
     assert "details" in Images(page.data).tags and Images(page.data).alts
+
+
+@pytest.mark.parametrize("module", [
+    path.stem for path in Path(base.__file__).parent.glob("*.py")
+    if ">>>" in path.read_text("utf-8")])
+def test_examples(module):
+    failed, tried = doctest.testmod(import_module(f"itr_study.explorers.{module}"))
+    assert tried and not failed

@@ -7,8 +7,8 @@ and every request that leaves this machine fails.
 import nbformat
 import pytest
 
-from itr_study.explorers.skin import STATIC
-from itr_study.explorers.thumbnails import LARGEST
+from itr_study.explorers.pictures import LARGEST
+from itr_study.explorers.widget import STATIC
 from tests.posix import posix_only
 from tests.small_runs import SMALL
 from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
@@ -37,21 +37,14 @@ def reading(one):  # takes pictures: what is none is refused before a network se
 """,
     "push_pull": "pushed",
     "search": "explorers.Search({'one': reading(one), 'two': reading(two)})",
-    "who_moved": "explorers.WhoMoved.of(one, two, ('one', 'two'))",
-    "judge": "explorers.YouJudge.of(one.dataset, {'one': one.scores})",
-    "map": "explorers.EmbeddingMap.of(one, two)",
+    "who_moved": "explorers.WhoMoved.of({'one': one, 'two': two})",
+    "judge": "explorers.YouJudge.of(one.dataset, {'one': one})",
+    "map": "explorers.EmbeddingMap.of({'one': one, 'two': two})",
     "looking": "explorers.Looking({'one': one, 'two': two})",
     "training": "explorers.Training(BackgroundRun(config.with_(seed=7,"
                 " **{'settings.epochs': 150})))",
     "push_pull again": "pushed",
-    "another push_pull": "explorers.PushPull()",
-    "waiting": """
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.study import Study
-study = Study("10_explorers", {"dataset": "scenes", "profile": "smoke", "data": None,
-                               "figures": None, "workers": 1})
-study.pane(explorers.Search, {"here": ArmRun("hardest", config),
-                              "not here": ArmRun("hardest", config.with_(seed=8))})"""}
+    "another push_pull": "explorers.PushPull()"}
 
 
 class Pane:
@@ -105,7 +98,6 @@ def test_every_explorer_is_used(panes):
     map_(by_name["map"])
     looking(by_name["looking"])
     training(by_name["training"])
-    waiting(by_name["waiting"])
     two_of_one_kind(by_name["push_pull again"], by_name["push_pull"],
                     by_name["another push_pull"])
     kernel_is_restarted(by_name["search"], page)
@@ -234,21 +226,6 @@ def kernel_is_restarted(pane, page):  # noqa: F811
     page.get_by_text("Python 3 | Idle").wait_for()
     pane.root.get_by_role("button", name="Next").click()
     assert "Run its cell again" in pane.problem()
-
-
-def waiting(pane):
-    """It says what is missing, trains it, and is the search in its place."""
-    assert "not here is not trained on this machine" in pane.said()
-    assert pane.root.locator("progress").count() == 2
-    pane.root.get_by_role("button", name="Train").click()
-    sentence = pane.root.locator(".itr-sentence").element_handle()
-    pane.page.wait_for_function("node => node.textContent.startsWith('All models')", arg=sentence)
-    pane.root.get_by_role("button", name="Open").click()
-    pane.page.wait_for_function("node => node.textContent.includes(' asks.')", arg=sentence)
-    assert pane.problem() == "" and pane.root.locator("progress").count() == 0
-    before = pane.said()
-    pane.root.get_by_role("button", name="Next", exact=True).click()
-    assert pane.answered().said() != before and pane.root.locator(".itr-hit").count() == 18
 
 
 def kernel_is_gone(pane, page):  # noqa: F811

@@ -8,9 +8,16 @@ from PIL import Image
 
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.judgements import Judgements
-from itr_study.explorers.judge import LEAST, YouJudge
-from itr_study.explorers.rated_pairs import CLASSES, by_relevance, rated_pairs, spread
-from itr_study.explorers.taus import agreement, tau_interval
+from itr_study.explorers.judge import (
+    CLASSES,
+    LEAST,
+    YouJudge,
+    agreement,
+    by_relevance,
+    rated_pairs,
+    spread,
+    tau_interval,
+)
 
 GRADES = np.tile([1.0, 2.0, 3.0, 4.0], 10)[:, None]  # one rater of 40 pairs
 
@@ -27,7 +34,7 @@ def made(ratings=GRADES, **named):
 
 def rate_all(one, grade_of, pairs=20):
     for _ in range(pairs):
-        one.hear("rate", {"grade": grade_of(one), "pair": one.place + 1})
+        one.handle("rate", {"grade": grade_of(one), "pair": one.place + 1})
         assert one.problem == ""
 
 
@@ -78,9 +85,9 @@ def test_nothing_of_the_others_is_shown_before_a_rating():
         for shown in ("stage", "controls", "problem"):  # the sentence tells how all agree
             assert one.view()[shown] == other.view()[shown], (step, shown)
         for each in (one, other):
-            each.hear("open")
+            each.handle("open")
             assert "Rate the pair first" in each.problem and each.stage()["others"] == ""
-            each.hear("rate", {"grade": 2})
+            each.handle("rate", {"grade": 2})
 
 
 def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
@@ -88,7 +95,7 @@ def test_agreement_is_shown_from_five_on_and_is_one_for_equal_ratings():
     for rated in range(LEAST):
         assert one.stage()["agreements"] == [] and f"rated {rated} of 20" in one.sentence()
         assert one.stage()["waits"].startswith(f"Rate {LEAST - rated} more pair")
-        one.hear("rate", {"grade": theirs(one)})
+        one.handle("rate", {"grade": theirs(one)})
     assert one.stage()["waits"] == "" and "from 5 pairs" in one.sentence()
     rate_all(one, theirs, 15)
     values = {each["name"]: each["value"] for each in one.stage()["agreements"]}
@@ -111,34 +118,34 @@ def test_each_rater_is_held_against_the_others():
 
 def test_a_rating_stays_once_one_has_seen_the_others():
     one = made(np.hstack([GRADES, GRADES[::-1]]))
-    one.hear("rate", {"grade": 3, "pair": 1})
+    one.handle("rate", {"grade": 3, "pair": 1})
     assert one.place == 1  # on to the next
-    one.hear("rate", {"grade": 4, "pair": 1})  # a second thought, of the first
+    one.handle("rate", {"grade": 4, "pair": 1})  # a second thought, of the first
     assert one.given == {0: 4} and one.place == 1
-    one.hear("back")
+    one.handle("back")
     assert [grade["chosen"] for grade in one.stage()["grades"]] == [False, False, False, True]
-    one.hear("open")
+    one.handle("open")
     said = one.ratings[0]
     assert one.stage()["others"] == f"You: 4; expert 1: {said[0]:.0f}, expert 2: {said[1]:.0f}."
-    one.hear("rate", {"grade": 1})
+    one.handle("rate", {"grade": 1})
     assert "your rating stays" in one.problem and one.given == {0: 4} and one.stage()["fixed"]
-    one.hear("forward")
+    one.handle("forward")
     assert one.stage()["others"] == "" and not one.stage()["fixed"]
 
 
 def test_rating_goes_on_to_the_next_without_a_rating():
     one = made()
-    one.hear("forward")
-    one.hear("rate", {"grade": 1})
+    one.handle("forward")
+    one.handle("rate", {"grade": 1})
     assert one.place == 2
-    one.hear("back")
-    one.hear("back")
-    one.hear("rate", {"grade": 1})
+    one.handle("back")
+    one.handle("back")
+    one.handle("rate", {"grade": 1})
     assert one.place == 2  # the second has one already
     for _ in range(18):
-        one.hear("rate", {"grade": 1})
+        one.handle("rate", {"grade": 1})
     assert len(one.given) == 20 and one.place == 19  # none is left: it stays
-    one.hear("forward")
+    one.handle("forward")
     assert "no pair beyond" in one.problem and one.place == 19
 
 
@@ -160,7 +167,7 @@ def test_what_is_selected_is_what_was_rated():
 def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
     one = made()
     before = one.stage()
-    one.hear(name, value)
+    one.handle(name, value)
     assert said in one.problem and one.stage() == before
 
 
@@ -265,7 +272,7 @@ def test_the_same_grade_for_all_pairs_has_no_tau():
     assert [each["name"] for each in one.stage()["agreements"]].count("you") == 0
     assert len(one.stage()["agreements"]) == 4
     assert "You gave all 6 pairs" in one.picture().get_supxlabel().replace("\n", " ")
-    one.hear("rate", {"grade": 3})
+    one.handle("rate", {"grade": 3})
     assert one.sentence().startswith("Your τ-c with") and "defined" not in one.sentence()
 
 
@@ -274,9 +281,9 @@ def test_raters_who_grade_all_those_pairs_alike_are_said():
     while len(one.given) < LEAST:
         here = one.place
         if theirs(one) == 4:
-            one.hear("rate", {"grade": 1 + len(one.given) % 4})
+            one.handle("rate", {"grade": 1 + len(one.given) % 4})
         if one.place == here:
-            one.hear("forward")
+            one.handle("forward")
     assert one.stage()["agreements"] == []
     assert one.sentence().startswith("All 5 pairs have the same grade by those who rated before:")
     (axes,) = one.picture().axes
@@ -300,8 +307,8 @@ def test_who_judged_is_said_by_data_set(name, judges):
     assert one.controls()[-1]["label"] == f"Show the grade by {judges}"
     rate_all(one, theirs, 8)
     assert f"Your τ-c with {judges} is 1.00" in one.sentence()
-    one.hear("open")
-    one.hear("rate", {"grade": 1})
+    one.handle("open")
+    one.handle("rate", {"grade": 1})
     assert f"seen the grade by {judges}" in one.problem
 
 

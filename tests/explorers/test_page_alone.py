@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
-from itr_study.explorers.pane import Pane
-from itr_study.explorers.pushes import Item
-from itr_study.explorers.skin import STATIC, module_of
+from itr_study.explorers.push_pull import Item
+from itr_study.explorers.widget import STATIC, module_of
 from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
@@ -40,7 +39,7 @@ OPEN = """async ([module, view, times]) => {
 
 
 def opened(page, one, times=1):  # noqa: F811
-    page.evaluate(OPEN, [module_of(one.drawings),
+    page.evaluate(OPEN, [module_of(one.drawing),
                          json.loads(json.dumps(one.view() | {"serial": 0})), times])
     return page.locator(".itr-explorer")
 
@@ -159,7 +158,7 @@ def what_was_lost_does_not_silence_what_comes_after(page):  # noqa: F811
 
 def a_look_that_was_lost_is_made_again(page):  # noqa: F811
     page.clock.install()
-    opened(page, Pane(PushPull, {"one": Said("new", rows=[])}, PushPull))
+    opened(page, Training(Said("running")))
     page.clock.run_for(50_000)
     assert [message["name"] for message in sent(page)] == ["poll"]
     page.clock.run_for(30_000)
@@ -169,7 +168,7 @@ def a_look_that_was_lost_is_made_again(page):  # noqa: F811
 def a_button_that_is_off_keeps_the_focus_and_does_nothing(page):  # noqa: F811
     """Without the focus the next key would be the notebook's."""
     one = Search(two_searchers())
-    one.hear("go", 2)
+    one.handle("go", 2)
     pane = opened(page, one)
     previous = pane.get_by_role("button", name="Previous")
     previous.focus()
@@ -177,7 +176,7 @@ def a_button_that_is_off_keeps_the_focus_and_does_nothing(page):  # noqa: F811
         page.keyboard.press("Enter")
         message = sent(page)[-1]
         assert message["name"] == "back" and len(sent(page)) == 1
-        one.hear("back") if times == 1 else None
+        one.handle("back") if times == 1 else None
         answer(page, one, message["serial"])
         assert previous.get_attribute("aria-disabled") == "true"
         assert previous.evaluate("node => node === document.activeElement")
@@ -193,7 +192,7 @@ def a_button_that_is_pressed_is_not_made_anew(page):  # noqa: F811
     pane = opened(page, one)
     pane.get_by_role("button", name="Next", exact=True).hover()
     page.mouse.down()
-    one.hear("go", 2)  # now Previous is on
+    one.handle("go", 2)  # now Previous is on
     answer(page, one, 0)
     page.mouse.up()
     assert [message["name"] for message in sent(page)] == ["on"]
@@ -210,7 +209,7 @@ def two_clicks_on_a_grade_rate_one_pair(page):  # noqa: F811
         page.mouse.down(click_count=times)
         page.mouse.up(click_count=times)
         message = sent(page)[0]
-        one.hear("rate", message["value"]) if times == 1 else None
+        one.handle("rate", message["value"]) if times == 1 else None
         answer(page, one, message["serial"])
     assert len(sent(page)) == 1 and one.stage()["rated"] == 1
     pane.locator("[data-key=card]").focus()
@@ -252,11 +251,11 @@ def scores_beyond_the_line_are_written(page):  # noqa: F811
 def only_who_asked_something_is_told_of_silence(page):  # noqa: F811
     """A look of the page's own is left alone, for a kernel may be long at work; a press is not."""
     page.clock.install()
-    pane = opened(page, Pane(PushPull, {"one": Said("new", rows=[])}, PushPull))
+    pane = opened(page, Training(Said("running")))
     page.clock.run_for(17_000)
     assert [message["name"] for message in sent(page)] == ["poll"]
     assert pane.locator(".itr-problem").text_content() == ""
-    pane.get_by_role("button", name="Train").click()
+    pane.get_by_role("button", name="Stop and save").click()
     page.clock.run_for(11_000)
     assert "The kernel does not answer" in pane.locator(".itr-problem").text_content()
 
@@ -269,7 +268,7 @@ def a_slider_says_what_stands_in_its_place(page):  # noqa: F811
     slider = pane.get_by_label("Epoch")
     assert (slider.input_value(), pane.locator("output").text_content()) == ("2", "7")
     slider.press("ArrowLeft")
-    one.hear("frame", 1)
+    one.handle("frame", 1)
     answer(page, one, sent(page)[-1]["serial"])
     assert (slider.get_attribute("aria-valuetext"),
             pane.locator("output").text_content()) == ("0", "0")
@@ -279,8 +278,7 @@ def a_slider_says_what_stands_in_its_place(page):  # noqa: F811
 def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
     """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
     for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running")),
-                Looking({"saf": searcher("saf")}),
-                Pane(PushPull, {"one": Said("new", rows=[])}, PushPull)):
+                Looking({"saf": searcher("saf")})):
         opened(page, one)
         lacking = page.evaluate("""[...document.querySelectorAll("button,input,select,[tabindex]")]
           .filter((node) => !node.closest("[data-lm-suppress-shortcuts=true]"))
@@ -313,7 +311,7 @@ def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):  # no
     buttons.nth(1).focus()
     (message,) = sent(page)
     assert (message["name"], message["value"]) == ("point", {"index": 1})
-    one.hear(message["name"], message["value"])
+    one.handle(message["name"], message["value"])
     answer(page, one, message["serial"])
     assert len(sent(page)) == 1 and heat.get_attribute("src") == rows[1]["heat"]
     assert buttons.nth(1).get_attribute("aria-pressed") == "true"
@@ -324,7 +322,7 @@ def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):  # no
 
 def the_first_model_stands_on_the_left(page):  # noqa: F811
     one = who_moved()
-    one.hear("query", "1")
+    one.handle("query", "1")
     opened(page, one)
     names = page.locator("svg[role=listbox] > text[font-weight=bold]")
     places = {name.text_content(): float(name.get_attribute("x")) for name in names.all()}
@@ -336,7 +334,7 @@ def the_first_model_stands_on_the_left(page):  # noqa: F811
 
 def a_key_rates_the_pair_that_is_seen(page):  # noqa: F811
     one = judge()
-    one.hear("forward")
+    one.handle("forward")
     opened(page, one)
     page.locator("[data-key=card]").press("3")
     assert [(each["name"], each["value"]) for each in sent(page)] == [
@@ -361,7 +359,7 @@ def upwards_is_upwards_on_the_map(page):  # noqa: F811
 def numbers_stay_in_the_rectangle(page):  # noqa: F811
     """Those of points at its right and upper edge stand on the other side of their point."""
     one = cross()
-    one.hear("brush", {"x": [-3.01, 3.01], "y": [-1.01, 1.01]})
+    one.handle("brush", {"x": [-3.01, 3.01], "y": [-1.01, 1.01]})
     opened(page, one)
     outside = page.evaluate("""() => {
       const at = document.querySelector("[data-key=rectangle]").getBoundingClientRect();
@@ -379,8 +377,8 @@ def numbers_stay_on_the_map_where_the_rectangle_is_too_small(page):  # noqa: F81
     right = one.stage()["rectangle"]["x"]
     places = one.data.plane.places[one.name]
     x, y = places[places[:, 0].argmax()].tolist()
-    one.hear("window", {"x": 0.0, "y": y, "half": max(x / 0.999, 1e-3)})
-    one.hear("brush", {"x": [x - 0.01, x + 0.01], "y": [y - 0.01, y + 0.01]})
+    one.handle("window", {"x": 0.0, "y": y, "half": max(x / 0.999, 1e-3)})
+    one.handle("brush", {"x": [x - 0.01, x + 0.01], "y": [y - 0.01, y + 0.01]})
     assert right != one.stage()["rectangle"]["x"]
     opened(page, one)
     outside = page.evaluate("""() => {
@@ -394,7 +392,7 @@ def numbers_stay_on_the_map_where_the_rectangle_is_too_small(page):  # noqa: F81
 def numbers_of_points_beside_each_other_do_not_hide_each_other(page):  # noqa: F811
     frame = np.array([[1.0, 0.0], [-1.0, 0.1]]), np.array([[1.0, 0.02], [-1.0, 0.12]])
     one = EmbeddingMap({0: frame}, np.arange(2), ["a", "b"])
-    one.hear("brush", {"x": [-9, 9], "y": [-9, 9]})
+    one.handle("brush", {"x": [-9, 9], "y": [-9, 9]})
     opened(page, one)
     hidden = page.evaluate("""() => {
       const all = [...document.querySelectorAll("[aria-hidden=true] > span")]
@@ -425,7 +423,7 @@ def a_count_that_goes_on_leaves_what_is_read_alone(page):  # noqa: F811
     one.wanted = "ndcg"
     shown = None
     for share in (0.25, 0.5):
-        one.beside.share = share
+        one.task.share = share
         answer(page, one, 0)
         assert page.locator("progress").evaluate("node => node.value") == share
         if shown is None:
@@ -499,7 +497,7 @@ def a_kernel_that_was_restarted_is_said_at_once(page):  # noqa: F811
 
 def a_match_among_results_is_marked(page):  # noqa: F811
     one = Search(two_searchers())
-    one.hear("way", "i2t")
+    one.handle("way", "i2t")
     opened(page, one)
     hits = one.stage()["sides"][0]["hits"]
     boxes = page.locator(".itr-side").first.locator(".itr-hit")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.explorers.push_pull import STEP, PushPull
-from itr_study.explorers.pushes import DOG, SLIDERS, Item, Push, asked
+from itr_study.explorers.push_pull import DOG, SLIDERS, STEP, Item, Push, PushPull, asked
 from itr_study.losses import LOSSES
 
 THREE = (Item("match", 1.0, 0.5), Item("near", 0.75, 0.6), Item("far", 0.25, 0.0))
@@ -66,12 +65,12 @@ def test_pairs_and_windows_that_are_asked_about_are_counted(seed):
 
 def test_the_sentence_says_which_pairs_and_windows_are_asked_about():
     one = PushPull(THREE)  # worked by hand: near stands above the match; far is below both
-    one.hear("loss", "kendall")
+    one.handle("loss", "kendall")
     assert "It asks about 3 of 3 pairs of texts; 1 of them stand the wrong way round. First" in (
         one.sentence())
-    one.hear("loss", "kendall_window")
+    one.handle("loss", "kendall_window")
     assert " part the list; in " in one.sentence()
-    one.hear("loss", "triplet_hardest")
+    one.handle("loss", "triplet_hardest")
     assert "leaves the others alone. First stands" in one.sentence()
 
 
@@ -101,7 +100,7 @@ def test_the_longest_arrow_is_as_long_under_every_loss():
 
 def test_no_step_leaves_the_scores_that_there_are():
     one = PushPull((Item("match", 1.0, 0.99), Item("other", 0.0, 0.995)), "triplet_sum")
-    one.hear("step")
+    one.handle("step")
     assert one.problem == "" and one.scores.tolist() == [1.0, pytest.approx(0.965)]
 
 
@@ -109,7 +108,7 @@ def test_no_step_leaves_the_scores_that_there_are():
 def test_a_step_goes_down_every_loss(loss):
     one = PushPull(loss=loss)
     before, scores = one.push(loss), one.scores
-    one.hear("step")
+    one.handle("step")
     moved = one.scores - scores
     assert one.problem == "" and one.push(loss).value < before.value
     assert np.abs(moved).max() == pytest.approx(STEP)
@@ -118,28 +117,28 @@ def test_a_step_goes_down_every_loss(loss):
 
 def test_stepping_ends_where_the_matches_are_first_or_nothing_moves():
     one = PushPull()
-    one.hear("run")
+    one.handle("run")
     assert one.matches_first() and "all matches stand first" in one.sentence()
     assert {item.relevance for item in one.selected[:2]} == {1.0}
     still = PushPull(THREE, "ladder")
-    still.hear("loss", "triplet_hardest")
-    still.hear("set-margin", 0.0)
-    still.hear("drag", {"item": 1, "score": 0.5})  # a tie, without a margin: the hinge is 0
-    still.hear("run")
+    still.handle("loss", "triplet_hardest")
+    still.handle("set-margin", 0.0)
+    still.handle("drag", {"item": 1, "score": 0.5})  # a tie, without a margin: the hinge is 0
+    still.handle("run")
     assert not still.matches_first() and "content, and a match still stands" in still.sentence()
 
 
 def test_at_the_ends_of_all_scores_nothing_moves_and_it_is_said():
     """InfoNCE is never content: it pushes on where no score can go."""
     one = PushPull([Item("match", 1.0, 1.0), Item("other", 0.0, -1.0)], "info_nce")
-    one.hear("set-temperature", 0.5)
+    one.handle("set-temperature", 0.5)
     assert one.push("info_nce").up.all()
-    one.hear("step")
+    one.handle("step")
     assert one.scores.tolist() == [1.0, -1.0] and one.problem == ""
     assert one.sentence().startswith("InfoNCE pushes on, but all that it pushes stands at −1 or 1 "
                                      "already: nothing moves.")
-    one.hear("drag", {"item": 1, "score": 0.5})
-    one.hear("step")
+    one.handle("drag", {"item": 1, "score": 0.5})
+    one.handle("step")
     assert one.scores[1] < 0.5 and "nothing moves" not in one.sentence()
 
 
@@ -147,15 +146,15 @@ def test_why_it_rests_is_told_where_no_step_brings_the_match_first(monkeypatch):
     one = PushPull([Item("match", 1.0, -1.0), Item("other", 0.0, 1.0)], "info_nce")
     away = Push(1.0, np.array([-1.0, 1.0]))
     monkeypatch.setattr(one, "push", lambda loss: away)
-    one.hear("run")
+    one.handle("run")
     assert one.said == ("After 0 steps InfoNCE pushes on, but all that it pushes stands at −1 or 1 "
                         "already, and a match still stands behind another text.")
 
 
 def test_start_again_puts_the_scores_back():
     one = PushPull()
-    one.hear("run")
-    one.hear("start")
+    one.handle("run")
+    one.handle("start")
     assert one.scores.tolist() == [item.score for item in DOG]
 
 
@@ -164,7 +163,7 @@ def test_every_slider_sets_an_argument_of_its_loss_within_what_the_loss_takes():
         one = PushPull(loss=loss)
         for name, (_, least, most, _) in sliders.items():
             for value in (least, most):
-                one.hear(f"set-{name}", value)
+                one.handle(f"set-{name}", value)
                 assert one.problem == "" and one.push(loss).problem == "", (loss, name, value)
         shown = {control["name"]: control["value"] for control in one.controls()
                  if control["kind"] == "range"}
@@ -175,7 +174,7 @@ def test_every_slider_sets_an_argument_of_its_loss_within_what_the_loss_takes():
 def test_another_argument_changes_what_is_drawn():
     one = PushPull(loss="topk")
     felt = [sum(item["felt"] for item in one.stage()["items"])]
-    one.hear("set-k", 1)
+    one.handle("set-k", 1)
     felt.append(sum(item["felt"] for item in one.stage()["items"]))
     assert felt == [7, 3]
 
@@ -185,9 +184,9 @@ def test_a_list_too_short_for_a_loss_says_so_in_its_line_alone():
     lines = {line["name"]: line for line in one.stage()["losses"]}
     assert "k = 5, but a query has only 2 negatives" in lines["Top-k"]["problem"]
     assert lines["Sum"]["problem"] == "" and lines["Sum"]["signs"] == [1, -1, 0]
-    one.hear("loss", "topk")
+    one.handle("loss", "topk")
     assert "only 2 negatives" in one.sentence()
-    one.hear("step")
+    one.handle("step")
     assert "only 2 negatives" in one.problem
 
 
@@ -200,7 +199,7 @@ def test_a_list_too_short_for_a_loss_says_so_in_its_line_alone():
 def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
     one = PushPull()
     before = one.stage()
-    one.hear(name, value)
+    one.handle(name, value)
     assert said in one.problem and one.stage() == before
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from itr_study.explorers.ticks import ticks_between
+from itr_study.explorers.explorer import ticks_between
 from itr_study.explorers.training import Training, panel_of
 from itr_study.runs.background import BackgroundRun, Look
 from tests.small_runs import SMALL
@@ -61,13 +61,13 @@ def test_every_state_is_a_sentence_and_offers_what_can_be_done(run, said, on):
 
 def test_buttons_start_stop_and_go_on():
     one = Training(Said("new", rows=[]))
-    one.hear("start")
+    one.handle("start")
     assert one.now.state == "starting" and one.problem == ""
-    one.hear("stop")
+    one.handle("stop")
     assert one.now.state == "stopping"
     one.run.now = Look("interrupted", "", ROWS, True)
-    one.hear("poll")
-    one.hear("go_on")
+    one.handle("poll")
+    one.handle("go_on")
     assert one.now.state == "starting" and len(one.selected) == 2
 
 
@@ -78,14 +78,14 @@ def test_what_is_pressed_twice_is_done_once_and_no_complaint_stays(state, press)
     run = Said(state)
     run.start = run.stop = pytest.fail
     one = Training(run)
-    one.hear(press)
+    one.handle(press)
     assert one.problem == "" and one.now.state == state
 
 
 def test_a_refusal_stays_while_the_page_asks_how_far_it_is():
     one = Training(Said("elsewhere", "process 7 on host"))
-    one.hear("start")
-    one.hear("poll")
+    one.handle("start")
+    one.handle("poll")
     assert one.problem == "it is trained already"
 
 
@@ -125,7 +125,7 @@ def test_no_axis_of_values_is_made_up_before_there_is_one():
 def test_a_background_run_is_what_it_takes(store):
     one = Training(BackgroundRun(SMALL))
     assert one.sentence().startswith("Not trained yet: two_branch on scenes, seed 0, 2 epochs.")
-    one.hear("stop")
+    one.handle("stop")
     assert "there is nothing to stop" in one.problem
 
 

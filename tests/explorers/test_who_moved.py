@@ -13,10 +13,8 @@ from PIL import Image
 
 from itr_study.data.base import Split
 from itr_study.explorers import who_moved
-from itr_study.explorers.beside import POLL
-from itr_study.explorers.heard import written_index
-from itr_study.explorers.moves import TOP, Moves
-from itr_study.explorers.who_moved import WhoMoved
+from itr_study.explorers.messages import written_index
+from itr_study.explorers.who_moved import POLL, TOP, Moves, WhoMoved
 from itr_study.metrics import ranks
 from itr_study.metrics.ndcg import ndcg_per_query
 from itr_study.metrics.truth import Truth
@@ -96,7 +94,7 @@ def test_equal_scores_count_against_the_match():
     assert found.loc[0, ["rank_a", "rank_b"]].tolist() == [30, 30] and found.loc[0, "match"]
     assert moves.measured("i2t", "rank")[0][0] == 30
     one = made(scores_a=equal)
-    one.hear("query", "1")
+    one.handle("query", "1")
     line = one.stage()["results"][-1]
     assert line["beyond"] == [True, True] and line["text"] == "text 0"
 
@@ -110,7 +108,7 @@ def test_texts_find_pictures_called_by_their_first_text():
 
 def test_lines_leave_at_the_edge_with_their_true_rank():
     one = made()
-    one.hear("query", "1")
+    one.handle("query", "1")
     results = {line["key"]: line for line in one.stage()["results"]}
     assert results[0]["ranks"] == [1, 30] and results[0]["rows"] == [0, 29]
     assert results[0]["beyond"] == [False, True] and results[0]["match"]
@@ -123,23 +121,23 @@ def test_lines_leave_at_the_edge_with_their_true_rank():
 def test_queries_are_sorted_by_gain_harm_or_number():
     one = made()
     assert one.query == 1 and one.sort == "gain"  # gains nothing; the other is harmed
-    one.hear("sort", "harm")
+    one.handle("sort", "harm")
     assert one.query == 0 and shown(one)["value"] == 1
-    one.hear("next")
+    one.handle("next")
     assert one.query == 1 and shown(one)["value"] == 2
-    one.hear("previous")
+    one.handle("previous")
     assert one.query == 0
-    one.hear("place", 2)
+    one.handle("place", 2)
     assert one.query == 1
-    one.hear("sort", "order")
+    one.handle("sort", "order")
     assert one.query == 0 and one.selected["query"].unique().tolist() == [0]
-    one.hear("direction", "t2i")
+    one.handle("direction", "t2i")
     assert shown(one)["max"] == 30 and one.selected["direction"].unique().tolist() == ["t2i"]
 
 
 def test_a_reader_counts_from_one_and_python_from_zero():
     one = made()
-    one.hear("query", "2")
+    one.handle("query", "2")
     assert one.query == 1 and set(one.selected["query"]) == {1}
     assert one.sentence().startswith("Picture 2 asks") and shown(one, "query")["value"] == "2"
     assert one.stage()["query"]["words"].startswith("Picture 2: ")
@@ -164,9 +162,9 @@ def test_ndcg_may_sort_otherwise_than_ranks():
     a = np.array([[0.9, 0.8, 0.3, 0.1], [0.8, 0.9, 0.1, 0.7]])
     b = np.array([[0.8, 0.9, 0.3, 0.1], [0.1, 0.9, 0.8, 0.7]])
     one = made(scores_a=a, scores_b=b, image_of_text=owner, texts=texts, relevance=relevance)
-    one.hear("sort", "harm")
+    one.handle("sort", "harm")
     assert one.query == 0
-    one.hear("measure", "ndcg")
+    one.handle("measure", "ndcg")
     assert one.query == 1 and one.problem == ""
 
 
@@ -181,21 +179,21 @@ def test_the_page_goes_on_while_ndcg_is_counted(monkeypatch):
 
     monkeypatch.setattr(Moves, "count_ndcg", slow)
     monkeypatch.setattr(who_moved, "SOON", 0.2)
-    one.hear("sort", "harm")
-    one.hear("measure", "ndcg")
+    one.handle("sort", "harm")
+    one.handle("measure", "ndcg")
     stage = one.stage()
     assert stage["counted"] == 0.25 and stage["poll"] == POLL
     assert one.sentence().endswith("NDCG of all queries is being counted.")
     assert shown(one, "measure")["value"] == "ndcg" and one.measure == "rank"
-    one.hear("place", 2)  # all else goes on
-    one.hear("poll")
+    one.handle("place", 2)  # all else goes on
+    one.handle("poll")
     assert one.query == 1 and one.measure == "rank" and one.problem == ""
-    one.hear("measure", "rank")  # the reader wants it no more, but may have to be told
+    one.handle("measure", "rank")  # the reader wants it no more, but may have to be told
     assert one.stage()["counted"] is None and one.stage()["poll"] == POLL
-    one.hear("measure", "ndcg")
+    one.handle("measure", "ndcg")
     go.set()
-    one.beside.wait(SECONDS)
-    one.hear("poll")
+    one.task.wait(SECONDS)
+    one.handle("poll")
     assert one.measure == "ndcg" and one.stage()["counted"] is None and one.stage()["poll"] == 0
     assert "By NDCG, two is better" in one.sentence()
 
@@ -206,15 +204,15 @@ def test_a_reader_who_went_on_stays_at_the_query(monkeypatch, went_on):
     monkeypatch.setattr(Moves, "count_ndcg", lambda moves, show: go.wait(SECONDS) and fresh(
         moves, show))
     monkeypatch.setattr(who_moved, "SOON", 0.0)
-    one.hear("place", 2)
-    one.hear("measure", "ndcg")
+    one.handle("place", 2)
+    one.handle("measure", "ndcg")
     if went_on:
-        one.hear("place", 1)
-        one.hear("direction", "t2i")
-        one.hear("query", "2")
+        one.handle("place", 1)
+        one.handle("direction", "t2i")
+        one.handle("query", "2")
     go.set()
-    one.beside.wait(SECONDS)
-    one.hear("poll")
+    one.task.wait(SECONDS)
+    one.handle("poll")
     assert one.measure == "ndcg" and one.problem == ""
     assert (one.query == 1 and one.way == "t2i") if went_on else one.place == 0
 
@@ -228,18 +226,18 @@ def test_a_count_that_fails_is_told_to_those_who_wait_for_it_no_more(monkeypatch
 
     monkeypatch.setattr(Moves, "count_ndcg", full)
     monkeypatch.setattr(who_moved, "SOON", 0.0)
-    one.hear("measure", "ndcg")
-    one.hear("measure", "rank")
-    one.hear("poll")
+    one.handle("measure", "ndcg")
+    one.handle("measure", "rank")
+    one.handle("poll")
     assert one.problem == "" and one.stage()["poll"] == POLL
     go.set()
-    one.beside.wait(SECONDS)
+    one.task.wait(SECONDS)
     assert one.stage()["poll"] == POLL
-    one.hear("poll")
+    one.handle("poll")
     assert one.problem == "NDCG of all queries could not be counted. MemoryError: no room"
     assert one.measure == "rank" and one.stage()["poll"] == 0
-    one.hear("poll")  # a late one: what was said stays, and is not said of anything else
-    one.hear("next")
+    one.handle("poll")  # a late one: what was said stays, and is not said of anything else
+    one.handle("next")
     assert one.problem == ""
 
 
@@ -250,16 +248,16 @@ def test_ndcg_that_cannot_be_counted_is_told_and_can_be_asked_for_again(monkeypa
     one = made()
     with monkeypatch.context() as broken:
         broken.setattr(Moves, "count_ndcg", full)
-        one.hear("measure", "ndcg")
+        one.handle("measure", "ndcg")
         assert one.problem == ("NDCG of all queries could not be counted. MemoryError: no room")
         assert one.measure == "rank" and one.stage()["poll"] == 0
-    one.hear("measure", "ndcg")
+    one.handle("measure", "ndcg")
     assert one.measure == "ndcg" and one.problem == ""
 
 
 def test_the_sentence_says_what_is_seen():
     one = made()
-    one.hear("sort", "harm")
+    one.handle("sort", "harm")
     assert one.sentence() == (
         "Picture 1 asks for texts. Its first match stands at rank 1 by one and 30 by two; NDCG is "
         "1.000 and 0.202. Of the first 20 texts of each, 10 are the same. By rank of the first "
@@ -270,7 +268,7 @@ def test_colours_are_relevance_and_have_a_legend():
     relevance = np.full((2, 30), 0.5)
     relevance[OWNER, np.arange(30)] = 1
     one = made(relevance=relevance)
-    one.hear("query", "1")
+    one.handle("query", "1")
     stage = one.stage()
     by_key = {line["key"]: line for line in stage["results"]}
     assert by_key[0]["colour"] == stage["scale"]["colours"][-1] == "#fde725"
@@ -290,7 +288,7 @@ def test_pictures_are_small_and_opened_once():
     one = made(pictures=picture)
     first = one.stage()["query"]["picture"]
     assert first.startswith("data:image/jpeg;base64,") and one.stage()["query"]["picture"] == first
-    one.hear("direction", "t2i")
+    one.handle("direction", "t2i")
     results = one.stage()["results"]
     assert len({line["picture"] for line in results}) == 2 and len(opened) == 3
     assert made().stage()["query"]["picture"] is None
@@ -308,7 +306,7 @@ def test_pictures_are_small_and_opened_once():
 def test_what_cannot_be_is_refused_and_changes_nothing(name, value, said):
     one = made()
     before = one.stage()
-    one.hear(name, value)
+    one.handle(name, value)
     assert said in one.problem and one.stage() == before
 
 
@@ -326,44 +324,47 @@ def test_what_is_no_pair_of_models_is_refused(wrong, said):
 
 def searcher(scores, fingerprint="f" * 64, name="test", texts=True):
     """What `of` needs of a Searcher."""
-    split = Split(name, ("x", "y"), tuple(map(str, range(30))), tuple(TEXTS), OWNER)
+    split = Split(name, (f"{name}/x", f"{name}/y"), tuple(map(str, range(30))),
+                  tuple(TEXTS) if texts else (), OWNER)
     dataset = SimpleNamespace(name="toy", fingerprint=fingerprint,
                               open_image=lambda image: Image.new("RGB", (9, 9)))
     relevance = np.where(OWNER == np.arange(2)[:, None], 1, 0.25)
     return SimpleNamespace(name=name, dataset=dataset, split=split, scores=scores,
-                           texts=texts or None, relevance=relevance)
+                           relevance=relevance)
 
 
 def test_two_searchers_of_one_split_are_compared():
-    one = WhoMoved.of(searcher(A), searcher(B), ("one", "two"))
+    one = WhoMoved.of({"one": searcher(A), "two": searcher(B)})
     assert one.low == 0.25 and one.moves.gains("i2t", "rank").tolist() == [-29, 0]
     assert one.stage()["query"]["picture"].startswith("data:image/jpeg")
-    given = WhoMoved.of(searcher(A), searcher(B), ("one", "two"), np.ones((2, 30)))
+    given = WhoMoved.of({"one": searcher(A), "two": searcher(B)}, np.ones((2, 30)))
     assert given.low == 0.9
 
 
 @pytest.mark.parametrize(("other", "said"), [
-    (searcher(B, "e" * 64), "same images and texts alone; got test of toy (ffffffff) and test of "
-                            "toy (eeeeeeee)"),
-    (searcher(B, name="dev"), "and dev of toy")])
+    (searcher(B, "e" * 64), "one searches 2 images of test of toy (ffffffff); two searches 2 "
+                            "images of test of toy (eeeeeeee)"),
+    (searcher(B, name="dev"), "2 images of dev of toy")])
 def test_searchers_of_two_galleries_are_refused(other, said):
     with pytest.raises(ValueError) as caught:
-        WhoMoved.of(searcher(A), other, ("one", "two"))
+        WhoMoved.of({"one": searcher(A), "two": other})
     assert said in str(caught.value)
     with pytest.raises(ValueError, match="toy has no texts"):
-        WhoMoved.of(searcher(A, texts=False), searcher(B, texts=False), ("one", "two"))
+        WhoMoved.of({"one": searcher(A, texts=False), "two": searcher(B, texts=False)})
+    with pytest.raises(ValueError, match="WhoMoved takes 2 models by name, .* got one"):
+        WhoMoved.of({"one": searcher(A)})
 
 
 def test_all_that_is_shown_is_json_and_markup_stays_text():
     one = made(texts=["<b>&\"'</b>", *TEXTS[1:]], relevance=np.ones((2, 30), np.float16))
-    one.hear("query", "1")
+    one.handle("query", "1")
     assert json.loads(json.dumps(one.view(), allow_nan=False)) == one.view()
     assert one.stage()["results"][0]["text"] == "<b>&\"'</b>"
 
 
 def test_the_picture_has_both_lists():
     one = made()
-    one.hear("sort", "harm")
+    one.handle("sort", "harm")
     words = [text.get_text() for text in one.picture().findobj(Text)]
     assert {"one", "two", "text 0  1", "1  text 29", "rank 30"} <= set(words)
     assert "Picture 1: “text 0”: who moved?" in words
@@ -377,7 +378,7 @@ def test_an_answer_over_five_million_pairs_takes_no_time():
     spent = []
     for action in ("next", "next", "next"):
         before = time.process_time()  # of this process: others may be at work, too
-        one.hear(action)
+        one.handle(action)
         one.view()
         spent.append(time.process_time() - before)
     assert min(spent) < 0.15

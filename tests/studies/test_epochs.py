@@ -26,8 +26,8 @@ def test_the_last_are_those_of_the_trained_model_and_no_run_is_left(store):
         np.testing.assert_array_equal(ours, theirs.numpy())
     assert not np.array_equal(frames[0][0], frames[1][0])  # each its own, not one tensor
     assert not np.array_equal(frames[2][0], frames[3][0])
-    learnt = EmbeddingMap.of(searcher, frames=frames)
-    learnt.hear("colour", "rank")
+    learnt = EmbeddingMap.of({"first": searcher}, frames=frames)
+    learnt.handle("colour", "rank")
     assert "From epoch 0 to epoch 3 the share of failures goes from" in learnt.sentence()
     assert learnt.name == 3
 

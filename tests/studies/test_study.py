@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from itr_study.evaluation.search import Searcher
 from itr_study.plots import histogram
-from itr_study.plots.names import EDGE, FALLEN
+from itr_study.plots.names import EDGE, FALLEN, name_of
 from itr_study.runs.identity import identify
 from itr_study.runs.run import execute
 from itr_study.studies import study as study_module
@@ -88,6 +89,22 @@ def test_it_trains_compares_and_searches(study, rows):
     assert study.encoded(RUNS[0]).n_images == 10
 
 
+def test_models_are_trained_where_they_are_missing(study, store, capsys):
+    """Named by their arms or as told; a second call trains nothing and says nothing."""
+    models = study.models({"seed 0": RUNS[0], "seed 1": RUNS[1]})
+    assert [type(one) for one in models.values()] == [Searcher, Searcher]
+    assert list(models) == ["seed 0", "seed 1"]
+    assert "2 of 2 models must be trained first" in capsys.readouterr().out
+    found = study.models([RUNS[0], RUNS[2]], split="dev")
+    assert list(found) == [name_of("k=1"), name_of("k=2")]
+    assert {one.name for one in found.values()} == {"dev"}
+    assert "1 of 2 models must be trained first" in capsys.readouterr().out
+    study.models([RUNS[0], RUNS[2]])
+    assert capsys.readouterr().out == ""
+    with pytest.raises(ValueError, match="2 runs have 1 names, those of their arms"):
+        study.models(RUNS[:2])
+
+
 def test_all_arms_are_held_beside_one(study):
     """Of arms that were picked by their mean, at a level that pays for the choice."""
     rows = pd.DataFrame([(arm, seed, mean + wiggle * spread)
@@ -125,8 +142,7 @@ def test_data_workers_and_device_of_the_cell_go_to_whatever_asks_for_them(monkey
     trained = pd.DataFrame({"status": ["done"], "run": ["ab12"], "arm": ["k=1"]})
     for name, answer in (("train_arms", trained), ("collapses", pd.Series([""])),
                          ("dataset_of", splits), ("encoded_data", splits), ("weights", None),
-                         ("searcher", None), ("curves", None), ("ranks_of", None),
-                         ("pane_of", None)):
+                         ("searcher", "found"), ("curves", None), ("ranks_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))
     put_in(monkeypatch, Card(), Card())
     study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": None,
@@ -144,8 +160,6 @@ def test_data_workers_and_device_of_the_cell_go_to_whatever_asks_for_them(monkey
     assert asked["curves"][0] == ("rows",) and asked["ranks_of"][0] == ("row",)
     study.searcher(RUNS[0], "dev")
     assert asked["searcher"] == ((RUNS[0].config, "photos/", "dev"), {"device": "cuda:1"})
-    study.pane("a kind", RUNS[:1])
-    assert asked["pane_of"][0] == ("a kind", RUNS[:1], study.searcher, "photos/", 3, "cuda:1")
 
 
 @pytest.mark.parametrize(("device", "told"), [

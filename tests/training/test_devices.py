@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES
-from itr_study.explorers import Search
 from itr_study.runs import facts, run, sweeps
 from itr_study.runs.background import BackgroundRun
 from itr_study.runs.data import encoded_data
@@ -20,7 +19,6 @@ from itr_study.runs.rows import make_row
 from itr_study.runs.run import execute
 from itr_study.studies import batch_log as batches
 from itr_study.studies.arms import ArmRun, train_arms
-from itr_study.studies.panes import pane_of
 from itr_study.training import devices, loop
 from itr_study.training.devices import (
     choose_device,
@@ -179,7 +177,7 @@ def test_a_device_goes_on_to_whatever_trains(monkeypatch, store):
     monkeypatch.setattr(BackgroundRun, "__init__", noting)
     for train in (lambda: run.searcher(SMALL, device="cuda:1"),
                   lambda: batches.batch_log(arms, device="cuda:1"),
-                  lambda: pane_of(Search, arms, pytest.fail, device="cuda:1")):
+                  lambda: BackgroundRun(SMALL, device="cuda:1")):
         with pytest.raises(RuntimeError, match="such a card"):
             train()
     assert asked == ["cuda:1"] * 4

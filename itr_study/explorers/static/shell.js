@@ -6,7 +6,6 @@
 // the focus stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in
 // ms, a "poll" is sent after that time, while the page is seen.
 
-const drawings = {}; // by name, the draw of each
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
 const LOST = 6 * PATIENCE; // ms after which a look that was not answered is made again
 const SILENT = "The kernel does not answer. It may be at work in another cell; if it is gone, "
@@ -68,13 +67,13 @@ function mailbox(model, own, onSilence) {
   const forget = () => { rest(); waiting.clear(); open = null; };
   return {
     send(name, value, which = "") {
-      // What was sent may be lost, as where a connection broke: who asks again is heard again.
+      // What was sent may be lost, as where a connection broke: who asks again is answered again.
       if (silent && name !== "poll") forget();
       waiting.set(`${name} ${which}`, [name, value]);
       watch(name); // also while a look is on its way
       next();
     },
-    heard(answered) {
+    answer(answered) {
       if (answered !== open) return;
       rest();
       open = null;
@@ -220,7 +219,7 @@ function render({ model, el }) {
   const update = () => {
     const view = model.get("view");
     gone = false;
-    box.heard(view.serial);
+    box.answer(view.serial);
     keepingFocus(root, () => {
       title.textContent = view.title;
       form.setAttribute("aria-label", view.title);
@@ -230,7 +229,7 @@ function render({ model, el }) {
         kinds = kindsOf(view.controls);
         form.replaceChildren(...view.controls.map((one) => fieldOf(one, prefix, send)));
       } else setValues(form, prefix, view.controls);
-      drawings[view.drawing](stage, view.stage, send);
+      draw(stage, view.stage, send);
     });
     mark();
     poll(view.stage.poll);

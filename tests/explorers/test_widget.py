@@ -5,7 +5,7 @@ import re
 import pytest
 
 from itr_study.explorers import PushPull
-from itr_study.explorers.skin import STATIC, skin_of
+from itr_study.explorers.widget import STATIC, widget_of
 
 
 def message(skin, name, value, serial):
@@ -14,7 +14,7 @@ def message(skin, name, value, serial):
 
 def test_a_message_is_heard_and_answered_with_its_serial():
     one = PushPull()
-    skin = skin_of(one)
+    skin = widget_of(one)
     assert skin.view["serial"] == 0
     message(skin, "drag", {"item": 2, "score": 0.1}, 7)
     assert one.scores[2] == 0.1 and skin.view["stage"]["items"][2]["score"] == 0.1
@@ -25,8 +25,8 @@ def test_a_message_is_heard_and_answered_with_its_serial():
 
 def test_what_is_done_in_python_is_shown_too():
     one = PushPull()
-    skin = skin_of(one)
-    one.hear("loss", "topk")
+    skin = widget_of(one)
+    one.handle("loss", "topk")
     skin.show()
     assert skin.view["stage"]["loss"] == "Top-k" and skin.view["serial"] == 0
 

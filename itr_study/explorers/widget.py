@@ -1,4 +1,4 @@
-"""A thin skin over an explorer: it draws what the state says and hands back what a reader does.
+"""The widget of an explorer: it draws the view and hands back what a reader does.
 
 The module and the style sheet lie in static/: shell.js makes the controls, <drawing>.js the stage.
 They are sent as one text, because a module of a widget can import no other; nothing is fetched from
@@ -6,7 +6,6 @@ anywhere.
 """
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
@@ -14,29 +13,29 @@ from weakref import WeakKeyDictionary, WeakSet
 import anywidget
 import traitlets
 
-from itr_study.explorers.heard import brief
+from itr_study.explorers.messages import brief
 
 LOG = logging.getLogger(__name__)
-SHOWN: WeakKeyDictionary[Any, WeakSet] = WeakKeyDictionary()  # of each explorer, its skins
+SHOWN: WeakKeyDictionary[Any, WeakSet] = WeakKeyDictionary()  # of each explorer, its widgets
 STATIC = Path(__file__).parent / "static"
 
 
 class Shown(Protocol):
-    """What a skin needs of an explorer."""
+    """What a widget needs of an explorer."""
 
-    drawings: tuple[str, ...]
+    drawing: str
 
     def view(self) -> dict[str, Any]: ...
 
-    def hear(self, name: str, value: Any = None) -> None: ...
+    def handle(self, name: str, value: Any = None) -> None: ...
 
 
-class Skin(anywidget.AnyWidget):
+class ExplorerWidget(anywidget.AnyWidget):
     """The widget of an explorer.
 
-    Args:    explorer: whose `view` it draws, and which hears what is done to it.
+    Args:    explorer: whose `view` it draws, and which handles what a reader does.
     Traits:  view, written by Python alone; `serial` in it is that of the message it answers, by
-             which the page knows when its own was heard.
+             which the page knows when its own was answered.
     """
 
     view = traitlets.Dict().tag(sync=True)
@@ -45,10 +44,10 @@ class Skin(anywidget.AnyWidget):
         self.explorer = explorer
         super().__init__(view=explorer.view() | {"serial": 0})
         SHOWN.setdefault(explorer, WeakSet()).add(self)
-        self.on_msg(self._heard)
+        self.on_msg(self._handle)
 
-    def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
-        self.explorer.hear(message.get("name"), message.get("value"))
+    def _handle(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        self.explorer.handle(message.get("name"), message.get("value"))
         self.show(message.get("serial"))
         for other in SHOWN[self.explorer] - {self}:  # displayed twice, it must not differ
             other.view = self.view | {"serial": other.view["serial"]}
@@ -67,19 +66,15 @@ class Skin(anywidget.AnyWidget):
         self.view = view | {"serial": serial}
 
 
-def skin_of(explorer: Shown) -> Skin:
-    """A new skin of an explorer. Each set of drawings has a class of its own: by that, anywidget
-    tells style sheets and modules apart."""
-    parts = {"_esm": module_of(explorer.drawings),
+def widget_of(explorer: Shown) -> ExplorerWidget:
+    """A new widget of an explorer. Each drawing has a class of its own: by that, anywidget tells
+    modules apart."""
+    parts = {"_esm": module_of(explorer.drawing),
              "_css": (STATIC / "shell.css").read_text(encoding="utf-8")}
-    return type(f"Skin_{'_'.join(explorer.drawings)}", (Skin,), parts)(explorer)
+    return type(f"ExplorerWidget_{explorer.drawing}", (ExplorerWidget,), parts)(explorer)
 
 
-def module_of(drawings: Sequence[str]) -> str:
-    """The shell and some drawings as one module, each drawing in a room of its own: two may give
-    one name to different things."""
-    texts = {name: (STATIC / f"{name}.js").read_text(encoding="utf-8")
-             for name in ("shell", *drawings)}
-    return "\n".join([texts.pop("shell"), *(
-        f"drawings.{name} = (() => {{\n{text}\nreturn draw;\n}})();"
-        for name, text in texts.items())])
+def module_of(drawing: str) -> str:
+    """The shell and a drawing as one module; the drawing defines `draw`, which the shell calls."""
+    return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8")
+                     for name in ("shell", drawing))
