@@ -54,7 +54,7 @@ def _background(config: RunConfig, root: Path | str | None, device: str) -> Trai
 def _minutes(configs: Mapping[str, RunConfig]) -> dict[str, float]:
     """About how long each is trained, where runs like it are published."""
     kept = {name: config for name, config in configs.items() if keeps_rows(config)}
-    tables = {dataset: Published(dataset).all()
+    tables = {dataset: Published(dataset).table.read()
               for dataset in {config.dataset for config in kept.values()}}
     known = {name: expected_minutes(config, tables[config.dataset])
              for name, config in kept.items()}
