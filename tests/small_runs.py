@@ -34,18 +34,19 @@ def count_trainings(monkeypatch) -> list:
     return trained
 
 
-def as_of_edition_1(result: RunResult) -> None:
-    """Make the folder of a finished run what it was before there were editions."""
+def without_asked(result: RunResult) -> None:
+    """Make the folder of a finished run that of an older one, which lacks the measures that are
+    `asked` and all arrays but ranks."""
     values = read_json(result.folder / "result.json")
     for split, table in values["tables"].items():
-        known = columns(result.config["dataset"], split, edition=1)
+        known = columns(result.config["dataset"], split, needs=())
         values["tables"][split] = {name: table[name] for name in known}
     write_json(result.folder / "result.json", values)
     buffer = io.BytesIO()
     ranks = ("dev_i2t", "dev_t2i", "test_i2t", "test_t2i")
     np.savez_compressed(buffer, **{name: result.arrays()[name] for name in ranks})
     write_atomic(result.folder / "ranks.npz", buffer.getvalue())
-    facts = {name: fact for name, fact in result.facts.items() if name not in ("edition", "costs")}
+    facts = {name: fact for name, fact in result.facts.items() if name != "costs"}
     seal(result.folder, but=("status.json",), **facts)
 
 

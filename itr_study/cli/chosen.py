@@ -149,8 +149,7 @@ def find_run(digits: str) -> Chosen:
             if run_id.startswith(digits)}
     for table in sorted(evidence_folder().glob("*/runs.csv")):
         runs |= {run_id: lambda row=row: json.loads(row["config"])
-                 for run_id, row in (Table(table).read()
-                                     | Table(table.with_name("edition1.csv")).read()).items()
+                 for run_id, row in Table(table).read().items()
                  if run_id.startswith(digits) and run_id not in runs}
     if len(runs) != 1:
         some = f"the digits of {len(runs)} runs: {', '.join(sorted(runs)[:5])}" if runs else (

@@ -11,6 +11,7 @@ from itr_study.cli.tables import result_report, row_report
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.size_checks import too_small
+from itr_study.evaluation.measures import MEASURES
 from itr_study.features.dataset import encode_dataset
 from itr_study.files.paths import check_home, evidence_folder, home
 from itr_study.runs.config import RunConfig
@@ -82,7 +83,8 @@ def train(chosen: Chosen, data: Path | None, device: str,
         for sentence in too_small(dataset_of(config, root)):
             print(f"warning: {sentence}", file=sys.stderr)
         before = RunStore().result(run.id)
-        result = execute(run, root, device=device, save_seconds=save_seconds)
+        result = execute(run, root, device=device, save_seconds=save_seconds,
+                         needs=MEASURES)
     except OutOfMemory as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -107,7 +109,7 @@ def evaluation(chosen: Chosen, data: Path | None) -> str:
         run_id = identify(RunConfig.model_validate(chosen.values), known_root(dataset, data)).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)
-    row = Published(dataset).row(run_id)
+    row = Published(dataset).table.row(run_id)
     if row is not None:
         return row_report(row)
     raise ValueError(f"run {run_id} is not finished on this machine, and no row of it is "

@@ -1,6 +1,5 @@
 """What there is to name on the command line: base configs, and runs that ended. Loads no torch."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,24 +38,17 @@ def runs_report(names: Sequence[str]) -> str:
     lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
     for table in sorted(evidence_folder().glob("*/runs.csv")):
         if not names or table.parent.name in names:
-            lines += _count(table, "published rows of") + _count(
-                table.with_name("edition1.csv"), "rows that no notebook asks for of")
+            lines.append(_count(table))
     return "\n".join(lines)
 
 
-def _count(table: Path, what: str) -> list[str]:
-    """A line that counts the rows of a table by edition, or says why they are refused; none where
-    it is not there."""
-    if not table.is_file():
-        return []
+def _count(table: Path) -> str:
+    """A line that counts the rows of a table, or says why they are refused."""
+    what = f"published rows of {table.parent.name}"
     try:
-        rows = Table(table).read().values()
+        return f"{len(Table(table).read()):,} {what}: {table}"
     except ValueError as error:
-        return [f"{what} {table.parent.name} are refused: {error}"]
-    editions = Counter(row.get("edition") or 1 for row in rows)
-    parts = ", ".join(f"{count:,} of edition {edition}"
-                      for edition, count in sorted(editions.items()))
-    return [f"{editions.total():,} {what} {table.parent.name} ({parts}): {table}"]
+        return f"{what} are refused: {error}"
 
 
 def _describe(folder: Path) -> tuple[str, str]:
@@ -67,13 +59,11 @@ def _describe(folder: Path) -> tuple[str, str]:
             return "", f"{state}, not finished here"
         config, result = read_json(folder / "config.json"), read_json(folder / "result.json")
         rsum = result["tables"].get("test", {}).get("rsum")
-        edition = read_json(folder / "manifest.json").get("edition", 1)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return "", f"damaged: {error!r}"
     words = [state, config["dataset"], config["model"],
              "+".join(filter(None, [config["images"], config["tokens"], config["sentences"]])),
-             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}",
-             f"edition {edition}"]
+             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}"]
     return config["dataset"], ", ".join([*words, *([f"test RSUM {rsum:.1f}"] if rsum else [])])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from itr_study.evaluation.evaluate import columns
-from itr_study.runs.rows import SPLITS, edition_of
+from itr_study.runs.rows import SPLITS
 from itr_study.runs.run import train_images
 from itr_study.runs.store import RunResult
 
@@ -65,8 +65,7 @@ def result_report(result: RunResult) -> str:
     """Status, cost and metrics of a run of the store."""
     minutes = result.facts.get("minutes", 0.0)
     lines = [f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
-             f"{result.history.best_epoch}, {minutes:.1f} min, edition {result.edition}, "
-             f"{result.folder}"]
+             f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
     lines += [result.reason] * bool(result.reason)
     return "\n".join(lines + metric_lines(
         result.config["dataset"], result.tables, result.config["settings"].get("dev_images")))
@@ -77,8 +76,7 @@ def row_report(row: Mapping[str, Any]) -> str:
     tables = {split: {name.removeprefix(f"{split}_"): value for name, value in row.items()
                       if name.startswith(f"{split}_") and value is not None} for split in SPLITS}
     lines = [f"run {row['run']}: {row['status']}, {row['epochs']} epochs, best "
-             f"{row['best_epoch']}, {row['minutes']:.1f} min, edition {edition_of(row)}, on "
-             f"{row['device']}",
+             f"{row['best_epoch']}, {row['minutes']:.1f} min, on {row['device']}",
              "This is its published row; only its weights are not on this machine (to search with "
              "it, train it)."]
     lines += [row["reason"]] * bool(row["reason"])

@@ -5,7 +5,7 @@ every text is scored by itself. (Rounding of a matrix product may differ in the 
 block shapes; the block size is a constant, so numbers are the same from run to run.)
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.kept import all_scores, kept_of
-from itr_study.evaluation.measures import EDITION, costs, measure, measure_columns
+from itr_study.evaluation.measures import MEASURES, costs, measure, measure_columns
 from itr_study.evaluation.scored import Heads, Scored
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
@@ -33,13 +33,11 @@ HEAD_BLOCK = 32  # images whose heads are scored with all texts at a time
 VERSION = 1  # raised when numbers of an evaluation change; part of every run id
 
 
-def columns(dataset: str, split: str, edition: int = EDITION, model: str = "") -> tuple[str, ...]:
-    """The names in the table of an evaluation of a split of a data set, in order; of one made in
-    an earlier edition those that there were then (see `measures`).
-
-    Args:    model: one of MODELS; "" for the names that all models have.
-    """
-    return RETRIEVAL + measure_columns(dataset, split, edition, model)
+def columns(dataset: str, split: str, model: str = "",
+            needs: Collection[str] = MEASURES) -> tuple[str, ...]:
+    """The names in the table of an evaluation of a split of a data set, in order. Args: as in
+    `measure_columns`."""
+    return RETRIEVAL + measure_columns(dataset, split, model, needs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ are named <direction>_<metric>_<truth>. Human judgements where people gave them.
 ranked in five folds, CUB is also measured by class. The test split is also re-ranked. Models with
 several vectors of an image are also measured by the entropy of these.
 
-An edition is all that an evaluation measured at a time. A row has the columns of the edition it was
-made in and of those before; what was added since would need its scores, which no row keeps.
+An evaluation takes all measures. Older rows lack those that are `asked`: they serve where nobody
+asks for these, and elsewhere their run is measured again, which needs its weights.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,7 +32,6 @@ from itr_study.metrics.truth import DIRECTIONS, Truth
 from itr_study.relevance import RELEVANCE
 
 CAPTION_LABELS = ("sentence", "cider")
-EDITION = 2  # what an evaluation measures today
 
 
 class Measure(NamedTuple):
@@ -40,16 +39,16 @@ class Measure(NamedTuple):
 
     columns: of (data set, split), the names it gives there; metric: of a scored split, these names
     and their values (shares in percent), or those for which it has what they need; measures that
-    share a metric share its walk over the scores; edition: the one that they came with; costs:
-    names that metric gives, too, for all splits together: seconds, which no two runs share;
-    models: those that it is taken of, None for all.
+    share a metric share its walk over the scores; costs: names that metric gives, too, for all
+    splits together: seconds, which no two runs share; models: those that it is taken of, None for
+    all; asked: whether a row is complete without it, unless it is asked for.
     """
 
     columns: Callable[[str, str], tuple[str, ...]]
     metric: Callable[[Scored], dict[str, float]]
-    edition: int = 1
     costs: tuple[str, ...] = ()
     models: frozenset[str] | None = None
+    asked: bool = False
 
 
 def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
@@ -132,40 +131,40 @@ def folded(scored: Scored) -> dict[str, float]:
             for name, value in (table | {"rsum": sum(table.values())}).items()}
 
 
-# Each joins the columns dev_<name> and test_<name> of rows of its edition and of later ones; a row
-# of such an edition without them is incomplete. What is added needs a new EDITION.
+# Each joins the columns dev_<name> and test_<name> of rows; a row without them is incomplete. What
+# is added is `asked`, as long as there are rows without it.
 MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
     "human": Measure(human_columns, human),
     "folds": Measure(fold_columns, folded),
-    "by class": Measure(class_columns, by_class),  # of data of which no row was ever without it
-    "by head": Measure(entropy_columns, head_entropy, models=WITH_HEADS),  # alike
-    "first ten": Measure(graded_columns("rel10"), graded, edition=2),
-    "reranked": Measure(reranked_columns, reranked, edition=2, costs=SECONDS),
+    "by class": Measure(class_columns, by_class),
+    "by head": Measure(entropy_columns, head_entropy, models=WITH_HEADS),
+    "first ten": Measure(graded_columns("rel10"), graded, asked=True),
+    "reranked": Measure(reranked_columns, reranked, costs=SECONDS, asked=True),
 }
 
 
-def check_edition(edition: int) -> None:
-    """Raise ValueError for an edition that there is not (yet)."""
-    check_choice("edition", edition, range(1, EDITION + 1))
+def measure_columns(dataset: str, split: str, model: str = "",
+                    needs: Collection[str] = MEASURES) -> tuple[str, ...]:
+    """Names of what is measured on a split of a data set, in order.
 
-
-def measure_columns(dataset: str, split: str, edition: int = EDITION,
-                    model: str = "") -> tuple[str, ...]:
-    """Names of all measures of an edition on a split of a data set, in order; without a model those
-    that are taken of all."""
-    return tuple(name for measure in MEASURES.values() if measure.edition <= edition
+    Args:    model: one of MODELS; "" for the names that all models have; needs: which of the
+             measures that are `asked` are counted in.
+    """
+    for name in needs:
+        check_choice("measure", name, MEASURES)
+    return tuple(column for name, measure in MEASURES.items()
+                 if (not measure.asked or name in needs)
                  and (measure.models is None or model in measure.models)
-                 for name in measure.columns(dataset, split))
+                 for column in measure.columns(dataset, split))
 
 
-def came_with(dataset: str, column: str) -> int | None:
-    """The edition since which rows of a data set have a column, such as "test_fast_rsum" or
-    "seconds_fast"; None for a column of no measure."""
+def measure_of(dataset: str, column: str) -> str:
+    """The measure that gives rows of a data set a column, such as "test_fast_rsum" or
+    "seconds_fast"; empty for a column of none."""
     split, _, name = column.partition("_")
-    return min((measure.edition for measure in MEASURES.values()
-                if column in measure.costs or name in measure.columns(dataset, split)),
-               default=None)
+    return next((of for of, measure in MEASURES.items()
+                 if column in measure.costs or name in measure.columns(dataset, split)), "")
 
 
 def measure(scored: Scored, dataset: str) -> dict[str, float]:

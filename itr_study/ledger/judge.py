@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from itr_study.data import DATASETS
-from itr_study.evaluation.measures import came_with
+from itr_study.evaluation.measures import measure_of
 from itr_study.ledger.evidence import COLUMNS, LABELS, LabelArms, LabelPart, NoEvidence
 from itr_study.ledger.paired import FEWEST, MOST, Arms, Part, arms_in
 from itr_study.ledger.reported import split_list
@@ -89,7 +89,7 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
         rows.loc[rows["arm"] == arm, name].isna().all() for arm in wanted))
     reasons = [f"no runs of {', '.join(arms)}"] * bool(arms)
     reasons += [f"no values of {', '.join(columns)}"] * bool(columns and not arms)
-    reasons += _in_later_rows(columns, rows) if not arms else []
+    reasons += _how_to_measure(columns, rows) if not arms else []
     needs = needs_of(claim, rows)
     return "; ".join(reasons + [needs] * bool(reasons and needs))
 
@@ -104,13 +104,12 @@ def needs_of(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     return claim["needs"]
 
 
-def _in_later_rows(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
-    """What rows of a later edition hold of the columns that these rows lack, in words."""
+def _how_to_measure(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
+    """How to get the columns that these rows lack, in words, where that can be."""
     datasets = rows["dataset"].unique() if "dataset" in rows else ()
-    editions = {name: came_with(dataset, name) or 1 for name in columns for dataset in datasets}
-    latest = max(editions.values(), default=1)
-    return [f"rows of edition {latest} hold it: train these runs again with edition={latest}"
-            ] * (latest > 1)
+    names = sorted({measure_of(dataset, name) for name in columns for dataset in datasets} - {""})
+    return [f"these runs lack the measures {', '.join(names)}: train and publish them again "
+            "(itr-study train ID, itr-study runs ID --publish)"] * bool(names)
 
 
 def judge(claim: Mapping[str, str], rows: pd.DataFrame,

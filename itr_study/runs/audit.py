@@ -1,12 +1,12 @@
 """Check published rows: retrain some, chosen by chance, and compare the numbers.
 
-All that was measured on dev and test is compared, of every edition; never what it cost (minutes,
-seconds), which is the machine's.
+All that was measured on dev and test is compared; never what it cost (minutes, seconds), which is
+the machine's.
 """
 
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ from itr_study.runs.store import RunStore
 # RSUM are more.
 MACHINE = ("device", "software", "instructions", "arithmetic")
 OTHER_MACHINE = 10.0
-ASIDE = 0.25  # how often a row that was set aside is chosen, beside one that notebooks ask for
 
 
 class Audited(NamedTuple):
@@ -35,34 +34,20 @@ class Audited(NamedTuple):
 
 def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
           say: Callable[[str], None] = print) -> list[Audited]:
-    """Retrain `count` random rows in an empty store; those set aside are chosen a quarter as often.
+    """Retrain `count` random rows in an empty store.
 
     Raises:  ValueError where no run is published; DataError where the data is not there.
     """
     published = Published(dataset)
-    rows = [row for row in published.all().values() if row["status"] == "done"]
+    rows = [row for row in published.table.read().values() if row["status"] == "done"]
     if not rows:
         raise ValueError(f"no runs are published in {published.folder}; audit needs some")
-    aside = published.aside.read().keys() - published.table.read().keys()
-    weights = [ASIDE if row["run"] in aside else 1 for row in rows]
     results = []
-    for row in chosen(rows, weights, count, seed):
+    for row in random.Random(seed).sample(rows, min(count, len(rows))):
         say(f"{row['run']}: {row['model']}, seed {row['seed']}, about {row['minutes']:.1f} min")
         results.append(_retrain(row, root))
         say(f"{row['run']}: {results[-1].reason}")
     return results
-
-
-def chosen(rows: Sequence[dict[str, Any]], weights: Sequence[float], count: int,
-           seed: int) -> list[dict[str, Any]]:
-    """`count` rows by chance, none twice, each draw in proportion to the weights of those left.
-
-    Source: Efraimidis and Spirakis, Information Processing Letters 2006: the largest of u^(1/w).
-    """
-    chance = random.Random(seed)
-    keys = [chance.random() ** (1 / weight) for weight in weights]
-    order = sorted(range(len(rows)), key=keys.__getitem__, reverse=True)
-    return [rows[at] for at in order[:count]]
 
 
 def _retrain(row: dict[str, Any], root: Path | str | None) -> Audited:

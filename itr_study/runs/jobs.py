@@ -19,7 +19,7 @@ class Job(StrictModel):
     store: str | None = None
     device: str = "auto"
     save_seconds: Least0 = 60.0
-    edition: int = 1
+    needs: list[str] = []
 
 
 class Answer(StrictModel):
@@ -45,7 +45,7 @@ def _attempt(text: str) -> Answer:
         job = Job.model_validate_json(text)
         result = execute(identify(job.config, job.root), job.root, device=job.device,
                          store=RunStore(job.store), save_seconds=job.save_seconds,
-                         edition=job.edition)
+                         needs=job.needs)
         return Answer(state=result.status, reason=result.reason, id=result.id)
     except OutOfMemory as error:
         return Answer(state="oom", reason=str(error))

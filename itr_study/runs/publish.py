@@ -4,19 +4,21 @@ Packs are written first, the manifest next, the rows last: who is killed in betw
 that no row names, and the next call writes the same again.
 """
 
+import itertools
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from itr_study.data import DATASETS
+from itr_study.evaluation.measures import MEASURES
 from itr_study.files.atomic import folder_lock, read_json
 from itr_study.files.paths import evidence_folder, try_writing
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run, remember
 from itr_study.runs.published import Published, keeps_rows
-from itr_study.runs.rows import edition_of, make_row
+from itr_study.runs.rows import is_complete, make_row
 from itr_study.runs.store import RunResult, RunStore, clear_temporary
 from itr_study.runs.table import cell
 
@@ -81,14 +83,15 @@ def _publish(dataset: str, runs: Finished, ranks: bool) -> list[str]:
         for run, _ in new:
             if not DATASETS[dataset].generated:
                 remember(run)  # for machines without that data
-        _add_rows(published, [make_row(run, result) for run, result in new])
+        _add_rows(published, [row for row in itertools.starmap(make_row, new)
+                              if _published_row(published, row) is None])
     return [run.id for run, _ in new]
 
 
 def _is_new(published: Published, run: Run, result: RunResult, ranks: bool) -> bool:
     """Whether anything of a run is to be written. Raises: ValueError where its row says another
     R@1 than this result: of two machines one is published."""
-    row = published.complete(run.id, result.edition)
+    row = _published_row(published, make_row(run, result))
     if row is None:
         return True
     for name in (f"{direction}_r1" for direction in DIRECTIONS):
@@ -99,18 +102,18 @@ def _is_new(published: Published, run: Run, result: RunResult, ranks: bool) -> b
     return ranks and result.status == "done" and published.arrays(run.id) is None
 
 
+def _published_row(published: Published, row: dict[str, Any]) -> dict[str, Any] | None:
+    """What is published of a row, if that has all its measures."""
+    return published.complete(row["run"], MEASURES if is_complete(row, MEASURES) else ())
+
+
 def _add_rows(published: Published, rows: list[dict[str, Any]]) -> None:
-    """Rows that are not complete yet, sorted by id; cells of others stay as they are, and columns
-    are only ever added."""
-    rows = [row for row in rows if not published.complete(row["run"], edition_of(row))]
+    """Rows, sorted by id; cells of others stay as they are, and columns are only ever added."""
     names, lines = published.table.lines()
     for row in rows:
         names += [name for name in row if name not in names]
         lines[row["run"]] = {name: cell(value) for name, value in row.items()}
     published.table.write(names, lines)
-    names, lines = published.aside.lines()
-    if [row for row in rows if lines.pop(row["run"], None)]:
-        published.aside.write(names, lines)  # last: a row may be in both, never in neither
 
 
 def _check_writable(folder: Path) -> None:

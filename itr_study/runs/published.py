@@ -1,7 +1,6 @@
 """What is published of runs, in `evidence/<dataset>/`: read by every machine, trained by one.
 
     runs.csv         a row per run
-    edition1.csv     rows of the first edition that no notebook asks for, without curves and ranks
     data.json        what identifies the data of these runs (see `identity`)
     packs/, manifest.json    learning curves, and some ranks (see `packs`)
     ranks/<run>.npz  ranks, of runs that were published before there were packs
@@ -11,6 +10,7 @@ Only `publish` writes here. A run that ended and is not published lies in the st
 
 import math
 import zlib
+from collections.abc import Collection
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,12 @@ import pandas as pd
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
-from itr_study.evaluation.evaluate import columns
 from itr_study.files.paths import evidence_folder
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.runs.config import RunConfig
 from itr_study.runs.packs import Packs, restore
-from itr_study.runs.rows import SPLITS, edition_of
-from itr_study.runs.store import ENDED, RunStore
+from itr_study.runs.rows import is_complete
+from itr_study.runs.store import RunStore
 from itr_study.runs.table import Table
 
 LEAST_TEST = 100
@@ -51,41 +50,23 @@ class Published:
         self.folder = evidence_folder() / dataset
         self.packs = Packs(self.folder)
         self.table = Table(self.folder / "runs.csv")
-        self.aside = Table(self.folder / "edition1.csv")
         if self.packs.manifest.exists() and not self.table.path.exists():
             raise ValueError(f"{self.table.path} is missing; {self.table.restore}")
         if (not self.packs.manifest.exists() and any(self.folder.glob("packs/*.parquet"))
                 and self.table.read()):
             raise ValueError(f"{self.packs.manifest} is missing; {restore(self.packs.manifest)}")
 
-    def all(self) -> dict[str, dict[str, Any]]:
-        """All rows, also those that were set aside, numbers as numbers, empty cells as None."""
-        return self.aside.read() | self.table.read()
-
-    def row(self, run_id: str) -> dict[str, Any] | None:
-        """A run's row; it may have been set aside."""
-        return self.table.row(run_id) or self.aside.row(run_id)
-
-    def complete(self, run_id: str, edition: int = 1) -> dict[str, Any] | None:
-        """A run's row, if it ended and was made in this edition or a later one with every metric
-        of the one that it was made in."""
-        row = self.row(run_id)
-        if row is None or row["status"] not in ENDED:
-            return None
-        made_in = edition_of(row)
-        wanted = [f"{split}_{name}" for split in SPLITS
-                  for name in columns(row["dataset"], split, made_in, row["model"])]
-        lacking = row["status"] == "done" and (
-            made_in < edition or any(row.get(name) is None for name in wanted))
-        return None if lacking else row
+    def complete(self, run_id: str, needs: Collection[str] = ()) -> dict[str, Any] | None:
+        """A run's row, if that is complete; needs: as in `rows.is_complete`."""
+        row = self.table.row(run_id)
+        return row if row and is_complete(row, needs) else None
 
     def curve(self, run_id: str) -> pd.DataFrame:
         """A line per epoch of a published run. Raises: ValueError where it has none."""
         found = self.packs.read(run_id)
         if found is None:
-            raise ValueError(f"no curve of run {run_id}: " + (
-                self._aside() if self.aside.row(run_id) else
-                f"{self.packs.manifest} does not name it; {restore(self.packs.manifest)}"))
+            raise ValueError(f"no curve of run {run_id}: {self.packs.manifest} does not name it; "
+                             f"{restore(self.packs.manifest)}")
         return found[0]
 
     def arrays(self, run_id: str) -> dict[str, np.ndarray] | None:
@@ -108,17 +89,13 @@ class Published:
             # numpy's own words are left out: some advise to unpickle the file
             raise ValueError(f"{path} holds no ranks of run {run_id} (test_i2t, test_t2i), it is "
                              f"damaged; {restore(path)}") from error
-        row = self.row(run_id) or {}
+        row = self.table.row(run_id) or {}
         for direction, of_queries in best.items():
             stated, counted = row.get(f"test_{direction}_r1"), 100 * float((of_queries <= 1).mean())
             if stated is not None and not math.isclose(stated, counted, abs_tol=1e-6):
                 raise ValueError(f"{path} is not of run {run_id}: its {direction} R@1 is "
                                  f"{counted:.2f}, the row says {stated:.2f}; {restore(path)}")
         return arrays
-
-    def _aside(self) -> str:
-        return (f"its row was set aside in {self.aside.path.name}, where rows have neither curves "
-                "nor ranks; train it again with edition=2")
 
 
 def rows(dataset: str) -> pd.DataFrame:
@@ -141,44 +118,42 @@ def rows(dataset: str) -> pd.DataFrame:
     return frame
 
 
-def curve(run_id: str, edition: int = 1) -> pd.DataFrame:
+def curve(run_id: str) -> pd.DataFrame:
     """The learning curve of a run, a line per epoch: published, else from this machine's store.
 
-    Args:    edition: the earliest that will do.
     Raises:  ValueError where the run is in neither, or what is published is damaged.
     """
-    if published := _published(run_id, edition):
+    if published := _published(run_id):
         return published.curve(run_id)
     if result := RunStore().result(run_id):
         return result.history.table()
     raise ValueError(f"no curve of run {run_id}: {_nowhere(run_id)}")
 
 
-def arrays(run_id: str, edition: int = 1) -> dict[str, np.ndarray]:
+def arrays(run_id: str, *names: str) -> dict[str, np.ndarray]:
     """The arrays of a run by name: test_i2t and test_t2i, the rank of the best match of every query
     (1 = first), and what else `RunResult.arrays` has; published, else from this machine's store.
 
-    Args, Raises: as `curve`.
+    Args:    names: those needed beside the ranks.
+    Raises:  as `curve`.
     """
-    published = _published(run_id, edition)
-    if published and (found := published.arrays(run_id)):
+    published, wanted = _published(run_id), {"test_i2t", "test_t2i", *names}
+    found = published.arrays(run_id) if published else None
+    if found and found.keys() >= wanted:
         return found
-    if result := RunStore().result(run_id):
-        return result.arrays()
-    why = _nowhere(run_id) if not published else published._aside() if published.aside.row(
-        run_id) else ("its row is published without them; train it again: itr-study train "
-                      f"{run_id}")
-    raise ValueError(f"no ranks of run {run_id}: {why}")
+    result = RunStore().result(run_id)
+    if result and (found := result.arrays()).keys() >= wanted:
+        return found
+    why = _nowhere(run_id) if not (published or result) else (
+        f"it is kept without them; train it again: itr-study train {run_id}")
+    raise ValueError(f"no {', '.join(names) or 'ranks'} of run {run_id}: {why}")
 
 
-def _published(run_id: str, edition: int) -> Published | None:
-    """The published runs that this one is among, in this edition or a later one."""
+def _published(run_id: str) -> Published | None:
+    """The published runs that this one is among."""
     folders: list[Path] = sorted(evidence_folder().glob("*/runs.csv"))
-    for published in (Published(path.parent.name) for path in folders):
-        row = published.row(run_id)
-        if row is not None and edition_of(row) >= edition:
-            return published
-    return None
+    return next((published for published in (Published(path.parent.name) for path in folders)
+                 if published.table.row(run_id)), None)
 
 
 def _nowhere(run_id: str) -> str:

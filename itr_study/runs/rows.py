@@ -1,13 +1,13 @@
 """The row of a run: what `runs.csv` holds of it, one line (see `published`)."""
 
+from collections.abc import Collection
 from typing import Any
 
-import pandas as pd
-
+from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import canonical_json
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import Run
-from itr_study.runs.store import RunResult
+from itr_study.runs.store import ENDED, RunResult
 
 SPLITS = ("train", "dev", "test")  # of train, the first images (`run.train_images`)
 
@@ -20,9 +20,7 @@ def make_row(run: Run, result: RunResult) -> dict[str, Any]:
             for name, value in table.items()}
     row |= {"epochs": len(result.history.rows), "best_epoch": result.history.best_epoch,
             "minutes": facts["minutes"]}
-    if result.edition > 1:  # rows of the first have no such columns
-        row |= {"edition": result.edition} | facts["costs"]
-    row |= hyperparameters(run.config)
+    row |= facts.get("costs", {}) | hyperparameters(run.config)
     return row | {
         "config": canonical_json(run.config.model_dump(mode="json")), "device": facts["device"],
         "commit": facts["commit"], "software": canonical_json(facts["software"]),
@@ -31,6 +29,15 @@ def make_row(run: Run, result: RunResult) -> dict[str, Any]:
         # None for a run of a store from before these were noted
         "instructions": facts.get("instructions"),
         "arithmetic": canonical_json(facts["arithmetic"]) if "arithmetic" in facts else None}
+
+
+def is_complete(row: dict[str, Any], needs: Collection[str] = ()) -> bool:
+    """Whether a run ended with every measure of its data set, those that are `asked` if they are
+    among the needs (`evaluation.measures`); a run that diverged has none."""
+    if row["status"] != "done":
+        return row["status"] in ENDED
+    return all(row.get(f"{split}_{name}") is not None for split in SPLITS
+               for name in columns(row["dataset"], split, row["model"], needs))
 
 
 def first_columns(run: Run, status: str, reason: str = "") -> dict[str, Any]:
@@ -55,9 +62,3 @@ def flat(values: Any, path: str = "") -> dict[str, Any]:
         inner = f"{path}.{name}" if path else str(name)
         by_path |= flat(value, inner) if isinstance(value, dict | list) else {inner: value}
     return by_path
-
-
-def edition_of(row: dict[str, Any]) -> int:
-    """The edition that a row was made in; rows of the first do not state it."""
-    edition = row.get("edition")
-    return 1 if edition is None or pd.isna(edition) else int(edition)

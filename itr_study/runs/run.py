@@ -6,6 +6,7 @@
 """
 
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,7 @@ import torch
 from torch import nn
 
 from itr_study.data.batches import InputSpec
-from itr_study.evaluation.evaluate import Evaluation, columns, evaluate
-from itr_study.evaluation.measures import EDITION, check_edition
+from itr_study.evaluation.evaluate import Evaluation, evaluate
 from itr_study.evaluation.search import Searcher
 from itr_study.features.encoded import EncodedData
 from itr_study.features.specs import tuned_stages
@@ -25,7 +25,7 @@ from itr_study.runs.data import dataset_of, encoded_data
 from itr_study.runs.facts import all_sittings, computed_with, git_commit, merged
 from itr_study.runs.identity import Run, identify
 from itr_study.runs.published import Published
-from itr_study.runs.rows import SPLITS, make_row
+from itr_study.runs.rows import SPLITS, is_complete, make_row
 from itr_study.runs.scores import keep_scores, kept_scores
 from itr_study.runs.store import RunResult, RunStore
 from itr_study.runs.warmups import WarmUps, warmup_key
@@ -47,25 +47,25 @@ def train_images(dev_images: int) -> int:
 
 
 def row(config: RunConfig, root: Path | str | None = None, device: str = "auto",
-        edition: int = 1) -> dict[str, Any]:
+        needs: Collection[str] = ()) -> dict[str, Any]:
     """The row of a run: the published one where it is complete, else made of its result in the
     store, where it is trained now if it is not there.
 
     Args:    root: folder of the real data sets, None on a machine without them (published rows
-             still serve); edition: the earliest that will do, see `evaluation.measures`.
+             still serve); needs: measures that it must have, of those that are `asked`
+             (`evaluation.measures`).
     Raises:  as `execute`; a run that diverged gives its row, with status "diverged", no metrics.
     """
     run = identify(config, root)
-    return ended(run, edition) or make_row(
-        run, execute(run, root, device=device, edition=edition))
+    return ended(run, needs) or make_row(run, execute(run, root, device=device, needs=needs))
 
 
-def ended(run: Run, edition: int = 1) -> dict[str, Any] | None:
-    """The row of a run that ended: published, or finished in the store; else None."""
-    row = Published(run.config.dataset).complete(run.id, edition)
-    if row is None and (result := RunStore().result(run.id)) and is_complete(result, edition):
-        row = make_row(run, result)
-    return row
+def ended(run: Run, needs: Collection[str] = ()) -> dict[str, Any] | None:
+    """The row of a run that ended with these measures: published, or of the store; else None."""
+    if row := Published(run.config.dataset).complete(run.id, needs):
+        return row
+    row = make_row(run, result) if (result := RunStore().result(run.id)) else None
+    return row if row and is_complete(row, needs) else None
 
 
 def weights(config: RunConfig, root: Path | str | None = None, *,
@@ -118,22 +118,22 @@ def check_model(config: RunConfig) -> None:
 
 def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
             store: RunStore | None = None, save_seconds: float = 60.0,
-            edition: int = 1) -> RunResult:
+            needs: Collection[str] = ()) -> RunResult:
     """Train and evaluate a run, or read its result from the store; after a stop of any kind the
     next call goes on from the last checkpoint.
 
     Args:    root: folder of the real data sets; device: as in `fit`, of several cards one that no
              other run is on (`devices.claimed`); store: None = the home's; save_seconds: least time
-             between checkpoints; edition: of a result of an earlier one the weights are evaluated
-             again (what is evaluated now is of the newest edition).
+             between checkpoints; needs: as in `row`; of a result without them the weights are
+             evaluated again, by all measures.
     Returns: a result "done", or "diverged" with the reason: both are final.
     Raises:  OutOfMemory, DataError, OSError (full disk), KeyboardInterrupt; the reason is kept
              in the run's status.json, and a next call tries again.
     """
-    check_edition(edition)
     store = store or RunStore()
     with store.lock(run.id):
-        if (result := store.result(run.id)) is not None and is_complete(result, edition):
+        result = store.result(run.id)
+        if result is not None and is_complete(make_row(run, result), needs):
             return result
         with claimed(device) as there:
             store.set_status(run.id, "running")
@@ -186,17 +186,6 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     return keep_scores(result, evaluations.get("test"))
 
 
-def is_complete(result: RunResult, edition: int = 1) -> bool:
-    """Whether a result is of this edition or a later one, with every column of its own; a diverged
-    run has none."""
-    if result.status != "done":
-        return True
-    return result.edition >= edition and all(
-        name in table for split, table in result.tables.items()
-        for name in columns(result.config["dataset"], split, result.edition,
-                            result.config["model"]))
-
-
 def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store: RunStore,
                      device: torch.device) -> RunResult:
     """A finished run measured with the measures of today; nothing is trained."""
@@ -225,10 +214,9 @@ def _evaluate(model: nn.Module, data: EncodedData, config: RunConfig) -> dict[st
 
 
 def _made(evaluations: dict[str, Evaluation]) -> dict[str, Any]:
-    """Facts of an evaluation: its edition, and what parts of it cost in seconds."""
-    spent = {name: round(seconds, 4) for evaluation in evaluations.values()
-             for name, seconds in evaluation.costs.items()}
-    return {"edition": EDITION, "costs": spent}
+    """Facts of an evaluation: what parts of it cost in seconds."""
+    return {"costs": {name: round(seconds, 4) for evaluation in evaluations.values()
+                      for name, seconds in evaluation.costs.items()}}
 
 
 def _minutes(history: History) -> dict[str, float]:

@@ -58,15 +58,9 @@ class RunResult:
         """The weights of the best epoch, for `model.load_state_dict`."""
         return load_weights(self.folder / "weights.safetensors")
 
-    @property
-    def edition(self) -> int:
-        """What it was measured by (see `evaluation.measures`); runs of the first do not say so."""
-        return self.facts.get("edition", 1)
-
     def arrays(self) -> dict[str, np.ndarray]:
-        """dev_i2t, dev_t2i, test_i2t, test_t2i: the rank of the best match of every query; since
-        edition 2 also what is kept of the scores of test, such as test_judged_expert (see
-        `evaluation.kept`)."""
+        """dev_i2t, dev_t2i, test_i2t, test_t2i: the rank of the best match of every query; also
+        what is kept of the scores of test, such as test_judged_expert (`evaluation.kept`)."""
         with np.load(self.folder / "ranks.npz", allow_pickle=False) as arrays:
             return dict(arrays)
 

@@ -6,7 +6,7 @@
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import lru_cache
@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from itr_study.data.base import DataError
-from itr_study.evaluation.measures import check_edition
 from itr_study.files.paths import check_home
 from itr_study.progress import counting, in_lines
 from itr_study.runs.config import RunConfig
@@ -35,7 +34,7 @@ LOOK = 0.5  # seconds between looks at how far the runs are
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
           device: str = "auto", executor: Executor | None = None,
-          edition: int | Sequence[int] = 1, weights: bool = False) -> pd.DataFrame:
+          needs: Sequence[Collection[str]] | None = None, weights: bool = False) -> pd.DataFrame:
     """One row per config, in their order; runs that have not ended yet are trained.
 
     A run that fails in any way does not stop the others: its row has its status and reason and no
@@ -43,20 +42,22 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
 
     Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
              in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
-             not shut down. See `executors`; edition: the earliest that will do, of all runs or of
-             each (see `evaluation.measures`): a run that ended before is evaluated again where its
-             weights are, else trained again; weights: train those, too, whose row is published and
-             whose model is not on this machine; their row stays.
+             not shut down. See `executors`; needs: of each config the measures that its row must
+             have, of those that are `asked` (`evaluation.measures`): a run that ended without is
+             evaluated again where its weights are, else trained again; weights: train those, too,
+             whose row is published and whose model is not on this machine; their row stays.
     Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
              there.
     """
     runs = [identify(config, root) for config in configs]
-    editions = _latest(runs, edition)
-    rows = {run.id: ended(run, editions[run.id]) for run in runs}
+    asked: dict[str, set[str]] = {}
+    for run, names in zip(runs, needs or [()] * len(runs), strict=True):
+        asked.setdefault(run.id, set()).update(names)
+    rows = {run.id: ended(run, asked[run.id]) for run in runs}
     missing = {run.id: run for run in runs if rows[run.id] is None
                or weights and not _has_ended_here(rows[run.id])}
     if missing:
-        rows |= _train(missing, rows, editions, root, device, *_place(workers, executor))
+        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
 
@@ -67,11 +68,12 @@ def _has_ended_here(row: dict[str, Any]) -> bool:
 
 
 def ended_row(config: RunConfig, root: Path | str | None = None,
-              edition: int = 1) -> dict[str, Any] | None:
+              needs: Collection[str] = ()) -> dict[str, Any] | None:
     """The row of a run if it has ended, published or in the store; nothing is trained. None, too,
     where the data is not here, and no run is published that was encoded like it.
 
-    Args, Raises: as `sweep`; DataError where a root is given that does not hold the data.
+    Args:    root, needs: as in `run.row`.
+    Raises:  DataError where a root is given that does not hold the data.
     """
     try:
         run = identify(config, root)
@@ -79,17 +81,7 @@ def ended_row(config: RunConfig, root: Path | str | None = None,
         if root is not None:
             raise
         return None
-    return ended(run, edition)
-
-
-def _latest(runs: Sequence[Run], edition: int | Sequence[int]) -> dict[str, int]:
-    """The edition to have of every run: the latest where it is asked for twice."""
-    each = [edition] * len(runs) if isinstance(edition, int) else edition
-    editions: dict[str, int] = {}
-    for run, asked in zip(runs, each, strict=True):
-        check_edition(asked)
-        editions[run.id] = max(asked, editions.get(run.id, asked))
-    return editions
+    return ended(run, needs)
 
 
 def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
@@ -107,8 +99,8 @@ def _threads(count: int) -> Executor:
 
 
 def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
-           editions: Mapping[str, int], root: Path | str | None, device: str, executor: Executor,
-           work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+           asked: Mapping[str, Collection[str]], root: Path | str | None, device: str,
+           executor: Executor, work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
     """Rows by id of runs that are trained now; a run that ends has the one that is kept of it, if
     there is any. Features are encoded here first, not by every worker."""
     check_home()
@@ -118,7 +110,7 @@ def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
     folder = None if root is None else str(Path(root).resolve())
     for run_id, run in missing.items():
         jobs[run_id] = Job(config=run.config, root=folder, device=device,
-                           edition=editions[run_id]).model_dump_json()
+                           needs=sorted(asked[run_id])).model_dump_json()
         if (store.status(run_id) or {}).get("state") != "running":
             store.set_status(run_id, "queued")
     watch = Watch(missing, store)

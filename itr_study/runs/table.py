@@ -19,7 +19,7 @@ TEXT = ("run", "status", "reason", "dataset", "images", "tokens", "sentences", "
         "device", "commit", "software", "versions", "seen", "data", "encoded", "instructions",
         "arithmetic")
 # Columns of numbers.
-NUMBER = re.compile(r"(train|dev|test|seconds)_|(seed|epochs|best_epoch|minutes|edition)$")
+NUMBER = re.compile(r"(train|dev|test|seconds)_|(seed|epochs|best_epoch|minutes)$")
 MAY_BE_EMPTY = ("reason", "commit", "seen")  # an empty cell is ""; in other columns it is None
 
 _read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its content

@@ -39,12 +39,12 @@ TABLE_IV = ("sum", "hardest", "top5")
 
 
 class ArmRun(NamedTuple):
-    """One run of the ledger: its label, what is run, and the edition that its row must have at
-    least (see `evaluation.measures`): 2 for what asks for re-ranking or the first ten results."""
+    """One run of the ledger: its label, what is run, and the measures that its row needs, of those
+    that are `asked` (`evaluation.measures`)."""
 
     label: str
     config: RunConfig
-    edition: int = 1
+    needs: tuple[str, ...] = ()
 
 
 Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameters of a notebook)
@@ -66,9 +66,10 @@ def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes:
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
 
 
-def over_seeds(label: str, config: RunConfig, seeds: int) -> list[ArmRun]:
+def over_seeds(label: str, config: RunConfig, seeds: int,
+               needs: tuple[str, ...] = ()) -> list[ArmRun]:
     """The same run for seeds 0 … seeds-1: arms share seeds, so that differences are paired."""
-    return [ArmRun(label, config.with_(seed=seed)) for seed in range(seeds)]
+    return [ArmRun(label, config.with_(seed=seed), needs) for seed in range(seeds)]
 
 
 def with_loss(dataset: str, name: str, parameters: SimpleNamespace, loss: str,
@@ -119,14 +120,14 @@ def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None, worker
     """One row per arm and seed, trained where it is missing, with its label in `arm` and its
     model in words in `model`; with `weights` trained where the trained model is missing, too."""
     rows = sweep([arm.config for arm in arms], root=root, workers=workers, device=device,
-                 edition=[arm.edition for arm in arms], weights=weights)
+                 needs=[arm.needs for arm in arms], weights=weights)
     return _named(rows, arms)
 
 
 def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None) -> pd.DataFrame:
     """The rows of those runs that have ended already, as `train_arms` has them; none is trained.
     """
-    found = [(arm, ended_row(arm.config, root, arm.edition)) for arm in arms]
+    found = [(arm, ended_row(arm.config, root, arm.needs)) for arm in arms]
     kept = [(arm, row) for arm, row in found if row is not None]
     return _named(pd.DataFrame([row for _, row in kept]), [arm for arm, _ in kept])
 

@@ -1,22 +1,21 @@
 """The arms of notebook 08: models whose rows say what re-ranking makes of their scores.
 
-No training is re-ranked: these are runs of other notebooks, asked for in edition 2.
+No training is re-ranked: these are runs of other notebooks, measured re-ranked.
 """
 
 from types import SimpleNamespace
 
-from itr_study.evaluation.measures import MEASURES
 from itr_study.studies.arms import ArmRun, base_config, over_seeds, sum_of, with_loss
 from itr_study.studies.bases import frozen_rates
 from itr_study.studies.bcls import COMPARED
 
-EDITION = MEASURES["reranked"].edition  # of rows that hold recalls after re-ranking
+RERANKED = ("reranked",)  # what rows with recalls after re-ranking are asked for
 
 
 def reranked_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Tables I-IV: every model of `parameters.reranked`, labelled as everywhere ("hardest",
     "vsepp+gru/hardest"): those of one model over the seeds of its comparison, `compared_seeds`."""
-    return [run._replace(edition=EDITION) for label in parameters.reranked
+    return [run for label in parameters.reranked
             for run in _over_seeds(label, dataset, parameters)]
 
 
@@ -40,4 +39,4 @@ def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace) -> list[A
         start = with_loss(dataset, setting, parameters, "hardest",
                           rates.get(loss, rates["hardest"]))
     seeds = parameters.seeds if setting else parameters.compared_seeds
-    return over_seeds(label, sum_of(start, *COMPARED[loss]), seeds)
+    return over_seeds(label, sum_of(start, *COMPARED[loss]), seeds, RERANKED)

@@ -12,13 +12,11 @@ from typing import Any
 
 from itr_study.encoders.registry import IMAGE_ENCODERS
 from itr_study.encoders.views import VIEWS
-from itr_study.evaluation.measures import EDITION
 from itr_study.progress import progress
 from itr_study.runs.config import RunConfig
 from itr_study.runs.identity import identify
 from itr_study.runs.published import Published, keeps_rows
-from itr_study.runs.rows import edition_of
-from itr_study.runs.run import is_complete
+from itr_study.runs.run import ended
 from itr_study.runs.store import RunStore
 from itr_study.studies.plans import PLANS
 
@@ -32,8 +30,7 @@ class Planned:
     notebook: str
     present: int = 0
     missing: int = 0
-    stale: int = 0  # kept, but a part has a new version since, or of an earlier edition than asked
-    first_edition: int = 0  # those of the present ones that were made in edition 1
+    stale: int = 0  # kept, but a part has a new version since, or a measure is missing
     hours: float = 0.0  # of missing and stale runs that are trained, one after the other
     unknown: int = 0  # runs of unknown length: no row has the same model
     runs: list[str] = field(default_factory=list, repr=False)  # ids to be trained
@@ -55,26 +52,16 @@ def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planne
 class _Kept:
     """What is kept of the runs of a data set."""
 
-    published: Published
     rows: dict[str, dict]  # by run id
     configs: set[str]  # of the rows as JSON, whatever versions of the parts made them
 
     @classmethod
     def read(cls, dataset: str) -> "_Kept":
-        published, configs = Published(dataset), set()
-        rows = published.all()
+        rows, configs = Published(dataset).table.read(), set()
         for row in rows.values():
             with suppress(ValueError):  # of a part that is gone: no config of today equals it
                 configs.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
-        return cls(published, rows, configs)
-
-    def edition(self, run_id: str, asked: int) -> int | None:
-        """The edition in which a run is published or in the store; None where there is none of
-        the edition that is asked for, or a later one."""
-        if row := self.published.complete(run_id, asked):
-            return edition_of(row)
-        result = RunStore().result(run_id)
-        return result.edition if result and is_complete(result, asked) else None
+        return cls(rows, configs)
 
 
 def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: Callable[[str], _Kept],
@@ -85,10 +72,8 @@ def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: Callable[[str]
     for arm in make(**given) if make else ():
         run = identify(arm.config, parameters.get("data"))
         rows = kept(arm.config.dataset)
-        edition = EDITION if run.id in before else rows.edition(run.id, arm.edition)
-        if edition is not None:
+        if run.id in before or ended(run, arm.needs):
             plan.present += 1
-            plan.first_edition += edition == 1
             continue
         before.add(run.id)
         plan.runs.append(run.id)
@@ -128,16 +113,14 @@ def kinds_of(images: str) -> set[str]:
 def plan_table(plans: Sequence[Planned]) -> str:
     """One line a notebook and the sum, below what the columns mean."""
     total = Planned("all", sum(p.present for p in plans), sum(p.missing for p in plans),
-                    sum(p.stale for p in plans), sum(p.first_edition for p in plans),
-                    sum(p.hours for p in plans), sum(p.unknown for p in plans))
+                    sum(p.stale for p in plans), sum(p.hours for p in plans),
+                    sum(p.unknown for p in plans))
     width = max(len("notebook"), *(len(p.notebook) for p in [*plans, total]))
-    lines = ["Runs: present here, missing, or stale (kept, but a part has a new version since).",
+    lines = ["Runs: present here, missing, or stale (kept, but of an older part or without "
+             "a measure).",
              "", f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
     for p in [*plans, total]:
         note = f" + {p.unknown} runs of unknown length" if p.unknown else ""
         lines.append(f"{p.notebook:<{width}}  {p.present:7}  {p.missing:7}  {p.stale:5}  "
                      f"{p.hours:17.1f}{note}")
-    if total.first_edition:
-        lines.append(f"{total.first_edition} of the {total.present} present are of edition 1: "
-                     "without re-ranking and the relevance of the first ten.")
     return "\n".join(lines)

@@ -65,8 +65,8 @@ from itr_study.studies.topk import best_arms, d_arms, k_arms, rate_arms, setting
 
 
 def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """Notebook 12: every arm that the claims of the papers chosen name, each once, in the latest
-    edition that one of them asks for.
+    """Notebook 12: every arm that the claims of the papers chosen name, each once, with
+    all measures that they need of it.
 
     Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
     """
@@ -82,7 +82,7 @@ def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         if known.config != arm.config:
             raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
                              "give one of them another label")
-        arms[key] = max(known, arm, key=lambda run: run.edition)
+        arms[key] = known._replace(needs=tuple(sorted({*known.needs, *arm.needs})))
     return list(arms.values())
 
 

@@ -35,7 +35,8 @@ def with_rerankers(rows: pd.DataFrame) -> pd.DataFrame:
 
     Its columns of recall, RSUM and hubness are those after re-ranking; what was not measured after
     it is NaN. Two columns are new: `rerank_gain`, RSUM after less RSUM before, and
-    `rerank_seconds`, what re-ranking took beyond plain ranks. Rows of edition 1 stay alone.
+    `rerank_seconds`, what re-ranking took beyond plain ranks. Rows that were not re-ranked stay
+    alone.
 
     Args:    rows: as `Study.train` gives them.
     """

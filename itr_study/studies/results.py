@@ -1,5 +1,5 @@
-"""What runs left behind: learning curves, ranks, intervals over images; since edition 2 scores of
-judged pairs and the first results of some queries."""
+"""What runs left behind: learning curves, ranks, intervals over images, scores of judged
+pairs, the first results of some queries."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from itr_study.metrics import Ranks
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.runs.config import RunConfig, build_objective
 from itr_study.runs.published import arrays, curve
-from itr_study.runs.rows import edition_of
 from itr_study.training.collapse import collapse, equal_scores, flattened
 
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
@@ -35,7 +34,7 @@ def ranks_of(row: Row) -> Ranks:
     Args:    row: as `train_arms` gives it.
     Raises:  ValueError where neither has them, or the file is damaged or of another run.
     """
-    found = arrays_of(row)
+    found = arrays(row["run"])
     return Ranks(found["test_i2t"], found["test_t2i"])
 
 
@@ -43,8 +42,8 @@ def judged_of(row: Row, collection: str = "expert") -> np.ndarray:
     """(N,) float64: the scores that a run gives the judged pairs of the test split, rounded to
     float16, in the order of the judgements (`split.judgements[collection]`).
 
-    Args, Raises: as `ranks_of`, and ValueError for a row of edition 1, which lacks them, and for
-             a data set or a collection of which none are kept.
+    Args, Raises: as `ranks_of`, and ValueError for a data set or a collection of which none are
+             kept.
     """
     check_choice(f"collection of judgements kept of {row['dataset']}", collection,
                  DATASETS[row["dataset"]].kept_judgements)
@@ -55,7 +54,7 @@ def judged_of(row: Row, collection: str = "expert") -> np.ndarray:
 def first_of(row: Row) -> dict[str, FirstResults]:
     """The first results of the sampled queries of a run: {"i2t": ..., "t2i": ...}.
 
-    Args, Raises: as `ranks_of`, and ValueError for a row of edition 1, which lacks them.
+    Args, Raises: as `ranks_of`.
     """
     return {direction: FirstResults(*_kept(row, f"test_{direction}_queries",
                                            f"test_{direction}_first"))
@@ -63,23 +62,14 @@ def first_of(row: Row) -> dict[str, FirstResults]:
 
 
 def _kept(row: Row, *names: str) -> list[np.ndarray]:
-    """Arrays that came with edition 2."""
-    if edition_of(row) < 2:
-        raise ValueError(f"run {row['run']} has no {', '.join(names)}: it was made in edition 1; "
-                         "train it again with edition=2")
-    found = arrays_of(row)
-    kept = [found[name] for name in names if name in found]
-    if len(kept) < len(names) or len({len(array) for array in kept}) > 1 or any(
-            not np.isfinite(array).all() for array in kept):
-        raise ValueError(f"the arrays of run {row['run']} lack {', '.join(names)} as runs of "
-                         "edition 2 have them, finite and of one length: they are damaged; "
-                         f"restore them: git checkout -- {evidence_folder() / row['dataset']}")
+    """Arrays that ranks alone may come without."""
+    found = arrays(row["run"], *names)
+    kept = [found[name] for name in names]
+    if len({len(array) for array in kept}) > 1 or not all(np.isfinite(a).all() for a in kept):
+        raise ValueError(f"{', '.join(names)} of run {row['run']} must be finite and of one "
+                         "length: they are damaged; restore them: git checkout -- "
+                         f"{evidence_folder() / row['dataset']}")
     return kept
-
-
-def arrays_of(row: Row) -> dict[str, np.ndarray]:
-    """All arrays of a run, by name (see `RunResult.arrays`). Args, Raises: as `ranks_of`."""
-    return arrays(row["run"], edition_of(row))
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
@@ -109,7 +99,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     Args:    rows: as `train_arms` gives them.
     Raises:  ValueError where a run has left no curve.
     """
-    histories = [_curve(row).assign(arm=row["arm"], seed=row["seed"])
+    histories = [curve(row["run"]).assign(arm=row["arm"], seed=row["seed"])
                  for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
     return pd.concat(histories, ignore_index=True)
 
@@ -152,10 +142,6 @@ def endings(rows: pd.DataFrame) -> pd.DataFrame:
         key = (str(config.objective), config.settings.batch_size)
         if key not in by_objective:
             by_objective[key] = equal_scores(build_objective(config.objective), key[1])
-        epochs = _curve(row)
+        epochs = curve(row["run"])
         reasons.append(tuple(says(epochs, by_objective[key]) for says in (collapse, flattened)))
     return pd.DataFrame(reasons, rows.index, ["collapsed", "flattened"], dtype=object)
-
-
-def _curve(row: Row) -> pd.DataFrame:
-    return curve(row["run"], edition_of(row))

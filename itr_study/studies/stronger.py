@@ -15,7 +15,7 @@ from itr_study.runs.config import RunConfig
 from itr_study.studies.arms import TERMS, ArmRun, base_config, over_seeds
 from itr_study.studies.bases import base_tables, datasets_with_bases, own_rates, side_weights
 from itr_study.studies.bcls import COMPARED
-from itr_study.studies.dvse import EDITION  # FR on top
+from itr_study.studies.dvse import RERANKED  # FR on top
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
          "dspe": "structure"}  # model of a label -> base
@@ -67,7 +67,7 @@ def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun
             usual = config.settings.learning_rate
             for rate in (float(f"{times * usual:g}") for times in parameters.rate_factors):
                 arms.append(ArmRun(f"{label}/{rate:g}", config.with_(
-                    **{"settings.learning_rate": rate}), EDITION))
+                    **{"settings.learning_rate": rate}), RERANKED))
     return arms
 
 
@@ -108,8 +108,7 @@ def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> Ru
 
 
 def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace, seeds: int) -> list[ArmRun]:
-    config = stronger_config(label, dataset, parameters)
-    return [run._replace(edition=EDITION) for run in over_seeds(label, config, seeds)]
+    return over_seeds(label, stronger_config(label, dataset, parameters), seeds, RERANKED)
 
 
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:

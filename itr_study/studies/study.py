@@ -38,7 +38,6 @@ from itr_study.studies.bases import at_edge
 from itr_study.studies.parameters import check_parameters
 from itr_study.studies.profiles import check_cell, chosen_from
 from itr_study.studies.results import collapses, curves, over_images, ranks_of
-from itr_study.studies.wording import mixed
 from itr_study.training.devices import choose_device
 
 
@@ -183,9 +182,8 @@ class Study:
                                                                  level=level)
 
     def note(self, rows: pd.DataFrame, *words: str) -> str:
-        """What stands under a picture of some runs: the data set, words, and where the rows were
-        rounded in different orders, how many of them are the older ones."""
-        return "; ".join(filter(None, [self.dataset_name, *words, mixed(rows)]))
+        """What stands under a picture of some runs: the data set, and words."""
+        return "; ".join(filter(None, [self.dataset_name, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""

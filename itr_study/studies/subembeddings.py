@@ -10,7 +10,7 @@ from typing import Any
 
 from itr_study.losses import OUTPUT_LOSSES
 from itr_study.studies.arms import ArmRun, Maker, base_config, over_seeds
-from itr_study.studies.dvse import EDITION  # FR on top
+from itr_study.studies.dvse import RERANKED  # FR on top
 from itr_study.training.objective import BALANCE
 
 BASE = "dvse"
@@ -73,9 +73,9 @@ def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Table III and its claim: PVSE with several numbers of embeddings, "pvse/K=2"; with one there
     is nothing to keep apart."""
     start = base_config(dataset, "pvse", parameters)
-    return [run._replace(edition=EDITION) for heads in parameters.pvse_heads
-            for run in over_seeds(f"pvse/K={heads}", start.with_(**{
-                "model_arguments.heads": heads}), parameters.seeds)]
+    return [run for heads in parameters.pvse_heads for run in over_seeds(
+        f"pvse/K={heads}", start.with_(**{"model_arguments.heads": heads}), parameters.seeds,
+        RERANKED)]
 
 
 CLAIMED: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms)
@@ -127,4 +127,4 @@ def _seeded(label: str, dataset: str, parameters: SimpleNamespace,
             changes: Mapping[str, Any]) -> list[ArmRun]:
     seeds = parameters.seeds if label in DECIDING else parameters.other_seeds
     config = base_config(dataset, BASE, parameters, **changes)
-    return [run._replace(edition=EDITION) for run in over_seeds(label, config, seeds)]
+    return over_seeds(label, config, seeds, RERANKED)

@@ -184,21 +184,6 @@ def trained_at(rows: pd.DataFrame) -> str:
                                        for arm, rate in rates.items())
 
 
-def mixed(rows: pd.DataFrame) -> str:
-    """How many of some rows are older than the others, which round in another order, for a note;
-    empty where all are of one arithmetic: then no difference holds that chance.
-
-    Example:
-        >>> rows = pd.DataFrame({"run": ["a", "b", "c"], "arithmetic": ["{}", None, "{}"]})
-        >>> mixed(rows), mixed(rows.head(1)), mixed(rows[1:2])
-        ('1 of 3 rows state no arithmetic (older, rounded in another order)', '', '')
-    """
-    runs = rows.drop_duplicates("run")
-    older = (runs["arithmetic"].fillna("") == "").sum()
-    return f"{older} of {len(runs)} rows state no arithmetic (older, rounded in another order)" \
-        if 0 < older < len(runs) else ""
-
-
 MOST_NAMES, ALL = 6, 4  # in a title; so many that "all" says it sooner
 
 

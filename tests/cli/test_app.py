@@ -20,7 +20,7 @@ from itr_study.cli.tables import LEGEND, metric_lines, words_in
 from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS
 from itr_study.evaluation.evaluate import columns
-from itr_study.files.atomic import write_atomic, write_json
+from itr_study.files.atomic import write_json
 from itr_study.files.paths import figures_folder, project_root
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
@@ -110,7 +110,7 @@ def test_train_evaluate_search(run, config, store, monkeypatch):
     code, listed, _ = run("runs", "scenes")
     assert code == 0 and re.search(
         rf"^{run_id}  done, scenes, two_branch, detector\+glove-mean, topk\(k=1\), seed 0, "
-        "edition 2, test RSUM", listed, re.M)
+        "test RSUM", listed, re.M)
     assert run_id not in run("runs", "flickr8k")[1]
     assert "finished before" in run("train", run_id)[1]
     code, hits, _ = run("search", config, "--text", "a red boat", "--top", 3)
@@ -325,21 +325,11 @@ def test_evaluate_prints_a_published_row_where_the_run_is_not_here(run, store, m
     monkeypatch.delenv("ITR_DATA", raising=False)
     code, told, _ = run("evaluate", "two_branch", "--dataset", "flickr8k")
     run_id = told.split()[1].rstrip(":")
-    assert code == 0 and f"{Published('flickr8k').row(run_id)['test_rsum']:.2f}" in told
+    assert code == 0 and f"{Published('flickr8k').table.row(run_id)['test_rsum']:.2f}" in told
     assert "This is its published row; only its weights are not on this machine" in told
     assert run("evaluate", run_id)[1] == run("evaluate", run_id[:9])[1] == told
     code, _, error = run("evaluate", run_id, "--dataset", "scenes")
     assert code == 2 and f"run {run_id} is for flickr8k, --dataset says scenes" in error
-
-
-def test_rows_are_counted_by_edition(run, store, evidence):
-    folder = evidence / "flickr8k"
-    write_atomic(folder / "runs.csv", b"run,edition\na,\nb,2\nc,2\n")
-    assert f"3 published rows of flickr8k (1 of edition 1, 2 of edition 2): {folder / 'runs.csv'}" \
-        in run("runs")[1].splitlines()
-    write_atomic(folder / "edition1.csv", b"run,status\na,done\n")
-    assert (f"1 rows that no notebook asks for of flickr8k (1 of edition 1): "
-            f"{folder / 'edition1.csv'}") in run("runs", "flickr8k")[1].splitlines()
 
 
 def test_runs_are_published_by_command(run, store, evidence, monkeypatch):
@@ -353,7 +343,7 @@ def test_runs_are_published_by_command(run, store, evidence, monkeypatch):
     monkeypatch.setitem(plans.PLANS, "03_topk", lambda dataset, profile: [ArmRun("k=1", config)])
     assert "Nothing to publish" in run("runs", "photos", "--publish", "--notebook", "03")[1]
     assert run("runs", "photos", "--publish")[1].startswith(second)
-    assert f"2 published rows of photos (2 of edition 2): {evidence}" in run("runs", "photos")[1]
+    assert f"2 published rows of photos: {evidence}" in run("runs", "photos")[1]
     assert second not in run("runs", first)[1]
     for wrong, why in ((("--publish",), "--publish needs ids of runs, or a data set"),
                        (("--publish", "--notebook", "03"), "--publish needs ids of runs"),
@@ -364,19 +354,12 @@ def test_runs_are_published_by_command(run, store, evidence, monkeypatch):
         assert code == 2 and why in error
 
 
-@pytest.mark.evidence
-def test_a_row_that_was_set_aside_is_found_by_its_id(run, store):
-    row = next(iter(Published("flickr8k").aside.read().values()))
-    code, told, _ = run("evaluate", row["run"][:8])
-    assert code == 0 and f"{row['test_rsum']:.2f}" in told and "edition 1" in told
-
-
 def test_runs_says_that_a_damaged_table_is_refused(run, store, evidence):
     """It counted the rows that it could make out, 0 in a table of conflict markers."""
     rows = evidence / "flickr8k" / "runs.csv"
     rows.parent.mkdir(parents=True)
     rows.write_text("run,status\n01,done\n02,done\n")
-    assert "2 published rows of flickr8k (2 of edition 1): " in run("runs")[1]
+    assert "2 published rows of flickr8k: " in run("runs")[1]
     for damaged, why in (("<<<<<<< HEAD\n", "no column 'run'"), ("", "not a whole table"),
                          ("run,status\n01,done\n01,done\n", "has runs twice: 01"),
                          ("run,test_rsum\n01,NaN\n", "must be a finite number, found 'NaN'")):

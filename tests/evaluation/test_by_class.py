@@ -61,8 +61,9 @@ def test_cub_alone_has_columns_by_class():
     having = {(name, split) for name in DATASETS for split in SPLITS
               if any("class" in column for column in measures.measure_columns(name, split))}
     assert having == {("cub", "dev"), ("cub", "test")}
-    assert set(class_columns("cub", "test")) <= set(measures.measure_columns("cub", "test", 1))
-    assert measures.came_with("cub", "test_fast_cub_i2t_class_rp") == 1
+    assert set(class_columns("cub", "test")) <= set(
+        measures.measure_columns("cub", "test", needs=()))
+    assert measures.measure_of("cub", "test_fast_cub_i2t_class_rp") == "by class"
 
 
 def test_the_whole_way_from_files_to_retrieval_by_class(birds):

@@ -31,10 +31,11 @@ def unit_vectors(seed=0):
 
 
 def test_columns_follow_the_data_set_and_the_split():
-    assert measures.measure_columns("scenes", "dev", edition=1) == (
+    assert measures.measure_columns("scenes", "dev", needs=()) == (
         "i2t_ndcg_exact", "t2i_ndcg_exact", "i2t_tau_exact", "t2i_tau_exact",
         "i2t_cs100_exact", "t2i_cs100_exact")
-    test, dev = (measures.measure_columns("flickr8k", split, 1) for split in ("test", "dev"))
+    test, dev = (measures.measure_columns("flickr8k", split, needs=())
+                 for split in ("test", "dev"))
     assert test == (*dev, "human_expert_tau_c", "human_crowdflower_tau_b") and len(dev) == 12
     assert measures.measure_columns("flickr8k", "train") == ()
     assert measures.measure_columns("folder", "dev")[0] == "i2t_ndcg_cider"

@@ -69,22 +69,22 @@ def test_contradiction_by_one_of_several_needs_the_stricter_level():
     assert outcome(claim(metric="test_rsum;test_i2t_r1"), both) == "undecided"
 
 
-def test_a_claim_that_needs_edition_2_says_so():
-    """As long as rows are of edition 1; with the column it is judged."""
+def test_a_claim_names_the_measure_that_its_rows_lack():
+    """With the column it is judged."""
     asking, rows = claim(metric="test_fast_rsum-test_rsum"), runs(a=1, b=0)
     verdict = judge(asking, rows)
     assert verdict.outcome == "not tested" and verdict.missing == (
-        "no values of test_fast_rsum; rows of edition 2 hold it: train these runs again with "
-        "edition=2")
+        "no values of test_fast_rsum; these runs lack the measures reranked: train and publish "
+        "them again (itr-study train ID, itr-study runs ID --publish)")
     empty = rows.assign(test_fast_rsum=np.nan)
     assert judge(asking, empty).missing == verdict.missing
     only_b = rows.assign(test_fast_rsum=rows["test_rsum"].where(rows["arm"] == "b"))
     assert judge(asking, only_b).missing == verdict.missing
-    assert judge(claim(metric="seconds_fast"), rows).missing.endswith("with edition=2")
+    assert judge(claim(metric="seconds_fast"), rows).missing.endswith("--publish)")
     gained = rows.assign(test_fast_rsum=2 * rows["test_rsum"])
     assert judge(asking, gained).outcome == "reproduced"
-    assert "edition" not in judge(claim(metric="test_i2t_r1"), rows).missing
-    assert "edition" not in judge(claim(arm_a="c", metric="test_fast_rsum"), rows).missing
+    assert "train" not in judge(claim(metric="test_i2t_r1"), rows).missing
+    assert "train" not in judge(claim(arm_a="c", metric="test_fast_rsum"), rows).missing
 
 
 @pytest.mark.parametrize("lift, expected", [(0.0, "reproduced"), (0.7, "reproduced"),

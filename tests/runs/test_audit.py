@@ -5,11 +5,9 @@ import json
 import pytest
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instructions
-from itr_study.evaluation.measures import came_with
-from itr_study.runs import audit as audits
-from itr_study.runs.audit import ASIDE, MACHINE, audit, chosen, compare
+from itr_study.evaluation.measures import MEASURES, measure_of
+from itr_study.runs.audit import MACHINE, audit, compare
 from itr_study.runs.identity import identify
-from itr_study.runs.published import Published
 from itr_study.runs.rows import make_row
 from itr_study.runs.run import execute
 from itr_study.runs.table import Table
@@ -26,12 +24,12 @@ def honest(tmp_path_factory):
 
 
 def kept(monkeypatch, *rows: dict) -> None:
-    monkeypatch.setattr(Published, "all", lambda self: {r["run"]: r for r in rows})
+    monkeypatch.setattr(Table, "read", lambda self: {r["run"]: r for r in rows})
 
 
 @pytest.mark.parametrize("column", ["test_fast_rsum", "test_multi_i2t_hubness",
                                     "dev_t2i_rel10_exact", "test_fast_bank_t2i_r5"])
-def test_what_came_with_edition_2_is_compared_too(honest, column):
+def test_measures_that_are_asked_for_are_compared_too(honest, column):
     audited = compare(honest | {column: honest[column] + 0.5}, honest)
     assert not audited.good and f"0.5 in {column}" in audited.reason
 
@@ -42,32 +40,11 @@ def test_what_a_run_cost_is_not_compared(honest):
     assert len(slower) == 4 and compare(honest | slower, honest).good
 
 
-def test_a_row_of_edition_1_is_held_against_what_it_has(honest):
-    first = {name: value for name, value in honest.items() if came_with("scenes", name) != 2}
+def test_a_row_is_held_against_what_it_has(honest):
+    first = {name: value for name, value in honest.items()
+             if not (of := measure_of("scenes", name)) or not MEASURES[of].asked}
     assert len(first) < len(honest) and compare(first, honest).good
     assert not compare(first | {"test_rsum": honest["test_rsum"] + 1}, honest).good
-
-
-def test_rows_set_aside_are_audited_a_quarter_as_often(tmp_path, store):
-    """Of 4 + 16 rows the sixteen count like four: they are half of the draws."""
-    kept_rows, aside = ([f"{letter}{n:02}" for n in range(count)]
-                        for letter, count in (("a", 4), ("b", 16)))
-    rows = [{"run": run} for run in kept_rows + aside]
-    weights = [1] * 4 + [ASIDE] * 16
-    draws = [chosen(rows, weights, 1, seed)[0]["run"] for seed in range(1000)]
-    share = sum(run in aside for run in draws) / 1000
-    assert 0.44 < share < 0.56 and set(draws) == {*kept_rows, *aside}
-    assert len({row["run"] for row in chosen(rows, weights, 20, 0)}) == 20
-    assert len(chosen(rows, weights, 99, 0)) == 20
-
-
-def test_rows_set_aside_are_known_by_their_table(honest, monkeypatch, store):
-    given = []
-    monkeypatch.setattr(audits, "chosen", lambda rows, weights, *_: given.append(weights) or [])
-    monkeypatch.setattr(Table, "read", lambda self: {
-        run: honest | {"run": run} for run in ("12" if self.path.stem == "edition1" else "1")})
-    audit("scenes", None, 1)
-    assert sorted(given[0]) == [0.25, 1]
 
 
 def test_an_honest_row_is_repeated_to_the_last_bit(honest, monkeypatch, store):

@@ -70,8 +70,8 @@ def test_ranks_are_published_where_they_are_asked_for(three, tmp_path, monkeypat
     assert publish(three[:2]) == three[:2] and publish([three[2]], ranks=True) == [three[2]]
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
     assert arrays(three[2])["test_t2i"].tolist() == [1, 3]
-    with pytest.raises(ValueError, match=f"no ranks of run {three[0]}: its row is published without"
-                       f" them; train it again: itr-study train {three[0]}"):
+    with pytest.raises(ValueError, match=f"no ranks of run {three[0]}: it is kept without them"
+                       f"; train it again: itr-study train {three[0]}"):
         arrays(three[0])
 
 
@@ -159,12 +159,12 @@ def test_the_first_publisher_of_a_data_set_may_be_killed(three, evidence, monkey
         patch.setattr("itr_study.runs.table.write_atomic", write)
         with pytest.raises(KeyboardInterrupt):
             publish(three)
-    assert not (evidence / "photos" / "packs").exists() or Published("photos").all() == {}
+    assert not (evidence / "photos" / "packs").exists() or Published("photos").table.read() == {}
     assert publish(three) == three and list(rows("photos")["run"]) == three
 
 
 def test_what_is_published_is_not_written_again(three, evidence, monkeypatch):
-    monkeypatch.setattr("itr_study.runs.published.columns", lambda *_: ["rsum"])
+    monkeypatch.setattr("itr_study.runs.rows.columns", lambda *_: ["rsum"])
     publish(three)
     before = {path: path.stat().st_mtime_ns for path in evidence.rglob("*")}
     assert publish(three) == []
@@ -175,7 +175,7 @@ def test_what_is_published_is_not_written_again(three, evidence, monkeypatch):
 
 def test_numbers_of_another_machine_do_not_take_the_place_of_published_ones(three, real,
                                                                             monkeypatch):
-    monkeypatch.setattr("itr_study.runs.published.columns", lambda *_: ["rsum"])
+    monkeypatch.setattr("itr_study.runs.rows.columns", lambda *_: ["rsum"])
     publish(three)
     shutil.rmtree(RunStore().folder)
     finished(real, three[0])
@@ -183,16 +183,6 @@ def test_numbers_of_another_machine_do_not_take_the_place_of_published_ones(thre
     path.write_text(path.read_text().replace(",50.0", ",40.0"))
     with pytest.raises(ValueError, match="is published with test i2t_r1 40.00, here it is 50.00"):
         publish(three[:1])
-
-
-def test_a_row_that_was_set_aside_is_published_anew(three, evidence):
-    publish(three)
-    table, aside = (evidence / "photos" / name for name in ("runs.csv", "edition1.csv"))
-    head, a, b, c = lines(table)
-    table.write_text(f"{head}\n{a}\n{c}\n"), aside.write_text(f"{head}\n{b}\n")
-    assert sorted(Published("photos").all()) == three
-    publish(three[1:2])
-    assert lines(table) == [head, a, b, c] and lines(aside) == [head]
 
 
 def test_a_checkout_that_cannot_be_written_is_told_and_still_read(three, evidence, monkeypatch):

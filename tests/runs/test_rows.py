@@ -95,7 +95,7 @@ def test_a_new_version_makes_the_row_stale(store, evidence, monkeypatch, real):
     monkeypatch.setattr(LOSSES["topk"], "version", 99)
     new = published_row(real)
     assert old["run"] != new["run"] and len(trained) == 2
-    assert set(Published("photos").all()) == {old["run"], new["run"]}
+    assert set(Published("photos").table.read()) == {old["run"], new["run"]}
 
 
 def test_a_row_without_a_measure_is_incomplete(store, evidence, monkeypatch, real):
@@ -119,7 +119,7 @@ def test_execute_and_row_agree(store):
 @pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
 def test_no_published_row_has_the_weights_of_its_warm_up(dataset):
     """Those of the sum, say: they would speak for a loss that has not made them."""
-    for kept in Published(dataset).all().values():
+    for kept in Published(dataset).table.read().values():
         settings = RunConfig.model_validate_json(kept["config"]).settings
         if kept["status"] == "done" and settings.warmup_epochs < kept["epochs"]:
             assert kept["best_epoch"] > settings.warmup_epochs, kept["run"]

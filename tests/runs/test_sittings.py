@@ -74,7 +74,7 @@ def test_without_a_checkpoint_a_run_begins_anew(store, monkeypatch):
 
 def test_a_run_evaluated_again_elsewhere_states_both(store, monkeypatch):
     assert go_on(monkeypatch, "amx")["instructions"] == "amx"
-    monkeypatch.setattr(run, "is_complete", lambda result, edition: False)
+    monkeypatch.setattr(run, "is_complete", lambda result, needs: False)
     assert go_on(monkeypatch, "avx2")["instructions"] == "amx + avx2"
 
 

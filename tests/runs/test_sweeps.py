@@ -26,7 +26,7 @@ from itr_study.runs.sweeps import ended_row, sweep
 from itr_study.runs.worker import STOPPED
 from itr_study.studies.bases import base
 from tests.posix import posix_only
-from tests.small_runs import SMALL, as_of_edition_1, count_trainings, photos
+from tests.small_runs import SMALL, count_trainings, photos, without_asked
 
 SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
@@ -386,14 +386,14 @@ def test_a_sweep_says_epochs_and_the_newest_dev_rsum(store, said):
 def test_runs_that_are_only_measured_again_are_not_said_to_be_trained(store, said):
     """Their epochs lie behind them: counted, they would stand at 100 % from the start."""
     other = SMALL.with_(seed=1)
-    as_of_edition_1(execute(identify(SMALL)))
+    without_asked(execute(identify(SMALL)))
     with ThreadPoolExecutor(1) as executor:
-        sweep([SMALL, other], executor=executor, edition=2)
+        sweep([SMALL, other], executor=executor, needs=[("reranked",)] * 2)
         assert said[0] == ("training and measuring", 2, "epochs") and said[1][0] == 0
         assert all(done <= 2 for done, _ in said[1:])
-        as_of_edition_1(RunStore().result(identify(other).id))
+        without_asked(RunStore().result(identify(other).id))
         said.clear()
-        sweep([SMALL, other], executor=executor, edition=2)
+        sweep([SMALL, other], executor=executor, needs=[("reranked",)] * 2)
     assert said[0] == ("measuring", 1, "runs") and said[1] == (0, "")
 
 

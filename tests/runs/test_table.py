@@ -19,7 +19,7 @@ def test_a_broken_table_is_refused(tmp_path):
     ("run,test_rsum,test_rsum\na,1.0,2.0\n", "has columns twice: test_rsum"),
     ("run,test_rsum\na,NaN\n", "test_rsum of run a must be a finite number, found 'NaN'"),
     ("run,dev_i2t_r1\na,abc\n", "found 'abc'"), ("run,minutes\na,1e999\n", "found '1e999'"),
-    ("run,seed\na,true\n", "found 'true'"), ("run,edition\na,two\n", "found 'two'"),
+    ("run,seed\na,true\n", "found 'true'"), ("run,epochs\na,two\n", "found 'two'"),
     ("run,seconds_fast\na,NaN\n", "found 'NaN'"), ("run,reason\na,\xe9\n", "is not UTF-8")])
 def test_a_table_that_contradicts_itself_is_refused(tmp_path, text, told):
     """By name, and with the way back; neither is anything added to it."""

@@ -7,13 +7,13 @@ import pytest
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
 from itr_study.runs.identity import identify
-from itr_study.runs.published import Published
 from itr_study.runs.run import execute
+from itr_study.runs.table import Table
 from itr_study.studies import forecast
 from itr_study.studies.arms import ArmRun
 from itr_study.studies.forecast import expected_minutes, plan_table, planned
 from tests.small_notebooks import write_notebook
-from tests.small_runs import SMALL, as_of_edition_1
+from tests.small_runs import SMALL, without_asked
 
 PARAMETERS = {"dataset": "scenes", "profile": "smoke"}
 
@@ -72,10 +72,12 @@ def test_a_plan_counts_what_the_parameters_ask_for_and_refuses_what_a_notebook_w
 def publish_nothing_but(monkeypatch, **rows) -> list[str]:
     """Only these rows by data set and run id; the data sets that are looked up."""
     asked = []
-    monkeypatch.setattr(Published, "all", lambda self: asked.append(self.folder.name) or rows.get(
-        self.folder.name, {}))
-    monkeypatch.setattr(Published, "row", lambda self, run: rows.get(
-        self.folder.name, {}).get(run))
+    def read(table):
+        asked.append(dataset := table.path.parent.name)
+        return rows.get(dataset, {})
+
+    monkeypatch.setattr(Table, "read", read)
+    monkeypatch.setattr(Table, "row", lambda table, run: read(table).get(run))
     return asked
 
 
@@ -93,42 +95,36 @@ def test_time_is_told_by_the_rows_most_alike():
     assert expected_minutes(SMALL, {"e": kept["e"]}) is None
 
 
-def test_runs_of_edition_1_are_present_where_that_is_asked_for(tmp_path, store, monkeypatch):
-    """Where 2 is asked for they are stale; with weights in the store that costs no hours."""
-    asked = {"00_a": 1, "01_b": 2, "02_c": 1}
+def test_runs_without_a_measure_are_present_where_it_is_not_asked_for(
+        tmp_path, store, monkeypatch):
+    """Elsewhere they are stale; with weights in the store that costs no hours."""
+    asked = {"00_a": (), "01_b": ("reranked",), "02_c": ()}
     monkeypatch.setattr(forecast, "PLANS", {
-        name: lambda dataset, profile, edition=edition: [ArmRun("a", SMALL, edition)]
-        for name, edition in asked.items()})
+        name: lambda dataset, profile, needs=needs: [ArmRun("a", SMALL, needs)]
+        for name, needs in asked.items()})
     paths = [write_notebook(tmp_path / f"{name}.ipynb") for name in asked]
-    as_of_edition_1(execute(identify(SMALL)))
+    without_asked(execute(identify(SMALL)))
     a, b, c = planned(paths, PARAMETERS)
-    assert (a.present, a.first_edition) == (1, 1)
     assert (b.present, b.missing, b.stale, b.hours, b.unknown) == (0, 0, 1, 0, 0)
-    assert (c.present, c.first_edition) == (1, 0)  # by then
-    assert plan_table([a, b, c]).endswith(
-        "1 of the 2 present are of edition 1: without re-ranking and the relevance of the first "
-        "ten.")
-    execute(identify(SMALL), edition=2)
-    a, b, c = planned(paths, PARAMETERS)
-    assert (a.present, b.present, c.present, a.first_edition) == (1, 1, 1, 0)
-    assert "edition" not in plan_table([a, b, c])
+    assert (a.present, c.present) == (1, 1)
+    execute(identify(SMALL), needs=("reranked",))
+    assert [plan.present for plan in planned(paths, PARAMETERS)] == [1, 1, 1]
 
 
-def test_a_published_row_of_edition_1_is_stale_where_2_is_asked_for(
+def test_a_published_row_without_a_measure_is_stale_where_it_is_asked_for(
         tmp_path, store, monkeypatch):
     real = replace(DATASETS["scenes"], generated=False)
     monkeypatch.setitem(DATASETS, "scenes", real)
     run_id = identify(SMALL).id
     columns = {f"{split}_{name}": 1.0 for split in ("train", "dev", "test")
-               for name in evaluate.columns("scenes", split, edition=1)}
+               for name in evaluate.columns("scenes", split, needs=())}
     kept = {run_id: row(6.0) | columns | {"run": run_id, "status": "done", "dataset": "scenes"}}
     publish_nothing_but(monkeypatch, scenes=kept)
-    for edition, expected in ((1, (1, 1, 0, 0.0)), (2, (0, 0, 1, 0.1))):
+    for needs, expected in (((), (1, 0, 0.0)), (("reranked",), (0, 1, 0.1))):
         monkeypatch.setattr(forecast, "PLANS", {
-            "00_a": lambda dataset, profile, edition=edition: [ArmRun("a", SMALL, edition)]})
-        (plan,) = planned([write_notebook(tmp_path / "00_a.ipynb")],
-                          PARAMETERS)
-        assert (plan.present, plan.first_edition, plan.stale, plan.hours) == expected
+            "00_a": lambda dataset, profile, needs=needs: [ArmRun("a", SMALL, needs)]})
+        (plan,) = planned([write_notebook(tmp_path / "00_a.ipynb")], PARAMETERS)
+        assert (plan.present, plan.stale, plan.hours) == expected
 
 
 def test_rows_are_looked_up_in_the_folder_of_the_data_of_a_run(tmp_path, store, monkeypatch):
@@ -136,7 +132,7 @@ def test_rows_are_looked_up_in_the_folder_of_the_data_of_a_run(tmp_path, store, 
     own_size = SMALL.with_(data_options={})
     run_id = identify(own_size).id
     columns = {f"{split}_{name}": 1.0 for split in ("train", "dev", "test")
-               for name in evaluate.columns("scenes", split, edition=1)}
+               for name in evaluate.columns("scenes", split, needs=())}
     row_of = row(6.0) | columns | {"run": run_id, "status": "done", "dataset": "scenes",
                                    "config": own_size.model_dump_json()}
     asked = publish_nothing_but(monkeypatch, scenes={run_id: row_of})

@@ -32,7 +32,7 @@ def test_two_names_with_two_numbers_are_refused():
 @pytest.mark.evidence
 def test_the_published_runs_of_both_names_are_equal_in_every_number():
     """To the last bit, over five seeds: the loss differs by a constant, its gradient does not."""
-    parameters, table = choose("05_listwise", "full"), Published("flickr8k").all()
+    parameters, table = choose("05_listwise", "full"), Published("flickr8k").table.read()
     (second, first), = SAME_ARM.items()
     by_name = {name: {run.config.seed: table[identify(run.config).id]
                       for run in make("flickr8k", parameters) if run.label == name}

@@ -37,11 +37,11 @@ def test_the_ledger_names_each_run_once_and_trains_nothing_of_its_own(dataset, p
     arms = ledger_arms(dataset, choose("12_claims", profile))
     keys = [(arm.label, arm.config.seed) for arm in arms]
     assert len(keys) == len(set(keys))
-    others = {(arm.config.model_dump_json(), arm.edition)
+    others = {(arm.config.model_dump_json(), arm.needs)
               for notebook in ("03_topk", "05_listwise", "06_kendall", "07_sub_embeddings",
                                "08_reranking", "09_stronger_models", "13_when_to_forgive")
               for arm in PLANS[notebook](dataset, profile)}
-    assert {(arm.config.model_dump_json(), arm.edition) for arm in arms} <= others
+    assert {(arm.config.model_dump_json(), arm.needs) for arm in arms} <= others
 
 
 def test_a_label_that_names_two_runs_is_refused(monkeypatch):
@@ -53,15 +53,12 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
         ledger_arms("scenes", parameters)
 
 
-def test_an_arm_of_two_editions_is_trained_for_the_later(monkeypatch):
-    parameters = choose("12_claims", "smoke", papers=["topk"])  # all else is of edition 1
-    arms = [arm._replace(edition=2) for arm in k_arms("scenes", parameters)[:1]]
+def test_an_arm_that_is_named_twice_has_all_needs(monkeypatch):
+    parameters = choose("12_claims", "smoke", papers=["topk"])  # all else needs nothing
+    arms = [arm._replace(needs=("reranked",)) for arm in k_arms("scenes", parameters)[:1]]
     monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: arms)
-    monkeypatch.setattr(plans, "best_arms", lambda dataset, parameters: [
-        arm._replace(edition=1) for arm in arms])
     chosen = ledger_arms("scenes", parameters)
-    assert [arm for arm in chosen if arm.edition == 2] == arms
-    assert {arm.edition for arm in chosen} == {1, 2}
+    assert [arm for arm in chosen if arm.needs] == arms and len(chosen) > 1
 
 
 def test_the_default_temperature_and_label_are_trained_once():
@@ -150,15 +147,16 @@ def test_a_gain_is_measured_with_everything_else_equal():
     assert [term.labels for term in both.objective] == ["binary", "sentence"]
 
 
-def test_re_ranking_asks_for_runs_of_other_notebooks_in_a_later_edition():
+def test_re_ranking_asks_for_runs_of_other_notebooks_re_ranked():
     """On real data 08 trains nothing of its own: labels and configs are those of today's plans."""
     runs = reranked_arms("flickr8k", choose("08_reranking", "full"))
-    assert len(runs) == 8 * 12 + 4 * 5 and {run.edition for run in runs} == {2}
-    others = {(arm.label, arm.config.model_dump_json()): arm.edition
+    assert len(runs) == 8 * 12 + 4 * 5 and {run.needs for run in runs} == {
+        ("reranked",)}
+    others = {(arm.label, arm.config.model_dump_json()): arm.needs
               for notebook in ("03_topk", "05_listwise", "06_kendall", "13_when_to_forgive")
               for make in plans.ARMS[notebook]
               for arm in make("flickr8k", choose(notebook, "full"))}
-    assert {others[run.label, run.config.model_dump_json()] for run in runs} == {1}
+    assert {others[run.label, run.config.model_dump_json()] for run in runs} == {()}
 
 
 def test_seeds_of_the_sweeps_model_of_others_and_of_those_tuned_have_numbers_of_their_own():
@@ -195,7 +193,7 @@ def test_every_sub_embedding_arm_that_a_claim_names_is_there_once_asked_for():
     assert {label for label in of_subs if seeds[label] == [0, 1]} == DECIDING | {
         "pvse/K=1", "pvse/K=2", "pvse/K=4"}
     assert all(seeds[label] in ([0, 1], [0]) for label in of_subs)
-    assert {run.edition for run in asked} == {2}  # FR on top
+    assert {run.needs for run in asked} == {("reranked",)}  # FR on top
     configs = {run.label: run.config for run in asked if run.config.seed == 0}
     assert configs["K=none"] == configs["dvse/single"]
     for label, config in configs.items():  # all log how alike heads are (Fig. 6); these train on it

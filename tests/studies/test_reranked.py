@@ -29,7 +29,7 @@ SCALES = [5.0, 10.0, 25.0]
 
 
 def runs() -> pd.DataFrame:
-    """Two runs of edition 2 and one of edition 1, which lacks what came later."""
+    """Two runs with and one without what re-ranking gives."""
     known = {"dataset": "scenes", "model": "m", "status": "done", "seen": "", "data": "d"}
     rows = [{"arm": arm, "seed": seed, "run": f"{arm}{seed}", "test_rsum": 200.0 + seed,
              "test_i2t_r1": 20.0, "dev_rsum": 190.0} | known
@@ -80,7 +80,7 @@ def test_a_run_beside_its_own_re_ranking_is_of_one_rounding_and_names_its_rate()
     assert judge(claim | {"arm_a": "b", "arm_b": "a", "metric": "test_rsum"}, mixed).mixed == 1
 
 
-def test_rows_of_edition_1_alone_stay_as_they_are():
+def test_rows_that_were_not_re_ranked_stay_as_they_are():
     rows = with_rerankers(runs().drop(columns=[name for name in runs() if "fast" in name]))
     assert list(rows["arm"]) == ["hardest", "hardest", "old"]
 

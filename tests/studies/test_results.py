@@ -13,7 +13,7 @@ from itr_study.runs.config import RunConfig
 from itr_study.runs.data import data_part, encoded_data
 from itr_study.runs.identity import digest, identify, remembered
 from itr_study.runs.packs import Packs
-from itr_study.runs.published import Published
+from itr_study.runs.published import Published, arrays
 from itr_study.runs.store import RunStore
 from itr_study.runs.table import Table, cell
 from itr_study.studies import results
@@ -27,7 +27,6 @@ from itr_study.studies.looks import looking_arms
 from itr_study.studies.plans import ARMS, ledger_arms
 from itr_study.studies.profiles import choose
 from itr_study.studies.results import (
-    arrays_of,
     collapses,
     curves,
     endings,
@@ -62,7 +61,7 @@ def test_published_ranks_are_read_and_missing_ones_are_named(evidence, store):
     with pytest.raises(ValueError, match="no ranks of run aaaa.* neither published nor in the sto"):
         ranks_of(ROW)
     publish(evidence, ROW)
-    with pytest.raises(ValueError, match=f"is published without them; train it again: .*train {A}"):
+    with pytest.raises(ValueError, match=f"it is kept without them; train it again: .*train {A}"):
         ranks_of(ROW)
     i2t, t2i = np.array([1, 3]), np.array([1, 2, 8])
     publish(evidence, ROW, test_i2t=i2t, test_t2i=t2i)
@@ -113,13 +112,13 @@ def test_ranks_that_are_not_of_the_row_are_refused(evidence):
         ranks_of(row)
 
 
-def kept_run(evidence, edition=2, **changed):
+def kept_run(evidence, **changed):
     """A published row with its arrays, of which some may be changed, or left out by None."""
     arrays = {"test_i2t": np.array([1, 3]), "test_t2i": np.array([1, 2, 8]),
               "test_judged_expert": np.array([0.25, -0.5], np.float16),
               "test_i2t_queries": np.array([1]), "test_i2t_first": np.array([[2, 0, 1]]),
               "test_t2i_queries": np.array([0, 2]), "test_t2i_first": np.array([[0, 1], [1, 0]])}
-    return publish(evidence, {"run": A, "dataset": "flickr8k", "edition": edition}, **{
+    return publish(evidence, {"run": A, "dataset": "flickr8k"}, **{
         name: array for name, array in (arrays | changed).items() if array is not None})
 
 
@@ -136,27 +135,23 @@ def test_scores_of_judged_pairs_and_first_results_are_read(evidence):
         judged_of(row | {"dataset": "scenes"})
 
 
-@pytest.mark.parametrize("edition", [None, 1, np.nan])
-def test_a_row_of_edition_1_says_how_to_get_what_it_lacks(evidence, edition):
-    """In a table beside rows of edition 2 its empty cell is NaN."""
-    row = kept_run(evidence, edition)
-    for read in (judged_of, first_of):
-        with pytest.raises(ValueError, match="run a{16} has no test_.*: it was made in edition 1; "
-                           "train it again with edition=2"):
+def test_ranks_may_be_kept_without_the_other_arrays(evidence, store):
+    row = kept_run(evidence, test_judged_expert=None, test_t2i_first=None)
+    for read, name in ((judged_of, "test_judged_expert"), (first_of, "test_t2i_queries, test_t2i")):
+        with pytest.raises(ValueError, match=f"no {name}.* of run {A}: it is kept without them; "
+                           f"train it again: itr-study train {A}"):
             read(row)
     assert ranks_of(row).i2t.tolist() == [1, 3]
 
 
-@pytest.mark.parametrize("changed", [
-    {"test_judged_expert": None, "test_t2i_first": None},
-    {"test_judged_expert": np.array([np.nan]), "test_i2t_queries": np.array([1, 2])},
-    {"test_judged_expert": np.array([np.inf]), "test_i2t_first": None}])
-def test_arrays_that_are_lost_or_damaged_are_named_with_the_way_back(evidence, changed):
-    row = kept_run(evidence, **changed)
-    for read in (judged_of, first_of):
-        with pytest.raises(ValueError, match="arrays of run a+ lack test_.*they are damaged; "
-                           "restore them: git checkout -- "):
-            read(row)
+@pytest.mark.parametrize("changed, read", [
+    ({"test_judged_expert": np.array([np.nan])}, judged_of),
+    ({"test_judged_expert": np.array([np.inf])}, judged_of),
+    ({"test_i2t_queries": np.array([1, 2])}, first_of)])
+def test_arrays_that_are_damaged_are_named_with_the_way_back(evidence, changed, read):
+    with pytest.raises(ValueError, match=f"test_.* of run {A} must be finite and of one length: "
+                       "they are damaged; restore them: git checkout -- "):
+        read(kept_run(evidence, **changed))
 
 
 def test_a_flipped_bit_is_seen(evidence):
@@ -170,15 +165,6 @@ def test_a_flipped_bit_is_seen(evidence):
         path.write_bytes(data)
         with pytest.raises(ValueError, match="it is damaged; restore it"):
             first_of(row)
-
-
-def test_a_row_that_was_set_aside_says_why_it_has_no_ranks(evidence, store):
-    publish(evidence, ROW | {"run": "b" * 16})
-    (evidence / "flickr8k" / "edition1.csv").write_text(
-        f"run,status,dataset,model\n{A},done,flickr8k,two_branch\n")
-    for read in (ranks_of, lambda row: curves(pd.DataFrame([row]))):
-        with pytest.raises(ValueError, match="set aside in edition1.csv, .*with edition=2"):
-            read(ROW)
 
 
 @pytest.mark.evidence
@@ -226,20 +212,20 @@ def test_generated_runs_leave_the_same_in_the_store(rows):
 
 
 def test_published_arrays_come_before_the_store(rows, evidence):
-    """In the order of the queries; only where none are published, the store is asked. Those of an
-    earlier edition than the row do not serve."""
+    """In the order of the queries; only where none are published, the store is asked, or where
+    what is asked for is not among them."""
     row = rows.to_dict("records")[0]
     kept = RunStore().result(row["run"]).arrays()
-    assert {name: array.tolist() for name, array in arrays_of(row).items()} == {
+    assert {name: array.tolist() for name, array in arrays(row["run"]).items()} == {
         name: array.tolist() for name, array in kept.items()}
     other = kept | {name: np.where(kept[name] > 1, 100 + np.arange(len(kept[name])), 1)
                     for name in ("test_i2t", "test_t2i")}  # of the same R@1, which is checked
     publish(evidence, row, "epoch,loss\n7,0.5\n", **other)
-    assert arrays_of(row)["test_t2i"].tolist() == other["test_t2i"].tolist()
+    assert arrays(row["run"])["test_t2i"].tolist() == other["test_t2i"].tolist()
     assert other["test_t2i"].max() > 100 and kept["test_t2i"].max() <= 10
     assert curves(rows.iloc[:1])["epoch"].tolist() == [7]
-    publish(evidence, row | {"edition": 1})
-    assert arrays_of(row)["test_t2i"].max() <= 10 and len(curves(rows.iloc[:1])) == 2
+    publish(evidence, row, **{name: other[name] for name in ("test_i2t", "test_t2i")})
+    assert ranks_of(row).t2i.max() > 100 and first_of(row)["t2i"].results.max() < 10
 
 
 def test_curves_have_a_line_per_epoch_and_know_their_arm(rows):

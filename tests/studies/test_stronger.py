@@ -48,7 +48,7 @@ def test_every_arm_of_a_stronger_model_that_a_claim_names_is_trained_or_made_of_
              for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
              for inner in arms_in(arm) if OURS.match(inner)}
     assert named and named <= made, sorted(named - made)
-    assert {run.edition for run in runs} == {2}  # FR on top
+    assert {run.needs for run in runs} == {("reranked",)}  # FR on top
 
 
 def test_a_loss_takes_the_place_of_the_first_term_and_nothing_else_changes():

@@ -19,7 +19,7 @@ from itr_study.studies.profiles import choose
 from itr_study.studies.study import Study
 from itr_study.studies.wording import settled, standing
 from tests.cards import Card, put_in
-from tests.small_runs import SMALL, as_of_edition_1
+from tests.small_runs import SMALL, without_asked
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "epochs": None,
         "scenes": None, "k_seeds": 2, "ks": None, "dims": None, "dim_seeds": None, "settings": None,
@@ -120,13 +120,12 @@ def test_all_arms_are_held_beside_one(study):
     assert standing(study.beside(rows[rows.arm == "k=1"])).startswith("one arm")
 
 
-def test_each_arm_is_had_in_the_edition_that_it_asks_for(study, store):
-    """Of two runs that ended in edition 1 only that is measured again which asks for 2."""
+def test_each_arm_has_the_measures_that_it_needs(study, store):
+    """Of two older runs only that is measured again which is to be re-ranked."""
     for run in RUNS[:2]:
-        as_of_edition_1(execute(identify(run.config)))
-    rows = study.train([RUNS[0], RUNS[1]._replace(edition=2)])
+        without_asked(execute(identify(run.config)))
+    rows = study.train([RUNS[0], RUNS[1]._replace(needs=("reranked",))])
     assert rows["test_fast_rsum"].notna().tolist() == [False, True]
-    assert rows["edition"].iloc[1] == 2
 
 
 def test_data_workers_and_device_of_the_cell_go_to_whatever_asks_for_them(monkeypatch):
@@ -316,12 +315,8 @@ def test_a_learning_rate_at_the_edge_is_marked(study, rows):
     assert line["marks"] == EDGE and line["verdict"] != "collapsed"
 
 
-def test_a_note_tells_rows_of_two_arithmetics_and_is_silent_about_one(study, rows):
+def test_a_note_names_the_data_set_and_leaves_out_empty_words(study, rows):
     assert study.note(rows, "", "k = 5") == "scenes; k = 5"
-    half = rows.assign(arithmetic=["{}", "{}", None, None])
-    assert study.note(half).endswith("; 2 of 4 rows state no arithmetic (older, rounded in another "
-                                     "order)")
-    assert study.note(rows.assign(arithmetic=None)) == "scenes"
 
 
 def test_several_arms_beside_one_are_held_against_it_one_by_one(study, rows):
