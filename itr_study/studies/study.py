@@ -181,8 +181,8 @@ class Study:
         return self.compare(rows, pairs, [metric], level).assign(reference_mean=means[arm],
                                                                  level=level)
 
-    def note(self, rows: pd.DataFrame, *words: str) -> str:
-        """What stands under a picture of some runs: the data set, and words."""
+    def note(self, *words: str) -> str:
+        """What is written under a picture: the data set, and words."""
         return "; ".join(filter(None, [self.dataset_name, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -184,11 +184,11 @@ def test_the_published_ranks_are_those_that_figures_and_verdicts_over_images_rea
                  if run.label in claimed_so()]
         published = Published(dataset)
         rows = {run: row for run in {identify(run.config).id for run in read}
-                if (row := published.row(run))}
+                if (row := published.table.row(run))}
         assert {path.stem for path in (published.folder / "ranks").iterdir()} == set(rows)
         for row in rows.values():
             assert len(ranks_of(row).i2t) == {"flickr8k": 1000, "scenes": 500}[dataset]
-        for row in map(published.row, {identify(run.config).id for run in judged_arms(
+        for row in map(published.table.row, {identify(run.config).id for run in judged_arms(
                 dataset, choose("10_explorers", "full"))}):
             assert len(judged_of(row)) > 5000
 

@@ -315,8 +315,8 @@ def test_a_learning_rate_at_the_edge_is_marked(study, rows):
     assert line["marks"] == EDGE and line["verdict"] != "collapsed"
 
 
-def test_a_note_names_the_data_set_and_leaves_out_empty_words(study, rows):
-    assert study.note(rows, "", "k = 5") == "scenes; k = 5"
+def test_a_note_names_the_data_set_and_leaves_out_empty_words(study):
+    assert study.note("", "k = 5") == "scenes; k = 5"
 
 
 def test_several_arms_beside_one_are_held_against_it_one_by_one(study, rows):
