@@ -154,6 +154,13 @@ def check_arguments(what: str, function: Callable, arguments: Iterable[str], ski
         check_choice(f"argument of {what}", name, known)
 
 
+def kept_arguments(built: object) -> str:
+    """Format the constructor's arguments that an object keeps under their names, for its repr."""
+    kept = vars(built)
+    return ", ".join(f"{name}={kept[name]!r}" for name in inspect.signature(type(built)).parameters
+                     if name in kept)
+
+
 class UnknownName(KeyError, ValueError):
     """Raised for a name that a registry lacks; the message lists the names that it has."""
 

@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,28 +19,23 @@ from itr_study.files.atomic import canonical_json, read_json, write_json
 
 BLOCK_BYTES = 1 << 23  # about 8 MB: a kill loses little, the flushes cost little
 BLOCK_ROWS = 1024
-TRUSTED_SECONDS = 24 * 3600  # how long a verification counts
 
 
 class BlockFile:
     """The file of a cache and its sidecar; used under the cache's lock only.
 
-    Opening verifies what is there: a file that was verified within a day, and has the size and time
-    it had then, is taken as it is. Any other is hashed again, about a second a GB, and damaged
-    blocks are no longer counted as done. Bytes that rot on a disk change neither size nor time:
-    they are found within a day.
+    Opening hashes what is there, about a second a GB; damaged blocks are no longer counted as done.
 
     Args:    path: of the `.npy` file; about: what the numbers are, with `rows` and `dtype`.
     """
 
     def __init__(self, path: Path, about: dict) -> None:
         self.path, self.sidecar = path, path.with_suffix(".json")
-        self.verified = path.with_suffix(".verified.json")
         self.about, self.rows, self.dtype = about, about["rows"], np.dtype(about["dtype"])
         self.row_shape: tuple[int, ...] = ()
         self.block, self.hashes = 0, []  # rows a block; sha256 of each block, "" = not done
         self.is_new = not self._read_sidecar()
-        if not (self.is_new or self._stamped()):
+        if not self.is_new:
             self._verify()
 
     def create(self, first: np.ndarray, block: int | None = None) -> None:
@@ -70,11 +64,6 @@ class BlockFile:
             raise self._no_room(error) from error
         self.hashes[start // self.block] = hashlib.sha256(data).hexdigest()
         self._save()
-
-    def stamp(self) -> None:
-        """Remember size and time of the file as verified now, so that opening it is fast."""
-        if not self._stamped():
-            write_json(self.verified, _stamp(self.path.stat()))
 
     def map(self) -> np.ndarray:
         """The whole array, read-only, without reading it."""
@@ -168,17 +157,6 @@ class BlockFile:
                 "sha256": self.hashes}
         write_json(self.sidecar, {"body": body, "check": _check(body)})
 
-    def _stamped(self) -> bool:
-        """Whether the file is as it was when it was last verified, and that was within a day."""
-        if not (self.verified.is_file() and self.path.is_file()):
-            return False
-        if not 0 <= time.time() - self.verified.stat().st_mtime < TRUSTED_SECONDS:
-            return False
-        try:
-            return read_json(self.verified) == _stamp(self.path.stat())
-        except ValueError:  # a damaged stamp: verify again
-            return False
-
     def _header(self) -> bytes:
         about = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False,
                  "shape": (self.rows, *self.row_shape)}
@@ -212,10 +190,6 @@ class BlockFile:
 
 def _check(body: dict) -> str:
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
-
-
-def _stamp(state: os.stat_result) -> dict[str, int]:
-    return {"size": state.st_size, "mtime_ns": state.st_mtime_ns}
 
 
 def _flush(file: io.BufferedIOBase) -> None:

@@ -240,7 +240,7 @@ def test_pairing_of_scales(labels, scale, allowed):
     ([Term("topk", label_arguments={"same_images": 1})],
      "argument of label source 'binary' must.*did you mean 'same_image'"),
     ([Term("topk", labels="exact", label_arguments={"a": 1})],
-     "argument of labels 'exact': there is none to choose; got 'a'"),
+     "argument of label source 'exact': there is none to choose; got 'a'"),
     ([Term("topk", -1.0)], "weight must be >= 0, got -1"),
     ([Term("topk", float("nan"))], "weight must be a finite number"),
     ([Term(Reporting(), arguments={"a": 1})], "an nn.Module or a function without"),
