@@ -56,18 +56,22 @@ PUBLIC = {
     "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
     "rows": "runs.published", "curve": "runs.published", "arrays": "runs.published",
 }
-
+# What has more to give than these names: `itr_study.losses.TopKLoss`, `itr_study.metrics.ndcg`.
+PACKAGES = ("data", "encoders", "explorers", "losses", "metrics", "models", "plots", "relevance",
+            "rerank")
 
 __all__ = list(PUBLIC)
 
 
 def __getattr__(name: str) -> object:
+    if name in PACKAGES:
+        return import_module(f"itr_study.{name}")
     if name not in PUBLIC:
         from itr_study.checks import not_among  # here, so that the package itself costs nothing
 
-        raise AttributeError(not_among("name in itr_study", name, PUBLIC))
+        raise AttributeError(not_among("name in itr_study", name, __dir__()))
     return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
 
 
 def __dir__() -> list[str]:
-    return [*PUBLIC, "__version__"]
+    return [*PUBLIC, *PACKAGES, "__version__"]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,6 +23,7 @@ MATCH = 1.0
 GAP = 1e-4
 # What is wrong with the numbers that a check has read, or None.
 Complaint = Callable[[list[float]], str | None]
+Part = TypeVar("Part")
 
 
 class Gathered:
@@ -153,11 +154,58 @@ def check_arguments(what: str, function: Callable, arguments: Iterable[str], ski
         check_choice(f"argument of {what}", name, known)
 
 
-def create(kind: str, registry: Mapping[str, Callable], name: str, arguments: Mapping) -> object:
-    """registry[name](**arguments); ValueError listing the choices if either is not known."""
-    check_choice(kind, name, registry)
-    check_arguments(f"{kind} {name!r}", registry[name], arguments)
-    return registry[name](**arguments)
+def kept_arguments(built: object) -> str:
+    """Format the constructor's arguments that an object keeps under their names, for its repr."""
+    kept = vars(built)
+    return ", ".join(f"{name}={kept[name]!r}" for name in inspect.signature(type(built)).parameters
+                     if name in kept)
+
+
+class UnknownName(KeyError, ValueError):
+    """Raised for a name that a registry lacks; the message lists the names that it has."""
+
+    __str__ = Exception.__str__  # a KeyError puts its message in quotes
+
+
+class Registry(dict[str, Part]):
+    """A dict of parts by name that answers an unknown name with the nearest and all that it has.
+
+    Args:
+        kind: of the parts, in words.
+        parts: by name, or objects with a `name`.
+
+    Raises:
+        ValueError: for a part without a name, and for a second one of the same name.
+
+    Example:
+        >>> Registry("loss", {"topk": 1})["top_k"]
+        Traceback (most recent call last):
+        itr_study.checks.UnknownName: loss must be one of topk; got 'top_k'; did you mean 'topk'?
+    """
+
+    def __init__(self, kind: str, parts: Mapping[str, Part] | Iterable[Part]) -> None:
+        super().__init__()
+        self.kind = kind
+        for name, part in (parts.items() if isinstance(parts, Mapping) else
+                           ((getattr(part, "name", None), part) for part in parts)):
+            if not (name and isinstance(name, str)):
+                raise ValueError(f"{part!r} cannot be registered as a {kind} without a name; give "
+                                 f'it one: name = "my_{kind.replace(" ", "_")}"')
+            if name in self:
+                raise ValueError(f"{kind} {name!r} is registered twice, by {self[name]!r} and "
+                                 f"{part!r}; give one of them another name")
+            self[name] = part
+
+    def __missing__(self, name: str) -> Part:
+        raise UnknownName(not_among(self.kind, name, self))
+
+    def __or__(self, other: Mapping[str, Part]) -> Registry[Part]:
+        return Registry(self.kind, {**self, **other})
+
+    def create(self, name: str, arguments: Mapping) -> object:
+        """self[name](**arguments); ValueError listing the choices if either is not known."""
+        check_arguments(f"{self.kind} {name!r}", self[name], arguments)
+        return self[name](**arguments)
 
 
 def check_scores(scores: Tensor, relevance: Tensor) -> None:

@@ -11,6 +11,7 @@ import torch
 import itr_study.checks as module
 from itr_study.checks import (
     Gathered,
+    Registry,
     check_arguments,
     check_choice,
     check_count,
@@ -18,7 +19,6 @@ from itr_study.checks import (
     check_relevance,
     check_scores,
     check_values,
-    create,
     gathered,
 )
 
@@ -105,16 +105,30 @@ def test_a_bool_mask_is_binary_only():
         check_relevance(torch.eye(2) == 1, "unit")
 
 
-def test_create_names_the_choices():
-    registry = {"range": lambda start, stop=3: range(start, stop), "none": lambda: 0}
-    assert create("thing", registry, "range", {"start": 1}) == range(1, 3)
-    with pytest.raises(ValueError, match="thing must be one of range, none; got 'rnage'"):
-        create("thing", registry, "rnage", {})
+def test_a_registry_names_the_choices():
+    registry = Registry("thing", {"range": lambda start, stop=3: range(start, stop)})
+    registry |= {"none": lambda: 0}
+    assert registry.create("range", {"start": 1}) == range(1, 3)
+    for kind in (KeyError, ValueError):
+        with pytest.raises(kind, match="^thing must be one of range, none; got 'rnage'; did you"):
+            (registry | {})["rnage"]
+    assert "rnage" not in registry and registry.get("rnage") is None
+    with pytest.raises(ValueError, match="'rnage'"):
+        registry.create("rnage", {})
     with pytest.raises(ValueError, match="argument of thing 'range' must be one of start, stop; "
                                          "got 'stp'; did you mean 'stop'?"):
-        create("thing", registry, "range", {"start": 1, "stp": 2})
+        registry.create("range", {"start": 1, "stp": 2})
     with pytest.raises(ValueError, match="argument of thing 'none': there is none to choose"):
-        create("thing", registry, "none", {"a": 2})
+        registry.create("none", {"a": 2})
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    ([type("Nameless", (), {"name": None})], "Nameless.*cannot be registered as a thing without"),
+    ([type("Bare", (), {})], "without a name; give it one: name = \"my_thing\""),
+    ([type("A", (), {"name": "a"})] * 2, "thing 'a' is registered twice")])
+def test_a_registry_refuses_a_part_without_a_name_of_its_own(parts, message):
+    with pytest.raises(ValueError, match=message):
+        Registry("thing", parts)
 
 
 def test_example_in_docstring():

@@ -3,20 +3,20 @@ ends in its record, and that record here."""
 
 from pathlib import Path
 
-from itr_study.checks import check_arguments, check_choice
+from itr_study.checks import Registry, check_arguments
 from itr_study.data import cub, flickr8k, folder, karpathy
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.record import DatasetRecord
 from itr_study.data.scenes import load as scenes
 
-DATASETS: dict[str, DatasetRecord] = {record.name: record for record in (
+DATASETS: Registry[DatasetRecord] = Registry("dataset", (
     scenes.SCENES,
     flickr8k.FLICKR8K,
     karpathy.FLICKR30K,
     karpathy.COCO,
     cub.CUB,
     folder.FOLDER,
-)}
+))
 
 
 def load_dataset(name: str, root: Path | str | None = None, **options: object
@@ -27,6 +27,6 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object
              None for generated data; options: see `load` of that data set.
     Raises:  ValueError: unknown name or option; DataError: data missing or not usable.
     """
-    check_choice("dataset", name, DATASETS)
-    check_arguments(f"dataset {name!r}", DATASETS[name].load, options, skip=1)
-    return DATASETS[name].load(root, **options)
+    load = DATASETS[name].load
+    check_arguments(f"dataset {name!r}", load, options, skip=1)
+    return load(root, **options)

@@ -2,7 +2,6 @@
 
 from torch import nn
 
-from itr_study.checks import check_choice
 from itr_study.encoders.base import ImageNetwork
 from itr_study.encoders.registry import IMAGE_ENCODERS, STAGED
 
@@ -16,7 +15,6 @@ def trainable_image_encoder(name: str) -> ImageNetwork:
     Raises:  ValueError naming the choices; WeightsError where weights cannot be found.
     """
     encoder, _, argument = name.partition(":")
-    check_choice("image encoder", encoder, IMAGE_ENCODERS)
     return IMAGE_ENCODERS[encoder](argument).trainable()
 
 
@@ -29,5 +27,4 @@ def trainable_stages(name: str) -> nn.Module:
     Raises:  ValueError naming the choices; WeightsError where weights cannot be found.
     """
     encoder, _, stage = name.partition(":stage")
-    check_choice("image encoder with stages", encoder, STAGED)
     return STAGED[encoder]().last_stages(int(stage))

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from itr_study.checks import check_choice
 from itr_study.evaluation.percent import percent
 from itr_study.label_quality.coco import attempt
 from itr_study.label_quality.judges import Judge
@@ -24,7 +23,6 @@ def label_sources(names: Sequence[str]) -> dict[str, object]:
     sources = {}
     for name in names:
         kind, _, pooling = name.partition("/")
-        check_choice("label source", kind, RELEVANCE)
         label, arguments = ((f"{kind}, {pooling}", {"pooling": pooling}) if pooling else (kind, {}))
         sources[label] = RELEVANCE[kind](**arguments)
     return sources

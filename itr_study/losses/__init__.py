@@ -9,6 +9,7 @@ A loss never reads a number of its tensors, which would stop a GPU until all its
 `checks.check_values`; the training loop reads everything at once. tests/on_sim.py counts.
 """
 
+from itr_study.checks import Registry
 from itr_study.losses.approx_ndcg import ApproxNDCGLoss
 from itr_study.losses.base import RankingLoss
 from itr_study.losses.diversity import DiversityLoss
@@ -30,10 +31,10 @@ from itr_study.losses.triplet_soft import TripletSoftLoss
 from itr_study.losses.triplet_sum import TripletSumLoss
 from itr_study.losses.variance_weighted import VarianceWeightedLoss
 
-LOSSES = {loss.name: loss for loss in (
+LOSSES: Registry[type[RankingLoss]] = Registry("loss", (
     TripletSumLoss, TripletHardestLoss, TripletSoftLoss, TopKLoss, KthLoss, InfoNCELoss,
     SigmoidLoss, SmoothNDCGLoss, ListNetLoss, ApproxNDCGLoss, KendallLoss, KendallWindowLoss,
     LadderLoss, SemanticMarginLoss,
-)}
-OUTPUT_LOSSES: dict[str, type[RankingLoss]] = {loss.name: loss for loss in (
-    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss, StructureLoss)}
+))
+OUTPUT_LOSSES: Registry[type[RankingLoss]] = Registry("loss on outputs", (
+    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss, StructureLoss))

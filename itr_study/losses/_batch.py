@@ -1,9 +1,52 @@
-"""What every loss on scores does first and last: check the batch, average over the matches."""
+"""What every loss does first and last: read the batch, average over the matches."""
 
 import torch
 from torch import Tensor
 
 from itr_study.checks import MATCH, check_relevance, check_scores
+
+
+def read_relevance(scores: Tensor, given: object, scale: str | None) -> object:
+    """Make relevance (I, T) of ids, or of nothing; anything else is returned as it is.
+
+    Args:
+        scores: (I, T).
+        given: None, if image i belongs to text i alone; ids (N,) of the N pairs of square scores,
+            equal for those that belong together; or a pair of ids, (I,) and (T,).
+        scale: of the relevance that the loss takes.
+
+    Returns:
+        1 for a match and 0 otherwise, float32; bool for the scale "binary".
+
+    Raises:
+        ValueError: for the scale "cosine", scores that are not square, and ids of another shape or
+            not whole numbers.
+    """
+    if given is None:
+        check_scores(scores, scores)
+        if scores.shape[0] != scores.shape[1]:
+            raise ValueError(f"scores {tuple(scores.shape)} are not square, so that image i is not "
+                             "the image of text i: give relevance (n_images, n_texts), or the ids "
+                             "(image_ids, text_ids), equal for a match")
+        given = torch.arange(len(scores), device=scores.device)
+    if isinstance(given, Tensor) and given.ndim == 1:
+        given = given, given
+    if not isinstance(given, tuple):
+        return given
+    if scale == "cosine":
+        raise ValueError("this loss takes graded relevance in [-1, 1], not matches alone: give "
+                         "relevance (n_images, n_texts), 1 for a match and for the others such as "
+                         "the cosine of sentence vectors")
+    for ids in given:
+        if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
+            raise ValueError("ids must be tensors of whole numbers, got "
+                             f"{ids.dtype if isinstance(ids, Tensor) else type(ids).__name__}")
+    if tuple(map(tuple, (ids.shape for ids in given))) != tuple((n,) for n in scores.shape):
+        raise ValueError(f"ids must be one for each image and one for each text of scores "
+                         f"{tuple(scores.shape)}; got {[tuple(ids.shape) for ids in given]}; for "
+                         "scores that are not square give (image_ids, text_ids)")
+    match = given[0][:, None] == given[1]
+    return match if scale == "binary" else match.float()
 
 
 def read_batch(scores: Tensor, relevance: Tensor, labels: str) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, kept_arguments
+from itr_study.losses._batch import read_relevance
 
 TAKES = ("scores", "output")
 
@@ -12,7 +13,10 @@ TAKES = ("scores", "output")
 class RankingLoss(nn.Module):
     """A loss of one batch, without state: `forward(scores, relevance)` gives a 0-dim tensor.
 
-    A class of yours may leave out what has a default here.
+    Called as loss(scores, relevance). Relevance (I, T) is 1 for a match; `forward` gets this
+    matrix, while a caller may also give ids, equal for a match: (N,) of the N pairs of square
+    scores, or a pair (image_ids, text_ids), (I,) and (T,); or nothing, if image i belongs to text i
+    alone. A class of yours may leave out what has a default here.
 
     Attributes:
         name: in LOSSES, configs and reports. None: reported by the name of its class.
@@ -30,6 +34,16 @@ class RankingLoss(nn.Module):
     version: int | None = None
     labels: str | None = None
     takes: str = "scores"
+
+    def __init__(self) -> None:  # torch's own takes any argument
+        super().__init__()
+
+    def __call__(self, scores: Tensor, relevance: object = None) -> Tensor:
+        of_pairs = getattr(scores, "scores", scores)  # of an output, its scores
+        return super().__call__(scores, read_relevance(of_pairs, relevance, self.labels))
+
+    def extra_repr(self) -> str:
+        return kept_arguments(self)
 
     def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """`diagnose` returns the value of the loss plus a dict of numbers to log (0-dim tensors,

@@ -1,5 +1,7 @@
 """Models by name. To add one: its file, and its class here."""
 
+from itr_study.checks import Registry
+from itr_study.models.base import RetrievalModel
 from itr_study.models.dan import DAN
 from itr_study.models.dvse import DVSE
 from itr_study.models.pvse import PVSE
@@ -9,5 +11,5 @@ from itr_study.models.two_branch import TwoBranch
 from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP
 
-MODELS = {model.name: model for model in (
-    TwoBranch, VSEPP, VSEInfinity, PVSE, DVSE, SAF, SGR, DAN)}
+MODELS: Registry[type[RetrievalModel]] = Registry("model", (
+    TwoBranch, VSEPP, VSEInfinity, PVSE, DVSE, SAF, SGR, DAN))

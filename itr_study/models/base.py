@@ -7,6 +7,7 @@ from itertools import chain
 import torch
 from torch import Tensor, nn
 
+from itr_study.checks import kept_arguments
 from itr_study.data.batches import Batch
 
 # What an encoder returns: one tensor or a tuple of tensors, first axis = items, so that
@@ -52,6 +53,9 @@ class RetrievalModel(nn.Module, ABC):
     version: int
     has_heads = False
     compares_pairs = False
+
+    def extra_repr(self) -> str:
+        return kept_arguments(self)
 
     @abstractmethod
     def encode_images(self, batch: Batch) -> Code:

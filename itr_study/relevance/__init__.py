@@ -8,6 +8,7 @@ its values change), `scale`: "binary" (0 or 1), "unit" ([0, 1]) or "cosine" ([-1
 back, which would stop a GPU: what is computed on the host takes `batch.ids`, which it knows.
 """
 
+from itr_study.checks import Registry
 from itr_study.relevance.binary import Binary
 from itr_study.relevance.cider import Cider
 from itr_study.relevance.clip import Clip
@@ -17,5 +18,5 @@ from itr_study.relevance.meteor import Meteor
 from itr_study.relevance.sentence import Sentence
 from itr_study.relevance.spice import Spice
 
-RELEVANCE = {source.name: source for source in (Binary, Exact, Sentence, Cider, Clip, Features,
-                                                   Meteor, Spice)}
+RELEVANCE = Registry("label source", (
+    Binary, Exact, Sentence, Cider, Clip, Features, Meteor, Spice))

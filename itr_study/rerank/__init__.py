@@ -7,12 +7,13 @@ All of them are transductive: they look at all queries of the test set at once, 
 alone could not give. FR with a `Bank` of other queries is the exception.
 """
 
+from itr_study.checks import Registry
 from itr_study.rerank.bank import Bank
 from itr_study.rerank.fast import fast
 from itr_study.rerank.grid import fast_grid
 from itr_study.rerank.multi import multi
 from itr_study.rerank.reciprocal import reciprocal
 
-RERANKERS = {"fast": fast, "reciprocal": reciprocal, "multi": multi}
+RERANKERS = Registry("re-ranker", {"fast": fast, "reciprocal": reciprocal, "multi": multi})
 
 __all__ = ["RERANKERS", "Bank", "fast_grid"]

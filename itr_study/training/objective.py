@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import MATCH, check_choice, check_number, check_values, create
+from itr_study.checks import MATCH, check_choice, check_number, check_values
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses.base import FunctionLoss, RankingLoss, ranking_loss
@@ -142,7 +142,7 @@ def named_objective(name: str) -> tuple[Term, ...]:
 def build_loss(term: Term) -> nn.Module:
     """The term's module, built from its name and arguments unless it is one already."""
     if isinstance(term.loss, str):
-        return create("loss", LOSSES | OUTPUT_LOSSES, term.loss, term.arguments)
+        return (LOSSES | OUTPUT_LOSSES).create(term.loss, term.arguments)
     if not callable(term.loss) or isinstance(term.loss, type) or term.arguments:
         raise ValueError("loss must be a name with arguments, or an nn.Module or a function "
                          f"without; got {term.loss!r} with {dict(term.arguments)}")
@@ -152,7 +152,7 @@ def build_loss(term: Term) -> nn.Module:
 def build_source(term: Term) -> LabelSource:
     """The term's label source, built from its name and arguments unless it is one already."""
     if isinstance(term.labels, str):
-        return create("labels", RELEVANCE, term.labels, term.label_arguments)
+        return RELEVANCE.create(term.labels, term.label_arguments)
     if not isinstance(term.labels, LabelSource) or term.label_arguments:
         raise ValueError("labels must be a name with label_arguments, or a callable with a scale "
                          f"and without; got {term.labels!r} with {dict(term.label_arguments)}")

@@ -1,6 +1,9 @@
 """Batches that the tests of losses share."""
 
 import torch
+from torch.nn.functional import normalize
+
+from itr_study.models.base import ModelOutput
 
 
 def random_batch(seed):
@@ -28,3 +31,18 @@ def graded_batch(seed):
     g = torch.Generator().manual_seed(1000 + seed)
     between = 2 * torch.rand(relevance.shape, generator=g, dtype=torch.float64) - 1
     return scores, relevance.where(relevance == 1, between.clamp(max=1 - 1e-4))
+
+
+def random_output(seed, images=5, texts=7, heads=3, size=4):
+    """An output of I images and T texts in float64, and relevance with some images twice."""
+    random = torch.Generator().manual_seed(seed)
+    vectors = torch.randn(images, heads, size, generator=random, dtype=torch.float64)
+    words = torch.randn(texts, 2, size, generator=random, dtype=torch.float64)
+    unit, text_unit = normalize(vectors, dim=2), normalize(words, dim=2)
+    scores = torch.einsum("ikd,td->kit", unit, text_unit[:, 0])
+    owner = torch.randint(images, (texts,), generator=random)
+    relevance = (owner == torch.arange(images)[:, None]).double()
+    mask = torch.randint(2, (images, heads), generator=random).double()
+    return ModelOutput(scores.amax(dim=0), head_scores=scores, subembeddings=unit,
+                       residuals=vectors, mask=mask, text_subembeddings=text_unit,
+                       text_residuals=words), relevance

@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models.base import ModelOutput
 from itr_study.training.objective import Objective, Term
+from tests.losses.batches import random_output
 
 # Every switch that changes a number, beside the default.
 SWITCHES = {"variance_weighted": [{"weights": "equal"}, {"spread": "softmax"}, {"margin": 0.5},
@@ -28,21 +29,6 @@ ON_VECTORS = {"mmd", "structure"}  # those that read what is compared
 
 def oracle_of(name):
     return importlib.import_module(f"tests.oracles.{name}")
-
-
-def random_output(seed, images=5, texts=7, heads=3, size=4):
-    """An output of I images and T texts in float64, and relevance with some images twice."""
-    random = torch.Generator().manual_seed(seed)
-    vectors = torch.randn(images, heads, size, generator=random, dtype=torch.float64)
-    words = torch.randn(texts, 2, size, generator=random, dtype=torch.float64)
-    unit, text_unit = normalize(vectors, dim=2), normalize(words, dim=2)
-    scores = torch.einsum("ikd,td->kit", unit, text_unit[:, 0])
-    owner = torch.randint(images, (texts,), generator=random)
-    relevance = (owner == torch.arange(images)[:, None]).double()
-    mask = torch.randint(2, (images, heads), generator=random).double()
-    return ModelOutput(scores.amax(dim=0), head_scores=scores, subembeddings=unit,
-                       residuals=vectors, mask=mask, text_subembeddings=text_unit,
-                       text_residuals=words), relevance
 
 
 def read(name):

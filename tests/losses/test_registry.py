@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import sys
 
@@ -14,7 +15,7 @@ from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import sum_by_sorting
 from itr_study.losses.base import RankingLoss
-from tests.losses.batches import graded_batch, random_batch
+from tests.losses.batches import graded_batch, random_batch, random_output
 
 ALL = LOSSES | OUTPUT_LOSSES
 # Edges at which a loss that compares matches with the rest is 0 without a gradient; an oracle whose
@@ -194,6 +195,51 @@ def test_a_bool_mask_serves_as_binary_labels(name):
         scores, relevance = random_batch(0)
         loss = LOSSES[name]()
         assert loss(scores, relevance == 1).item() == loss(scores, relevance).item()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_repr_shows_every_argument(name):
+    shown = repr(ALL[name]())
+    assert all(f"{argument}={parameter.default!r}" in shown
+               for argument, parameter in inspect.signature(ALL[name]).parameters.items())
+
+
+IDS = torch.tensor([0, 1, 2, 3, 0, 5, 1])  # of seven pairs
+TAKES_MATCHES = [name for name in ALL if ALL[name].labels != "cosine"]
+
+
+@pytest.mark.parametrize("name", TAKES_MATCHES)
+def test_ids_and_nothing_stand_for_matches(name):
+    output = random_output(0, images=7)[0]
+    loss, given = ALL[name](), output if name in OUTPUT_LOSSES else output.scores
+    for short, images, texts in (((), torch.arange(7), torch.arange(7)), ((IDS,), IDS, IDS),
+                                 (((IDS, IDS + 1),), IDS, IDS + 1)):
+        relevance = (images[:, None] == texts).double()
+        assert loss(given, *short).item() == loss(given, relevance).item()
+
+
+def test_matches_of_scores_that_are_not_square_and_of_losses_on_cosines_must_be_given():
+    topk, scores, images = LOSSES["topk"](k=1), torch.rand(2, 3), torch.tensor([4, 7])
+    texts = torch.tensor([7, 4, 4])
+    assert topk(scores, (images, texts)) == topk(scores, torch.tensor([[0.0, 1, 1], [1, 0, 0]]))
+    for ids, message in ((None, r"\(2, 3\) are not square.*\(image_ids, text_ids\)"),
+                         (images, r"one for each image.*\(2, 3\); got \[\(2,\), \(2,\)\]; for"),
+                         ((images,), "one for each image"), ((images, [7, 4, 4]), "whole.*list"),
+                         ((images.float(), texts), "whole numbers, got torch.float32")):
+        with pytest.raises(ValueError, match=message):
+            topk(scores, ids)
+    for name in set(ALL) - set(TAKES_MATCHES):
+        with pytest.raises(ValueError, match=r"graded relevance in \[-1, 1\].*sentence vectors"):
+            LOSSES[name]()(torch.rand(3, 3))
+
+
+def test_matches_that_are_not_given_can_be_differentiated_mapped_and_compiled():
+    loss, scores = LOSSES["triplet_hardest"](), torch.rand(3, 4, 4)
+    relevance = torch.eye(4)
+    torch.testing.assert_close(torch.vmap(torch.func.grad(loss))(scores), torch.stack([
+        torch.func.grad(loss)(one, relevance) for one in scores]))
+    compiled = torch.compile(loss, backend="eager", fullgraph=True)
+    assert compiled(scores[0]) == loss(scores[0], relevance)
 
 
 @pytest.mark.parametrize(("scores", "relevance", "message"), [
