@@ -26,15 +26,15 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-PROCESSES = {"itr_study.runs.worker": "workers that train",
+PROCESSES = {"itr_study.lab.runs.worker": "workers that train",
              "ipykernel_launcher": "kernels of notebooks",
              "itr_study": "the batch and papermill"}  # part of the command line -> what it is
-CHILD = "itr_study.batch.child"  # executes one notebook
+CHILD = "itr_study.lab.batch.child"  # executes one notebook
 KINDS = ("training", "drawing", "other", "starting")
 ENCODE = """
 import sys, time
-from itr_study.runs.data import data_part, encoded_data
-from itr_study.studies.plans import PLANS
+from itr_study.lab.runs.data import data_part, encoded_data
+from itr_study.lab.studies.plans import PLANS
 arms = (arm for name in PLANS for arm in PLANS[name]("scenes", sys.argv[1]))
 configs = {data_part(arm.config): arm.config for arm in arms}
 start = time.monotonic()

@@ -30,9 +30,9 @@ from tests.test_browser import server  # noqa: E402
 MODELS = """
 from itr_study import explorers
 from itr_study.evaluation.search import Searcher
-from itr_study.runs.config import RunConfig
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 config = RunConfig.model_validate({config!r})
 def searcher(seed):
     one = config.with_(seed=seed)

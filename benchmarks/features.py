@@ -20,8 +20,8 @@ from PIL import Image  # noqa: E402
 
 from itr_study.data import load_dataset  # noqa: E402
 from itr_study.encoders.efficientnet import Lite0  # noqa: E402
+from itr_study.features.cache import cores  # noqa: E402
 from itr_study.features.images import FrozenImages  # noqa: E402
-from itr_study.features.parallel import cores  # noqa: E402
 from itr_study.features.specs import image_parts  # noqa: E402
 
 FLICKR8K = 8091

@@ -2,8 +2,8 @@
 
     python benchmarks/models.py [--dataset scenes --data DATA --repeats 3] [--save]
 
-Every model of `studies.stronger` at the size of its base, with first weights: what a score costs
-does not depend on what was learnt. Encoding and scoring all images with all texts of test, CPU
+Every model of `lab.studies.nb09_stronger_models` at the size of its base, with first weights: what
+a score costs does not depend on what was learnt. Encoding and scoring all images with all texts of test, CPU
 seconds of one thread, the least of the repeats, and what that raises the peak of memory by (0: less
 than loading the data took), each in a fresh process. With --save the table is kept in
 evidence/<dataset>/models.csv, which the leaderboard of notebook 09 reads.
@@ -24,11 +24,11 @@ from _memory import peak_mb  # noqa: E402
 
 from itr_study.evaluation.evaluate import encode, score  # noqa: E402
 from itr_study.files.atomic import write_atomic  # noqa: E402
-from itr_study.runs.data import encoded_data  # noqa: E402
-from itr_study.runs.run import build_model  # noqa: E402
-from itr_study.studies.bases import base  # noqa: E402
-from itr_study.studies.stronger import BASES, stronger_models  # noqa: E402
-from itr_study.studies.timing import COSTS, costs_file  # noqa: E402
+from itr_study.lab.runs.data import encoded_data  # noqa: E402
+from itr_study.lab.runs.run import build_model  # noqa: E402
+from itr_study.lab.studies.bases import base  # noqa: E402
+from itr_study.lab.studies.nb09_stronger_models import BASES, stronger_models  # noqa: E402
+from itr_study.lab.studies.timing import COSTS, costs_file  # noqa: E402
 
 
 def measure(model: str, dataset: str, root: str | None, repeats: int) -> None:

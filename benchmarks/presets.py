@@ -2,8 +2,8 @@
 
     python benchmarks/presets.py [--pairs 8 --steps 3 --presets dvse listwise+sgr] [--save]
 
-A preset of each model of `studies.presets` on made-up features of the sizes that its paper's model
-read, with captions of 12 words from 8,500, which are ours: forward, losses, gradient, clipping and
+A preset of each model of `lab.studies.presets` on made-up features of the sizes that its paper's
+model read, with captions of 12 words from 8,500, which are ours: forward, losses, gradient, clipping and
 update in float32, each preset in a fresh process. CPU seconds of one thread, the median of some
 steps after a first one; none is begun once they have taken two minutes, so that the table says how
 many there were. Memory is what model, optimizer and steps raise the peak by. Eight pairs show that
@@ -30,11 +30,11 @@ from torch.nn.utils import clip_grad_norm_  # noqa: E402
 from itr_study.arithmetic import instructions  # noqa: E402
 from itr_study.data.batches import EncodedSplit, InputSpec  # noqa: E402
 from itr_study.files.atomic import write_atomic  # noqa: E402
-from itr_study.runs.config import RunConfig, build_objective  # noqa: E402
-from itr_study.runs.facts import git_commit  # noqa: E402
-from itr_study.runs.run import build_model  # noqa: E402
-from itr_study.studies.presets import preset, preset_tables  # noqa: E402
-from itr_study.studies.timing import presets_file  # noqa: E402
+from itr_study.lab.runs.config import RunConfig, build_objective  # noqa: E402
+from itr_study.lab.runs.identity import git_commit  # noqa: E402
+from itr_study.lab.runs.run import build_model  # noqa: E402
+from itr_study.lab.studies.presets import preset, preset_tables  # noqa: E402
+from itr_study.lab.studies.timing import presets_file  # noqa: E402
 from itr_study.training.loop import forward  # noqa: E402
 from itr_study.training.settings import build_optimizer  # noqa: E402
 

@@ -28,10 +28,10 @@ import pandas as pd  # noqa: E402
 from _memory import peak_mb  # noqa: E402
 
 from itr_study.files.atomic import write_atomic  # noqa: E402
-from itr_study.ledger.paired import FEWEST  # noqa: E402
+from itr_study.lab.ledger.paired import FEWEST  # noqa: E402
+from itr_study.lab.studies.timing import RERANKING, reranking_file  # noqa: E402
 from itr_study.metrics import Scores, ranks  # noqa: E402
 from itr_study.rerank import RERANKERS, fast_grid  # noqa: E402
-from itr_study.studies.timing import RERANKING, reranking_file  # noqa: E402
 
 SCALES = (25, 25, 20, 20)
 GRID = [1, *range(5, 50, 5), *range(50, 500, 50), *range(500, 1501, 100)]  # of Fig. 7: 30 values

@@ -24,14 +24,14 @@ from torch import nn  # noqa: E402
 
 from itr_study.data.batches import EncodedSplit  # noqa: E402
 from itr_study.files.atomic import write_atomic  # noqa: E402
+from itr_study.lab.runs.config import build_objective  # noqa: E402
+from itr_study.lab.runs.data import encoded_data  # noqa: E402
+from itr_study.lab.runs.run import build_model  # noqa: E402
+from itr_study.lab.studies.arms import TERMS, base_config, sum_of  # noqa: E402
+from itr_study.lab.studies.nb06_kendall import BRANCHES, changed  # noqa: E402
+from itr_study.lab.studies.parameters import choose  # noqa: E402
+from itr_study.lab.studies.timing import STEPS, steps_file  # noqa: E402
 from itr_study.models import MODELS  # noqa: E402
-from itr_study.runs.config import build_objective  # noqa: E402
-from itr_study.runs.data import encoded_data  # noqa: E402
-from itr_study.runs.run import build_model  # noqa: E402
-from itr_study.studies.arms import TERMS, base_config, sum_of  # noqa: E402
-from itr_study.studies.bcls import BRANCHES, changed  # noqa: E402
-from itr_study.studies.profiles import choose  # noqa: E402
-from itr_study.studies.timing import STEPS, steps_file  # noqa: E402
 from itr_study.training.objective import Objective  # noqa: E402
 
 BINARY = TERMS["listwise"] | {"labels": "binary"}

@@ -3,16 +3,16 @@
 Two wings. The library is what one imports; the laboratory runs, keeps, judges and publishes, and
 the library imports nothing of it. From the ground up; a room imports only rooms on lines above:
 
-    files  checks  digits  arithmetic  progress  processes    what both wings stand on
+    files  checks  digits  arithmetic  progress    what both wings stand on
     data                                              library
     encoders  losses  metrics
     features  relevance  models  rerank
     evaluation  plots
     training  explorers
-    runs  label_quality  ledger                       laboratory
-    studies
-    batch
-    cli
+    lab: runs  label_quality  ledger                  laboratory
+    lab: studies
+    lab: batch
+    lab: cli
 
     data           one file per data set, its record, and what a split and a batch hold
     encoders       frozen networks; word and sentence vectors (MiniLM, Fisher, GloVe, n-grams)
@@ -53,8 +53,8 @@ PUBLIC = {
     "Settings": "training.settings", "fit": "training.loop",
     "RERANKERS": "rerank", "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
     "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
-    "RunConfig": "runs.config", "sweep": "runs.sweeps", "Study": "studies.study",
-    "rows": "runs.published", "curve": "runs.published", "arrays": "runs.published",
+    "RunConfig": "lab.runs.config", "sweep": "lab.runs.sweeps", "Study": "lab.studies.study",
+    "rows": "lab.runs.published", "curve": "lab.runs.published", "arrays": "lab.runs.published",
 }
 # What has more to give than these names: `itr_study.losses.TopKLoss`, `itr_study.metrics.ndcg`.
 PACKAGES = ("data", "encoders", "explorers", "losses", "metrics", "models", "plots", "relevance",

@@ -18,14 +18,14 @@ from itr_study.checks import gathered
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score
 from itr_study.evaluation.search import Searcher
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.metrics import Truth, five_fold, hubness, ranks, ranks_from_embeddings
 from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, device_of
 from itr_study.relevance import RELEVANCE
 from itr_study.rerank import RERANKERS, Bank
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
 from itr_study.training import loop
 from itr_study.training.loop import fit
 from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term

@@ -18,11 +18,11 @@ from transformers import BertConfig, BertModel
 from itr_study.encoders import wordpiece
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import Searcher
+from itr_study.lab.runs.config import build_objective
+from itr_study.lab.studies.bases import base, base_tables, datasets_with_bases
+from itr_study.lab.studies.presets import preset, preset_tables
 from itr_study.models import MODELS
 from itr_study.models.base import device_of
-from itr_study.runs.config import build_objective
-from itr_study.studies.bases import base, base_tables, datasets_with_bases
-from itr_study.studies.presets import preset, preset_tables
 from itr_study.training.loop import fit
 from tests.golden.cases import labelled_split
 from tests.on_sim import Data

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from itr_study.models.recurrent import GRU
+from itr_study.models.text import GRU
 from tests.on_sim import assert_same
 from tests.sim_device import NAME, syncs
 

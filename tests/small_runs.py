@@ -10,9 +10,9 @@ from itr_study.data import DATASETS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import read_json, write_atomic, write_json
 from itr_study.files.sealed import seal
-from itr_study.runs import data, run
-from itr_study.runs.config import RunConfig
-from itr_study.runs.store import RunResult
+from itr_study.lab.runs import data, run
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.store import RunResult
 
 SMALL = RunConfig.model_validate({
     "dataset": "scenes", "data_options": {"train": 24, "dev": 10, "test": 10},

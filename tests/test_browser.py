@@ -21,8 +21,8 @@ from urllib.request import urlopen
 import nbformat
 import pytest
 
-from itr_study.cli.lab import lab_arguments, lab_environment
 from itr_study.files.paths import project_root
+from itr_study.lab.cli.lab import lab_arguments, lab_environment
 from tests.explorers.test_live import CELL
 from tests.posix import posix_only
 

@@ -12,11 +12,11 @@ import warnings
 import pytest
 import torch
 
-from itr_study.runs import run as run_module
-from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore
+from itr_study.lab.runs import run as run_module
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.store import RunStore
 from itr_study.training.checkpoints import save
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings

@@ -10,37 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from itr_study.batch.declared import find_notebooks
+from itr_study.lab.batch.declared import find_notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "itr_study"
-# From the ground up: a room, a folder of the package or a file in its root, imports rooms on the
-# floors below it, and neither its neighbours nor what is above.
+# From the ground up: a room, a folder of the package, of the laboratory (`lab.`) or a file in the
+# root, imports rooms on the floors below it, and neither its neighbours nor what is above.
 FLOORS = (
-    {"arithmetic", "checks", "digits", "processes", "progress", "files"},
+    {"arithmetic", "checks", "digits", "progress", "files"},
     {"data"},
     {"encoders", "losses", "metrics"},
     {"features", "relevance", "models", "rerank"},
     {"evaluation", "plots"},
     {"training", "explorers"},
-    {"runs", "label_quality", "ledger"},
-    {"studies"},
-    {"batch"},
-    {"cli"},
+    {"lab.processes"},
+    {"lab.runs", "lab.label_quality", "lab.ledger"},
+    {"lab.studies"},
+    {"lab.batch"},
+    {"lab.cli"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# The order inside the two largest rooms of the laboratory: nothing imports to its right.
-ORDER = {
-    "runs": ("fields", "table", "config", "data", "identity", "facts", "packs", "store", "rows",
-             "published", "publish", "warmups", "scores", "run", "jobs", "worker",
-             "executors", "watch", "background", "sweeps", "audit"),
-    "studies": ("bases", "presets", "profiles", "arms", "kept", "pairwise", "topk", "baseline",
-                "timing", "listwise", "bcls", "dvse", "stronger", "subembeddings", "exact",
-                "judges", "forgive", "held_against", "looks", "batch_log", "parameters", "ladder",
-                "best_clean", "plans", "heads", "results", "ambiguity", "rates", "curve_metrics",
-                "reranked", "forecast", "wording", "crossings", "predictions", "which",
-                "judging", "claims", "epochs", "study", "ensembles"),
-}
 LOOSE = 8  # files in the root of the package, at most
 HEAVY = ("transformers", "sklearn", "torchvision", "sentence_transformers", "papermill", "timm",
          "matplotlib", "seaborn")
@@ -51,6 +40,11 @@ def name_of(path: Path) -> tuple[str, ...]:
     """The parts of a module's name below the package: ("runs", "store"), ("runs",), ()."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def room_of(name: tuple[str, ...]) -> str:
+    """The room of a module: "losses", "lab.runs"."""
+    return ".".join(name[:2 if name[:1] == ("lab",) else 1])
 
 
 MODULES = {name_of(path): path for path in SOURCES}
@@ -80,26 +74,14 @@ def test_a_room_imports_rooms_on_the_floors_below():
     """So the library, whose rooms are all below `runs`, imports nothing of the laboratory."""
     wrong = []
     for name, path in MODULES.items():
-        room = (*name, "")[0]
-        if room in ("", "__main__"):
+        room = room_of(name)
+        if room in ("", "__main__", "lab"):
             continue
         assert room in FLOOR, f"give {room} its place in FLOORS"
         wrong += [f"{'.'.join(name)} imports {'.'.join(other)}, which is not on a floor below"
                   for other in imported(tree(path))
-                  if other and other[0] != room and not FLOOR[other[0]] < FLOOR[room]]
+                  if other and room_of(other) != room and not FLOOR[room_of(other)] < FLOOR[room]]
     assert not wrong
-
-
-@pytest.mark.parametrize("room", ORDER)
-def test_the_order_inside_a_room(room):
-    """A folder in a room is a place of its own; files that are not in ORDER are named."""
-    inside = {name: path for name, path in MODULES.items()
-              if name[0:1] == (room,) and len(name) > 1}
-    assert {name[1] for name in inside} <= set(ORDER[room]), "give it its place in ORDER"
-    for name, path in inside.items():
-        for other in imported(tree(path)):
-            if other[0:1] == (room,) and len(other) > 1:
-                assert ORDER[room].index(other[1]) <= ORDER[room].index(name[1]), (name, other)
 
 
 def test_no_module_stands_in_a_circle():
@@ -193,6 +175,6 @@ def test_a_part_that_draws_nothing_loads_no_heavy_package():
 
 def test_the_command_line_loads_neither_torch_nor_numpy():
     """So that `itr-study --help` answers at once."""
-    for statement in ("import itr_study.cli.app", "import itr_study.__main__"):
+    for statement in ("import itr_study.lab.cli.app", "import itr_study.__main__"):
         loaded = loaded_by(statement)
         assert not loaded & {*HEAVY, "torch", "numpy", "pandas", "pydantic", "nbformat"}

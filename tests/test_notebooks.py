@@ -10,11 +10,11 @@ from statistics import median
 import nbformat
 import pytest
 
-from itr_study.batch.declared import find_notebooks, read_notebook
-from itr_study.batch.execute import run_notebook
-from itr_study.plots.gallery import figure_records, inside
-from itr_study.studies import profiles
-from itr_study.studies.profiles import read_profiles
+from itr_study.lab.batch.declared import find_notebooks, read_notebook
+from itr_study.lab.batch.execute import run_notebook
+from itr_study.lab.studies import parameters as profiles
+from itr_study.lab.studies.parameters import read_profiles
+from itr_study.plots.figures import figure_records, inside
 from tests.small_notebooks import write_notebook
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,7 +4,7 @@ import subprocess
 
 import psutil
 
-from itr_study import processes
+from itr_study.lab import processes
 from tests.posix import posix_only
 
 

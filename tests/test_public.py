@@ -13,9 +13,9 @@ import pytest
 import typer
 
 import itr_study
-from itr_study.batch.declared import find_notebooks
-from itr_study.cli.app import app
 from itr_study.data import load_dataset
+from itr_study.lab.batch.declared import find_notebooks
+from itr_study.lab.cli.app import app
 from tests.data.tiny import picture
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -64,7 +64,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from itr_study.data.base import RetrievalDataset
-from itr_study.data.record import DatasetRecord
+from itr_study.data.base import DatasetRecord
 from itr_study.data.scenes import load as scenes
 
 

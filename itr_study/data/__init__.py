@@ -5,8 +5,7 @@ from pathlib import Path
 
 from itr_study.checks import Registry, check_arguments
 from itr_study.data import cub, flickr8k, folder, karpathy
-from itr_study.data.base import RetrievalDataset
-from itr_study.data.record import DatasetRecord
+from itr_study.data.base import DatasetRecord, RetrievalDataset
 from itr_study.data.scenes import load as scenes
 
 DATASETS: Registry[DatasetRecord] = Registry("dataset", (

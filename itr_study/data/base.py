@@ -1,13 +1,41 @@
 """What a retrieval data set is: splits of images and texts, and a report of what was checked."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from itr_study.data.judgements import Judgements
+# What people said of pairs of an image and a text: how well the one describes the other.
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """N pairs of an image and a text, each with what people said of it.
+
+    ratings (N, raters) float64, NaN where absent, higher = describes it better; own (N,) bool: the
+    text was written about this very image; tau: which of Kendall's coefficients such ratings are
+    compared by, "b" or "c"; terms: licence and citation.
+    """
+
+    name: str
+    image_ids: tuple[str, ...]
+    text_ids: tuple[str, ...]
+    ratings: np.ndarray
+    own: np.ndarray
+    tau: str
+    terms: str = ""
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    def take(self, pairs: np.ndarray) -> "Judgements":
+        """These pairs only, in this order; `pairs` are whole numbers in [0, N)."""
+        return replace(self, image_ids=tuple(self.image_ids[n] for n in pairs),
+                       text_ids=tuple(self.text_ids[n] for n in pairs),
+                       ratings=self.ratings[pairs], own=self.own[pairs])
+
 
 SPLITS = ("train", "dev", "test")
 
@@ -97,3 +125,93 @@ class RetrievalDataset:
 
     def __post_init__(self) -> None:
         self.content = self.content or self.fingerprint
+
+
+# What is known of a data set before anything of it is read.
+
+@dataclass(frozen=True)
+class DatasetRecord:
+    """A data set by name: how it is read, where it lies, and what its runs are measured by.
+
+    load: called with (root, **options); the options are what a run's config may set.
+    generated: made in seconds on any machine. It needs no folder, all runs of it are trained, and
+    no rows of them are committed.
+    folders: names that its folder may have below the root of all data.
+    graded_by: label sources that say how relevant every text is to every image when a run is
+    evaluated, the one to show first first. "cider" needs nothing but the captions.
+    in_folds: splits that are also measured in five folds, COCO's "1K" protocol.
+    searched: the split that a search looks at, "all" for all of them.
+    human_columns: the correlations with human judgements that rows carry, by split.
+    by_class: whether dev and test are also measured by class (`classes` of the data set).
+    judged_by: who said of pairs that do not belong together how well they fit, in the words of a
+    sentence; "" where nobody did.
+    kept_judgements: collections of which a run keeps the score of every judged pair of test.
+    """
+
+    name: str
+    load: Callable[..., RetrievalDataset]
+    generated: bool = False
+    folders: tuple[str, ...] = ()
+    graded_by: tuple[str, ...] = ("cider",)
+    in_folds: tuple[str, ...] = ()
+    searched: str = "test"
+    human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kept_judgements: tuple[str, ...] = ()
+    judged_by: str = ""
+    by_class: bool = False
+
+
+# Where a data set lies: below a root that holds several, or the very path given.
+
+def find_root(root: Path | str | None, name: str, *, also: tuple[str, ...] = (),
+              marks: tuple[str, ...] = (), obtain: str = "") -> Path:
+    """Folder of one data set, given the root of all of them or a path straight to it.
+
+    Args:    root: what the user gave (`DATA`); name: folder looked for below it; also: other
+             names of that folder; marks: patterns of files by which the folder itself is
+             recognised; obtain: one sentence on where the data come from.
+    Raises:  DataError naming what was looked for and how to obtain it.
+    """
+    wanted = (name, *also)
+    if root is None:
+        raise DataError(f"{name}: no folder was given; give root=... (DATA=... of a command) a "
+                        f"folder that holds {name}/, or that folder itself. {obtain}".rstrip())
+    root = Path(root).expanduser()
+    if not root.is_dir():
+        raise DataError(f"{name}: there is no folder {root}. {obtain}".rstrip())
+    if any(any(root.glob(mark)) for mark in marks):
+        return root
+    for folder in wanted:
+        if (root / folder).is_dir():
+            return root / folder
+    if root.resolve().name in wanted:
+        return root
+    looked = " or ".join(f"{folder}/" for folder in wanted)
+    files = f", nor is it one (no {' or '.join(marks)})" if marks else ""
+    raise DataError(f"{name}: {root} holds no {looked}{files}. {obtain}".rstrip())
+
+
+def find_part(root: Path, names: tuple[str, ...], what: str) -> Path:
+    """The first of the names that exists below root; DataError naming all of them."""
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise DataError(f"{what} missing: looked for {', '.join(names)} in {root}")
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 text file, with or without byte order mark; DataError naming the bad byte."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8, or "
+                        "obtain it again") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines of a text file without the newline that ends each; none for an empty file.
+
+    Only newlines part lines: captions may hold other characters that Python would split at.
+    """
+    lines = read_text(path).replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines

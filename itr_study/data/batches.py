@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itr_study.data.judgements import Judgements
+from itr_study.data.base import Judgements
 
 
 class Ids(NamedTuple):

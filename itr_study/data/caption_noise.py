@@ -1,14 +1,18 @@
 """Captions that stand with a wrong image: a share of the training captions, shuffled."""
 
+import csv
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from itr_study.checks import check_count, check_number
-from itr_study.data.base import Problem, RetrievalDataset
-from itr_study.files.atomic import canonical_json
+from itr_study.checks import GAP, MATCH, check_choice, check_count, check_number
+from itr_study.data.base import DataError, Problem, RetrievalDataset, Split
+from itr_study.files.atomic import canonical_json, sha256_file
 
 
 def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -> RetrievalDataset:
@@ -81,3 +85,169 @@ def _check_enough(own: np.ndarray, share: float, texts: int) -> None:
         raise ValueError(f"caption_noise={share} of {texts} training captions is {len(own)}"
                          f"{whose}: too few to give each to another image; give a larger share or "
                          "more captions, or 0")
+
+
+# How many false negatives a batch holds: pairs that are no match, though the text is as true of
+# the image as if it had been written about it.
+#
+#     graded = dataset.relevance(dataset.splits["train"])
+#     expected_pairs(graded, dataset.splits["train"].image_of_text, batch=128).share
+#
+# Every loss takes such a pair for a negative. Other texts of the same image, siblings, are no false
+# negatives: a match is decided by image id, and they are matches (`same_image="negative"` of a
+# label
+# source would make them negatives).
+
+ROWS = 256  # images looked at at a time
+
+
+class Pairs(NamedTuple):
+    """What a batch of B pairs holds beside its own: of B (B - 1) cells, row i is the image of text
+    i, how many are false negatives, and how many join an image with a sibling of its text."""
+
+    cells: int
+    false_negatives: float
+    siblings: float
+
+    @property
+    def share(self) -> float:
+        """Of the cells, those that are false negatives."""
+        return self.false_negatives / self.cells
+
+
+def expected_pairs(relevance: np.ndarray, image_of_text: np.ndarray, batch: int) -> Pairs:
+    """The mean over all batches of different texts, each as likely as any other; counted, not
+    sampled.
+
+    Each of the T (T - 1) ordered pairs of texts is in a batch of B with probability
+    B (B - 1) / (T (T - 1)), as row (the image of the first) and column, so the share of false
+    negatives is the same for batches of every size.
+
+    Args:    relevance: (I, T) exact, of at least 1 - 1e-4 where a text is wholly true of an image;
+             image_of_text: (T,); batch: B, 2 to T.
+    Raises:  ValueError for another shape or batch.
+    Source:  this package.
+    Example: text 1 is true of image 0 as well, whose two texts are siblings
+        >>> graded = np.array([[1.0, 0.9999, 1.0], [0.2, 1.0, 0.5]])
+        >>> expected_pairs(graded, np.array([0, 1, 0]), batch=3)
+        Pairs(cells=6, false_negatives=2.0, siblings=2.0)
+    """
+    owner = np.asarray(image_of_text)
+    check_count("batch", batch, 2, len(owner))
+    if relevance.shape[1] != len(owner) or relevance.shape[0] <= owner.max():
+        raise ValueError(f"relevance must be (I, T) of the {len(owner)} texts and their images, "
+                         f"got {relevance.shape}")
+    texts = np.bincount(owner, minlength=len(relevance))  # of each image
+    found = 0
+    for start in range(0, len(relevance), ROWS):
+        rows = np.arange(len(relevance))[start:start + ROWS]
+        false = as_true(relevance[rows]) & (owner != rows[:, None])
+        found += int(texts[rows] @ false.sum(axis=1))
+    cells, all_cells = batch * (batch - 1), len(owner) * (len(owner) - 1)
+    siblings = int((texts * (texts - 1)).sum())
+    return Pairs(cells, found * cells / all_cells, siblings * cells / all_cells)
+
+
+def as_true(relevance: np.ndarray) -> np.ndarray:
+    """Where a text is wholly true of an image; float32 holds 1 - 1e-4 to within 3e-8."""
+    return np.asarray(relevance) > MATCH - 1.5 * GAP
+
+
+# Training images of Flickr8k that show nearly what another one shows: a rule, its list, a choice.
+#
+# The list is committed, so that no machine needs pictures or networks to follow it; how it was made
+# stands at its head, and `python -m tests.data.make_near_duplicates DATA` makes it again.
+
+LIST = Path(__file__).with_name("flickr8k_near_duplicates.csv")
+CHOICES = ("nothing", "near_duplicates", "as_many_others")
+LOOKS, SAID = 0.6, 0.5  # cosines of the features of two images, and of their captions on average
+
+
+def near_duplicates(images: Sequence[str], features: np.ndarray, captions: np.ndarray
+                    ) -> dict[str, str]:
+    """Image that is left out -> image that stays, the one that looks most alike.
+
+    Two images are near-duplicates where they look alike, and their captions say alike. One after
+    the other is left out if it is one of an image that stays before it, so that none are left.
+
+    Args:    images: I names; features: (I, D) of unit length; captions: (I, E), of each image the
+             mean of the sentence vectors of its captions, each of unit length: the product of two
+             is the mean cosine of their captions.
+    """
+    alike = captions @ captions.T >= SAID
+    stays, left_out = np.ones(len(images), bool), {}
+    for i, name in enumerate(images):
+        before = np.flatnonzero(alike[i, :i] & stays[:i])
+        looks = features[before] @ features[i]
+        if len(before) and looks.max() >= LOOKS:
+            stays[i] = False
+            left_out[name] = images[before[looks.argmax()]]
+    return left_out
+
+
+def read_list() -> dict[str, str]:
+    """The committed list: image that is left out -> image that stays."""
+    with open(LIST, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        return {row["left_out"]: row["stays"] for row in rows}
+
+
+def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
+    """Training images to leave out, each with the reason, for a choice of CHOICES.
+
+    "as_many_others" is the control: as many images that are on no side of the list as left out, by
+    the hash of their name, so that there is as little to train on, and as many near-duplicates.
+
+    Raises:  ValueError for another choice; DataError where none of the list is in train.
+    """
+    check_choice("leave_out", choice, CHOICES)
+    if choice == "nothing":
+        return {}
+    here = set(train)
+    near = {image: other for image, other in read_list().items() if image in here}
+    if not near:
+        raise DataError(f"leave_out={choice!r} knows training images of the published Flickr8k "
+                        "only, and none that it leaves out is here; leave the option out")
+    if choice == "near_duplicates":
+        return {image: f"it shows nearly what {other} shows" for image, other in near.items()}
+    others = sorted(here - set(near) - set(near.values()),
+                    key=lambda image: hashlib.sha256(image.encode()).digest())
+    return dict.fromkeys(others[:len(near)], "by the hash of its name, one for each near-duplicate")
+
+
+# Pictures and captions that come twice where nobody guarantees that they do not: a test of what
+# was trained on flatters.
+
+def repetitions(splits: Mapping[str, Split], pictures: Mapping[str, Path]) -> list[Problem]:
+    """Notes on captions twice for an image, captions and pictures in two splits.
+
+    Args:    pictures: image id -> file; files of equal bytes are one picture.
+    """
+    notes: list[Problem] = []
+    first_text: dict[str, str] = {}  # caption -> the split it was first seen in
+    for split in splits.values():
+        pairs = Counter(zip(split.image_of_text.tolist(), split.texts, strict=True))
+        notes += [Problem("caption twice for one image", split.image_ids[image],
+                          f"{count} x {text[:60]!r}")
+                  for (image, text), count in pairs.items() if count > 1]
+        notes += [Problem("caption in two splits", text[:60],
+                          f"of {first_text[text]} and of {split.name}")
+                  for text in dict.fromkeys(split.texts) if text in first_text]
+        first_text = dict.fromkeys(split.texts, split.name) | first_text
+    return notes + pictures_in_two_splits(splits, pictures)
+
+
+def pictures_in_two_splits(splits: Mapping[str, Split], pictures: Mapping[str, Path]
+                           ) -> list[Problem]:
+    """Notes on files of equal bytes in two splits; only files of equal size are read."""
+    images = [(split.name, image) for split in splits.values() for image in split.image_ids]
+    bytes_of = {image: pictures[image].stat().st_size for _, image in images}
+    same_size = Counter(bytes_of.values())
+    notes, first = [], {}
+    for split, image in images:
+        if same_size[bytes_of[image]] > 1:
+            other_split, other = first.setdefault(sha256_file(pictures[image]), (split, image))
+            if other_split != split:
+                notes.append(Problem("picture in two splits", image,
+                                     f"of {split}; the file is that of {other} of {other_split}"))
+    return notes

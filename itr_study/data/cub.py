@@ -13,10 +13,16 @@ from pathlib import Path
 
 from itr_study.checks import check_choice
 from itr_study.data.assemble import Caption, assemble
-from itr_study.data.base import DataError, DataReport, Problem, RetrievalDataset
-from itr_study.data.flickr8k_published import KIND, REMEDY
-from itr_study.data.record import DatasetRecord
-from itr_study.data.roots import find_root, read_lines
+from itr_study.data.base import (
+    DataError,
+    DataReport,
+    DatasetRecord,
+    Problem,
+    RetrievalDataset,
+    find_root,
+    read_lines,
+)
+from itr_study.data.flickr8k import KIND, REMEDY
 
 PHOTOGRAPHS, REED, TEXTS = "CUB_200_2011", "cvpr2016_cub", "text_c10"
 TABLES = ("images.txt", "image_class_labels.txt", "classes.txt")

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from itr_study.checks import check_choice
-from itr_study.data.base import DataError, DataReport, Problem
-from itr_study.data.roots import find_root, read_text
+from itr_study.data.base import DataError, DataReport, Problem, find_root, read_text
 
 SPLITS = ("val", "test")
 CAPTION = re.compile(r"COCO_(?:val|train)2014:sentid:(\d+)")

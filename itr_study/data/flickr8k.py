@@ -5,20 +5,163 @@ The published caption file holds lines for pictures that do not exist, one of th
 malformed name, and 91 pictures are in no split: all are left out and reported.
 """
 
+import hashlib
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+import numpy as np
 
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.assemble import leave_out as without
-from itr_study.data.base import DataReport, Problem, RetrievalDataset
-from itr_study.data.caption_noise import with_caption_noise
-from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
-from itr_study.data.flickr8k_published import REMEDY, differences
-from itr_study.data.judgements import Judgements
-from itr_study.data.near_duplicates import to_leave_out
+from itr_study.data.base import (
+    DataReport,
+    DatasetRecord,
+    Judgements,
+    Problem,
+    RetrievalDataset,
+    find_part,
+    find_root,
+    read_lines,
+)
+from itr_study.data.caption_noise import to_leave_out, with_caption_noise
 from itr_study.data.picture_files import SUFFIXES
-from itr_study.data.record import DatasetRecord
-from itr_study.data.roots import find_part, find_root, read_lines
+
+# The human judgements of Flickr8k: captions of one image held against another.
+#
+# Source: Hodosh, Young and Hockenmaier, JAIR 47, 2013, Secs. 5.2 and 5.3.
+
+EXPERT, CROWD = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
+TEXT_ID = re.compile(r"(?P<image>[^#\s]+)#\d+")
+GRADES = ("1", "2", "3", "4")
+OBTAIN_JUDGEMENTS = "It is part of Flickr8k_text.zip, beside Flickr8k.token.txt."
+JUDGEMENT_TERMS = ("Flickr8k's human judgements: for non-commercial research and education; cite "
+                   "Hodosh, "
+         "Young and Hockenmaier, Framing Image Description as a Ranking Task, JAIR 47, 2013.")
+
+
+def read_expert(root: Path | str | None) -> Judgements:
+    """Expert judgements: 1 (does not describe it) to 4 (describes it), three experts a pair.
+
+    Args:    root: a folder that holds `flickr8k/`, or that folder.
+    Raises:  DataError listing everything that is wrong with the file.
+    """
+    return _read(root, "expert", EXPERT, "c", _grades, "three grades from 1 to 4")
+
+
+def read_crowdflower(root: Path | str | None) -> Judgements:
+    """CrowdFlower judgements: the share of people who said that the text describes the image."""
+    return _read(root, "crowdflower", CROWD, "b", _share,
+                 "the share of yes, the number of yes and of no, which agree")
+
+
+def _read(root: Path | str | None, name: str, file: str, tau: str,
+          rating: Callable[[list[str]], list[float] | None], expected: str) -> Judgements:
+    """All pairs of one file; one error that lists what is wrong with it."""
+    root = find_root(root, "flickr8k", marks=(file, f"Flickr8k_text/{file}"),
+                     obtain=OBTAIN_JUDGEMENTS)
+    path = find_part(root, (file, f"Flickr8k_text/{file}"), f"Flickr8k: {file}")
+    report = DataReport(remedy=f"Obtain {file} again, then read again. {OBTAIN_JUDGEMENTS}")
+    pairs: list[tuple[str, str]] = []
+    ratings, own = [], []
+    for number, line in enumerate(read_lines(path), start=1):
+        image, text, *numbers = line.split("\t") if line.count("\t") == 4 else ("", "")
+        parts, value = TEXT_ID.fullmatch(text), rating(numbers)
+        if not (image and parts and value):
+            report.errors.append(Problem(
+                "malformed line", f"{path.name}:{number}", "expected image<TAB>name.jpg#i, and "
+                f"{expected}, parted by tabs; got {line[:80]!r}"))
+            continue
+        pairs.append((image, text))
+        ratings.append(value)
+        own.append(parts["image"] == image)
+    report.errors += [Problem("judged twice", f"{image} {text}", f"{times} lines of {file}")
+                      for (image, text), times in Counter(pairs).items() if times > 1]
+    if not pairs:
+        report.errors.append(Problem("no judgements", path.name, "not one line could be read"))
+    report.refuse_errors()
+    images, texts = zip(*pairs, strict=True)
+    return Judgements(name, images, texts, np.array(ratings), np.array(own), tau, JUDGEMENT_TERMS)
+
+
+def _grades(numbers: list[str]) -> list[float] | None:
+    """Three expert grades; None if they are not."""
+    fine = len(numbers) == 3 and all(number in GRADES for number in numbers)
+    return [float(number) for number in numbers] if fine else None
+
+
+def _share(numbers: list[str]) -> list[float] | None:
+    """The share of yes; None unless it is that of the two counts."""
+    if len(numbers) != 3 or not (numbers[1].isdecimal() and numbers[2].isdecimal()):
+        return None
+    yes, no = int(numbers[1]), int(numbers[2])
+    if yes + no == 0 or not re.fullmatch(r"[01](\.\d+)?", numbers[0]):
+        return None
+    return [yes / (yes + no)] if abs(float(numbers[0]) - yes / (yes + no)) < 1e-6 else None
+
+
+# What the published Flickr8k holds: a part of it, or an altered copy, is not taken for it.
+
+KIND = "not as published"
+REMEDY = ("Numbers of a part or an altered copy compare with no others; to read one on purpose "
+          "give as_published=False (of a command: --set data_options.as_published=false).")
+# Images of each split and the digest of their names; digest of the five captions of each of them.
+SPLITS = {"train": (6000, "36510bd90ccee351"), "dev": (1000, "51c9cff8a4e3cd84"),
+          "test": (1000, "dcb37c9f44f9c087")}
+CAPTIONS = "219a1bae6f664385"
+FIVE = ["0", "1", "2", "3", "4"]
+PAIRS = {"expert": 5822, "crowdflower": 47830}
+
+
+def digest(lines: Iterable[str]) -> str:
+    """16 hex digits over lines in any order."""
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+
+
+def differences(images: dict[str, list[str]], captions: list[Caption],
+                judgements: dict[str, Judgements]) -> list[Problem]:
+    """Where splits, captions and judgements differ from those published.
+
+    Args:    images: split -> image ids; captions: those of these images only.
+    """
+    problems = [Problem(KIND, f"Flickr_8k.{split}Images.txt", detail)
+                for split, ids in images.items() if (detail := split_difference(split, ids))]
+    problems += number_differences(images, captions)
+    if not problems and digest(f"{c.text_id}\t{c.text}" for c in captions) != CAPTIONS:
+        problems.append(Problem(KIND, "Flickr8k.token.txt", "a caption has other words, or stands "
+                                "with another image, than in the published file"))
+    known = {image for ids in images.values() for image in ids}
+    for name, pairs in judgements.items():
+        if len(pairs) != PAIRS[name]:
+            problems.append(Problem(KIND, f"{name} judgements",
+                                    f"expected {PAIRS[name]:,} pairs, found {len(pairs):,}"))
+        problems += [Problem(KIND, f"{name} judgements", f"no split has the judged image {image}")
+                     for image in sorted(set(pairs.image_ids) - known)]
+    return problems
+
+
+def split_difference(split: str, ids: list[str]) -> str:
+    """How a list of images differs from the published one; empty where it does not."""
+    count, expected = SPLITS[split]
+    if (found := digest(ids)) == expected:
+        return ""
+    other = [name for name, (_, names) in SPLITS.items() if names == found]
+    return (f"expected the {count:,} {split} images, found {len(ids):,}"
+            + (f", those of {other[0]}: were the lists exchanged?" if other else
+               ", not all of them the same" * (len(ids) == count)))
+
+
+def number_differences(images: dict[str, list[str]], captions: list[Caption]) -> list[Problem]:
+    """Images that do not have the captions #0 to #4; one without any is reported elsewhere."""
+    numbers: dict[str, list[str]] = {}
+    for caption in captions:
+        numbers.setdefault(caption.image, []).append(caption.text_id.rpartition("#")[2])
+    return [Problem(KIND, image, f"expected the captions #{', #'.join(FIVE)}, found "
+                    f"#{', #'.join(sorted(numbers[image]))}")
+            for ids in images.values() for image in Counter(ids)
+            if sorted(numbers.get(image, FIVE)) != FIVE]
+
 
 TOKENS = "Flickr8k.token.txt"
 PICTURES = ("images", "Flicker8k_Dataset", "Flickr8k_Dataset", "Images")

@@ -9,11 +9,19 @@ from pathlib import Path, PurePosixPath
 from unicodedata import normalize
 
 from itr_study.data.assemble import Caption, assemble
-from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
+from itr_study.data.base import (
+    SPLITS,
+    DataError,
+    DataReport,
+    DatasetRecord,
+    Problem,
+    RetrievalDataset,
+    find_part,
+    find_root,
+    read_text,
+)
+from itr_study.data.caption_noise import repetitions
 from itr_study.data.picture_files import SUFFIXES
-from itr_study.data.record import DatasetRecord
-from itr_study.data.repetitions import repetitions
-from itr_study.data.roots import find_part, find_root, read_text
 
 TABLE = "captions.csv"
 SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
@@ -143,3 +151,25 @@ def _pictures(folder: Path) -> set[str]:
 
 
 FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")
+
+
+# Whether a split is large enough for its measures to mean anything.
+
+FEWEST = 100  # images of dev and test: below, one image moves R@K by more than a point
+
+
+def too_small(dataset: RetrievalDataset) -> list[str]:
+    """A sentence for each split that measures models and has fewer than 100 images.
+
+    Example:  of a test split with one image: "test has 1 image: R@10 is 100 % by chance, ..."
+    """
+    sentences = []
+    for name, split in dataset.splits.items():
+        count = len(split.image_ids)
+        if name != "train" and count < FEWEST:
+            chance, step = min(100, 1000 / count), 100 / count
+            sentences.append(
+                f"{name} has {count} image{'s' * (count != 1)}: R@10 is {chance:.0f} % by chance, "
+                f"and one image more or less moves R@K by {step:.0f} points; give it {FEWEST} or "
+                "more, or do not believe its numbers")
+    return sentences

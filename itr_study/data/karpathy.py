@@ -14,9 +14,16 @@ from typing import Any
 
 from itr_study.data import precomputed
 from itr_study.data.assemble import Caption, assemble
-from itr_study.data.base import SPLITS, DataError, DataReport, Problem, RetrievalDataset
-from itr_study.data.record import DatasetRecord
-from itr_study.data.roots import find_root, read_text
+from itr_study.data.base import (
+    SPLITS,
+    DataError,
+    DataReport,
+    DatasetRecord,
+    Problem,
+    RetrievalDataset,
+    find_root,
+    read_text,
+)
 
 SPLIT_OF = {"train": "train", "restval": "train", "val": "dev", "test": "test"}
 OBTAIN = ("It takes dataset_{name}.json (Karpathy's caption_datasets.zip) and the pictures in "

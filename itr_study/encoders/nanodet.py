@@ -26,8 +26,7 @@ from PIL import Image
 from torch import Tensor
 
 from itr_study.checks import check_count, check_number
-from itr_study.data.box_table import Detections
-from itr_study.data.boxes import separate
+from itr_study.data.box_table import Detections, separate
 from itr_study.encoders.base import WeightsError
 from itr_study.encoders.tfjs import GraphModel
 from itr_study.encoders.weights import given_folder

@@ -16,8 +16,14 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.kept import all_scores, kept_of
-from itr_study.evaluation.measures import MEASURES, costs, measure, measure_columns
+from itr_study.evaluation.measures import (
+    MEASURES,
+    all_scores,
+    costs,
+    kept_of,
+    measure,
+    measure_columns,
+)
 from itr_study.evaluation.scored import Heads, Scored
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks

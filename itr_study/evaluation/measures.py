@@ -15,21 +15,135 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from torch import Tensor, nn
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.by_class import by_class, class_columns
-from itr_study.evaluation.by_head import WITH_HEADS, entropy_columns, head_entropy
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.reranked import SECONDS, reranked, reranked_columns
 from itr_study.evaluation.scored import Scored
-from itr_study.metrics import GRADED_METRICS, five_fold, query_means
+from itr_study.metrics import GRADED_METRICS, first, five_fold, query_means
+from itr_study.metrics.class_based import CLASS_METRICS, class_based
+from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.human import human_correlation
 from itr_study.metrics.recall import KS
-from itr_study.metrics.scores import Scores
+from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
+from itr_study.models import MODELS
+from itr_study.models.base import compares_pairs
 from itr_study.relevance import RELEVANCE
+from itr_study.rerank import RERANKERS, Bank
+from itr_study.rerank.fast import CUB_SCALES
+
+# R@1 and R-Precision by class, and the same after FR: what dvse prints of CUB (Table III).
+
+def class_columns(dataset: str, split: str) -> tuple[str, ...]:
+    """i2t_class_r1 ... t2i_class_rp of dev and test, fast_cub_i2t_class_r1 ... of test, of data
+    sets that are measured by class."""
+    if not DATASETS[dataset].by_class or split == "train":
+        return ()
+    after = tuple(f"fast_cub_{name}" for name in CLASS_METRICS)
+    return CLASS_METRICS + after * (split == "test")
+
+
+def by_class(scored: Scored) -> dict[str, float]:
+    """Retrieval by class in percent, of the test split after FR with the scales of dvse, too.
+
+    As printed FR sees all queries of the split at once. {} where the split names no classes.
+    """
+    split, scores = scored.split, scored.scores
+    if split.image_classes is None:
+        return {}
+    taken = {"": scores}
+    if split.name == "test":
+        taken["fast_cub_"] = RERANKERS["fast"](scores, **CUB_SCALES)
+    truth = Truth(split.image_of_text, split.n_images)
+    return {f"{prefix}{name}": percent(value) for prefix, each in taken.items()
+            for name, value in class_based(each, truth, split.image_classes).items()}
+
+
+# Embedding entropy of models with several vectors of an image: the quantity that dvse is about.
+
+WITH_HEADS = frozenset(name for name, model in MODELS.items() if model.has_heads)
+
+
+def entropy_columns(dataset: str, split: str) -> tuple[str, ...]:
+    """entropy and entropy_noise of the test split."""
+    return ("entropy", "entropy_noise") if split == "test" else ()
+
+
+def head_entropy(scored: Scored) -> dict[str, float]:
+    """The mean entropy (nats) of a vector of an image against all texts of the split, and the mean
+    share of the noise in percent, over images and heads; {} for a model without heads.
+
+    Source:  dvse Eqs. 1, 2 and 5, as `metrics.entropy` has them.
+    """
+    if scored.heads is None:
+        return {}
+    found = entropies(scored.heads(), scored.split.image_of_text, TEMPERATURE)
+    return {"entropy": float(found.nats.mean()), "entropy_noise": percent(found.noise.mean())}
+
+
+# What is kept of the scores of a test split, which are too many to keep (5 million, 20 MB).
+#
+# The scores of the pairs that people judged, so that a claim about people can be asked later; the
+# first results of some queries, so that two runs can be compared by what they find. Both are
+# numbers
+# of a model about pairs: no picture, text or feature can be had back from them. Only of a model
+# that
+# compares every pair anew all scores are kept, on the machine that made them (`lab.runs.store`).
+
+QUERIES = 100  # of each direction, at most
+RESULTS = 10  # of each query
+ALL = slice(None)
+
+
+def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, np.ndarray]:
+    """The arrays that are kept of a test split's scores; none of another split.
+
+    judged_<collection> (N,) float16: the scores of its pairs, in the order of the judgements, by
+    which images ask. i2t_queries, t2i_queries (Q,) int32: which images and texts were sampled;
+    i2t_first, t2i_first (Q, 10) int32: the results of each with the highest scores, best first, of
+    equal ones the first of the split; fewer where the split has fewer.
+
+    Args:    scores: (I, T) of the split; dataset: its name.
+    """
+    if split.name != "test":
+        return {}
+    pair = Scores.of(scores)
+    arrays = {f"judged_{name}": judged_scores(pair, split, name)
+              for name in DATASETS[dataset].kept_judgements if name in split.judgements}
+    for direction, count in zip(DIRECTIONS, pair.shape, strict=True):
+        queries = sampled(count)
+        asked = pair.cut(queries, ALL) if direction == "i2t" else pair.cut(ALL, queries)
+        arrays[f"{direction}_queries"] = queries
+        arrays[f"{direction}_first"] = first(asked, RESULTS)[direction].astype(np.int32)
+    return arrays
+
+
+def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
+               bank: Bank | None = None) -> dict[str, Tensor]:
+    """Of a model that compares every pair anew all scores of a test split: scores (I, T) and, where
+    they were made, those of the queries of dev: bank_images (B, T) and bank_texts (I, C); float32,
+    60 MB of 1,000 images and 5,000 texts each."""
+    if split.name != "test" or not compares_pairs(model):
+        return {}
+    return {"scores": scores} | ({} if bank is None else {
+        "bank_images": bank.images, "bank_texts": bank.texts})
+
+
+def judged_scores(scores: Scores, split: EncodedSplit, collection: str) -> np.ndarray:
+    """(N,) float16: the scores of the pairs of a collection of judgements, in its order."""
+    pairs = split.judgements[collection]
+    return np.asarray(scores.i2t[pairs.images, pairs.texts], np.float16)
+
+
+def sampled(count: int) -> np.ndarray:
+    """(Q,) int32 in rising order: the same queries of so many for every run, for ever (numpy keeps
+    the numbers of RandomState, not those of newer generators)."""
+    return np.sort(np.random.RandomState(0).permutation(count)[:QUERIES]).astype(np.int32)
+
 
 CAPTION_LABELS = ("sentence", "cider")
 

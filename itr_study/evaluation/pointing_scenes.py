@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from itr_study.data.base import RetrievalDataset, Split
-from itr_study.data.coco_classes import Named
+from itr_study.data.box_table import Named
 from itr_study.data.scenes.words import NOUNS, SHAPES, plural
 from itr_study.data.vocabulary import tokenize
 from itr_study.evaluation.looks import Look, word_maps
-from itr_study.evaluation.pointing import boxes_of
-from itr_study.evaluation.pointing_words import Target, target_rows
+from itr_study.evaluation.pointing import Target, boxes_of, target_rows
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from itr_study.evaluation.evaluate import (
     score,
     take,
 )
-from itr_study.features.encoded import EncodedData
+from itr_study.features.texts import EncodedData
 from itr_study.models.base import device_of
 from itr_study.progress import counting
 

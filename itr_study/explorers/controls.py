@@ -9,8 +9,7 @@ from IPython.display import Code, Image
 from ipywidgets import ValueWidget, interactive
 from matplotlib.figure import Figure
 
-from itr_study.plots.places import places_of
-from itr_study.plots.style import quick_png
+from itr_study.plots.style import places_of, quick_png
 from itr_study.progress import in_notebook
 
 

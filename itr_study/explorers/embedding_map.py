@@ -209,7 +209,7 @@ class EmbeddingMap(Explorer):
 
         Args:    models: one or two by name; the first is drawn, the second lends its ranks for the
                  difference; frames: other vectors of the split in the place of the first model's,
-                 such as those of `studies.epochs.epoch_frames`.
+                 such as those of `lab.studies.nb10_explorers.epoch_frames`.
         Raises:  ValueError as `check_models`, and for a model that gives an image or a text several
                  vectors; with frames, as the class.
         """

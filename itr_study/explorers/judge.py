@@ -10,16 +10,15 @@ from PIL import Image
 
 from itr_study.checks import check_choice, check_count
 from itr_study.data import DATASETS
-from itr_study.data.base import RetrievalDataset
-from itr_study.data.judgements import Judgements
+from itr_study.data.base import Judgements, RetrievalDataset
 from itr_study.digits import counted, number
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.explorer import Control, Explorer, button
 from itr_study.explorers.messages import parts_of, quoted
 from itr_study.explorers.pictures import thumbnail_uri
-from itr_study.features.judged import judged_pairs
+from itr_study.features.dataset import judged_pairs
 from itr_study.metrics.human import human_correlation
-from itr_study.plots.you_judge import Agreement, nobody_yet, you_judge
+from itr_study.plots.retrieval import Agreement, nobody_yet, you_judge
 from itr_study.progress import progress
 
 FEWEST = 5  # pairs from which on an interval is known
@@ -263,8 +262,8 @@ class YouJudge(Explorer):
         in four classes (all of the text holds, at least two thirds, a third, less).
 
         Args:    others: by name trained models, or scores of all images and texts of the split
-                 (I, T) or of its judged pairs (N,) in their order, as `studies.results.judged_of`
-                 gives them.
+                 (I, T) or of its judged pairs (N,) in their order, as
+                 `lab.studies.results.judged_of` gives them.
         Raises:  ValueError for a data set that has neither, and for scores of another shape.
         """
         scores = {name: one.scores if isinstance(one, Searcher) else one

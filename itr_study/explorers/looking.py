@@ -21,8 +21,7 @@ from itr_study.explorers.messages import index_of, parts_of, written_index
 from itr_study.explorers.pictures import thumbnail_uri
 from itr_study.explorers.ranked import Ranked, check_finite, check_models
 from itr_study.metrics.attention import pixel_map
-from itr_study.plots.heads import FEW, heat_over
-from itr_study.plots.looks import heat_colours, heat_scale, word_maps
+from itr_study.plots.heads import FEW, heat_colours, heat_over, heat_scale, word_maps
 
 SIDE, HEAT = 300, 200  # pixels: of the picture on the page, of a map that is laid over it
 LISTED = 8  # regions whose weights are listed, the largest first

@@ -23,7 +23,7 @@ NOTHING = "no epoch has ended yet"
 
 
 class Looked(Protocol):
-    """Where a run stands: `runs.background.Look`."""
+    """Where a run stands: `lab.runs.background.Look`."""
 
     state: str
     reason: str
@@ -32,7 +32,7 @@ class Looked(Protocol):
 
 
 class Trained(Protocol):
-    """What is shown of a run, and done to it: `runs.background.BackgroundRun`."""
+    """What is shown of a run, and done to it: `lab.runs.background.BackgroundRun`."""
 
     config: Any
 
@@ -46,7 +46,7 @@ class Trained(Protocol):
 class Training(Explorer):
     """A run in the background: the curves that it has written so far, and how far it is.
 
-        from itr_study.runs.background import BackgroundRun
+        from itr_study.lab.runs.background import BackgroundRun
         Training(BackgroundRun(config))
 
     Args:    run: of a config; this room knows nothing of where runs are kept.

@@ -22,7 +22,7 @@ from itr_study.explorers.ranked import check_models
 from itr_study.metrics.ndcg import ndcg_rows, ndcgs_per_query
 from itr_study.metrics.ranks import ranks, wide
 from itr_study.metrics.truth import DIRECTIONS, Truth
-from itr_study.plots.who_moved import Mover, relevance_colours, who_moved
+from itr_study.plots.retrieval import Mover, relevance_colours, who_moved
 from itr_study.progress import Show, counting, progress
 
 LOG = logging.getLogger(__name__)

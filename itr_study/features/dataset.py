@@ -8,23 +8,118 @@ import numpy as np
 import torch
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
-from itr_study.data.batches import EncodedSplit, InputSpec
+from itr_study.data.batches import EncodedSplit, InputSpec, JudgedPairs
 from itr_study.data.vocabulary import Vocabulary
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
-from itr_study.features.arrays import JoinedRegions, join_regions
-from itr_study.features.encoded import EncodedData
-from itr_study.features.images import FrozenImages, dataset_features, given_features
-from itr_study.features.judged import judged_pairs
-from itr_study.features.label_vectors import encode_label_vectors
-from itr_study.features.pixels import Pixels, pixel_size
+from itr_study.features.cache import CacheKey, cached
+from itr_study.features.images import (
+    FrozenImages,
+    Pixels,
+    dataset_features,
+    given_features,
+    pixel_size,
+)
 from itr_study.features.regions import freeze
 from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_parts
-from itr_study.features.texts import dataset_sentences
+from itr_study.features.texts import (
+    BLOCK,
+    EncodedData,
+    dataset_sentences,
+    encode_label_vectors,
+    fit_once,
+    workers_of,
+)
 from itr_study.files.atomic import canonical_json
 from itr_study.files.paths import home
+
+# Region features of several encoders as one array, joined along D.
+
+IN_MEMORY = 1 << 30  # bytes: what is smaller is held in RAM, what is larger stays on the disk
+
+
+class JoinedRegions:
+    """Arrays (I, V, R, D1), (I, V, R, D2), ... read as one (I, V, R, D1 + D2 + ...).
+
+    Joins on access, so that memory maps larger than the RAM stay on the disk. Takes any index
+    that leaves the last axis alone.
+    """
+
+    def __init__(self, parts: Sequence[np.ndarray]) -> None:
+        self.parts = tuple(parts)
+        self.shape = (*self.parts[0].shape[:-1], sum(part.shape[-1] for part in self.parts))
+        self.ndim = len(self.shape)
+        self.dtype = np.result_type(*self.parts)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: object) -> np.ndarray:
+        if isinstance(index, tuple) and len(index) >= self.ndim:
+            raise IndexError("the last axis of joined features cannot be indexed; index what "
+                             "comes back instead")
+        return np.concatenate([part[index] for part in self.parts], axis=-1)
+
+
+def join_regions(parts: Sequence[np.ndarray]) -> np.ndarray | JoinedRegions:
+    """One array (I, V, R, D) of all parts; in RAM below 1 GiB, else left on the disk.
+
+    Raises:  ValueError where the parts differ in I, V or R.
+    """
+    shapes = {part.shape[:-1] for part in parts}
+    if len(shapes) > 1:
+        listed = ", ".join(str(part.shape) for part in parts)
+        raise ValueError("parts of images must have the same views and regions to be joined along "
+                         f"D; got (I, V, R, D) = {listed}; give them the same kind and views")
+    if sum(part.size * part.dtype.itemsize for part in parts) < IN_MEMORY:
+        return np.concatenate([np.asarray(part) for part in parts], axis=-1)
+    return parts[0] if len(parts) == 1 else JoinedRegions(parts)
+
+
+# Sentence vectors of captions that belong to no data set of ours, through the cache.
+
+def caption_vectors(texts: Sequence[str], encoder: TextEncoder, name: str,
+                    train: Sequence[str] = (), folder: Path | None = None) -> np.ndarray:
+    """Vectors (T, D) float32 of texts, computed once for these texts and this encoder.
+
+    Args:    texts: in any number, such as the 25,000 captions of COCO's test set; name: of the
+             texts, for people; train: what the encoder is fitted on, () where it learns nothing;
+             folder: of caches, None = `<home>/features`.
+    Raises:  ValueError without texts; WeightsError for weights that cannot be found.
+    """
+    folder = home() / "features" if folder is None else folder
+    key = caption_key(texts, encoder, name, train)
+    fit_once(key, encoder, list(train), folder)
+    return cached(key, len(texts), lambda start, stop: encoder.encode(list(texts[start:stop])),
+                  folder, dtype="float32", block=BLOCK, workers=workers_of(encoder))
+
+
+def caption_key(texts: Sequence[str], encoder: TextEncoder, name: str,
+                train: Sequence[str] = ()) -> CacheKey:
+    """What the vectors depend on: the texts themselves, the encoder, and what it was fitted on."""
+    content = canonical_json([list(texts), list(train)])
+    return CacheKey(name, hashlib.sha256(content.encode()).hexdigest(), encoder.name,
+                    encoder.version, encoder.settings)
+
+
+# Human judgements of a data set, by the rows of a split.
+
+def judged_pairs(dataset: RetrievalDataset, split: Split) -> dict[str, JudgedPairs]:
+    """The judgements of a data set whose image and text both lie in a split, by collection."""
+    image_rows = {image: row for row, image in enumerate(split.image_ids)}
+    text_rows = {text: row for row, text in enumerate(split.text_ids)}
+    pairs = {}
+    for name, judgements in dataset.judgements.items():
+        in_split = [image in image_rows and text in text_rows for image, text in
+                    zip(judgements.image_ids, judgements.text_ids, strict=True)]
+        if any(in_split):
+            chosen = judgements.take(np.flatnonzero(in_split))
+            pairs[name] = JudgedPairs(np.array([image_rows[i] for i in chosen.image_ids]),
+                                      np.array([text_rows[t] for t in chosen.text_ids]), chosen)
+    return pairs
+
 
 MIN_COUNT = 2  # a word used once in training counts as unknown: its vector could not be learnt
 PLAIN = "lite0:pooled:flip"  # features of a data set that brings none

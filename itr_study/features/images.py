@@ -1,7 +1,8 @@
 """Features of the pictures of a data set: through the cache, or as they come with the data."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,15 @@ import torch
 from PIL import Image
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
+from itr_study.data.box_table import BoxTable, Detections, kept_boxes
 from itr_study.encoders.base import ImageEncoder, ImageNetwork, working_dtype
+from itr_study.encoders.nanodet import NanoDet
 from itr_study.encoders.registry import IMAGE_ENCODERS
 from itr_study.encoders.views import make_views
-from itr_study.features.cache import CacheKey, Compute, cached
-from itr_study.features.parallel import cores
+from itr_study.features.cache import CacheKey, Compute, cached, cores
 from itr_study.features.specs import ImagePart
 from itr_study.features.whole import all_images, from_whole
+from itr_study.files.atomic import canonical_json
 
 CPU_BATCH, GPU_BATCH = 8, 64  # crops a step; fixed, for the last bit may depend on it
 BLOCK = 64  # pictures a block: what a kill can cost, and what one thread takes at a time
@@ -136,3 +139,81 @@ def open_picture(dataset: RetrievalDataset, image: str):
     except OSError as error:
         raise DataError(f"{dataset.name}: picture {image} cannot be read ({error}); put a sound "
                         "copy in its place") from error
+
+
+# Pictures as pixels, for models that fine-tune their image network.
+
+@dataclass(frozen=True, eq=False)
+class Pixels:
+    """The pictures of a split, decoded when a batch asks for them: memory does not grow with I.
+
+    Shape: called with images (N,), indices into image_ids, gives (N, 3, size, size) uint8.
+    """
+
+    open_image: Callable[[str], Image.Image]
+    image_ids: tuple[str, ...]
+    size: int
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        pictures = (self.open_image(self.image_ids[image]) for image in images)
+        return np.concatenate([make_views(picture, "one", self.size) for picture in pictures])
+
+    def head(self, images: int) -> "Pixels":
+        """The first pictures only."""
+        return Pixels(self.open_image, self.image_ids[:images], self.size)
+
+
+def pixel_size(part: ImagePart) -> int:
+    """Pixels a side that the network of a "pixels:<encoder>" part takes."""
+    return IMAGE_ENCODERS[part.encoder](part.argument).size
+
+
+# Boxes that a detector found in the pictures of a data set: kept beside the code, or computed.
+
+def made_with(detector: NanoDet) -> str:
+    """What boxes depend on beside the pictures."""
+    return canonical_json([detector.name, detector.version, detector.settings])
+
+
+def dataset_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
+    """The boxes of all pictures of a data set: from the table that is kept beside the code if this
+    detector made it, else from the detector, through the cache.
+
+    Raises:  WeightsError where the detector is needed and its files are missing.
+    """
+    images = all_images(dataset)
+    kept = kept_boxes(dataset.name)
+    if kept is not None and kept.made_with == made_with(detector) and kept.has(images):
+        return kept
+    return computed_boxes(dataset, detector, folder)
+
+
+def computed_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
+    """The boxes that the detector finds, whatever is kept beside the code: 0.1 seconds of a core a
+    picture, once. A stopped computation goes on where it was."""
+    images = all_images(dataset)
+
+    def compute(start: int, stop: int) -> np.ndarray:
+        pictures = (open_picture(dataset, image) for image in images[start:stop])
+        return np.stack([as_rows(detector.detect(picture), detector.settings["most"])
+                         for picture in pictures])
+
+    key = CacheKey(dataset.name, dataset.content, detector.name, detector.version,
+                   detector.settings)
+    rows = cached(key, len(images), compute, folder, dtype="float32", block=BLOCK, workers=cores())
+    return BoxTable.join(images, [from_rows(of_picture) for of_picture in rows],
+                         made_with(detector))
+
+
+def as_rows(found: Detections, most: int) -> np.ndarray:
+    """(most, 6) float32: class, score, left, top, right, bottom; zeros after the last box."""
+    rows = np.zeros((most, 6), np.float32)
+    rows[:len(found.classes)] = np.column_stack(found)
+    return rows
+
+
+def from_rows(rows: Sequence) -> Detections:
+    """What `as_rows` was given."""
+    rows = np.asarray(rows, np.float64)
+    rows = rows[rows[:, 1] > 0]
+    return Detections(rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:]).rounded()

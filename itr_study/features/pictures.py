@@ -7,9 +7,9 @@ import numpy as np
 
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
-from itr_study.features.arrays import join_regions
-from itr_study.features.encoded import EncodedData
+from itr_study.features.dataset import join_regions
 from itr_study.features.images import dataset_features
+from itr_study.features.texts import EncodedData
 from itr_study.files.paths import home
 
 

@@ -15,13 +15,11 @@ from PIL import Image
 
 from itr_study.checks import check_count
 from itr_study.data.base import RetrievalDataset
-from itr_study.data.box_table import Detections
-from itr_study.data.boxes import areas, grid_boxes, separate, shared
+from itr_study.data.box_table import Detections, areas, grid_boxes, separate, shared
 from itr_study.encoders.base import KINDS
 from itr_study.encoders.registry import DETECTORS
 from itr_study.features.cache import Compute
-from itr_study.features.detected import dataset_boxes
-from itr_study.features.images import FrozenImages, dataset_rows
+from itr_study.features.images import FrozenImages, dataset_boxes, dataset_rows
 from itr_study.features.specs import ImagePart
 from itr_study.features.whole import all_images
 from itr_study.features.windows import FEWEST, FINE, MOST, WINDOWS

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itr_study.data.boxes import grid_boxes
+from itr_study.data.box_table import grid_boxes
 
 # After the boxes: the cells of a 3 x 3 and of a 4 x 4 grid, the whole, its quarters and halves, the
 # middle across and down. A picture with few boxes has all of them.

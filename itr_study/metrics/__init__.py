@@ -19,14 +19,16 @@ from itr_study.metrics.correlation import head_correlation, mean_correlation
 from itr_study.metrics.eccv import eccv_table, read_eccv
 from itr_study.metrics.entropy import embedding_entropy, score_entropy
 from itr_study.metrics.first import first
-from itr_study.metrics.graded import RowMetric, per_query, query_means
-from itr_study.metrics.hubness import hubness
-from itr_study.metrics.kendall import kendall, kendall_per_query, kendall_rows
-from itr_study.metrics.mean_relevance import (
+from itr_study.metrics.graded import (
+    RowMetric,
     mean_relevance,
     mean_relevance_per_query,
     mean_relevance_rows,
+    per_query,
+    query_means,
 )
+from itr_study.metrics.hubness import hubness
+from itr_study.metrics.kendall import kendall, kendall_per_query, kendall_rows
 from itr_study.metrics.ndcg import ndcg, ndcg_per_query, ndcg_rows
 from itr_study.metrics.ranks import Ranks, ranks, ranks_from_embeddings
 from itr_study.metrics.recall import five_fold, folds, recall, recall_of_ranks

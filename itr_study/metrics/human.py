@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from itr_study.data.base import Judgements
 from itr_study.data.cxc import Crisscrossed
-from itr_study.data.judgements import Judgements
 
 
 def human_correlation(scores: np.ndarray, judgements: Judgements, own: bool = False

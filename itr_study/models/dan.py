@@ -11,8 +11,7 @@ from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import ModelOutput, RetrievalModel
 from itr_study.models.cross_attention import absent, unit
 from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
-from itr_study.models.image import masked_mean
-from itr_study.models.network import check_regions
+from itr_study.models.image import check_regions, masked_mean
 from itr_study.models.text import build_text
 
 MOST_STEPS = 16

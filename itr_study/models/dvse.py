@@ -11,7 +11,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import ModelOutput, RetrievalModel
 from itr_study.models.drop import MOST_DROPPED, drop_features
-from itr_study.models.network import check_regions
+from itr_study.models.image import check_regions
 from itr_study.models.subembeddings import ACTIVATIONS, MOST_HEADS, SubEmbeddings
 from itr_study.models.text import build_text
 

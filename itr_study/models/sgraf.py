@@ -15,7 +15,7 @@ from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import Code, ModelOutput, RetrievalModel
 from itr_study.models.cross_attention import Places, Similarities, WholePool, placed, word_attention
 from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
-from itr_study.models.network import check_regions
+from itr_study.models.image import check_regions
 from itr_study.models.text import build_text
 
 # How many numbers (image, word, D) are made at a time, by device: on a CPU about what a cache

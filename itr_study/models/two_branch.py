@@ -9,8 +9,7 @@ from torch.nn.functional import normalize
 from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import RetrievalModel
-from itr_study.models.image import masked_mean
-from itr_study.models.network import check_regions
+from itr_study.models.image import check_regions, masked_mean
 
 
 def branch(sizes: list[int], dropout: float) -> nn.Sequential:

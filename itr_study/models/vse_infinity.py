@@ -11,7 +11,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
 from itr_study.models.gpo import GPO
-from itr_study.models.network import TunesNetwork
+from itr_study.models.image import TunesNetwork
 from itr_study.models.text import build_text
 
 

@@ -9,8 +9,7 @@ from torch.nn.functional import normalize
 from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.drop import MOST_DROPPED
-from itr_study.models.image import LinearRegions
-from itr_study.models.network import TunesNetwork
+from itr_study.models.image import LinearRegions, TunesNetwork
 from itr_study.models.text import build_text
 
 

@@ -3,40 +3,44 @@
 Nothing here changes matplotlib's settings: every function draws inside the project's style.
 """
 
-from itr_study.plots.boards import trade_off
-from itr_study.plots.collapse import collapse_paths
-from itr_study.plots.curves import learning_curves
-from itr_study.plots.examples import example_grid
+from itr_study.plots.claims import gain_curves, trade_off, verdict_bars
+from itr_study.plots.curves import collapse_paths, learning_curves
 from itr_study.plots.figures import save_figure
-from itr_study.plots.gains import gain_curves
 from itr_study.plots.grids import dot_intervals, heat_map
-from itr_study.plots.head_schematics import (
-    schematic_collapse,
-    schematic_subembeddings,
-    schematic_weights,
+from itr_study.plots.heads import (
+    attention_maps,
+    correlation_maps,
+    entropy_strips,
+    pointing_dots,
+    rank_weights,
+    word_maps,
 )
-from itr_study.plots.heads import attention_maps, correlation_maps, entropy_strips
-from itr_study.plots.looks import rank_weights, word_maps
 from itr_study.plots.names import marks_note, name_of
-from itr_study.plots.pointing import pointing_dots
-from itr_study.plots.reranking import gain_scatter, occurrence_lines, schematic_rerank
-from itr_study.plots.retrieval import Query, Result, answer_grid, retrieval_grid
-from itr_study.plots.scales import scale_maps
-from itr_study.plots.schematics import schematic_branches, schematic_pairs_and_lists, schematic_topk
+from itr_study.plots.reranking import gain_scatter, occurrence_lines, scale_maps, schematic_rerank
+from itr_study.plots.retrieval import Query, Result, answer_grid, example_grid, retrieval_grid
+from itr_study.plots.schematics import (
+    active_width,
+    schematic_branches,
+    schematic_collapse,
+    schematic_pairs_and_lists,
+    schematic_subembeddings,
+    schematic_topk,
+    schematic_weights,
+    smooth_steps,
+    step_table,
+)
 from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
-from itr_study.plots.steps import active_width, smooth_steps, step_table
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
 from itr_study.plots.sweep import sweep_curve
-from itr_study.plots.table_pictures import table_figure
 from itr_study.plots.tables import (
     marked,
     marked_names,
     table_cells,
+    table_figure,
     table_html,
     tables_by_seen,
     title_of,
 )
-from itr_study.plots.verdicts import verdict_bars
 from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",

@@ -1,17 +1,245 @@
 """The differences behind claims: each beside its claim in words, each kind of unit on its own axis.
 """
 
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
+from itr_study.checks import check_choice
 from itr_study.digits import signed, with_interval
+from itr_study.plots.curves import Ends, finish_labels, panel_canvas
 from itr_study.plots.grids import OUTCOME_LOOKS
-from itr_study.plots.names import name_of
-from itr_study.plots.style import GREY, INK, Picture, canvas, caption, headline, styled
-from itr_study.plots.verdicts import LOOKS
+from itr_study.plots.names import name_marks, name_of, obstacles, settle
+from itr_study.plots.style import (
+    DOUBLE,
+    GREY,
+    INK,
+    RIGHT,
+    WRONG,
+    Picture,
+    canvas,
+    caption,
+    headline,
+    look,
+    styled,
+    summarise,
+)
+
+# Which one should I use? Methods by two measures at once: what one gains, another may lose.
+
+SIZE, WIDE = (6.4, 6.6), (9.6, 8.4)  # inches, of one judge and of two
+# Of each kind in the order given: its colour, and its marker in the first and the second judge.
+KIND_LOOKS = ((INK, "o", "v"), ("#d55e00", "s", "P"), ("#0072b2", "D", "X"))
+FRONTS = ("-", (0, (4, 2)))  # a line for each judge
+
+
+@styled
+def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_label: str,
+              kinds: Sequence[str], fewest: int = 2, note: str = "") -> Picture:
+    """A named mark for each method at its means by two measures, with the 95 % intervals of both;
+    a line joins the means of a judge that no other mean exceeds by both (the Pareto front).
+
+    Args:    rows: method, seed, the columns x and y, of which more is better, and of each method
+             judge (the model that it was trained in; a front each), kind and hollow (whether
+             another is settled to exceed it by both).
+             kinds: all that there may be, in an order that gives each its colour and marker.
+             fewest: seeds that every method of a judge must have, or there is no line.
+    """
+    crowded = rows["judge"].nunique() > 1
+    figure, (axes,) = canvas(size=WIDE if crowded else SIZE)
+    parts, edges = [], []
+    for place, (judge, part) in enumerate(rows.groupby("judge", sort=False)):
+        points = summarise(part, "method", x).merge(summarise(part, "method", y), on="method")
+        points = points.merge(part.drop_duplicates("method")[["method", "kind", "hollow"]])
+        edge = points[on_front(points["mean_x"], points["mean_y"])].sort_values("mean_x")
+        whose = f" ({judge})" if crowded else ""
+        if points["n_x"].min() >= fewest and len(edge) > 1:
+            axes.plot(edge["mean_x"], edge["mean_y"], color="#999933", linewidth=1.1, zorder=1,
+                      linestyle=FRONTS[place], label=f"front: no mean is higher by both{whose}")
+            edges.append(edge)
+        parts.append(points.assign(look=[(KIND_LOOKS[kinds.index(kind)][0],
+                                          KIND_LOOKS[kinds.index(kind)][1 + place])
+                                         for kind in points["kind"]],
+                                   entry=f"{judge}, " * crowded + points["kind"]))
+    points = pd.concat(parts, ignore_index=True)
+    draw_points(axes, points)
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.margins(0.1)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3 if crowded else 2,
+                borderaxespad=0.3)
+    headline(figure, title)
+    caption(figure, note)
+    settle(figure)
+    name_marks(axes, points["method"], points[["mean_x", "mean_y"]].to_numpy(),
+               [colour for colour, _ in points["look"]],
+               obstacles(axes, points.rename(columns={"mean_x": "x", "mean_y": "y"}), [
+                   edge[["mean_x", "mean_y"]].to_numpy() for edge in edges]))
+    return figure
+
+
+def draw_points(axes: Axes, points: pd.DataFrame) -> None:
+    """A mark with two intervals for each point, and what the looks mean, for the legend."""
+    for entry, (colour, marker) in points.drop_duplicates("entry")[["entry", "look"]].to_numpy():
+        axes.plot([], [], marker, color=colour, label=entry)
+    for row in points.itertuples():
+        colour, marker = row.look
+        axes.plot([row.low_x, row.high_x], [row.mean_y] * 2, color=colour, linewidth=0.9)
+        axes.plot([row.mean_x] * 2, [row.low_y, row.high_y], color=colour, linewidth=0.9)
+        axes.plot(row.mean_x, row.mean_y, marker, color=colour,
+                  markerfacecolor="white" if row.hollow else colour)
+    if points["hollow"].any():
+        axes.plot([], [], "o", color=GREY, markerfacecolor="white",
+                  label="hollow: settled behind another by both")
+
+
+def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
+    """Which points no other exceeds by both.
+
+    Example:
+        >>> on_front(pd.Series([1, 2, 3, 2]), pd.Series([3, 2, 1, 1])).tolist()
+        [True, True, True, False]
+    """
+    return pd.Series([not ((x >= a) & (y >= b) & ((x > a) | (y > b))).any()
+                      for a, b in zip(x, y, strict=True)], index=x.index)
+
+
+# The ledger at a glance: how many claims of each section have which verdict.
+
+# From good to unknown: colour, hatching for those who see no colour, letters that read well on it.
+LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "white"),
+         "undecided": ("#bbbbbb", "", "black"), "collapsed": ("#f2dfb3", "..", "black"),
+         "held by a test": ("#9ecae1", "", "black"), "not as printed": ("#e7c6dd", "\\\\", "black"),
+         "not tested": ("white", "", GREY)}
+
+
+@styled
+def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: str | None = None,
+                 note: str = "") -> Picture:
+    """A bar of claims per group, cut by verdict, with the counts inside.
+
+    Args:    table: one claim per row: `by`, `panel`, and outcome as the ledger gives it.
+             by: column of group names, a bar each, from top to bottom in order of appearance.
+             panel: column of what must never be one bar, such as claims of the papers and checks
+             of ours: a panel each, headed by its value and its number of claims.
+    Raises:  ValueError for an outcome that the ledger does not know.
+    """
+    for outcome in table["outcome"].unique():
+        check_choice("outcome", outcome, LOOKS)
+    parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
+    bars = [part[by].nunique() for _, part in parts]
+    figure, panels = canvas(rows=len(parts), height_ratios=[n + 0.6 for n in bars], sharex=True,
+                            size=(DOUBLE[0], 1.5 + 0.36 * sum(bars) + 0.5 * len(parts)))
+    for axes, (name, part) in zip(panels, parts, strict=True):
+        bars_of(axes, part, by)
+        axes.set(title=f"{name} ({len(part)})" if name else "")
+    panels[-1].set(xlabel="claims")
+    shown = [outcome for outcome in LOOKS if (table["outcome"] == outcome).any()]
+    panels[0].legend(handles=[Patch(facecolor=LOOKS[outcome][0], hatch=LOOKS[outcome][1],
+                                    edgecolor=GREY, label=outcome) for outcome in shown],
+                     loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
+    headline(figure, title)
+    caption(figure, note)
+    return figure
+
+
+def bars_of(axes: Axes, table: pd.DataFrame, by: str) -> None:
+    """The bars of one panel."""
+    groups = list(dict.fromkeys(table[by]))
+    start = pd.Series(0, index=groups)
+    for outcome, (colour, hatch, letters) in LOOKS.items():
+        part = table[table["outcome"] == outcome]
+        count = part.groupby(by).size().reindex(groups, fill_value=0)
+        bars = axes.barh(groups, count, left=start, color=colour, hatch=hatch, edgecolor=GREY,
+                         height=0.7, label=outcome)
+        numbers = axes.bar_label(bars, [str(n) if n else "" for n in count], label_type="center",
+                                 fontsize=9, color=letters, fontweight="bold")
+        for number in numbers if hatch else ():  # a number is not read across lines
+            number.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 0.8})
+        start = start + count
+    axes.margins(y=0.02)
+    axes.invert_yaxis()
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(False, axis="y")
+
+
+# What losses gain beside a reference, as something about the data changes; where that turns.
+
+APART = 1.5  # points between the marks of neighbouring losses at one place
+LINE = 0.17  # inches of another line of the title
+STRIP = 0.035  # of a panel's height: between the bars of two crossings
+
+
+@styled
+def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_label: str, *,
+                crossings: pd.DataFrame | None = None, log: bool = False,
+                note: str = "") -> Picture:
+    """A line for each loss with the 95 % interval at every place, a panel per measure; the
+    reference is the dashed line at 0. Side by side where they would hide each other.
+
+    Args:    table: panel, loss, x, difference, low, high (NaN: no interval), verdict (hollow
+             where it is "collapsed").
+             places: x -> what stands below it.
+             crossings: panel, loss, at, low, high (on the scale of x): a bar at the foot of the
+             panel over the interval, with the loss's mark where it passes 0.
+             log: a logarithmic axis.
+    """
+    figure, panels = panel_canvas(table["panel"].nunique())
+    ends_list = []
+    for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):
+        axes.set(title=panel, xlabel=x_label, xscale="log" if log else "linear",
+                 ylabel="less the hardest negative, points")
+        axes.margins(x=0.04)
+        axes.set_xticks(list(places), list(places.values()))
+        axes.set_xticks([], minor=True)
+        axes.axhline(0, color=INK, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
+        ends_list.append(loss_lines(axes, part))
+        if crossings is not None:
+            crossing_bars(axes, crossings[crossings["panel"] == panel])
+    headline(figure, title)
+    figure.set_figheight(figure.get_figheight() + LINE * figure.get_suptitle().count("\n"))
+    caption(figure, note)
+    finish_labels(panels, ends_list)
+    return figure
+
+
+def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
+    """The lines of one panel, each moved aside a little; returns their ends."""
+    losses, ends = list(table["loss"].unique()), []
+    for place, loss in enumerate(losses):
+        part, how = table[table["loss"] == loss].sort_values("x"), look(loss, place)
+        aside = APART * (place - (len(losses) - 1) / 2) / 72
+        moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
+        axes.vlines(part["x"], part["low"], part["high"], color=how.colour, linewidth=1.1,
+                    transform=moved, clip_on=False)
+        axes.plot(part["x"], part["difference"], how.line, marker=how.marker, color=how.colour,
+                  label=how.label, transform=moved, linewidth=1.2, clip_on=False)
+        for line in part[part["verdict"] == "collapsed"].itertuples():
+            axes.plot(line.x, line.difference, how.marker, color=how.colour, clip_on=False,
+                      markerfacecolor="white", transform=moved)
+        ends.append((*part.iloc[-1][["x", "difference"]], how.label, how.colour))
+    values = table[["difference", "low", "high"]].stack()
+    axes.update_datalim([(x, y) for x in table["x"] for y in (values.min(), values.max(), 0)])
+    axes.autoscale_view()
+    return ends
+
+
+def crossing_bars(axes: Axes, found: pd.DataFrame) -> None:
+    """A bar for each crossing below all lines, in room made for it."""
+    low, high = axes.get_ylim()
+    if len(found):
+        axes.set_ylim(low - (high - low) * STRIP * (len(found) + 1), high)
+    for place, line in enumerate(found.itertuples(), start=1):
+        how, at = look(line.loss), axes.get_xaxis_transform()
+        axes.plot([line.low, line.high], [STRIP * place] * 2, color=how.colour, linewidth=2.5,
+                  alpha=0.6, transform=at, solid_capstyle="butt")
+        axes.plot(line.at, STRIP * place, how.marker, color=how.colour, transform=at)
+
 
 WIDTH, ROW = 9.6, 0.2  # inches
 WORDS = 1.15  # inches from the left edge to the words of a claim, behind its verdict

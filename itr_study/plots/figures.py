@@ -1,17 +1,24 @@
 """Where figures go: PNG, the tidy CSV it was drawn from, and provenance; better ones are kept."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
+from PIL import Image
 
 from itr_study import __version__
+from itr_study.data import DATASETS
+from itr_study.digits import counted
 from itr_study.files.atomic import write_atomic, write_json
 from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder
+from itr_study.plots import style
 from itr_study.plots.published import read_record, table_difference, tolerance_of
 from itr_study.plots.style import png_bytes
 
@@ -127,3 +134,175 @@ def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
     if kept["seeds_count"] > record["seeds_count"]:
         reasons.append(f"{kept['seeds_count']} seeds, this one {record['seeds_count']}")
     return "; ".join(reasons)
+
+
+# Pages with every figure, made from the provenance beside each: as HTML for your own figures, as
+# Markdown for the published ones; and the few pictures of generated data that are published.
+
+NOT_MEASURED = "nothing trained or measured"  # of a common figure that says nothing else
+EXAMPLES = "examples"  # in the place of a data set: published figures of scenes, those SHOWN
+SHOWN = ("00_start_here__image_to_text", "00_start_here__text_to_image", "03_topk__k_sweep",
+         "11_attention_maps__word_maps")
+LARGEST = 80_000  # bytes of each of their pictures
+HEAD = f"""# Figures
+
+Generated from the provenance beside each figure; edit nothing here by hand. Every picture has
+the table it was drawn from (CSV) and its provenance (JSON) under the same name. What no data set
+changes stands once, under *{COMMON}*: schematics, tables that a paper prints, and what is always
+trained or measured on the same few generated scenes, whatever the data set of the notebook. Under
+*{EXAMPLES}* stand a few of generated scenes: `make figures` draws all of them on your machine, and
+their page is `figures/scenes/index.html`.
+"""
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Figures</title>
+<style>
+:root {{ color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }}
+body {{ max-width: 76rem; margin: 0 auto; padding: 0 1rem 3rem; overflow-wrap: anywhere; }}
+section {{ display: grid; gap: 1.5rem; align-items: start;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }}
+figure {{ margin: 0; }}
+img {{ display: block; width: 100%; height: 16rem; object-fit: contain; background: white; }}
+small {{ display: block; opacity: 0.8; }}
+nav a {{ margin-right: 1rem; white-space: nowrap; }}
+</style>
+<h1>Figures</h1>
+<p>Each picture opens in full; beside it lie the table it was drawn from and its provenance.</p>
+<nav>{links}</nav>
+{parts}
+</html>
+"""
+Records = list[tuple[str, dict[str, Any]]]
+
+
+def figure_records(folders: Sequence[Path], beside: Path) -> Records:
+    """(path without ending, provenance) of every figure, by folder, notebook and name.
+
+    Args:    folders: of a data set each; beside: the folder that paths are relative to.
+    Raises:  ValueError listing every figure that lacks its picture or its table, and those filed
+             under a data set though they are common to all; naming a provenance that is damaged.
+    """
+    records, broken = [], []
+    for folder in folders:
+        for path in sorted(folder.glob("*__*.json")):
+            record = read_record(path)
+            stem = Path(os.path.relpath(path.with_suffix(""), beside)).as_posix()
+            endings = (".png", ".csv") if record.get("picture", True) else (".csv",)
+            broken += [stem + end for end in endings if not path.with_suffix(end).is_file()]
+            records.append((stem, record))
+    if broken:
+        raise ValueError(f"figures without their files: {', '.join(broken)}; run their "
+                         "notebooks again, or delete the JSON beside them")
+    common = {Path(stem).name for stem, _ in records if Path(stem).parent.name == COMMON}
+    twice = [stem for stem, _ in records if Path(stem).parent.name != COMMON
+             and Path(stem).name in common]
+    if twice:
+        raise ValueError(f"filed twice: {', '.join(twice)}; they stand in {COMMON}/, which is "
+                         "enough: delete them (.png, .csv, .json) here")
+    return records
+
+
+def parts_of(records: Records) -> dict[str, dict[str, Records]]:
+    """The records by folder, and there by notebook."""
+    parts: dict[str, dict[str, Records]] = {}
+    for stem, record in records:
+        of_folder = parts.setdefault(Path(stem).parent.name or record["dataset"], {})
+        of_folder.setdefault(record["notebook"], []).append((stem, record))
+    return parts
+
+
+def origin(record: dict[str, Any]) -> str:
+    """What a figure was made with, in words."""
+    seeds = counted(record["seeds_count"], "seed") if record["seeds_count"] else "nothing random"
+    seeds += f"; drawn: {record['drawn']}" if "drawn" in record else ""
+    return f"profile {record['profile']}, {seeds}" if "profile" in record else record.get(
+        "made_from", NOT_MEASURED)
+
+
+def markdown(records: Records) -> str:
+    """The page as Markdown: a section per folder, a part per notebook."""
+    lines = [HEAD] + ["No figures yet: `make figures` draws them.\n"] * (not records)
+    for folder, notebooks in parts_of(records).items():
+        lines.append(f"## {folder}\n")
+        for notebook, figures in notebooks.items():
+            lines.append(f"### {notebook}\n")
+            for stem, record in figures:
+                alt = record["summary"].replace("[", "(").replace("]", ")")
+                picture = f"![{alt}]({stem}.png)\n\n" if record.get("picture", True) else ""
+                lines.append(f"{picture}{record['summary']}\n*{notebook}, {origin(record)}*: "
+                             f"[table]({stem}.csv), [provenance]({stem}.json)\n")
+    return "\n".join(lines)
+
+
+def html(records: Records) -> str:
+    """The page as HTML that opens from the disk: no script, nothing of another site."""
+    links, parts = [], []
+    for folder, notebooks in parts_of(records).items():
+        parts.append(f"<h2>{escape(folder)}</h2>")
+        for notebook, figures in notebooks.items():
+            name = escape(f"{folder}-{notebook}")
+            links.append(f'<a href="#{name}">{escape(f"{notebook}, {folder}")}</a>')
+            parts += [f'<h3 id="{name}">{escape(notebook)}</h3>', "<section>"]
+            parts += [html_figure(quote(stem), record) for stem, record in figures]
+            parts.append("</section>")
+    return PAGE.format(links="\n".join(links), parts="\n".join(
+        parts or ["<p>No figures yet: execute a notebook, or type make figures.</p>"]))
+
+
+def html_figure(stem: str, record: dict[str, Any]) -> str:
+    """One figure of that page: the picture, if it has one, its sentence, and its origin."""
+    said = escape(record["summary"])
+    picture = (f'<a href="{stem}.png"><img loading="lazy" src="{stem}.png" alt="{said}"></a>'
+               if record.get("picture", True) else "")
+    return (f'<figure>{picture}<figcaption>{said}<small>{escape(origin(record))}: '
+            f'<a href="{stem}.csv">table</a>, <a href="{stem}.json">provenance</a></small>'
+            "</figcaption></figure>")
+
+
+def build_gallery(page: Path, folders: Sequence[Path]) -> Path:
+    """Write a page of the figures in some folders, each of a data set: README.md as Markdown,
+    index.html as HTML. The same figures give the same bytes. Raises: as `figure_records`."""
+    make = markdown if page.suffix == ".md" else html
+    write_atomic(page, make(figure_records(folders, page.parent)).encode())
+    return page
+
+
+def inside(folder: Path) -> list[Path]:
+    """The folders of data sets in a folder of all figures, by name."""
+    return sorted(path for path in folder.glob("*/") if path.is_dir())
+
+
+def publish(generated: str | None = None) -> Path:
+    """Write README.md of the published figures, all but those of generated data.
+
+    Args:    generated: such a data set that was drawn just now: its examples are taken over.
+    """
+    folder = figures_folder()
+    generated_ones = {name for name, record in DATASETS.items() if record.generated}
+    if generated is not None:
+        publish_examples(folder / generated, folder / EXAMPLES)
+    return build_gallery(folder / "README.md",
+                         [path for path in inside(folder) if path.name not in generated_ones])
+
+
+def publish_examples(source: Path, target: Path) -> list[str]:
+    """Copy the figures SHOWN, with pictures of at most LARGEST bytes, from one folder into another;
+    better ones, and those whose table is the same, stay. Returns: the names of those copied."""
+    copied = []
+    for name in SHOWN:
+        (picture, csv, record), kept = (
+            [folder / f"{name}.{ending}" for ending in ("png", "csv", "json")]
+            for folder in (source, target))
+        if not record.is_file() or what_is_better(kept[2], read_record(record)):
+            continue
+        text = csv.read_text(encoding="utf-8")
+        if kept[1].is_file() and not table_difference(text, kept[1].read_text(encoding="utf-8")):
+            continue
+        with Image.open(picture) as shown:
+            write_atomic(kept[0], style.at_most(LARGEST, shown))
+        write_atomic(kept[1], text.encode())
+        write_atomic(kept[2], record.read_bytes())
+        copied.append(name)
+    return copied

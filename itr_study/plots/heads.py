@@ -1,20 +1,23 @@
 """Sub-embeddings: how alike they are, where they look, and how many texts each stands for."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from textwrap import fill
+from textwrap import fill, shorten
 
 import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, PowerNorm
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
 
 from itr_study.digits import number
-from itr_study.metrics.attention import pixel_map
+from itr_study.metrics.attention import NEAR, pixel_map
 from itr_study.plots.grids import cell_text
+from itr_study.plots.names import name_of
 from itr_study.plots.style import (
     DIFFERENCES,
     GREY,
@@ -24,6 +27,8 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    legend_below,
+    look,
     styled,
 )
 
@@ -231,3 +236,187 @@ def strip(axes: Axes, height: float, values: np.ndarray) -> None:
     axes.plot(middle, height, "o", color=INK, markerfacecolor="white", markersize=5)
     axes.annotate(number(middle, 2), (1, height), xycoords=("axes fraction", "data"), fontsize=8,
                   xytext=(5, 0), textcoords="offset points", va="center", annotation_clip=False)
+
+
+# Whether maps fall on what words name: a row for each model, beside maps that look nowhere.
+
+# Of each measure: what stands below its panel, and the maps that look nowhere by their columns.
+PANELS = {
+    "mass": ("weight inside the boxes, %",
+             {"uniform": "uniform", "centre": "centre", "area": "area"}),
+    "hit": ("middle of top region in a box, %", {"uniform_hit": "uniform", "centre_hit": "centre"}),
+    "iou": ("overlap with the boxes, %",
+            {"uniform_iou": "uniform", "centre_iou": "centre", "area": "area"})}
+DOT = 4.5  # points: seeds lie close
+LINES = {"uniform": ":", "centre": "--", "area": "-."}
+
+
+@styled
+def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
+    """How well each model looks at what words name: a dot a seed, the mean as a number, and what
+    maps give that look nowhere as lines: at each model's own, since models read other regions.
+
+    Args:    table: arm, seed, and in percent the columns of PANELS; its mean counts over seeds. Of
+             words also "rest", the weight of the rest of the sentence in the same boxes, NaN where
+             nobody measured it; it is drawn where a map knows its word, hollow.
+    Raises:  ValueError for an empty table, NaN elsewhere.
+    """
+    columns = [*PANELS, *{name for _, others in PANELS.values() for name in others}]
+    if table.empty or table[columns].isna().any(axis=None):
+        raise ValueError("pointing_dots needs numbers in every line, NaN is an error; got "
+                         f"{len(table)} lines")
+    arms = list(dict.fromkeys(table["arm"]))
+    figure, panels = canvas(3, size=(9.6, 1.5 + 0.32 * len(arms)), sharey=True)
+    means, heights = table.groupby("arm")[columns].mean().loc[arms], np.arange(len(arms))
+    marks: dict[str, Artist] = {}
+    for axes, (measure, (label, others)) in zip(panels, PANELS.items(), strict=True):
+        for column, name in others.items():
+            marks[f"map that looks nowhere: {name}"] = axes.vlines(
+                means[column], heights - 0.5, heights + 0.5, color=GREY, linestyle=LINES[name],
+                linewidth=1.2)
+        for height, arm in enumerate(arms):
+            values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
+            mean = means.loc[arm, measure]
+            axes.plot([mean] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
+            axes.plot(values, [height] * len(values), how.marker, color=how.colour,
+                      markersize=DOT, clip_on=False)  # the last may lie on the edge
+            if measure == "mass" and (rest := rest_of(table[table["arm"] == arm])) is not None:
+                axes.plot(rest, [height] * len(rest), how.marker, color=how.colour,
+                          fillstyle="none", markersize=DOT, clip_on=False)
+                marks["hollow: the rest of the sentence"] = Line2D(
+                    [], [], color=GREY, marker="o", linestyle="", fillstyle="none",
+                    markersize=DOT)
+            axes.annotate(number(mean, 1), (1, height), fontsize=8, va="center",
+                          xycoords=("axes fraction", "data"), xytext=(4, 0),
+                          textcoords="offset points", annotation_clip=False)
+        axes.set(xlabel=label, ylim=(len(arms) - 0.4, -0.6), xlim=(0, None))
+        axes.grid(False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_yticks(range(len(arms)), [name_of(arm) for arm in arms])
+    headline(figure, title)
+    caption(figure, " · ".join(filter(None, ["mark: a seed; bar and number: mean of the seeds",
+                                             note])))
+    legend_below(figure, list(marks.values()), list(marks), columns=3)
+    return figure
+
+
+def rest_of(rows: pd.DataFrame) -> pd.Series | None:
+    """What the other words have in the boxes, where that was measured and the map of a word is not
+    that of all."""
+    if "rest" not in rows or rows["rest"].isna().any() or np.allclose(rows["rest"], rows["mass"]):
+        return None
+    return rows["rest"]
+
+
+# Where a model looks: a heat map for every word, all on one colour scale, and weights by rank.
+
+MOST_ROWS = 15  # maps beside the picture that can be read
+COLUMNS = 6
+LETTERS = 21  # of a word over its map
+NOWHERE = "(lies nowhere)"
+
+
+@styled
+def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, boxes: np.ndarray,
+              score: float, title: str, note: str = "") -> Picture:
+    """What every word of a text, or every head, looks at: a map for each, on one colour scale.
+
+    Below a map stands the largest weight of a region, and whether that one lies nowhere: its
+    weight colours no pixel. Of more than 15 rows those are drawn that look most at one region, in
+    their order.
+
+    Args:    picture: the image; rows: N words; weights: (N, R) of regions, rows adding up to 1;
+             boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
+             that lies nowhere; score: of the pair, printed; None where the rows are of several
+             models.
+    Raises:  ValueError for no row, shapes that differ, weights that are no map.
+    Source:  SCAN (Lee et al., ECCV 2018) and SGRAF (Diao et al., AAAI 2021) draw such maps.
+    Differs: one scale for all words, from 0, so that shades of two words can be compared.
+    """
+    check_looks(rows, weights, boxes)
+    shown = drawn_rows(weights)
+    rasters = {row: pixel_map(weights[row], boxes) for row in shown}
+    scale, lost = heat_scale(weights, boxes), ~np.isfinite(boxes).all(axis=1)
+    columns = min(COLUMNS, len(shown) + 1)
+    lines = -(-(len(shown) + 1) // columns)
+    figure, panels = canvas(columns, lines, size=(1.5 * columns + 1.1, 1.78 * lines + 0.75))
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, rect=(0.008, 0, 0.982, 1))
+    for axes in panels:
+        axes.axis("off")
+    panels[0].imshow(np.asarray(picture.convert("RGB")), extent=(0, 1, 1, 0))
+    panels[0].set_title("the picture", fontsize=8)
+    for axes, row in zip(panels[1:], shown, strict=False):
+        axes.axis("on")
+        draw_heat(axes, picture, rasters[row], boxes, scale)
+        axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8,
+                       fontweight="bold")
+        axes.set_xlabel(f"most {number(weights[row].max(), 2)}"
+                        + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
+    bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01)
+    bar.set_label("sum of weights" + ", square-root scale" * (len(boxes) > FEW))
+    headline(figure, title if score is None else f"{title}; score of the pair {number(score, 2)}")
+    left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
+        len(shown) < len(rows))
+    hidden = f"{NOWHERE}: a region without a place in the picture, so its weight has no colour"
+    caption(figure, " · ".join(filter(None, [
+        "most: the largest weight of a region; colour: sum of the weights of the regions that "
+        "cover a pixel", hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, note])))
+    return figure
+
+
+def drawn_rows(weights: np.ndarray) -> list[int]:
+    """Which rows of (N, R) are drawn, in order."""
+    return sorted(np.argsort(-weights.max(axis=1), kind="stable")[:MOST_ROWS].tolist())
+
+
+def heat_scale(weights: np.ndarray, boxes: np.ndarray) -> Normalize:
+    """One scale for all rows (N, R), from 0 to the largest value of a pixel in any; of many regions
+    by the square root, so that weights of a fine grid are visible at all."""
+    most = max(float(pixel_map(row, boxes).max()) for row in weights)
+    return PowerNorm(0.5 if len(boxes) > FEW else 1, 0, most or 1.0)
+
+
+def check_looks(rows: Sequence[str], weights: np.ndarray, boxes: np.ndarray) -> None:
+    """Raise ValueError where the parts of `word_maps` do not fit each other."""
+    shape = np.shape(weights)
+    if len(shape) != 2 or 0 in shape or len(rows) != shape[0] or np.shape(boxes) != (shape[1], 4):
+        raise ValueError("rows must be N words, weights (N, R) and boxes (R, 4), N and R at least "
+                         f"1; got {len(rows)} words, {shape} and {np.shape(boxes)}")
+    wrong = ~((weights >= 0).all(axis=1) & (np.abs(weights.sum(axis=1) - 1) <= NEAR))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"weights must be at least 0 and add up to 1 in each row, NaN is an error;"
+                         f" those of {rows[row]!r} give {weights[row].sum():.4g}")
+
+
+@styled
+def rank_weights(weights: Mapping[str, np.ndarray], title: str, note: str = "") -> Picture:
+    """How much the largest value of a feature counts, the second largest, and so on: a line for
+    each model, beside the mean, in which all count alike.
+
+    Args:    weights: by the name of the model, (R,) by rank, adding up to 1; R may differ.
+    Raises:  ValueError for none, and for weights that do not add up to 1.
+    Source:  VSE∞ (Chen et al., CVPR 2021), Sec. 3.2: θ of the generalised pooling operator.
+    """
+    if not weights or any(abs(values.sum() - 1) > NEAR for values in weights.values()):
+        raise ValueError("rank_weights needs the weights of one model or more, each adding up to 1;"
+                         f" got {({name: float(v.sum()) for name, v in weights.items()})}")
+    figure, (axes,) = canvas()
+    for place, (name, values) in enumerate(weights.items()):
+        how, ranks = look(name, place), np.arange(1, len(values) + 1)
+        axes.plot(ranks, values, how.line, color=how.colour, marker=how.marker, label=name)
+    longest = max(map(len, weights.values()))
+    axes.axhline(1 / longest, color="black", linestyle=":", linewidth=1,
+                 label=f"mean of {longest} regions")
+    axes.set(xlabel="rank of a region's value in a feature", ylabel="weight")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend()
+    headline(figure, title)
+    caption(figure, note)
+    return figure
+
+
+def heat_colours(values: np.ndarray, scale: Normalize) -> list[str]:
+    """Hex colours of numbers on the scale of a map."""
+    return [matplotlib.colors.to_hex(colour) for colour in matplotlib.colormaps[HEAT](
+        scale(np.asarray(values, float)))]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from itr_study.plots.marks import label_ends, plain_log
 from itr_study.plots.style import (
     GREY,
     METHODS,
@@ -15,8 +14,10 @@ from itr_study.plots.style import (
     canvas,
     caption,
     headline,
+    label_ends,
     legend_below,
     look,
+    plain_log,
     styled,
 )
 

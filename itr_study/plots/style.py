@@ -1,7 +1,8 @@
 """One look for every picture: sizes, fonts, colours and markers; nothing global is changed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from io import BytesIO
 from math import ceil
@@ -11,15 +12,110 @@ from typing import Any, NamedTuple
 import matplotlib
 import matplotlib.style
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from PIL import Image, ImageChops, ImageStat
 
-from itr_study.plots import png
+from itr_study.digits import counted
+from itr_study.metrics.intervals import student_interval
 from itr_study.plots.names import SHORT, name_of, unmarked
-from itr_study.plots.places import lay_out
+
+# Where the parts of a picture stand: found by a layout, or taken over from a picture like it.
+#
+# A layout costs as much as drawing. While a control is moved, one picture follows another that is
+# built alike, so it may stand where that one stood.
+
+_before: ContextVar[Figure | None] = ContextVar("before", default=None)
+
+
+@contextmanager
+def places_of(before: Figure | None) -> Iterator[None]:
+    """Inside, a picture stands where this one stands if it fits there, else is laid out anew."""
+    token = _before.set(before)
+    try:
+        yield
+    finally:
+        _before.reset(token)
+
+
+def lay_out(figure: Figure) -> None:
+    """Give every part its place, once: saving the picture again moves nothing."""
+    before = _before.get()
+    if before is not None and fits(figure, before):
+        for part, then in zip(figure.axes + figure.texts, before.axes + before.texts, strict=True):
+            part.set_position(then.get_position())
+    else:
+        figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")
+
+
+def fits(figure: Figure, before: Figure) -> bool:
+    """Whether a picture needs no more room than another: of the same size, with as many panels, as
+    many lines in its headline and caption, and no longer numbers beside its panels."""
+    def lines(of: Figure) -> list[int]:
+        return [text.get_text().count("\n") for text in of.texts]
+
+    def numbers(of: Figure) -> list[int]:
+        axes_y = [axes.yaxis for axes in of.axes]
+        return [max(map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs())),
+                    default=0) for axis in axes_y]
+
+    return (tuple(figure.get_size_inches()) == tuple(before.get_size_inches())
+            and len(figure.axes) == len(before.axes) and lines(figure) == lines(before)
+            and all(now <= then for now, then in zip(numbers(figure), numbers(before),
+                                                     strict=True)))
+
+
+# Pictures as small PNG files: a palette where it loses nothing that can be seen.
+
+# Of 255, what a palette may change at most, and on average. Lines, bars and tables are far below
+# both; colour bars and pictures with smooth skies are far above, where bands would be seen.
+LARGEST, AVERAGE = 4, 0.5
+
+
+def written(exact: Image.Image, few: Image.Image | None) -> bytes:
+    """The RGB picture as PNG, or it in few colours where there is one."""
+    target = BytesIO()
+    # of many colours, `optimize` gains 2 % and takes five times as long
+    (few or exact).save(target, format="png", optimize=few is not None)
+    return target.getvalue()
+
+
+def on_white(picture: Image.Image) -> Image.Image:
+    """The picture without transparency."""
+    seen = picture.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
+
+
+def in_few_colours(picture: Image.Image) -> Image.Image | None:
+    """The RGB picture in at most 256 colours; None where that would be seen."""
+    few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    changed = ImageStat.Stat(ImageChops.difference(picture, few.convert("RGB")))
+    fits = (max(high for _, high in changed.extrema) <= LARGEST
+            and sum(changed.mean) / 3 <= AVERAGE)
+    return few if fits else None
+
+
+def at_most(size: int, picture: Image.Image) -> bytes:
+    """The picture as a PNG file of at most so many bytes: in 256 colours, narrower where that is
+    not enough.
+
+    Raises:  ValueError where even a tenth of its width is too much.
+    """
+    exact = on_white(picture)
+    for tenths in range(10, 0, -1):
+        width = exact.width * tenths // 10
+        small = exact.resize((width, max(1, exact.height * tenths // 10)), Image.Resampling.LANCZOS)
+        data = written(small, small.quantize(256, dither=Image.Dither.NONE))
+        if len(data) <= size:
+            return data
+    raise ValueError(f"a tenth of the picture still has {len(data):,} bytes, more than {size:,}")
+
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 # Dots per inch: of files, of those with many colours, of 9.6 inches that fill a notebook's column.
@@ -179,11 +275,11 @@ def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
     times as large as a drawing of lines, for what no screen shows.
     """
     drawn = rendered(figure, dpi)
-    few = png.in_few_colours(drawn)
+    few = in_few_colours(drawn)
     if few is None and dpi > SMOOTH:
         drawn = rendered(figure, SMOOTH)
-        few = png.in_few_colours(drawn)
-    return png.written(drawn, few)
+        few = in_few_colours(drawn)
+    return written(drawn, few)
 
 
 def rendered(figure: Figure, dpi: int) -> Image.Image:
@@ -191,7 +287,7 @@ def rendered(figure: Figure, dpi: int) -> Image.Image:
     drawn = BytesIO()
     with style():
         figure.savefig(drawn, format="png", dpi=dpi, pil_kwargs={"compress_level": 1})
-    return png.on_white(Image.open(drawn))
+    return on_white(Image.open(drawn))
 
 
 def quick_png(figure: Figure) -> bytes:
@@ -203,3 +299,111 @@ def quick_png(figure: Figure) -> bytes:
     shown = BytesIO()
     Image.fromarray(np.asarray(canvas.buffer_rgba())).save(shown, "png", compress_level=1)
     return shown.getvalue()
+
+
+# Pieces that several pictures share: seeds with their band, labels at line ends.
+
+def summarise(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
+    """Mean and 95 % Student-t interval over the seeds, one row per value of `by`, in its order.
+
+    With fewer than two seeds `low` and `high` are NaN: there is no interval to draw.
+    """
+    records = []
+    for key, group in rows.groupby(by, sort=False):
+        values = group[value].dropna().to_numpy(dtype=float)
+        low, high = student_interval(values) if len(values) > 1 else (np.nan, np.nan)
+        records.append({by: key, "mean": values.mean() if len(values) else np.nan,
+                        "low": low, "high": high, "n": len(values)})
+    return pd.DataFrame(records, columns=[by, "mean", "low", "high", "n"])
+
+
+def plain_log(axis: Axis) -> None:
+    """Ticks at the powers of ten, written out (1, 10, 100)."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def seeds_note(counts: pd.Series) -> str:
+    """How many seeds stand behind the points: "n = 5 seeds", "n = 3 to 5 seeds"."""
+    least, most = int(counts.min()), int(counts.max())
+    return f"n = {counted(least, 'seed', most)}, " + (
+        "band: 95 % interval of the mean" if most > 1 else "no interval")
+
+
+def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
+              dots: bool = True, far: float = np.inf) -> pd.DataFrame:
+    """Mean line with its band and a faint dot for every seed; a single mean, which makes no line,
+    is marked in any case. Between neighbours of which one is `far` times the other, where nothing
+    is known, the line is dotted and has no band. Returns the summary."""
+    summary = summarise(rows.sort_values(x, kind="stable"), x, value)
+    if dots:
+        axes.plot(rows[x], rows[value], how.marker, color=how.colour, alpha=0.25, markersize=3,
+                  markeredgewidth=0)
+    marker = how.marker if dots or summary["mean"].notna().sum() == 1 else None
+    at = summary[x].to_numpy(dtype=float)
+    holes = np.flatnonzero(at[1:] >= far * at[:-1]) + 1 if np.isfinite(far) else []
+    for place, piece in enumerate(np.split(np.arange(len(at)), holes)):
+        part = summary.iloc[piece]
+        axes.fill_between(part[x], part["low"], part["high"], color=how.colour, alpha=0.15,
+                          linewidth=0)
+        axes.plot(part[x], part["mean"], how.line, marker=marker, color=how.colour,
+                  label="_" if place else how.label)
+        if len(holes) and len(part) == 1:  # has no band: its interval as a bar
+            axes.plot([part[x].iloc[0]] * 2, [part["low"].iloc[0], part["high"].iloc[0]],
+                      color=how.colour, linewidth=1.2)
+    for hole in holes:
+        ends = summary.iloc[hole - 1:hole + 1]
+        axes.plot(ends[x], ends["mean"], ":", color=how.colour, linewidth=1)
+    return summary
+
+
+def level_line(axes: Axes, ends: tuple[float, float], rows: pd.DataFrame, value: str,
+               how: Look) -> None:
+    """The mean of some runs as a dashed line from end to end, with its interval."""
+    level = summarise(rows.assign(all=0), "all", value).iloc[0]
+    axes.plot(ends, [level["mean"]] * 2, color=how.colour, linestyle=(0, (4, 2)), linewidth=1.1)
+    axes.fill_between(ends, level["low"], level["high"], color=how.colour, alpha=0.07, linewidth=0)
+
+
+def spread(heights: np.ndarray, gap: float) -> np.ndarray:
+    """Move heights apart as little as is simple, until neighbours are at least `gap` apart.
+
+    Example:
+        >>> spread(np.array([0.0, 1.0, 1.0, 9.0]), 1.5).round(2).tolist()  # mean of three: 2 / 3
+        [-0.83, 0.67, 2.17, 9.0]
+    """
+    order = np.argsort(heights, kind="stable")
+    clusters = [([index], float(heights[index])) for index in order]
+    position = 0
+    while position + 1 < len(clusters):
+        (low, centre_low), (high, centre_high) = clusters[position:position + 2]
+        if centre_high - centre_low >= gap * (len(low) + len(high)) / 2 - 1e-9:
+            position += 1
+            continue
+        members = low + high
+        shift = gap * (np.arange(len(members)) - (len(members) - 1) / 2)
+        clusters[position:position + 2] = [(members, float((heights[members]).mean()
+                                                           - shift.mean()))]
+        position = max(position - 1, 0)
+    moved = np.empty(len(heights))
+    for members, centre in clusters:
+        moved[members] = centre + gap * (np.arange(len(members)) - (len(members) - 1) / 2)
+    return moved
+
+
+def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], size: float = 8) -> None:
+    """Write each line's name beside its end, moved apart where they would overlap.
+
+    Args:    ends: (x, y in data units, text, colour) of each line.
+    Notes:   draws the figure once, because the layout decides how far apart labels must be.
+    """
+    if not ends:
+        return
+    notes = [axes.annotate(text, (x, y), xytext=(8, 0), textcoords="offset points", va="center",
+                           fontsize=size, color=colour, annotation_clip=False)
+             for x, y, text, colour in ends]
+    axes.figure.canvas.draw()
+    to_points = 72 / axes.figure.dpi
+    heights = axes.transData.transform([(x, y) for x, y, _, _ in ends])[:, 1] * to_points
+    for note, shift in zip(notes, spread(heights, size * 1.35) - heights, strict=True):
+        note.set_position((8, shift))

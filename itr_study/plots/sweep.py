@@ -8,16 +8,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from itr_study.plots.curves import Ends, finish_labels, panel_canvas
-from itr_study.plots.marks import band_line, level_line, seeds_note, summarise
 from itr_study.plots.style import (
     DIRECTIONS,
     GREY,
     INK,
     Picture,
+    band_line,
     caption,
     headline,
+    level_line,
     look,
+    seeds_note,
     styled,
+    summarise,
 )
 
 Panels = Mapping[str, Sequence[str]]

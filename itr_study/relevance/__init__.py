@@ -5,18 +5,16 @@ exactly 1 for matches, at most 1 - 1e-4 otherwise; `block(split, images)` gives 
 text of a split and a slice of its images, as numpy. Attributes: `name`, `version` (raised whenever
 its values change), `scale`: "binary" (0 or 1), "unit" ([0, 1]) or "cosine" ([-1, 1]), and
 `vectors_needed`: names of what it reads in `split.label_vectors`. A batch's tensors are never read
-back, which would stop a GPU: what is computed on the host takes `batch.ids`, which it knows.
+back, which would stop a GPU: what is computed on the host takes `lab.batch.ids`, which it knows.
 """
 
 from itr_study.checks import Registry
 from itr_study.relevance.binary import Binary
 from itr_study.relevance.cider import Cider
-from itr_study.relevance.clip import Clip
 from itr_study.relevance.exact import Exact
-from itr_study.relevance.features import Features
-from itr_study.relevance.meteor import Meteor
+from itr_study.relevance.features import Clip, Features
+from itr_study.relevance.meteor import Meteor, Spice
 from itr_study.relevance.sentence import Sentence
-from itr_study.relevance.spice import Spice
 
 RELEVANCE = Registry("label source", (
     Binary, Exact, Sentence, Cider, Clip, Features, Meteor, Spice))

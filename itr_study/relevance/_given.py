@@ -11,13 +11,14 @@ from torch import Tensor
 from itr_study.checks import check_choice
 from itr_study.data.base import DataError
 from itr_study.data.batches import Batch, EncodedSplit
-from itr_study.data.feature_checks import open_features
-from itr_study.relevance._captions import finish, finish_batch
-from itr_study.relevance._vectors import (
+from itr_study.data.precomputed import open_features
+from itr_study.relevance._captions import (
     SCALES,
     Arrays,
     check_vectors,
     cosines,
+    finish,
+    finish_batch,
     rescale,
     tensor_cosines,
 )

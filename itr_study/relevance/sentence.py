@@ -7,12 +7,14 @@ from torch import Tensor
 
 from itr_study.checks import check_choice
 from itr_study.data.batches import Batch
-from itr_study.relevance._captions import Captions, CaptionSource, pool_padded
-from itr_study.relevance._vectors import (
+from itr_study.relevance._captions import (
     SCALES,
     Arrays,
+    Captions,
+    CaptionSource,
     check_vectors,
     cosines,
+    pool_padded,
     rescale,
     row_cosines,
     tensor_cosines,

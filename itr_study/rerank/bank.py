@@ -8,7 +8,7 @@ from torch import Tensor
 from itr_study.metrics.scores import LazyScores, query_rows
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.rerank.base import Matrix, checked, doubles, ranks_of_queries
-from itr_study.rerank.rivals import rivals, softplus
+from itr_study.rerank.lists import rivals, softplus
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ from torch import Tensor
 from itr_study.checks import check_number
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores, query_rows
 from itr_study.rerank.bank import Bank, Banked, check_bank
-from itr_study.rerank.base import Matrix, by_direction, doubles, ranks_of_queries
-from itr_study.rerank.counting import count
-from itr_study.rerank.rivals import rivals, softplus
+from itr_study.rerank.base import Matrix, by_direction, count, doubles, ranks_of_queries
+from itr_study.rerank.lists import rivals, softplus
 
 CUB_SCALES = {"gamma1": 9, "gamma2": 8, "lambda1": 8, "lambda2": 17}  # dvse, Sec. IV-A-3
 SMALLEST, LARGEST = 1e-6, 1e6  # of a scale: between them no number leaves single precision

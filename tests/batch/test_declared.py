@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from itr_study.batch.declared import find_notebooks, read_notebook, readings
+from itr_study.lab.batch.declared import find_notebooks, read_notebook, readings
 from tests.small_notebooks import PARAMETERS, write_notebook
 
 

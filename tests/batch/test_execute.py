@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from itr_study.batch import execute
-from itr_study.batch.execute import FINE, Steps, run_notebook
 from itr_study.files.atomic import read_json
+from itr_study.lab.batch import execute
+from itr_study.lab.batch.execute import FINE, Steps, run_notebook
 from tests.posix import posix_only
 from tests.small_notebooks import LEAVE_GRANDCHILD, family, write_notebook
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from itr_study.batch.remaining import Remaining
+from itr_study.lab.batch.schedule import Remaining
 
 
 class Clock:

@@ -8,13 +8,13 @@ import psutil
 import pytest
 
 import itr_study as itr
-from itr_study.batch import request
-from itr_study.batch.execute import NotebookResult
-from itr_study.batch.request import NOTEBOOK_BYTES, Request, side_by_side
 from itr_study.files import paths
 from itr_study.files.paths import evidence_folder
-from itr_study.plots.gallery import EXAMPLES, SHOWN
-from itr_study.studies.timing import model_costs, step_rows
+from itr_study.lab.batch import schedule
+from itr_study.lab.batch.execute import NotebookResult
+from itr_study.lab.batch.schedule import NOTEBOOK_BYTES, Request, side_by_side
+from itr_study.lab.studies.timing import model_costs, step_rows
+from itr_study.plots.figures import EXAMPLES, SHOWN
 from tests.cards import Card, put_in
 from tests.plots.test_figures import TABLE, common, refuse, save
 from tests.small_notebooks import write_notebook
@@ -31,7 +31,7 @@ def batch(tmp_path, store, monkeypatch):
             draw()
             return [NotebookResult("03_topk", status, 0.1)]
 
-        monkeypatch.setattr(request, "reproduce", executed)
+        monkeypatch.setattr(schedule, "reproduce", executed)
         return Request.make([str(path)], dataset, tmp_path, "full", asked.pop("figures", None),
                             (), 1, None, **asked)
     return make
@@ -130,7 +130,7 @@ def test_two_notebooks_run_side_by_side_where_there_is_room(cores, free, dataset
 
 
 def test_what_the_user_says_about_notebooks_at_once_holds(monkeypatch):
-    monkeypatch.setattr(request, "side_by_side", lambda dataset: 2)
+    monkeypatch.setattr(schedule, "side_by_side", lambda dataset: 2)
     for asked, expected in ((None, 2), (5, 5)):
         made = Request.make(["00_start_here"], "scenes", None, None, None, (), asked, None)
         assert made.workers == expected

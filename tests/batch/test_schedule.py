@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from itr_study.batch import schedule
-from itr_study.batch.declared import Notebook, read_notebook
-from itr_study.batch.execute import FINE, NotebookResult, run_notebook
-from itr_study.batch.remaining import expected_minutes
-from itr_study.batch.schedule import executed_folder, reproduce, table
 from itr_study.files.atomic import read_json, write_json
+from itr_study.lab.batch import schedule
+from itr_study.lab.batch.declared import Notebook, read_notebook
+from itr_study.lab.batch.execute import FINE, NotebookResult, run_notebook
+from itr_study.lab.batch.schedule import executed_folder, expected_minutes, reproduce, table
 from tests.posix import posix_only
 from tests.small_notebooks import LEAVE_GRANDCHILD, PARAMETERS, family, write_notebook
 
@@ -82,7 +81,8 @@ def start_batch(tmp_path: Path, store: Path) -> subprocess.Popen:
     path = write_notebook(tmp_path / "slow.ipynb", "from pathlib import Path",
                           f"Path({str(tmp_path / 'begun')!r}).touch()", LEAVE_GRANDCHILD,
                           "time.sleep(300)")
-    code = ("import sys; from pathlib import Path; from itr_study.batch import execute, schedule\n"
+    code = ("import sys; from pathlib import Path\n"
+            "from itr_study.lab.batch import execute, schedule\n"
             f"results = schedule.reproduce([Path({str(path)!r})], {{}}, 'scenes')\n"
             "print(schedule.table(results)); sys.exit(any(r.status not in execute.FINE "
             "for r in results))")

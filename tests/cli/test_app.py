@@ -11,27 +11,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from itr_study.batch.request import Request
-from itr_study.cli import commands, project, search
-from itr_study.cli.app import app
-from itr_study.cli.chosen import choose, class_names
-from itr_study.cli.errors import plain
-from itr_study.cli.tables import LEGEND, metric_lines, words_in
 from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import write_json
 from itr_study.files.paths import figures_folder, project_root
+from itr_study.lab.batch.schedule import Request
+from itr_study.lab.cli import commands, lab, search
+from itr_study.lab.cli.app import app, plain
+from itr_study.lab.cli.chosen import choose, class_names
+from itr_study.lab.cli.commands import LEGEND, metric_lines, words_in
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.run import execute
+from itr_study.lab.studies import plans
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.bases import base_tables, datasets_with_bases
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
-from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import identify
-from itr_study.runs.published import Published
-from itr_study.runs.run import execute
-from itr_study.studies import plans
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.bases import base_tables, datasets_with_bases
 from tests.data import tiny
 from tests.small_notebooks import write_notebook
 from tests.small_runs import SMALL, photos
@@ -271,7 +270,7 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("configs",), ""), (("runs",), "")]
 ANSWER = """
 import contextlib, io, json, sys
-from itr_study.cli.app import app
+from itr_study.lab.cli.app import app
 for arguments in json.load(sys.stdin):
     with contextlib.redirect_stderr(io.StringIO()) as errors, \\
             contextlib.redirect_stdout(io.StringIO()):
@@ -409,22 +408,22 @@ def test_tests_and_benchmarks_are_started_as_make_does(monkeypatch):
         called.append([*map(str, command[1:])])
         return codes.get(command[-1 if len(command) == 2 else 2], 0)
 
-    monkeypatch.setattr(project.subprocess, "call", call)
-    assert project.run_tests(["tests/cli"]) == 3
+    monkeypatch.setattr(lab.subprocess, "call", call)
+    assert lab.run_tests(["tests/cli"]) == 3
     assert [c[1] for c in called] == ["ruff", "pytest"] and called[1][-1] == "tests/cli"
     codes["pytest"] = 0
     for tier, marks in (("all", ["not slow and not evidence", "slow and not evidence"]),
                         ("evidence", ["evidence"])):
         called.clear()
-        assert project.run_tests([], tier) == 0
+        assert lab.run_tests([], tier) == 0
         assert [c[-2:] for c in called[1:]] == [[each, "tests"] for each in marks]
     with pytest.raises(ValueError, match="tier must be one of fast, all, evidence; got 'slow'"):
-        project.run_tests([], "slow")
+        lab.run_tests([], "slow")
     called.clear()
-    assert project.run_benchmarks([]) == 0
+    assert lab.run_benchmarks([]) == 0
     names = [Path(c[0]).stem for c in called]
     assert "losses" in names and "soak" not in names
-    assert project.run_benchmarks(["soak"]) == 0 and Path(called[-1][0]).stem == "soak"
+    assert lab.run_benchmarks(["soak"]) == 0 and Path(called[-1][0]).stem == "soak"
 
 
 def test_help_of_lab_speaks_no_python(run):
@@ -514,7 +513,7 @@ def test_a_stopped_training_says_how_to_go_on(run, config, store, monkeypatch):
 
 
 def test_base_configs_are_found_by_name(run, tmp_path, store, monkeypatch):
-    from itr_study.studies import bases
+    from itr_study.lab.studies import bases
 
     folder = tmp_path / "bases"
     folder.mkdir()

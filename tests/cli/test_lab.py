@@ -11,10 +11,10 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_server.services.config import ConfigManager
 from jupyterlab.labapp import LabApp
 
-from itr_study.batch.declared import find_notebooks
-from itr_study.cli import lab
-from itr_study.cli.app import app
 from itr_study.files.paths import home, project_root
+from itr_study.lab.batch.declared import find_notebooks
+from itr_study.lab.cli import lab
+from itr_study.lab.cli.app import app
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_its_kernel_is_this_interpreter_whatever_else_is_called_python3(store, t
 
 SERVER = """
 from jupyter_server.extension.application import ExtensionApp
-from itr_study.cli import lab
+from itr_study.lab.cli import lab
 lab.working_copies = lambda fresh: [lab.project_root() / "my" / "00_start_here.ipynb"]
 ExtensionApp.launch_instance = classmethod(lambda cls, argv: print(cls().workspaces_dir))
 lab.open_lab()

@@ -8,8 +8,8 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from itr_study.batch.schedule import executed_folder
-from itr_study.cli.pages import Formulas, MarkdownWithMath, render_pages
+from itr_study.lab.batch.schedule import executed_folder
+from itr_study.lab.cli.lab import Formulas, MarkdownWithMath, render_pages
 from tests.test_notebooks import ALL
 
 SENTENCE = 'R@1 peaks at "k" = 5 & falls.'

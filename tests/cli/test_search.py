@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.cli import search
 from itr_study.data import load_dataset
 from itr_study.data.base import DataReport
 from itr_study.encoders import IMAGE_ENCODERS
-from itr_study.studies.bases import base
+from itr_study.lab.cli import search
+from itr_study.lab.studies.bases import base
 from tests.cli.test_app import run  # noqa: F401
 from tests.features.test_dataset import Tiny
 from tests.posix import posix_only

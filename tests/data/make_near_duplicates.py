@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from itr_study.data import load_dataset
-from itr_study.data.near_duplicates import LIST, LOOKS, SAID, near_duplicates
+from itr_study.data.caption_noise import LIST, LOOKS, SAID, near_duplicates
 from itr_study.features.dataset import encode_dataset
 
 HEAD = f"""\

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from itr_study.data.base import DataError
-from itr_study.data.box_table import KEPT, BoxTable, Detections, kept_boxes
-from itr_study.data.boxes import areas
+from itr_study.data.box_table import KEPT, BoxTable, Detections, areas, kept_boxes
 from itr_study.encoders.nanodet import NanoDet
-from itr_study.features.detected import made_with
+from itr_study.features.images import made_with
 
 
 def detections(*rows: tuple) -> Detections:

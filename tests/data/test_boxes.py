@@ -5,8 +5,8 @@ import doctest
 import numpy as np
 import pytest
 
-from itr_study.data import boxes as module
-from itr_study.data.boxes import areas, covered, grid_boxes, overlaps, separate, shared
+from itr_study.data import box_table as module
+from itr_study.data.box_table import areas, covered, grid_boxes, overlaps, separate, shared
 from tests.oracles import boxes as oracle
 
 FINE = 20  # edges of random boxes are multiples of 1 / FINE

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from itr_study.data import load_dataset
-from itr_study.data.caption_noise import shuffled_owners, with_caption_noise
-from itr_study.data.false_negatives import expected_pairs
+from itr_study.data.caption_noise import expected_pairs, shuffled_owners, with_caption_noise
 from tests.data.tiny import flickr8k
 from tests.encoders.fakes import fake_dataset
 

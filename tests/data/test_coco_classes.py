@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from itr_study.data import coco_classes as module
-from itr_study.data.coco_classes import class_names, coco_classes, named_classes
+from itr_study.data import box_table as module
+from itr_study.data.box_table import class_names, coco_classes, named_classes
 from itr_study.data.vocabulary import tokenize
 
 

@@ -5,9 +5,9 @@ import doctest
 import numpy as np
 import pytest
 
-from itr_study.data import false_negatives, load_dataset
+from itr_study.data import caption_noise, load_dataset
 from itr_study.data.batches import EncodedSplit
-from itr_study.data.false_negatives import ROWS, expected_pairs
+from itr_study.data.caption_noise import ROWS, expected_pairs
 from itr_study.relevance import RELEVANCE
 from itr_study.training.sampling import epoch_samples, expected_siblings
 from itr_study.training.settings import Settings
@@ -34,7 +34,7 @@ def in_batches(split, batch, epochs, labels="exact"):
 
 
 def test_example_in_docstring():
-    result = doctest.testmod(false_negatives)
+    result = doctest.testmod(caption_noise)
     assert result.attempted and not result.failed
 
 

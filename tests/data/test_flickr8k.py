@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itr_study.data import flickr8k_published, load_dataset
+from itr_study.data import flickr8k, load_dataset
 from itr_study.data.assemble import Caption
-from itr_study.data.base import DataError
-from itr_study.data.flickr8k_published import PAIRS, SPLITS, differences, digest
-from itr_study.data.judgements import Judgements
+from itr_study.data.base import DataError, Judgements
+from itr_study.data.flickr8k import PAIRS, SPLITS, differences, digest
 from tests.data import tiny
 
 
@@ -111,7 +110,7 @@ def published(monkeypatch):
                                    np.array([False]), "c")}
     for split, ids in images.items():
         monkeypatch.setitem(SPLITS, split, (2, digest(ids)))
-    monkeypatch.setattr(flickr8k_published, "CAPTIONS",
+    monkeypatch.setattr(flickr8k, "CAPTIONS",
                         digest(f"{c.text_id}\t{c.text}" for c in captions))
     monkeypatch.setitem(PAIRS, "expert", 1)
     return images, captions, judged

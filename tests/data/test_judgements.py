@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from itr_study.data.base import DataError
-from itr_study.data.flickr8k_judgements import CROWD, EXPERT, read_crowdflower, read_expert
-from itr_study.data.roots import read_lines
+from itr_study.data.base import DataError, read_lines
+from itr_study.data.flickr8k import CROWD, EXPERT, read_crowdflower, read_expert
 
 EXPERTS = ["a.jpg\tb.jpg#2\t1\t2\t1", "a.jpg\ta.jpg#0\t4\t4\t3", "b.jpg\ta.jpg#0\t1\t1\t2"]
 CROWDS = ["a.jpg\ta.jpg#2\t1\t3\t0", "a.jpg\tb.jpg#2\t0.333333333333333\t1\t2",

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from itr_study.data import load_dataset, near_duplicates
-from itr_study.data.base import DataError
-from itr_study.data.roots import read_lines
+from itr_study.data import caption_noise, load_dataset
+from itr_study.data.base import DataError, read_lines
 from tests.data import tiny
 from tests.data.make_near_duplicates import vectors, write
 
@@ -19,7 +18,7 @@ def at(*degrees):
 
 
 def found(looks, said):
-    return near_duplicates.near_duplicates("abcd"[:len(looks)], at(*looks), at(*said))
+    return caption_noise.near_duplicates("abcd"[:len(looks)], at(*looks), at(*said))
 
 
 def test_both_must_be_alike():
@@ -30,8 +29,8 @@ def test_both_must_be_alike():
 def test_who_is_as_alike_as_asked_for_is_alike():
     """A cosine of exactly 0.6, and one of exactly 0.5."""
     looks, said = (np.array([[1.0, 0.0], [cosine, (1 - cosine**2) ** 0.5]])
-                   for cosine in (near_duplicates.LOOKS, near_duplicates.SAID))
-    assert near_duplicates.near_duplicates("ab", looks, said) == {"b": "a"}
+                   for cosine in (caption_noise.LOOKS, caption_noise.SAID))
+    assert caption_noise.near_duplicates("ab", looks, said) == {"b": "a"}
 
 
 def test_what_is_left_out_leaves_nobody_else_out():
@@ -53,7 +52,7 @@ def test_captions_are_compared_on_average_and_pictures_with_their_mirror_images(
 
 
 def test_the_committed_list():
-    listed = near_duplicates.read_list()
+    listed = caption_noise.read_list()
     assert len(listed) == 1199 and not set(listed) & set(listed.values())
 
 
@@ -61,10 +60,10 @@ def test_the_list_is_of_training_images_and_the_first_one_stays(real_data):
     train = [line.strip() for line in
              read_lines(real_data / "flickr8k" / "Flickr_8k.trainImages.txt")]
     place = {image: n for n, image in enumerate(train)}
-    listed = near_duplicates.read_list()
+    listed = caption_noise.read_list()
     assert all(place[stays] < place[image] for image, stays in listed.items())
-    others = near_duplicates.to_leave_out("as_many_others", train)
-    assert len(others) == len(near_duplicates.to_leave_out("near_duplicates", train)) == 1199
+    others = caption_noise.to_leave_out("as_many_others", train)
+    assert len(others) == len(caption_noise.to_leave_out("near_duplicates", train)) == 1199
     assert not set(others) & (set(listed) | set(listed.values()))
 
 
@@ -75,7 +74,7 @@ def listed(tmp_path, monkeypatch):
     tiny.picture(folder / "images" / "train2.jpg", seed=7)
     tiny.add_line(folder / "Flickr_8k.trainImages.txt", "train2.jpg")
     tiny.add_line(folder / "Flickr8k.token.txt", "train2.jpg#0\tCaption 0 of train2.jpg .")
-    monkeypatch.setattr(near_duplicates, "LIST", tmp_path / "list.csv")
+    monkeypatch.setattr(caption_noise, "LIST", tmp_path / "list.csv")
     monkeypatch.setattr("tests.data.make_near_duplicates.LIST", tmp_path / "list.csv")
     write({"train1.jpg": "train0.jpg"})
     return folder
@@ -100,8 +99,8 @@ def test_training_images_are_left_out(listed, choice, stay, why):
 
 def test_other_choices_and_other_data_are_refused():
     with pytest.raises(ValueError, match="leave_out must be one of nothing, near_duplicates, as_m"):
-        near_duplicates.to_leave_out("near_duplicate", TRAIN)
+        caption_noise.to_leave_out("near_duplicate", TRAIN)
     for choice in ("near_duplicates", "as_many_others"):
         with pytest.raises(DataError, match=f"leave_out='{choice}' knows .* Flickr8k only"):
-            near_duplicates.to_leave_out(choice, TRAIN)
-    assert near_duplicates.to_leave_out("nothing", TRAIN) == {}
+            caption_noise.to_leave_out(choice, TRAIN)
+    assert caption_noise.to_leave_out("nothing", TRAIN) == {}

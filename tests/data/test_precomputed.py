@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from itr_study.data import feature_checks, load_dataset
+from itr_study.data import load_dataset, precomputed
 from itr_study.data.base import DataError
 from itr_study.data.precomputed import read_captions
 from tests.data import tiny
@@ -125,7 +125,7 @@ def nan(features):
     (lambda f: f[:2], "dev_ims.npy has 2 rows for 3 images with 6 captions"),
 ])
 def test_wrong_features(folder, edit, message, monkeypatch):
-    monkeypatch.setattr(feature_checks, "BLOCK", 1)  # of several blocks the second is wrong
+    monkeypatch.setattr(precomputed, "BLOCK", 1)  # of several blocks the second is wrong
     change(folder / "dev_ims.npy", edit)
     with pytest.raises(DataError, match=message):
         load(folder)

@@ -1,7 +1,6 @@
 import pytest
 
-from itr_study.data.base import DataError
-from itr_study.data.roots import find_part, find_root, read_lines
+from itr_study.data.base import DataError, find_part, find_root, read_lines
 
 
 def test_below_the_root_by_any_name_or_the_folder_itself(tmp_path):

@@ -1,5 +1,5 @@
 from itr_study.data import load_dataset
-from itr_study.data.size_checks import too_small
+from itr_study.data.folder import too_small
 
 
 def test_a_split_that_measures_needs_a_hundred_images():

@@ -10,8 +10,8 @@ import torch
 from itr_study.encoders import IMAGE_ENCODERS, WeightsError, trainable_image_encoder
 from itr_study.encoders.base import working_dtype
 from itr_study.encoders.efficientnet import LiteNetwork, fold_batch_norm
+from itr_study.features.cache import in_order
 from itr_study.features.images import FrozenImages
-from itr_study.features.parallel import in_order
 from itr_study.features.specs import image_parts
 from tests.encoders.fakes import picture
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 from PIL import Image, ImageDraw, ImageFont
 
-from itr_study.data.box_table import kept_boxes
-from itr_study.data.coco_classes import class_names
+from itr_study.data.box_table import class_names, kept_boxes
 from itr_study.encoders import nanodet as module
 from itr_study.encoders.base import WeightsError
 from itr_study.encoders.nanodet import BINS, SHA256, SIDE, STRIDES, NanoDet, as_input, decoded

@@ -11,14 +11,14 @@ import torch
 from itr_study.data.batches import InputSpec
 from itr_study.encoders import IMAGE_ENCODERS, trainable_image_encoder, trainable_stages
 from itr_study.encoders.efficientnet import LiteStages, first_block
-from itr_study.evaluation.gradients import region_gradient
-from itr_study.evaluation.places import region_boxes
+from itr_study.evaluation.looks import region_gradient
+from itr_study.evaluation.pointing import region_boxes
 from itr_study.features.dataset import encode_dataset
 from itr_study.features.images import FrozenImages
 from itr_study.features.specs import image_parts, tuned_stages
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.run import check_model
 from itr_study.models import MODELS
-from itr_study.runs.config import RunConfig
-from itr_study.runs.run import check_model
 from itr_study.training.loop import fit
 from itr_study.training.objective import Objective, Term
 from itr_study.training.settings import Settings

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from itr_study.encoders.views import VIEW_COUNT, VIEWS, make_views
-from itr_study.features.arrays import JoinedRegions, join_regions
+from itr_study.features.dataset import JoinedRegions, join_regions
 from itr_study.features.specs import ImagePart, image_parts
 
 
@@ -76,6 +76,6 @@ def test_joined_regions_index_like_an_array(monkeypatch):
 def test_small_parts_are_joined_in_memory_and_large_ones_on_access(monkeypatch):
     parts = [np.ones((2, 1, 1, 3), np.float16), np.zeros((2, 1, 1, 2), np.float16)]
     assert isinstance(join_regions(parts), np.ndarray)
-    monkeypatch.setattr("itr_study.features.arrays.IN_MEMORY", 10)
+    monkeypatch.setattr("itr_study.features.dataset.IN_MEMORY", 10)
     assert isinstance(join_regions(parts), JoinedRegions)
     assert join_regions(parts[:1]) is parts[0]

@@ -9,8 +9,8 @@ import itr_study.evaluation.ensemble
 from itr_study.evaluation.ensemble import bank_of, ensemble, mean
 from itr_study.evaluation.evaluate import columns, encode, evaluate, score
 from itr_study.evaluation.search import ALL, Searcher
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import build_model
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import build_model
 from tests.small_runs import SMALL
 
 VSEPP = SMALL.with_(model="vsepp", tokens="words", sentences=None,

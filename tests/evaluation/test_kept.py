@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from itr_study.data.base import Judgements
 from itr_study.data.batches import EncodedSplit, JudgedPairs
-from itr_study.data.judgements import Judgements
-from itr_study.evaluation.kept import RESULTS, kept_of, sampled
+from itr_study.evaluation.measures import RESULTS, kept_of, sampled
 from itr_study.metrics import Scores
 
 OWNER = np.repeat(np.arange(150), 3)

@@ -10,13 +10,12 @@ from torch import nn
 
 from itr_study.data.base import Regions
 from itr_study.data.batches import Batch
-from itr_study.data.boxes import grid_boxes
+from itr_study.data.box_table import grid_boxes
 from itr_study.data.vocabulary import tokenize
 from itr_study.encoders import registry
 from itr_study.encoders.wordpiece import WordPieces
-from itr_study.evaluation.gradients import region_gradient
-from itr_study.evaluation.looks import EVEN, KINDS, MEANS, Looker, pool_of
-from itr_study.evaluation.places import region_boxes
+from itr_study.evaluation.looks import EVEN, KINDS, MEANS, Looker, pool_of, region_gradient
+from itr_study.evaluation.pointing import region_boxes
 from itr_study.evaluation.search import ALL, Searcher
 from itr_study.explorers.looking import Looking
 from itr_study.features.dataset import encode_dataset

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from itr_study.data import DATASETS
-from itr_study.data.base import SPLITS
+from itr_study.data.base import SPLITS, Judgements
 from itr_study.data.batches import EncodedSplit, JudgedPairs
-from itr_study.data.judgements import Judgements
 from itr_study.evaluation import measures
 from itr_study.evaluation.scored import Scored
 from itr_study.metrics import Scores, Truth, five_fold, ndcg

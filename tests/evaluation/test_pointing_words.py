@@ -7,13 +7,18 @@ import pandas as pd
 import pytest
 
 from itr_study.data.base import DataError, Split
-from itr_study.data.box_table import BoxTable, Detections
-from itr_study.data.boxes import grid_boxes
-from itr_study.data.coco_classes import class_names
+from itr_study.data.box_table import BoxTable, Detections, class_names, grid_boxes
 from itr_study.data.vocabulary import tokenize
-from itr_study.evaluation import pointing_scores, pointing_words
-from itr_study.evaluation.pointing_scores import MEASURES, InBoxes, centre_map
-from itr_study.evaluation.pointing_words import CONTROLS, by_class, targets, word_pointing
+from itr_study.evaluation import pointing
+from itr_study.evaluation.pointing import (
+    CONTROLS,
+    MEASURES,
+    InBoxes,
+    by_class,
+    centre_map,
+    targets,
+    word_pointing,
+)
 from tests.oracles import boxes as oracle
 
 DOG, PERSON, HOT_DOG = (class_names().index(name) for name in ("dog", "person", "hot dog"))
@@ -42,8 +47,8 @@ def test_names_count_where_their_own_image_has_a_sure_box():
 def test_one_map_by_hand():
     """The word "dog" (number 1) has 0.4 + 0.1 on the left cells, "dogs" all on the upper right;
     "man" (1) 0.7 on its box, its peak there."""
-    assert not doctest.testmod(pointing_words).failed
-    assert not doctest.testmod(pointing_scores).failed
+    assert not doctest.testmod(pointing).failed
+    assert not doctest.testmod(pointing).failed
     maps = even_maps()
     maps[0][1] = 0.4, 0.3, 0.1, 0.2
     maps[1][1] = 0, 1, 0, 0

@@ -13,8 +13,8 @@ from itr_study.evaluation import search
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import Searcher, hit_table
 from itr_study.features.dataset import encode_dataset
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 from tests.small_runs import SMALL
 
 

@@ -3,8 +3,8 @@
 from functools import cache
 
 from itr_study.evaluation.search import Searcher
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 from tests.small_runs import SMALL
 
 OTHER = SMALL.with_(seed=1)

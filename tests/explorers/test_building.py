@@ -6,8 +6,8 @@ import pytest
 
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers.judge import by_relevance
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import OWNER, cross
 from tests.explorers.test_who_moved import made as who_moved

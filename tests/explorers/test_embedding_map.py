@@ -24,11 +24,11 @@ from itr_study.explorers.map_data import (
     plane_of,
     rank_shade,
 )
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 from itr_study.metrics import hubness, ranks
 from itr_study.metrics.hubness import skewness
 from itr_study.plots.embedding_map import STEPS, colours_of
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
 from tests.small_runs import SMALL
 
 # A cross: variance 4.5 across, 0.5 upwards, so that the axes are the given ones.

@@ -20,11 +20,11 @@ from itr_study.explorers import (
     side_by_side,
     text_queries,
 )
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import build_model, weights
 from itr_study.losses import LOSSES
 from itr_study.metrics import ranks
 from itr_study.plots.retrieval import answer_grid
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import build_model, weights
 from tests.small_runs import SMALL
 
 

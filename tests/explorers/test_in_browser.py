@@ -19,10 +19,10 @@ CELLS = {
 from copy import copy
 from itr_study import explorers
 from itr_study.evaluation.search import Searcher
-from itr_study.runs.background import BackgroundRun
-from itr_study.runs.config import RunConfig
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import weights
+from itr_study.lab.runs.background import BackgroundRun
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import weights
 config = RunConfig.model_validate({SMALL.model_dump(mode="json")!r})
 pushed = explorers.PushPull()
 def searcher(seed):

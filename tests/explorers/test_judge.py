@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.data.base import RetrievalDataset, Split
-from itr_study.data.judgements import Judgements
+from itr_study.data.base import Judgements, RetrievalDataset, Split
 from itr_study.explorers.judge import (
     CLASSES,
     LEAST,

@@ -7,7 +7,7 @@ import pytest
 
 from itr_study.explorers.explorer import ticks_between
 from itr_study.explorers.training import Training, panel_of
-from itr_study.runs.background import BackgroundRun, Look
+from itr_study.lab.runs.background import BackgroundRun, Look
 from tests.small_runs import SMALL
 
 CONFIG = SMALL.with_(**{"settings.epochs": 4})

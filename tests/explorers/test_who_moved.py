@@ -18,7 +18,7 @@ from itr_study.explorers.who_moved import POLL, TOP, Moves, WhoMoved
 from itr_study.metrics import ranks
 from itr_study.metrics.ndcg import ndcg_per_query
 from itr_study.metrics.truth import Truth
-from itr_study.plots.who_moved import relevance_colours
+from itr_study.plots.retrieval import relevance_colours
 
 SECONDS = 120  # of patience, on a busy machine
 # 30 texts; the first is of image 0, the others of image 1. For image 0 the first model has them in

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itr_study.data import load_dataset
 from itr_study.data.box_table import KEPT, BoxTable
 from itr_study.encoders.nanodet import NanoDet
-from itr_study.features.detected import computed_boxes
+from itr_study.features.images import computed_boxes
 from itr_study.files.paths import home
 
 

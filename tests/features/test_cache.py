@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from itr_study.data.base import DataError
-from itr_study.features.blocks import BlockFile
-from itr_study.features.cache import CacheKey, cached
+from itr_study.features.cache import BlockFile, CacheKey, cached
 from tests.posix import posix_only
 from tests.windows import as_on_windows, needs_maps
 
@@ -235,7 +234,7 @@ def test_a_block_whose_write_fails_is_not_done(tmp_path, monkeypatch):
         if len(flushes) == 4:  # one for the empty file, then block by block: the third block
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("itr_study.features.blocks._flush", full)
+    monkeypatch.setattr("itr_study.features.cache._flush", full)
     with pytest.raises(OSError, match="cannot write features.*No space left.*are kept") as caught:
         build(tmp_path, source)
     assert caught.value.filename == str(path_in(tmp_path))

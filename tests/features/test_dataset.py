@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.data.base import DataError, Regions
+from itr_study.data.base import DataError, Judgements, Regions
 from itr_study.data.caption_noise import with_caption_noise
-from itr_study.data.judgements import Judgements
 from itr_study.encoders import IMAGE_ENCODERS, base
 from itr_study.encoders.base import ImageNetwork
+from itr_study.features.cache import cores
 from itr_study.features.dataset import encode_dataset
-from itr_study.features.parallel import cores
 from itr_study.models import MODELS
 from tests.encoders.fakes import detector, fake_dataset, relevance
 

@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from itr_study.data.base import DataError
-from itr_study.data.box_table import KEPT, BoxTable, Detections
-from itr_study.data.boxes import areas, grid_boxes, overlaps
+from itr_study.data.box_table import KEPT, BoxTable, Detections, areas, grid_boxes, overlaps
 from itr_study.encoders import WeightsError
 from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS
 from itr_study.encoders.views import make_views
 from itr_study.features import regions as module
 from itr_study.features.dataset import encode_dataset
-from itr_study.features.detected import dataset_boxes, from_rows, made_with
+from itr_study.features.images import dataset_boxes, from_rows, made_with
 from itr_study.features.regions import (
     FEWEST,
     MOST,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from itr_study.data.base import Judgements
 from itr_study.data.batches import EncodedSplit, JudgedPairs
-from itr_study.data.judgements import Judgements
 from itr_study.encoders.ngrams import Ngrams
 
 TEXTS = ("a red dog runs on the grass", "the red dog runs fast", "two cats sleep on a chair",

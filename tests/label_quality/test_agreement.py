@@ -5,9 +5,9 @@ import doctest
 import numpy as np
 import pytest
 
-import itr_study.label_quality.agreement as module
-from itr_study.label_quality.agreement import RATED, agreement, interval, label_sources
-from itr_study.label_quality.judges import exact_judges, people
+import itr_study.lab.label_quality.agreement as module
+from itr_study.lab.label_quality.agreement import RATED, agreement, interval, label_sources
+from itr_study.lab.label_quality.judges import exact_judges, people
 from itr_study.relevance import RELEVANCE
 from tests.label_quality.judged_sets import judged_split
 

@@ -5,10 +5,10 @@ import doctest
 import numpy as np
 import pytest
 
-import itr_study.label_quality.caption_spread as module
+import itr_study.lab.label_quality.captions as module
 from itr_study.data import load_dataset
 from itr_study.data.base import DataError
-from itr_study.label_quality.caption_spread import (
+from itr_study.lab.label_quality.captions import (
     caption_spread,
     pairs_within,
     rating_shares,

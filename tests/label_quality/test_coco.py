@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
-from itr_study.label_quality.coco import attempt, caption_split
+from itr_study.lab.label_quality.judges import attempt, caption_split
 from tests.label_quality.judged_sets import EXACT, OWNER, TEXTS
 
 

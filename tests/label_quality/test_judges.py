@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from itr_study.data.base import DataError
-from itr_study.label_quality.coco import read_coco
-from itr_study.label_quality.judges import exact_judges, people, raters
+from itr_study.lab.label_quality.judges import exact_judges, people, raters, read_coco
 from itr_study.metrics.eccv import Judged, TruthSets
 from itr_study.relevance import RELEVANCE
 from tests.label_quality.judged_sets import EXACT, OWNER, TEXTS, judged_split

@@ -5,18 +5,18 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from itr_study.label_quality.agreement import label_sources
-from itr_study.label_quality.coco import CocoCaptions, read_coco
-from itr_study.label_quality.ranking import (
+from itr_study.lab.label_quality.agreement import (
     eccv_truth,
     exact_truth,
     graded,
+    label_sources,
     one_caption,
     random_ties,
     ranking_metrics,
     ranking_table,
 )
-from itr_study.ledger.reported import reported
+from itr_study.lab.label_quality.judges import CocoCaptions, read_coco
+from itr_study.lab.ledger.reported import reported
 from itr_study.metrics.eccv import eccv_table
 from itr_study.relevance import RELEVANCE
 from tests.label_quality.judged_sets import EXACT, VECTORS, judged_split

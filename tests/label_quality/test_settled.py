@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 
-from itr_study.label_quality.caption_spread import caption_spread
-from itr_study.label_quality.judges import Judge
-from itr_study.label_quality.ranking import ExtendedTruth
-from itr_study.label_quality.settled import by_judge, by_rankings, by_spread, times_drawn
-from itr_study.ledger.evidence import COLUMNS
+from itr_study.lab.label_quality.agreement import (
+    ExtendedTruth,
+    by_judge,
+    by_rankings,
+    by_spread,
+    times_drawn,
+)
+from itr_study.lab.label_quality.captions import caption_spread
+from itr_study.lab.label_quality.judges import Judge
+from itr_study.lab.ledger.evidence import COLUMNS
 from itr_study.metrics.retrieval_sets import Matches
 from itr_study.metrics.truth import Positives
 

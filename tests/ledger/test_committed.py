@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from itr_study.files.paths import figures_folder
-from itr_study.ledger.judges import JUDGE
-from itr_study.ledger.models import kept_ledger
-from itr_study.ledger.page import ledger_markdown
-from itr_study.ledger.reported import load_claims
-from itr_study.runs.published import Published
-from itr_study.studies.bases import frozen_rates
+from itr_study.lab.ledger.judges import JUDGE
+from itr_study.lab.ledger.models import kept_ledger
+from itr_study.lab.ledger.report import ledger_markdown
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.runs.published import Published
+from itr_study.lab.studies.bases import frozen_rates
 
 pytestmark = pytest.mark.evidence
 FLICKR8K = figures_folder() / "flickr8k"

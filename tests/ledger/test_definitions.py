@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.ledger.reported import load_claims, split_list
-from itr_study.ledger.rules import HELD
+from itr_study.lab.ledger.reported import load_claims, split_list
+from itr_study.lab.ledger.verdict import HELD
 from itr_study.losses import LOSSES
 from itr_study.losses._ranks import smooth_rank
 from itr_study.models import MODELS

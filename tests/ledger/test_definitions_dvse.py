@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.ledger.reported import reported, wide
+from itr_study.lab.ledger.reported import reported, wide
 from itr_study.losses import OUTPUT_LOSSES
 from itr_study.losses._heads import head_cosines
 from itr_study.metrics.entropy import score_entropy

@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from itr_study.ledger.evidence import COLUMNS, TABLE, LabelArms, read_evidence
-from itr_study.ledger.judge import judge
-from itr_study.ledger.reported import load_claims
-from itr_study.ledger.table import ledger
+from itr_study.lab.ledger.evidence import COLUMNS, TABLE, LabelArms, read_evidence
+from itr_study.lab.ledger.report import ledger
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.ledger.verdict import judge
 
 LINES = pd.DataFrame([
     ("labels(a)", "labels(b)", "people", "experts", 900, 5.0, 1.0),

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.ledger import judges
-from itr_study.ledger.judges import JUDGE, agreement, both_verdicts, has_run, on_judge
-from itr_study.ledger.models import FIRST, resting, twice_judged
-from itr_study.ledger.page import ledger_markdown
-from itr_study.ledger.reported import load_claims
-from itr_study.ledger.table import counted, ledger, ledger_parts
+from itr_study.lab.ledger import judges
+from itr_study.lab.ledger.judges import JUDGE, agreement, both_verdicts, has_run, on_judge
+from itr_study.lab.ledger.models import FIRST, resting, twice_judged
+from itr_study.lab.ledger.report import counted, ledger, ledger_markdown, ledger_parts
+from itr_study.lab.ledger.reported import load_claims
 from tests.ledger.test_judge import fallen, runs
 
 SHAKEN = (0.3, -0.3, 0.1, -0.2, 0.1)  # sd 0.245, half width 2.776 * 0.1095 = 0.304

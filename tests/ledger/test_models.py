@@ -4,10 +4,10 @@ import doctest
 
 import pandas as pd
 
-from itr_study.ledger import models
-from itr_study.ledger.models import FIRST, SECOND, kept_ledger, model_of, resting, twice_judged
-from itr_study.ledger.page import ledger_markdown
-from itr_study.ledger.reported import load_claims
+from itr_study.lab.ledger import models
+from itr_study.lab.ledger.models import FIRST, SECOND, kept_ledger, model_of, resting, twice_judged
+from itr_study.lab.ledger.report import ledger_markdown
+from itr_study.lab.ledger.reported import load_claims
 
 MINILM, GRU = "Two-branch on lite0:pooled:flip, minilm", "VSE++ on lite0:pooled:flip, words"
 LEDGER = pd.DataFrame([

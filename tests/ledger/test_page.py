@@ -3,18 +3,17 @@
 import pandas as pd
 import pytest
 
-from itr_study.ledger.judge import OUTCOMES
-from itr_study.ledger.page import (
+from itr_study.lab.ledger.report import (
     COLUMNS,
     MEANINGS,
     advice,
     composites,
+    ledger,
     ledger_markdown,
     write_ledger,
 )
-from itr_study.ledger.reported import load_claims
-from itr_study.ledger.table import ledger
-from itr_study.ledger.units import units_of
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.ledger.verdict import OUTCOMES, units_of
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.ledger.paired import differences, sign
+from itr_study.lab.ledger.paired import differences, sign
 
 
 def test_differences_are_paired_by_seed():

@@ -4,8 +4,8 @@ import doctest
 
 import pytest
 
-import itr_study.ledger.reported as module
-from itr_study.ledger.reported import (
+import itr_study.lab.ledger.reported as module
+from itr_study.lab.ledger.reported import (
     RECALLS,
     load_claims,
     read_table,
@@ -14,7 +14,7 @@ from itr_study.ledger.reported import (
     split_list,
     wide,
 )
-from itr_study.ledger.rules import CASES, HELD
+from itr_study.lab.ledger.verdict import CASES, HELD
 
 CLAIMS = load_claims().to_dict("records")
 # Where a paper makes its claims: all of these must be named.

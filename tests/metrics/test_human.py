@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import itr_study.metrics.human as module
+from itr_study.data.base import Judgements
 from itr_study.data.cxc import Crisscrossed
-from itr_study.data.judgements import Judgements
 from itr_study.metrics.human import cxc_correlation, human_correlation
 from tests.oracles import human as slow
 

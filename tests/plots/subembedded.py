@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study import plots
-from itr_study.data.boxes import grid_boxes
+from itr_study.data.box_table import grid_boxes
 from itr_study.metrics.attention import rank_map
 from tests.plots.frames import picture
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-import itr_study.plots.boards as boards
-import itr_study.plots.naming as naming
+import itr_study.plots.claims as boards
+import itr_study.plots.names as naming
 import itr_study.plots.windows as module
-from itr_study.plots.boards import trade_off
-from itr_study.plots.marks import summarise
+from itr_study.plots.claims import trade_off
+from itr_study.plots.style import summarise
 from itr_study.plots.windows import sliding_windows, window_table
 
 LABELS = [1.0, 0.55, 0.3, 0.1, -0.05]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from itr_study.plots.gains import gain_curves
+from itr_study.plots.claims import gain_curves
 
 PLACES = {0.01: "precise", 1.0: "vague"}
 TABLE = pd.DataFrame([

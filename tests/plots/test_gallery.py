@@ -5,9 +5,17 @@ from html.parser import HTMLParser
 import pytest
 from PIL import Image
 
-from itr_study.plots import gallery
-from itr_study.plots.figures import COMMON, save_figure
-from itr_study.plots.gallery import EXAMPLES, LARGEST, NOT_MEASURED, SHOWN, build_gallery, inside
+from itr_study.plots import figures
+from itr_study.plots.figures import (
+    COMMON,
+    EXAMPLES,
+    LARGEST,
+    NOT_MEASURED,
+    SHOWN,
+    build_gallery,
+    inside,
+    save_figure,
+)
 from tests.plots.test_figures import TABLE, common, read, save
 
 
@@ -100,11 +108,11 @@ def test_a_table_alone_is_linked_and_not_shown(tmp_path):
 
 
 def test_the_published_page_has_examples_of_generated_data_and_no_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(gallery, "figures_folder", lambda: tmp_path)
+    monkeypatch.setattr(figures, "figures_folder", lambda: tmp_path)
     for name in (SHOWN[0], "03_topk__dimension"):
         save(tmp_path, dataset="scenes", name=name)
     save(tmp_path, dataset="flickr8k")
-    text = gallery.publish("scenes").read_text()
+    text = figures.publish("scenes").read_text()
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         f"## {EXAMPLES}", "## flickr8k"] and "(scenes/" not in text
     kept = list(read(tmp_path / EXAMPLES))
@@ -114,21 +122,21 @@ def test_the_published_page_has_examples_of_generated_data_and_no_more(tmp_path,
 def test_an_example_is_replaced_only_by_another_table_that_is_no_worse(tmp_path):
     source, target = tmp_path / "scenes", tmp_path / EXAMPLES
     picture = save(tmp_path, name=SHOWN[0])
-    assert gallery.publish_examples(source, target) == [SHOWN[0]]
+    assert figures.publish_examples(source, target) == [SHOWN[0]]
     Image.effect_noise((500, 500), 90).save(picture)
-    assert gallery.publish_examples(source, target) == []
+    assert figures.publish_examples(source, target) == []
     save(tmp_path, "full", name=SHOWN[0], table=TABLE.assign(loss=2.0))
     Image.effect_noise((500, 500), 90).save(picture)
-    assert gallery.publish_examples(source, target) == [SHOWN[0]]
+    assert figures.publish_examples(source, target) == [SHOWN[0]]
     assert (target / picture.name).stat().st_size <= LARGEST < picture.stat().st_size
     picture.with_suffix(".json").unlink()
     save(tmp_path, "quick", name=SHOWN[0])
-    assert gallery.publish_examples(source, target) == []
+    assert figures.publish_examples(source, target) == []
 
 
 @pytest.mark.evidence
 def test_the_published_examples_are_those_shown_and_small():
-    folder = gallery.figures_folder() / EXAMPLES
+    folder = figures.figures_folder() / EXAMPLES
     pictures = sorted(folder.glob("*.png"))
     assert [path.stem for path in pictures] == list(SHOWN) and len(SHOWN) <= 12
     assert all(path.stat().st_size <= LARGEST for path in pictures)

@@ -9,9 +9,16 @@ from matplotlib.text import Text
 from PIL import Image
 
 from itr_study.metrics.attention import pixel_map
-from itr_study.plots.heads import HEAT
-from itr_study.plots.looks import MOST_ROWS, heat_colours, heat_scale, rank_weights, word_maps
-from itr_study.plots.pointing import PANELS, pointing_dots
+from itr_study.plots.heads import (
+    HEAT,
+    MOST_ROWS,
+    PANELS,
+    heat_colours,
+    heat_scale,
+    pointing_dots,
+    rank_weights,
+    word_maps,
+)
 
 BOXES = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 1, 1], [np.nan] * 4])
 WEIGHTS = np.array([[0.7, 0.1, 0.1, 0.1], [0.25, 0.25, 0.25, 0.25], [0, 0.2, 0.2, 0.6]])

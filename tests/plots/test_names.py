@@ -2,11 +2,11 @@
 
 import pytest
 
+from itr_study.lab.studies.arms import TERMS
+from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.losses import LOSSES
 from itr_study.plots.names import marks_note, name_of
 from itr_study.plots.style import look
-from itr_study.studies.arms import TERMS
-from itr_study.studies.bcls import COMPARED
 
 
 @pytest.mark.parametrize("arm,name", [

@@ -12,8 +12,16 @@ from matplotlib.text import Text
 from PIL import Image
 
 from itr_study import plots
-from itr_study.plots.marks import spread, summarise
-from itr_study.plots.style import METHODS, METRICS, SETTINGS, WRONG, canvas, png_bytes
+from itr_study.plots.style import (
+    METHODS,
+    METRICS,
+    SETTINGS,
+    WRONG,
+    canvas,
+    png_bytes,
+    spread,
+    summarise,
+)
 from itr_study.plots.tables import HALF
 from tests.plots.frames import CAPTION, RECALLS, epochs, picture, sweep_rows
 from tests.plots.reranked import reranking_pictures
@@ -434,7 +442,7 @@ def test_schematic_pays_what_the_loss_pays():
 def test_examples_of_tables_and_steps():
     import doctest
 
-    from itr_study.plots import steps, sweep, tables
-    for module in (steps, sweep, tables):
+    from itr_study.plots import schematics, sweep, tables
+    for module in (schematics, sweep, tables):
         failed, tried = doctest.testmod(module)
         assert tried and not failed

@@ -4,8 +4,7 @@ import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from itr_study.plots import sliding_windows, smooth_steps
-from itr_study.plots.places import fits, places_of
-from itr_study.plots.style import canvas, headline, quick_png
+from itr_study.plots.style import canvas, fits, headline, places_of, quick_png
 
 LABELS = [-0.2, 0.1, 0.35, 0.5, 0.7, 1.0]
 

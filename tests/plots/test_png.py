@@ -1,12 +1,13 @@
 """A picture becomes a palette only where nobody can see it, and one for a page is small."""
 
+import importlib
 from io import BytesIO
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.plots import png
+style = importlib.import_module("itr_study.plots.style")
 
 RNG = np.random.default_rng(0)
 GROUND = np.full((120, 160, 3), 255, dtype=np.uint8)
@@ -43,8 +44,8 @@ def dusk() -> np.ndarray:
 
 def encode(picture: Image.Image) -> bytes:
     """As pictures are written."""
-    exact = png.on_white(picture)
-    return png.written(exact, png.in_few_colours(exact))
+    exact = style.on_white(picture)
+    return style.written(exact, style.in_few_colours(exact))
 
 
 def decoded(data: bytes) -> tuple[str, np.ndarray]:
@@ -53,7 +54,7 @@ def decoded(data: bytes) -> tuple[str, np.ndarray]:
 
 
 @pytest.mark.parametrize(("draw", "mode", "largest"), [
-    (lines, "P", 0), (shades, "P", png.LARGEST), (sky, "RGB", 0), (dusk, "RGB", 0)])
+    (lines, "P", 0), (shades, "P", style.LARGEST), (sky, "RGB", 0), (dusk, "RGB", 0)])
 def test_a_palette_is_taken_only_where_it_changes_next_to_nothing(draw, mode, largest):
     drawn = draw()
     data = encode(Image.fromarray(drawn))
@@ -82,12 +83,12 @@ def test_a_palette_is_smaller_and_an_alpha_of_one_is_dropped():
 @pytest.mark.parametrize("size", [10_000, 3_000, 900])
 def test_a_picture_is_made_as_narrow_as_it_must_be(size):
     noise = Image.fromarray(RNG.integers(0, 256, (120, 160, 3), dtype=np.uint8))
-    data = png.at_most(size, noise)
+    data = style.at_most(size, noise)
     shown = Image.open(BytesIO(data))
-    assert len(data) <= size < len(png.at_most(1_000_000, noise)) and shown.width < 160
+    assert len(data) <= size < len(style.at_most(1_000_000, noise)) and shown.width < 160
     assert abs(shown.width / shown.height - 4 / 3) < 0.1
     with pytest.raises(ValueError, match="more than 50"):
-        png.at_most(50, noise)
+        style.at_most(50, noise)
 
 
 def test_what_is_transparent_is_seen_on_white():

@@ -5,8 +5,7 @@ import pytest
 
 from itr_study.data import DATASETS
 from itr_study.files.paths import figures_folder
-from itr_study.plots.figures import COMMON
-from itr_study.plots.gallery import inside
+from itr_study.plots.figures import COMMON, inside
 from itr_study.plots.published import PAGE, compare, table_difference
 from tests.plots.test_figures import TABLE, common, save
 

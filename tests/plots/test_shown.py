@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Text
 from PIL import Image
 
-import itr_study.plots.table_pictures as module
+import itr_study.plots.tables as module
 from itr_study import plots
 from itr_study.files.paths import project_root
 from itr_study.plots.style import COLUMN, DPI, WIDEST

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.text import Text
 
 from itr_study import plots
-from itr_study.plots.head_schematics import (
+from itr_study.plots.heads import pixel_map
+from itr_study.plots.schematics import (
     NEAR,
     OTHERS,
     SHARPNESS,
@@ -17,7 +18,6 @@ from itr_study.plots.head_schematics import (
     schematic_weights,
     weight,
 )
-from itr_study.plots.heads import pixel_map
 from tests.oracles.entropy import oracle
 from tests.plots.frames import picture
 from tests.plots.subembedded import BOXES, HALF, SCORES, SHARP, entropies, head_pictures, maps

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from itr_study.ledger.judge import OUTCOMES
+from itr_study.lab.ledger.verdict import OUTCOMES
 from itr_study.plots import verdict_bars
-from itr_study.plots.verdicts import LOOKS
+from itr_study.plots.claims import LOOKS
 
 TABLE = pd.DataFrame({"section": ["figures", "figures", "equations", "figures"],
                       "outcome": ["undecided", "reproduced", "undecided", "undecided"]})

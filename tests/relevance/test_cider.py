@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+from itr_study.data.base import read_lines
 from itr_study.data.batches import EncodedSplit
-from itr_study.data.flickr8k_judgements import read_expert
-from itr_study.data.roots import read_lines
+from itr_study.data.flickr8k import read_expert
 from itr_study.encoders.ngrams import Ngrams
 from itr_study.metrics.human import human_correlation
 from itr_study.relevance import RELEVANCE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from itr_study.encoders.base import WeightsError
-from itr_study.relevance import RELEVANCE, _java
+from itr_study.relevance import RELEVANCE, meteor
 from tests.relevance.test_registry import OverlapSpice, OverlapTool, batches, small_split
 
 Meteor, Spice = RELEVANCE["meteor"], RELEVANCE["spice"]
@@ -21,7 +21,7 @@ def running(source, tool):
 
 @pytest.mark.parametrize(("source", "tool"), [(Meteor, OverlapTool), (Spice, OverlapSpice)])
 def test_every_caption_is_a_reference_of_its_own(source, tool, monkeypatch):
-    monkeypatch.setattr(_java, "PAIRS", 7)
+    monkeypatch.setattr(meteor, "PAIRS", 7)
     split = small_split()
     whole = running(source("max"), tool()).block(split, slice(None))
     # text 4 "a dog runs" with "a dog runs", "the dog runs on grass" of image 0; a match of image 1
@@ -38,7 +38,7 @@ def test_the_package_and_java_are_asked_for(monkeypatch):
     monkeypatch.setattr("itr_study.encoders.weights.importlib.import_module", missing)
     with pytest.raises(WeightsError, match='labels "meteor" needs.*pip install pycocoevalcap'):
         Meteor()(batches(split)[0], split)
-    monkeypatch.setattr(_java, "required_package", lambda *a: None)
+    monkeypatch.setattr(meteor, "required_package", lambda *a: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(ValueError, match="no `java` is on the PATH; install"):
         Spice()(batches(split)[0], split)
@@ -84,7 +84,7 @@ def test_models_that_cannot_be_downloaded(monkeypatch):
         def Spice():
             raise OSError("no route to host")
 
-    monkeypatch.setattr("itr_study.relevance.spice.required_package", lambda *a: Module)
+    monkeypatch.setattr("itr_study.relevance.meteor.required_package", lambda *a: Module)
     with pytest.raises(ValueError, match="CoreNLP.*no route to host"):
         Spice().start()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from itr_study.runs.config import RunConfig
+from itr_study.lab.runs.config import RunConfig
 from tests.small_runs import photos
 
 

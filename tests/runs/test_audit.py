@@ -6,18 +6,17 @@ import pytest
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instructions
 from itr_study.evaluation.measures import MEASURES, measure_of
-from itr_study.runs.audit import MACHINE, audit, compare
-from itr_study.runs.identity import identify
-from itr_study.runs.rows import make_row
-from itr_study.runs.run import execute
-from itr_study.runs.table import Table
+from itr_study.lab.runs.audit import MACHINE, audit, compare
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.rows import Table, make_row
+from itr_study.lab.runs.run import execute
 from tests.small_runs import SMALL
 
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
     """A row as a finished run leaves it."""
-    from itr_study.runs.store import RunStore
+    from itr_study.lab.runs.store import RunStore
 
     result = execute(identify(SMALL), store=RunStore(tmp_path_factory.mktemp("runs")))
     return make_row(identify(SMALL), result)

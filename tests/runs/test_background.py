@@ -8,11 +8,11 @@ import psutil
 import pytest
 import torch
 
-from itr_study.runs import background
-from itr_study.runs.background import BackgroundRun
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore
+from itr_study.lab.runs import background
+from itr_study.lab.runs.background import BackgroundRun
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.store import RunStore
 from tests.posix import posix_only
 from tests.small_runs import SMALL
 
@@ -99,7 +99,7 @@ def test_a_run_without_a_process_is_at_once_as_it_was_before(store, monkeypatch)
 
 
 KERNEL = ("import time\n"
-          "from itr_study.runs.background import BackgroundRun\n"
+          "from itr_study.lab.runs.background import BackgroundRun\n"
           "from tests.small_runs import SMALL\n"
           "run = BackgroundRun(SMALL.with_(**{'settings.epochs': 100000}))\n"
           "run.start()\n"

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from itr_study.runs.config import RunConfig
+from itr_study.lab.runs.config import RunConfig
 from tests.small_runs import SMALL
 
 

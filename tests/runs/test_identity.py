@@ -1,12 +1,12 @@
 """Ids of runs: what they depend on."""
 
-from itr_study.features.label_vectors import LABEL_ENCODERS
+from itr_study.features.texts import LABEL_ENCODERS
+from itr_study.lab.runs.config import training_vectors
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.identity import hash_run, identify, part_versions
 from itr_study.losses import LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
-from itr_study.runs.config import training_vectors
-from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import hash_run, identify, part_versions
 from tests.small_runs import SMALL
 
 

@@ -11,13 +11,13 @@ from itr_study.evaluation.measures import MEASURES, measure_of
 from itr_study.evaluation.reranked import SECONDS
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.sealed import seal
-from itr_study.runs.identity import identify
-from itr_study.runs.publish import publish
-from itr_study.runs.published import Published
-from itr_study.runs.rows import SPLITS, is_complete, make_row
-from itr_study.runs.run import execute, row
-from itr_study.runs.store import RunStore
-from itr_study.runs.sweeps import sweep
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.publish import publish
+from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.rows import SPLITS, is_complete, make_row
+from itr_study.lab.runs.run import execute, row
+from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.sweeps import sweep
 from tests.small_runs import SMALL, count_trainings, without_asked
 
 RERANKED = ("reranked",)

@@ -13,13 +13,13 @@ import torch
 import itr_study as itr
 from itr_study.evaluation.evaluate import Evaluation
 from itr_study.files import atomic
+from itr_study.lab.runs import identity, packs
+from itr_study.lab.runs import publish as module
+from itr_study.lab.runs.publish import publish, publishable
+from itr_study.lab.runs.published import Published, arrays, curve, rows
+from itr_study.lab.runs.rows import Table
+from itr_study.lab.runs.store import RunStore
 from itr_study.metrics import Ranks
-from itr_study.runs import identity, packs
-from itr_study.runs import publish as module
-from itr_study.runs.publish import publish, publishable
-from itr_study.runs.published import Published, arrays, curve, rows
-from itr_study.runs.store import RunStore
-from itr_study.runs.table import Table
 from itr_study.training.state import History
 
 FACTS = {"minutes": 1.0, "device": "cpu", "commit": "", "software": {}, "seen": [],
@@ -133,7 +133,7 @@ def test_a_publisher_that_is_killed_leaves_all_or_nothing(three, evidence, monke
     with monkeypatch.context() as patch:
         for where in (packs, atomic):
             patch.setattr(where, "write_atomic", write)
-        patch.setattr("itr_study.runs.table.write_atomic", write)
+        patch.setattr("itr_study.lab.runs.rows.write_atomic", write)
         with pytest.raises(KeyboardInterrupt):
             publish(three[1:])
     assert list(rows("photos")["run"]) == three[:1] and len(curve(three[0])) == 1
@@ -156,7 +156,7 @@ def test_the_first_publisher_of_a_data_set_may_be_killed(three, evidence, monkey
     atomic_write = atomic.write_atomic
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "write_atomic", write)
-        patch.setattr("itr_study.runs.table.write_atomic", write)
+        patch.setattr("itr_study.lab.runs.rows.write_atomic", write)
         with pytest.raises(KeyboardInterrupt):
             publish(three)
     assert not (evidence / "photos" / "packs").exists() or Published("photos").table.read() == {}
@@ -164,7 +164,7 @@ def test_the_first_publisher_of_a_data_set_may_be_killed(three, evidence, monkey
 
 
 def test_what_is_published_is_not_written_again(three, evidence, monkeypatch):
-    monkeypatch.setattr("itr_study.runs.rows.columns", lambda *_: ["rsum"])
+    monkeypatch.setattr("itr_study.lab.runs.rows.columns", lambda *_: ["rsum"])
     publish(three)
     before = {path: path.stat().st_mtime_ns for path in evidence.rglob("*")}
     assert publish(three) == []
@@ -175,7 +175,7 @@ def test_what_is_published_is_not_written_again(three, evidence, monkeypatch):
 
 def test_numbers_of_another_machine_do_not_take_the_place_of_published_ones(three, real,
                                                                             monkeypatch):
-    monkeypatch.setattr("itr_study.runs.rows.columns", lambda *_: ["rsum"])
+    monkeypatch.setattr("itr_study.lab.runs.rows.columns", lambda *_: ["rsum"])
     publish(three)
     shutil.rmtree(RunStore().folder)
     finished(real, three[0])

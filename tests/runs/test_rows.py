@@ -10,13 +10,13 @@ import pytest
 import itr_study as itr
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
+from itr_study.lab.runs import published
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.publish import publish
+from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.run import execute, row
 from itr_study.losses import LOSSES
-from itr_study.runs import published
-from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import identify
-from itr_study.runs.publish import publish
-from itr_study.runs.published import Published
-from itr_study.runs.run import execute, row
 from tests.small_runs import SMALL, count_trainings
 
 

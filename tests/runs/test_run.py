@@ -9,14 +9,14 @@ import torch
 
 from itr_study.data.batches import InputSpec
 from itr_study.files.atomic import read_json
+from itr_study.lab.runs import run
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute, weights
+from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.sweeps import sweep
 from itr_study.models import VSEPP, TwoBranch
-from itr_study.runs import run
-from itr_study.runs.config import RunConfig
-from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute, weights
-from itr_study.runs.store import RunStore
-from itr_study.runs.sweeps import sweep
 from itr_study.training import loop
 from itr_study.training.interrupts import OutOfMemory
 from itr_study.training.loop import Diverged

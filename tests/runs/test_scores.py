@@ -7,12 +7,12 @@ import torch
 
 from itr_study.evaluation import ensemble, search
 from itr_study.evaluation.search import Searcher
-from itr_study.runs import run, scores
-from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute, weights
-from itr_study.runs.scores import SCORES, keep_scores, kept_scores
-from itr_study.runs.store import RunStore
+from itr_study.lab.runs import run
+from itr_study.lab.runs import store as scores
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute, weights
+from itr_study.lab.runs.store import SCORES, RunStore, keep_scores, kept_scores
 from tests.small_runs import SMALL, count_trainings
 
 SAF = SMALL.with_(model="saf", tokens="words", sentences=None, model_arguments={

@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from itr_study.runs import facts, run
-from itr_study.runs.audit import compare
-from itr_study.runs.facts import merged
-from itr_study.runs.identity import identify
-from itr_study.runs.rows import make_row
-from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore
+from itr_study.lab.runs import identity, run
+from itr_study.lab.runs.audit import compare
+from itr_study.lab.runs.identity import identify, merged
+from itr_study.lab.runs.rows import make_row
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.store import RunStore
 from tests.small_runs import SMALL
 
 SITTINGS = "checkpoints/sittings.json"
@@ -22,7 +21,7 @@ def begin(monkeypatch, instructions: str):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(facts, "instructions", lambda: instructions)
+        patch.setattr(identity, "instructions", lambda: instructions)
         patch.setattr(RunStore, "write_history", stop)
         with pytest.raises(KeyboardInterrupt):
             execute(identify(SMALL), save_seconds=0)
@@ -30,7 +29,7 @@ def begin(monkeypatch, instructions: str):
 
 
 def go_on(monkeypatch, instructions: str) -> dict:
-    monkeypatch.setattr(facts, "instructions", lambda: instructions)
+    monkeypatch.setattr(identity, "instructions", lambda: instructions)
     return make_row(identify(SMALL), execute(identify(SMALL)))
 
 

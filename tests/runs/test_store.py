@@ -8,9 +8,9 @@ import pytest
 
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.sealed import seal
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.store import RunStore
 from tests.small_runs import SMALL, count_trainings
 
 

@@ -10,14 +10,14 @@ import pytest
 from filelock import FileLock
 
 from itr_study.evaluation import evaluate
+from itr_study.lab.runs import identity
+from itr_study.lab.runs import store as warmups
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.store import RunStore, WarmUps, warmup_key
 from itr_study.losses import LOSSES
 from itr_study.models import TwoBranch
 from itr_study.relevance import RELEVANCE
-from itr_study.runs import facts, warmups
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore
-from itr_study.runs.warmups import WarmUps, warmup_key
 from itr_study.training import loop
 from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.state import TrainingState
@@ -36,7 +36,7 @@ HERE = {"instructions": "avx2", "commit": "0123"}
 @pytest.fixture(autouse=True)
 def committed(monkeypatch):
     """As in a checkout without changes, whatever this one has."""
-    monkeypatch.setattr("itr_study.runs.run.git_commit", lambda: HERE["commit"])
+    monkeypatch.setattr("itr_study.lab.runs.run.git_commit", lambda: HERE["commit"])
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_without_a_warm_up_nothing_is_kept(store):
 @pytest.mark.parametrize("commit", ["0123+", "0123+ + 4567", "0123 + 4567+"])
 def test_of_code_that_was_never_committed_none_is_kept(store, monkeypatch, epochs, commit):
     """Two versions of it have one name."""
-    monkeypatch.setattr("itr_study.runs.run.git_commit", lambda: commit)
+    monkeypatch.setattr("itr_study.lab.runs.run.git_commit", lambda: commit)
     run(WARM)
     run(OTHER)
     assert epochs == 2 * [1, 2, 3] and not kept()
@@ -132,7 +132,7 @@ def test_of_code_that_was_never_committed_none_is_kept(store, monkeypatch, epoch
 def test_one_of_other_software_is_left_alone(store, monkeypatch, epochs):
     """So that a row states one machine and one software, and can be held to its bits."""
     run(WARM)
-    monkeypatch.setattr(facts, "instructions", lambda: "amx")
+    monkeypatch.setattr(identity, "instructions", lambda: "amx")
     assert run(OTHER).facts["instructions"] == "amx"
     assert epochs == 2 * [1, 2, 3] and len(kept()) == 2
 

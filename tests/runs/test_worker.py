@@ -8,12 +8,12 @@ import psutil
 import pytest
 
 from itr_study.files.paths import project_root
-from itr_study.processes import MARK
-from itr_study.runs.identity import identify
-from itr_study.runs.jobs import Answer, Job
-from itr_study.runs.run import execute
-from itr_study.runs.store import RunStore
-from itr_study.runs.worker import STOP, STOPPED
+from itr_study.lab.processes import MARK
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.sweeps import Answer, Job
+from itr_study.lab.runs.worker import STOP, STOPPED
 from itr_study.training.checkpoints import Checkpoints
 from tests.posix import posix_only
 from tests.small_runs import SMALL
@@ -23,7 +23,8 @@ SLOW = SMALL.with_(**{"settings.epochs": 100000})
 
 def start(*configs, **named):
     """A worker with one job a config, and no more to come."""
-    process = subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())],
+    process = subprocess.Popen([sys.executable, "-m", "itr_study.lab.runs.worker",
+                                str(os.getpid())],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, **({"text": True} | named))
     for config in configs:
@@ -71,7 +72,8 @@ def test_sigterm_saves_and_says_interrupted(store):
 @pytest.mark.slow
 def test_the_line_stop_saves_too(store):
     """In the place of a signal, which Windows does not have."""
-    process = subprocess.Popen([sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())],
+    process = subprocess.Popen([sys.executable, "-m", "itr_study.lab.runs.worker",
+                                str(os.getpid())],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdin.write(Job(config=SLOW).model_dump_json() + "\n")
     process.stdin.flush()
@@ -92,7 +94,7 @@ def test_the_line_stop_saves_too(store):
     "sleep_through()"])
 def test_a_stop_is_never_lost(job, tmp_path):
     code = ("import os, sys, time\n"
-            "from itr_study.runs import jobs, worker\n"
+            "from itr_study.lab.runs import jobs, worker\n"
             "def sleep_through():\n"
             "    try:\n"
             "        print(1, file=sys.stderr, flush=True)\n"
@@ -118,7 +120,7 @@ def test_a_stop_is_never_lost(job, tmp_path):
 def test_a_worker_whose_parent_is_another_ends_at_once():
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        done = subprocess.run([sys.executable, "-m", "itr_study.runs.worker", str(other.pid)],
+        done = subprocess.run([sys.executable, "-m", "itr_study.lab.runs.worker", str(other.pid)],
                               capture_output=True, text=True, timeout=60)
     finally:
         other.kill()
@@ -130,7 +132,7 @@ def test_a_worker_whose_parent_is_another_ends_at_once():
 def test_a_worker_works_behind_a_launcher(store):
     """As `python.exe` of an environment is on Windows: the parent's id is not the one it is to end
     with, which stands further up."""
-    command = [sys.executable, "-m", "itr_study.runs.worker", str(os.getpid())]
+    command = [sys.executable, "-m", "itr_study.lab.runs.worker", str(os.getpid())]
     launcher = f"import subprocess, sys; sys.exit(subprocess.call({command!r}))"
     process = subprocess.Popen([sys.executable, "-c", launcher], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, encoding="utf-8")
@@ -142,7 +144,7 @@ def test_a_worker_works_behind_a_launcher(store):
 @posix_only
 def test_who_watches_an_ancestor_ends_with_it():
     """The one between lives on: the parent's id alone would say that all is well."""
-    watching = ("import os, sys, time; from itr_study.processes import end_with_parent\n"
+    watching = ("import os, sys, time; from itr_study.lab.processes import end_with_parent\n"
                 "end_with_parent(int(sys.argv[1]), 0.05); print(os.getpid(), flush=True)\n"
                 "time.sleep(60)")
     between = ("import subprocess, sys, time\n"
@@ -181,7 +183,7 @@ def test_a_worker_ends_with_its_parent(store, tmp_path):
     path = tmp_path / "job.json"
     path.write_text(Job(config=SLOW).model_dump_json() + "\n")
     code = ("import os, subprocess, sys\n"
-            "worker = subprocess.Popen([sys.executable, '-m', 'itr_study.runs.worker',\n"
+            "worker = subprocess.Popen([sys.executable, '-m', 'itr_study.lab.runs.worker',\n"
             f"    str(os.getpid())], stdin=open({str(path)!r}), start_new_session=True)\n"
             "print(worker.pid, flush=True)\nworker.wait()\n")
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from itr_study.data.batches import EncodedSplit
+from itr_study.lab.studies import nb12_claims
+from itr_study.lab.studies.nb12_claims import ambiguous_queries, by_ambiguity, claimed_so
 from itr_study.metrics import Ranks
-from itr_study.studies import ambiguity
-from itr_study.studies.ambiguity import ambiguous_queries, by_ambiguity, claimed_so
 
 
 def split_of(vectors, owner) -> EncodedSplit:
@@ -26,7 +26,7 @@ def test_a_query_is_ambiguous_by_captions_of_other_images_alone():
 
 
 def test_equals_loops_over_blocks(monkeypatch):
-    monkeypatch.setattr(ambiguity, "ROWS", 7)
+    monkeypatch.setattr(nb12_claims, "ROWS", 7)
     random = np.random.default_rng(0)
     vectors, owner = random.normal(size=(40, 3)), np.repeat(np.arange(10), 4)
     found = ambiguous_queries(split_of(vectors, owner), 0.95)
@@ -39,7 +39,7 @@ def test_equals_loops_over_blocks(monkeypatch):
 
 def test_recalls_are_summed_over_each_kind_of_query(monkeypatch):
     ranks = Ranks(np.array([1, 2, 20]), np.array([1, 6, 11, 3]))
-    monkeypatch.setattr(ambiguity, "ranks_of", lambda row: {"a": ranks}[row["run"]])
+    monkeypatch.setattr(nb12_claims, "ranks_of", lambda row: {"a": ranks}[row["run"]])
     rows = pd.DataFrame({"run": ["a", "b"], "arm": ["k=5", "no claim"]}, index=[7, 3])
     ambiguous = Ranks(np.array([True, False, False]), np.array([False, True, False, True]))
     table = by_ambiguity(rows, ambiguous)

@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.evaluate import evaluate
+from itr_study.lab.studies import nb03_topk
+from itr_study.lab.studies.nb03_topk import cca_baseline, cca_config
+from itr_study.lab.studies.parameters import choose
 from itr_study.models.cca import fit_cca
-from itr_study.studies import baseline
-from itr_study.studies.baseline import cca_baseline, cca_config
-from itr_study.studies.profiles import choose
 from tests.models.test_cca import splits
 
 
 def made(monkeypatch, least=2):
-    monkeypatch.setattr(baseline, "LEAST", least)
+    monkeypatch.setattr(nb03_topk, "LEAST", least)
     return SimpleNamespace(splits=splits())
 
 
@@ -24,10 +24,10 @@ def test_the_best_on_dev_is_taken_and_judged_on_test(monkeypatch):
     data = made(monkeypatch)
     search, row = cca_baseline(data)
     assert set(search["size"]) == {2, 4, 6}
-    assert set(search["regularisation"]) == set(baseline.REGULARISATIONS)
+    assert set(search["regularisation"]) == set(nb03_topk.REGULARISATIONS)
     slow = {(size, r): evaluate(fit_cca(data.splits["train"], size, r),
                                 data.splits["dev"]).table["rsum"]
-            for size in (2, 4, 6) for r in baseline.REGULARISATIONS}
+            for size in (2, 4, 6) for r in nb03_topk.REGULARISATIONS}
     found = search.set_index(["size", "regularisation"])["dev_rsum"]
     pd.testing.assert_series_equal(found.sort_index(), pd.Series(slow).sort_index(),
                                    check_names=False)
@@ -57,7 +57,7 @@ def test_test_changes_nothing_of_the_choice(monkeypatch):
     (4, (1e-9, 0.01, 1e9), True)])  # four are the fewest that are tried
 def test_the_end_of_the_grid_is_told(monkeypatch, least, strengths, edge):
     data = made(monkeypatch, least)
-    monkeypatch.setattr(baseline, "REGULARISATIONS", strengths)
+    monkeypatch.setattr(nb03_topk, "REGULARISATIONS", strengths)
     row = cca_baseline(data)[1]
     assert row["size"].item() == least and row["at_edge"].item() is edge
 

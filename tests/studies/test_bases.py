@@ -2,9 +2,9 @@
 
 import pytest
 
-from itr_study.runs.data import encoded_data
-from itr_study.studies import bases
-from itr_study.studies.bases import base
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.studies import bases
+from itr_study.lab.studies.bases import base
 from tests.data import tiny
 
 

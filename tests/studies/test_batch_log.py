@@ -2,10 +2,10 @@
 
 import pytest
 
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.batch_log import batch_log
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.nb05_listwise import batch_log
 from tests.small_runs import SMALL
 
 

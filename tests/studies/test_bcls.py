@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from itr_study.studies.bcls import span_of_singles
+from itr_study.lab.studies.nb06_kendall import span_of_singles
 
 
 def test_the_span_of_single_runs_stands_beside_what_seeds_alone_would_make():

@@ -9,12 +9,14 @@ from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import evaluate_scores
 from itr_study.evaluation.search import Searcher
 from itr_study.features.specs import image_parts, tuned_stages
-from itr_study.models.network import TunesNetwork
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import build_model, weights
-from itr_study.studies.arms import train_arms
-from itr_study.studies.bases import base
-from itr_study.studies.best_clean import (
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import build_model, weights
+from itr_study.lab.studies.arms import train_arms
+from itr_study.lab.studies.bases import base
+from itr_study.lab.studies.ensembles import ensemble_rows
+from itr_study.lab.studies.nb02_pairwise import rung_config
+from itr_study.lab.studies.nb03_topk import setting_arms
+from itr_study.lab.studies.nb09_stronger_models import (
     ALL,
     FISHER,
     LADDERS,
@@ -25,12 +27,10 @@ from itr_study.studies.best_clean import (
     steps,
     why_none,
 )
-from itr_study.studies.ensembles import ensemble_rows
-from itr_study.studies.forecast import expected_minutes, kinds_of
-from itr_study.studies.judges import judge_arms
-from itr_study.studies.ladder import rung_config
-from itr_study.studies.profiles import choose
-from itr_study.studies.topk import setting_arms
+from itr_study.lab.studies.nb12_claims import judge_arms
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import expected_minutes, kinds_of
+from itr_study.models.image import TunesNetwork
 from tests.studies.test_ladder import values
 
 PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, best_clean_seeds=2, dear_seeds=1)

@@ -5,14 +5,14 @@ import doctest
 import pandas as pd
 import pytest
 
-from itr_study.ledger import units
-from itr_study.ledger.reported import load_claims, split_list
-from itr_study.ledger.units import UNITS, unit_of
-from itr_study.studies import claims as module
-from itr_study.studies.claims import TOPICS, settled_apart, shared_luck, tally, topic_of
+from itr_study.lab.ledger import verdict
+from itr_study.lab.ledger.reported import load_claims, split_list
+from itr_study.lab.ledger.verdict import UNITS, unit_of
+from itr_study.lab.studies import nb12_claims as module
+from itr_study.lab.studies.nb12_claims import TOPICS, settled_apart, shared_luck, tally, topic_of
 
 
-@pytest.mark.parametrize("where", [module, units])
+@pytest.mark.parametrize("where", [module, verdict])
 def test_examples(where):
     failed, tried = doctest.testmod(where)
     assert tried and not failed

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from itr_study.lab.studies import nb13_forgive as module
+from itr_study.lab.studies.nb13_forgive import by_level, crossing_table, crossings
 from itr_study.metrics.intervals import student_interval
-from itr_study.studies import crossings as module
-from itr_study.studies.crossings import by_level, crossing_table, crossings
 
 
 def test_examples_in_docstrings():

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.studies import curve_metrics as module
-from itr_study.studies.curve_metrics import milestones
-from itr_study.studies.results import generalisation
+from itr_study.lab.studies import nb12_claims as module
+from itr_study.lab.studies.nb12_claims import milestones
+from itr_study.lab.studies.results import generalisation
 
 STORY = pd.DataFrame({
     "arm": ["a"] * 4 + ["b"] * 2, "seed": [0] * 4 + [1] * 2, "epoch": [1, 2, 3, 4, 1, 2],

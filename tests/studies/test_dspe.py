@@ -3,15 +3,15 @@
 import pandas as pd
 import pytest
 
-from itr_study.ledger.reported import load_claims
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.published import rows
+from itr_study.lab.studies import bases
+from itr_study.lab.studies.nb03_topk import setting_arms
+from itr_study.lab.studies.nb09_stronger_models import stronger_config
+from itr_study.lab.studies.parameters import choose
 from itr_study.metrics.intervals import student_interval
-from itr_study.runs.config import RunConfig
-from itr_study.runs.identity import identify
-from itr_study.runs.published import rows
-from itr_study.studies import bases
-from itr_study.studies.profiles import choose
-from itr_study.studies.stronger import stronger_config
-from itr_study.studies.topk import setting_arms
 
 pytestmark = pytest.mark.evidence
 SEEDS, OTHER = range(5), 25.0  # the weight beside the sum, that top-5 had, too

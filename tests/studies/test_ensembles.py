@@ -8,20 +8,20 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.search import Searcher
-from itr_study.ledger.paired import Arms
-from itr_study.metrics import ranks
-from itr_study.plots.published import NEEDED
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.run import build_model
-from itr_study.studies import ensembles as module
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.ensembles import (
+from itr_study.lab.ledger.paired import Arms
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.run import build_model
+from itr_study.lab.studies import ensembles as module
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.ensembles import (
     ensemble_rows,
     ensembles,
     kept_ensembles,
     pairs_of,
     with_costs,
 )
+from itr_study.metrics import ranks
+from itr_study.plots.published import NEEDED
 from tests.small_runs import SMALL
 
 

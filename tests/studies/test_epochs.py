@@ -5,12 +5,12 @@ import pytest
 
 from itr_study.evaluation.search import Searcher
 from itr_study.explorers import EmbeddingMap
+from itr_study.lab.runs.background import BackgroundRun
+from itr_study.lab.runs.data import dataset_of, encoded_data
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute, weights
+from itr_study.lab.studies.nb10_explorers import epoch_frames
 from itr_study.metrics.ranks import ranks
-from itr_study.runs.background import BackgroundRun
-from itr_study.runs.data import dataset_of, encoded_data
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute, weights
-from itr_study.studies.epochs import epoch_frames
 from tests.small_runs import SMALL
 
 LAST = SMALL.with_(**{"settings.epochs": 3, "settings.select": "last", "objective": [
@@ -45,7 +45,8 @@ def test_looking_changes_nothing_of_the_training(store):
 
 
 def test_a_model_of_several_vectors_and_an_unknown_split_are_refused_before_training(monkeypatch):
-    monkeypatch.setattr("itr_study.studies.epochs.fit", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr("itr_study.lab.studies.nb10_explorers.fit",
+                        lambda *_, **__: pytest.fail("trained"))
     several = SMALL.with_(model="dvse", model_arguments={"size": 8, "word_size": 8, "heads": 2},
                           tokens="words", sentences=None)
     with pytest.raises(ValueError, match="there must be one vector for each image"):

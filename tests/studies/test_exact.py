@@ -1,10 +1,10 @@
 """Arms for claims about exact relevance: on scenes at its own size, every one that is named."""
 
-from itr_study.ledger.judge import asks_exact, named_arms
-from itr_study.ledger.reported import load_claims
-from itr_study.runs.published import keeps_rows
-from itr_study.studies.exact import exact_arms
-from itr_study.studies.profiles import choose
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.ledger.verdict import asks_exact, named_arms
+from itr_study.lab.runs.published import keeps_rows
+from itr_study.lab.studies.nb12_claims import exact_arms
+from itr_study.lab.studies.parameters import choose
 
 
 def test_every_arm_that_a_claim_about_exact_relevance_names_is_trained_once_a_seed():

@@ -6,12 +6,12 @@ import pytest
 
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.runs.table import Table
-from itr_study.studies import forecast
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.forecast import expected_minutes, plan_table, planned
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.rows import Table
+from itr_study.lab.runs.run import execute
+from itr_study.lab.studies import plans as forecast
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.plans import expected_minutes, plan_table, planned
 from tests.small_notebooks import write_notebook
 from tests.small_runs import SMALL, without_asked
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from itr_study.data.scenes.styles import USUAL
-from itr_study.runs.published import keeps_rows
-from itr_study.studies import bases, forgive
-from itr_study.studies.arms import in_one_model
-from itr_study.studies.bcls import compared_arms
-from itr_study.studies.forgive import (
+from itr_study.lab.runs.published import keeps_rows
+from itr_study.lab.studies import bases, nb13_forgive
+from itr_study.lab.studies.arms import in_one_model
+from itr_study.lab.studies.nb06_kendall import compared_arms
+from itr_study.lab.studies.nb13_forgive import (
     FORGIVING,
     WHOLE,
     beside_hardest,
@@ -26,8 +26,8 @@ from itr_study.studies.forgive import (
     with_exact,
     within,
 )
-from itr_study.studies.profiles import choose
-from itr_study.studies.study import Study
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.study import Study
 
 SMALL = SimpleNamespace(epochs=0, seeds=2, data_options={}, levels=[0, 1, 2, 3, 4],
                         scenes={"train": 40, "dev": 5, "test": 5}, noises=[0.0, 0.2, 0.4],
@@ -36,7 +36,7 @@ SMALL = SimpleNamespace(epochs=0, seeds=2, data_options={}, levels=[0, 1, 2, 3, 
 
 
 def test_examples_in_docstrings():
-    result = doctest.testmod(forgive)
+    result = doctest.testmod(nb13_forgive)
     assert result.attempted and not result.failed
 
 
@@ -125,7 +125,7 @@ def test_a_rate_that_was_searched_for_a_loss_is_taken(monkeypatch):
     for searched, rates in (({}, (4e-3, 4e-3)), ({"soft": 2e-3, "hardest": 1e-3}, (2e-3, 1e-3))):
         monkeypatch.setattr(bases, "searched_rates", lambda _, found=searched: {
             "clean_gru": found})
-        runs = forgive.in_base("flickr8k", "clean_gru", SMALL, both)
+        runs = nb13_forgive.in_base("flickr8k", "clean_gru", SMALL, both)
         assert {run.label: run.config.settings.learning_rate for run in runs} == dict(
             zip(("clean_gru/soft", "clean_gru/sum"), rates, strict=True))
 

@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from itr_study.models.base import ModelOutput
-from itr_study.studies import heads as module
-from itr_study.studies.heads import (
+from itr_study.lab.studies import nb07_sub_embeddings as module
+from itr_study.lab.studies.nb07_sub_embeddings import (
     correlations,
     entropies,
     head_frames,
@@ -21,6 +20,7 @@ from itr_study.studies.heads import (
     mean_correlations,
     pointing_rows,
 )
+from itr_study.models.base import ModelOutput
 
 OWNER = np.array([0, 0, 1, 1])
 

@@ -3,12 +3,13 @@
 import pandas as pd
 import pytest
 
-from itr_study.ledger.judge import named_arms
-from itr_study.ledger.judges import JUDGE
-from itr_study.ledger.reported import load_claims
-from itr_study.studies import bases
-from itr_study.studies.bases import base
-from itr_study.studies.judges import (
+from itr_study.lab.ledger.judges import JUDGE
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.ledger.verdict import named_arms
+from itr_study.lab.studies import bases
+from itr_study.lab.studies.arms import chosen_rates, rate_table
+from itr_study.lab.studies.bases import base
+from itr_study.lab.studies.nb12_claims import (
     ARMS,
     KIN,
     SEARCHED,
@@ -18,10 +19,8 @@ from itr_study.studies.judges import (
     swept_configs,
     why_one_judge,
 )
-from itr_study.studies.parameters import check_parameters
-from itr_study.studies.plans import PLANS, ledger_arms
-from itr_study.studies.profiles import PROFILES, choose
-from itr_study.studies.rates import chosen_rates, rate_table
+from itr_study.lab.studies.parameters import PROFILES, check_parameters, choose
+from itr_study.lab.studies.plans import PLANS, ledger_arms
 
 ON = choose("12_claims", "full", judge_seeds=5)
 
@@ -172,7 +171,7 @@ def test_a_search_is_wider_where_the_best_of_all_lay_at_an_end(own_rates):
 
 
 def test_the_plan_of_the_ledger_holds_what_is_asked_for(monkeypatch):
-    monkeypatch.setattr("itr_study.studies.plans.choose", lambda *names, **given: choose(
+    monkeypatch.setattr("itr_study.lab.studies.plans.choose", lambda *names, **given: choose(
         *names, **given | {"judge_seeds": 2, "judge_searched": ["sum"]}))
     labels = [run.label for run in PLANS["12_claims"]("flickr8k", "full")]
     assert labels.count(f"{JUDGE}/ladder") == 2

@@ -2,13 +2,13 @@
 
 import pandas as pd
 
-from itr_study.evaluation.pointing_words import CONTROLS
+from itr_study.evaluation.pointing import CONTROLS
 from itr_study.files.atomic import write_json
+from itr_study.lab.runs.run import weights
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.nb11_attention import COLUMNS, kept_places, to_look_at, with_kept
+from itr_study.lab.studies.results import kept_table, models_here
 from itr_study.plots.published import NEEDED
-from itr_study.runs.run import weights
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.kept import kept_table, models_here
-from itr_study.studies.looks import COLUMNS, kept_places, to_look_at, with_kept
 from tests.small_runs import SMALL
 
 ROWS = pd.DataFrame({"run": ["a", "b", "c"]})

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from itr_study.data.batches import InputSpec
+from itr_study.lab.studies import nb02_pairwise
+from itr_study.lab.studies.bases import base
+from itr_study.lab.studies.nb02_pairwise import LADDER_LOSSES, RUNGS, ladder_arms, rung_config
 from itr_study.models import MODELS
-from itr_study.studies import ladder
-from itr_study.studies.bases import base
-from itr_study.studies.ladder import LOSSES, RUNGS, ladder_arms, rung_config
 
 PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, ladder_seeds=2)
 ROOT = Path(__file__).resolve().parents[2]
-START = base("flickr8k", ladder.START)
+START = base("flickr8k", nb02_pairwise.START)
 
 
 def flat(values, prefix=""):
@@ -41,7 +41,7 @@ def test_a_rung_changes_what_it_says_of_the_one_below_and_nothing_else(name):
 
 def test_every_config_with_both_losses_over_paired_seeds():
     arms = ladder_arms("flickr8k", PARAMETERS)
-    assert len(arms) == len(RUNGS) * len(LOSSES) * 2
+    assert len(arms) == len(RUNGS) * len(LADDER_LOSSES) * 2
     assert len({arm.config.model_dump_json() for arm in arms}) == len(arms)
     of = {(arm.label, arm.config.seed): arm.config for arm in arms}
     for (label, seed), config in of.items():
@@ -86,7 +86,7 @@ def test_the_second_judge_is_a_rung_of_the_ladder():
 @pytest.mark.parametrize("name", ["epochs", "batch_size"])
 def test_what_the_second_judge_takes_lies_inside_what_was_tried(name):
     table = pd.read_csv(ROOT / "figures/flickr8k/02_pairwise_losses__ladder.csv")
-    assert {*table["group"]} == {*LOSSES}
+    assert {*table["group"]} == {*LADDER_LOSSES}
     for _, rows in table.groupby("group"):  # its first line stands on the lowest rung
         tried = {getattr(rung_config("flickr8k", rung, PARAMETERS).settings, name)
                  for rung in ("first guess", *rows["label"])}
@@ -95,7 +95,7 @@ def test_what_the_second_judge_takes_lies_inside_what_was_tried(name):
 
 def test_a_rung_stands_on_one_that_is_there():
     names = list(RUNGS)
-    for name, rung in ladder.RUNGS.items():
+    for name, rung in nb02_pairwise.RUNGS.items():
         assert not rung.below or names.index(rung.below) < names.index(name)
 
 
@@ -105,16 +105,17 @@ def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
         ("both ways/sum", 1, 283.0, 3.0), ("both ways/sum", 0, 295.0, 3.0),
         ("first guess/hardest", 0, 288.0, 2.0), ("both ways/hardest", 0, 287.0, 3.0)],
         columns=["arm", "seed", "dev_rsum", "minutes"])
-    steps = ladder.worth(rows)
+    steps = nb02_pairwise.worth(rows)
     assert [*steps.drop(columns=["dev_rsum", "minutes"]).itertuples(index=False, name=None)] == [
         ("sum", "both ways", 4.0, 3.0, 5.0, 2), ("hardest", "both ways", -1.0, -1.0, -1.0, 1)]
-    assert ladder.summary(steps).startswith("On dev 0 of 1 steps are right of zero for both losses")
-    assert ladder.summary(steps[steps["group"] == "sum"]).startswith(
+    assert nb02_pairwise.summary(steps).startswith(
+        "On dev 0 of 1 steps are right of zero for both losses")
+    assert nb02_pairwise.summary(steps[steps["group"] == "sum"]).startswith(
         "On dev 1 of 1 steps is right of zero for sum")
     uneven = steps.assign(n=[2, 6])
-    assert "both losses, at least 2 seeds (settles nothing)" in ladder.summary(uneven)
+    assert "both losses, at least 2 seeds (settles nothing)" in nb02_pairwise.summary(uneven)
     mixed = pd.concat([steps, steps[steps["group"] == "sum"].assign(label="own words")])
-    assert "is right of zero for whichever of two losses they have" in ladder.summary(mixed)
+    assert "is right of zero for whichever of two losses they have" in nb02_pairwise.summary(mixed)
 
 
 def test_data_without_a_base_to_start_from_have_no_ladder():

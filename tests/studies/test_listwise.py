@@ -3,16 +3,16 @@
 import pandas as pd
 import pytest
 
-from itr_study.runs.identity import identify
-from itr_study.runs.published import Published
-from itr_study.studies.listwise import (
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.published import Published
+from itr_study.lab.studies.nb05_listwise import (
     SAME_ARM,
     alternative_arms,
     longer_steps,
     one_arm,
     tau_arms,
 )
-from itr_study.studies.profiles import choose
+from itr_study.lab.studies.parameters import choose
 
 ROWS = pd.DataFrame({"arm": ["tau=0.1", "hardest+approx_ndcg", "hardest+approx_ndcg", "hardest"],
                      "seed": [0, 0, 1, 0], "test_rsum": [274.0, 274.0, 275.0, 291.0]})

@@ -6,26 +6,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from itr_study.data.box_table import BoxTable, Detections
-from itr_study.data.coco_classes import class_names
+from itr_study.data.box_table import BoxTable, Detections, class_names
 from itr_study.encoders import registry
 from itr_study.evaluation.looks import Looker
+from itr_study.evaluation.pointing import CONTROLS, MEASURES
 from itr_study.evaluation.pointing_scenes import scene_pointing
-from itr_study.evaluation.pointing_scores import MEASURES
-from itr_study.evaluation.pointing_words import CONTROLS
 from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import encode_dataset
-from itr_study.models import MODELS
-from itr_study.studies import looks, stronger
-from itr_study.studies.arms import base_config
-from itr_study.studies.looks import (
+from itr_study.lab.studies import nb09_stronger_models, nb11_attention
+from itr_study.lab.studies.arms import base_config
+from itr_study.lab.studies.nb11_attention import (
     OF_CLASSES,
     looking_arms,
     named_places,
     other_arms,
     pointing_rows,
 )
-from itr_study.studies.profiles import choose
+from itr_study.lab.studies.parameters import choose
+from itr_study.models import MODELS
 from tests.evaluation.looking import SCENES, searcher
 from tests.features.fakes import Tiny
 
@@ -49,7 +47,7 @@ def test_what_notebook_09_trains_is_not_trained_twice():
     """Runs of SAF, and the first of other models that are its."""
     full = choose("11_attention_maps", "full")
     labels = choose("09_stronger_models", "quick").stronger  # all: `full` names what is trained yet
-    there = {(run.label, run.config.seed): run.config for run in stronger.stronger_arms(
+    there = {(run.label, run.config.seed): run.config for run in nb09_stronger_models.stronger_arms(
         "flickr8k", choose("09_stronger_models", "full", stronger=labels))}
     shared = looking_arms("flickr8k", full)
     assert len(shared) == 15
@@ -93,7 +91,7 @@ def test_on_photographs_the_boxes_are_those_of_the_detector(monkeypatch, tmp_pat
         found.append(Detections(np.full(len(boxes), boat), np.full(len(boxes), 0.9),
                                 boxes.reshape(-1, 4)))
     table = BoxTable.join(split.image_ids, found, "by hand")
-    monkeypatch.setattr(looks, "dataset_boxes", lambda *_: table)
+    monkeypatch.setattr(nb11_attention, "dataset_boxes", lambda *_: table)
     photos = replace(SCENES, boxes=None)
     encoded = encode_dataset(photos, "tiny:grid:one", tokens="words", sentences="glove-mean",
                              store=tmp_path)

@@ -4,17 +4,20 @@ import re
 
 import pytest
 
-from itr_study.studies.listwise import label_arms
-from itr_study.studies.parameters import (
+from itr_study.lab.studies.nb05_listwise import label_arms
+from itr_study.lab.studies.parameters import (
     COUNTS,
     EMPTY_WILL_DO,
+    FILE,
     NAMES,
     NUMBERS,
+    PROFILES,
     check_parameters,
+    choose,
+    read_profiles,
 )
-from itr_study.studies.plans import ARMS, arms_of
-from itr_study.studies.profiles import FILE, PROFILES, choose, read_profiles
-from itr_study.studies.study import Study
+from itr_study.lab.studies.plans import ARMS, arms_of
+from itr_study.lab.studies.study import Study
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "figures": None}
 NOTEBOOK = {name: notebook for notebook, profiles in read_profiles(FILE).items()
@@ -237,7 +240,7 @@ def test_exact_labels_of_a_profile_are_left_out_where_nobody_knows_them():
 
 
 def test_a_plan_checks_its_parameters_too(monkeypatch):
-    monkeypatch.setattr("itr_study.studies.plans.choose",
+    monkeypatch.setattr("itr_study.lab.studies.plans.choose",
                         lambda *names, **given: choose(*names, k_seeds=0, **given))
     with pytest.raises(ValueError, match="k_seeds must be an integer >= 1, got 0"):
         arms_of("03_topk", "scenes", "smoke")

@@ -7,11 +7,19 @@ import pandas as pd
 import pytest
 
 from itr_study.files.paths import figures_folder
-from itr_study.ledger.paired import arms_in
-from itr_study.ledger.reported import load_claims, split_list
-from itr_study.studies import plans
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.bcls import (
+from itr_study.lab.ledger.paired import arms_in
+from itr_study.lab.ledger.reported import load_claims, split_list
+from itr_study.lab.studies import plans
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.nb03_topk import k_arms
+from itr_study.lab.studies.nb05_listwise import (
+    label_arms,
+    plug_in_arms,
+    tau_arms,
+    term_arms,
+    weight_arms,
+)
+from itr_study.lab.studies.nb06_kendall import (
     alpha_arms,
     batch_arms,
     beta_arms,
@@ -22,12 +30,10 @@ from itr_study.studies.bcls import (
     grid_ends,
     window_weight_arms,
 )
-from itr_study.studies.dvse import reranked_arms, scale_arms, tuned_arms
-from itr_study.studies.listwise import label_arms, plug_in_arms, tau_arms, term_arms, weight_arms
-from itr_study.studies.plans import PLANS, ledger_arms
-from itr_study.studies.profiles import choose
-from itr_study.studies.subembeddings import DECIDING, claimed_arms
-from itr_study.studies.topk import k_arms
+from itr_study.lab.studies.nb07_sub_embeddings import DECIDING, claimed_arms
+from itr_study.lab.studies.nb08_reranking import reranked_arms, scale_arms, tuned_arms
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import PLANS, ledger_arms
 
 PLACES = (("scenes", "quick"), ("flickr8k", "full"))
 

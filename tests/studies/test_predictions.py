@@ -5,8 +5,8 @@ import doctest
 import pandas as pd
 import pytest
 
-import itr_study.studies.predictions as predictions
-from itr_study.ledger.paired import FEWEST
+import itr_study.lab.studies.nb13_forgive as predictions
+from itr_study.lab.ledger.paired import FEWEST
 
 
 def test_examples():

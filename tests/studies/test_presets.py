@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
+from itr_study.lab.runs.rows import flat
+from itr_study.lab.runs.run import check_model
+from itr_study.lab.studies.presets import BESIDE, not_stated, preset, preset_tables
+from itr_study.lab.studies.timing import presets_file
 from itr_study.rerank import RERANKERS
-from itr_study.runs.rows import flat
-from itr_study.runs.run import check_model
-from itr_study.studies.presets import BESIDE, not_stated, preset, preset_tables
-from itr_study.studies.timing import presets_file
 from itr_study.training.loop import forward
 from itr_study.training.settings import learning_rate
 from tests.studies.test_timing import loaded

@@ -1,7 +1,7 @@
 import pytest
 
-from itr_study.studies import profiles
-from itr_study.studies.profiles import choose, read_profiles
+from itr_study.lab.studies import parameters as profiles
+from itr_study.lab.studies.parameters import choose, read_profiles
 
 TEXT = """
 ["03_topk".smoke]

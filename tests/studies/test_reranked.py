@@ -9,11 +9,8 @@ import pytest
 
 from itr_study.evaluation.reranked import reranked_columns
 from itr_study.files.atomic import write_json
-from itr_study.ledger.judge import judge
-from itr_study.metrics import ranks
-from itr_study.plots.published import NEEDED
-from itr_study.rerank import RERANKERS
-from itr_study.studies.reranked import (
+from itr_study.lab.ledger.verdict import judge
+from itr_study.lab.studies.nb08_reranking import (
     KEPT,
     MEASURED,
     METHODS,
@@ -24,6 +21,9 @@ from itr_study.studies.reranked import (
     tuned_scales,
     with_rerankers,
 )
+from itr_study.metrics import ranks
+from itr_study.plots.published import NEEDED
+from itr_study.rerank import RERANKERS
 
 SCALES = [5.0, 10.0, 25.0]
 

@@ -8,25 +8,24 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.table import retrieval_table
-from itr_study.metrics import Ranks
-from itr_study.runs.config import RunConfig
-from itr_study.runs.data import data_part, encoded_data
-from itr_study.runs.identity import digest, identify, remembered
-from itr_study.runs.packs import Packs
-from itr_study.runs.published import Published, arrays
-from itr_study.runs.store import RunStore
-from itr_study.runs.table import Table, cell
-from itr_study.studies import results
-from itr_study.studies.ambiguity import claimed_so
-from itr_study.studies.arms import TERMS, ArmRun, train_arms
-from itr_study.studies.bcls import branch_arms
-from itr_study.studies.judges import judge_arms
-from itr_study.studies.judging import judged_arms
-from itr_study.studies.listwise import term_arms
-from itr_study.studies.looks import looking_arms
-from itr_study.studies.plans import ARMS, ledger_arms
-from itr_study.studies.profiles import choose
-from itr_study.studies.results import (
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import data_part, encoded_data
+from itr_study.lab.runs.identity import digest, identify, remembered
+from itr_study.lab.runs.packs import Packs
+from itr_study.lab.runs.published import Published, arrays
+from itr_study.lab.runs.rows import Table, cell
+from itr_study.lab.runs.store import RunStore
+from itr_study.lab.studies import results
+from itr_study.lab.studies.arms import TERMS, ArmRun, train_arms
+from itr_study.lab.studies.nb03_topk import k_arms
+from itr_study.lab.studies.nb05_listwise import term_arms
+from itr_study.lab.studies.nb06_kendall import branch_arms
+from itr_study.lab.studies.nb10_explorers import judged_arms
+from itr_study.lab.studies.nb11_attention import looking_arms
+from itr_study.lab.studies.nb12_claims import claimed_so, judge_arms
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import ARMS, ledger_arms
+from itr_study.lab.studies.results import (
     collapses,
     curves,
     endings,
@@ -35,7 +34,7 @@ from itr_study.studies.results import (
     over_images,
     ranks_of,
 )
-from itr_study.studies.topk import k_arms
+from itr_study.metrics import Ranks
 from tests.small_runs import SMALL
 
 A = "a" * 16

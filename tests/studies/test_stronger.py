@@ -8,15 +8,12 @@ import pytest
 import torch
 
 from itr_study.files.paths import figures_folder
-from itr_study.ledger.paired import arms_in
-from itr_study.ledger.reported import load_claims, reported, split_list
-from itr_study.losses import LOSSES
-from itr_study.plots.names import name_of
-from itr_study.studies import bases
-from itr_study.studies.bcls import COMPARED
-from itr_study.studies.ensembles import pairs_of
-from itr_study.studies.profiles import choose
-from itr_study.studies.stronger import (
+from itr_study.lab.ledger.paired import arms_in
+from itr_study.lab.ledger.reported import load_claims, reported, split_list
+from itr_study.lab.studies import bases
+from itr_study.lab.studies.ensembles import pairs_of
+from itr_study.lab.studies.nb06_kendall import COMPARED
+from itr_study.lab.studies.nb09_stronger_models import (
     BASES,
     SEARCHED,
     beside_printed,
@@ -29,7 +26,10 @@ from itr_study.studies.stronger import (
     stronger_rate_arms,
     stronger_rates,
 )
-from itr_study.studies.timing import model_costs
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.timing import model_costs
+from itr_study.losses import LOSSES
+from itr_study.plots.names import name_of
 
 NOTEBOOK = "09_stronger_models"
 PLACES = (("scenes", "quick"), ("flickr8k", "full"))

@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 
 from itr_study.evaluation.search import Searcher
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute
+from itr_study.lab.studies import nb03_topk
+from itr_study.lab.studies import study as study_module
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.study import Study
+from itr_study.lab.studies.wording import settled, standing
 from itr_study.plots import histogram
 from itr_study.plots.names import EDGE, FALLEN, name_of
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute
-from itr_study.studies import study as study_module
-from itr_study.studies import topk
-from itr_study.studies.arms import ArmRun
-from itr_study.studies.profiles import choose
-from itr_study.studies.study import Study
-from itr_study.studies.wording import settled, standing
 from tests.cards import Card, put_in
 from tests.small_runs import SMALL, without_asked
 
@@ -45,7 +45,7 @@ def test_variables_that_are_missing_are_named():
 
 def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
     assert study.parameters.k_seeds == 2 and study.parameters.explicit == {"k_seeds": 2}
-    assert {run.config.seed for run in study.arms(topk.k_arms)} == {0, 1}
+    assert {run.config.seed for run in study.arms(nb03_topk.k_arms)} == {0, 1}
     assert study.generated and len(study.dataset.splits["test"].image_ids) > 0
 
 
@@ -61,7 +61,7 @@ def test_options_of_the_data_reach_its_data_and_all_its_runs(tmp_path):
     cell = CELL | {"figures": None, "scenes": few, "data_options": {"texts_per_image": 2}}
     study = Study("03_topk", cell)
     assert len(study.dataset.splits["test"].texts) == 6
-    for run in study.arms(topk.k_arms) + study.arms(topk.setting_arms):
+    for run in study.arms(nb03_topk.k_arms) + study.arms(nb03_topk.setting_arms):
         assert run.config.data_options == few | {"texts_per_image": 2}
     assert study.provenance()["parameters"]["data_options"] == {"texts_per_image": 2}
     with pytest.raises(ValueError, match="argument of dataset 'scenes' must be one of train"):
@@ -181,10 +181,10 @@ def test_intervals_are_over_the_images_of_test(monkeypatch):
 
 
 def test_the_first_run_of_an_arm_has_seed_0_and_an_unknown_arm_is_refused(study):
-    run = study.first(topk.k_arms, "k=1")
+    run = study.first(nb03_topk.k_arms, "k=1")
     assert (run.label, run.config.seed) == ("k=1", 0)
     with pytest.raises(ValueError, match="no arm 'k=x'; there are k=1, "):
-        study.first(topk.k_arms, "k=x")
+        study.first(nb03_topk.k_arms, "k=x")
 
 
 def test_a_failed_run_is_kept_only_when_asked_for(study):

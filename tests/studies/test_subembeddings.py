@@ -2,9 +2,7 @@
 
 import pytest
 
-from itr_study.studies.parameters import check_parameters
-from itr_study.studies.profiles import choose
-from itr_study.studies.subembeddings import (
+from itr_study.lab.studies.nb07_sub_embeddings import (
     CHOICES,
     COMPONENTS,
     SUBEMBEDDINGS,
@@ -16,6 +14,7 @@ from itr_study.studies.subembeddings import (
     head_arms,
     pvse_arms,
 )
+from itr_study.lab.studies.parameters import check_parameters, choose
 
 FULL = choose("07_sub_embeddings", "full")
 

@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from torch import nn
 
-from itr_study.ledger.judge import named_arms
-from itr_study.ledger.reported import load_claims
-from itr_study.rerank import RERANKERS
-from itr_study.runs.facts import git_commit
-from itr_study.studies.plans import ledger_arms
-from itr_study.studies.profiles import choose
-from itr_study.studies.timing import (
+from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.ledger.verdict import named_arms
+from itr_study.lab.runs.identity import git_commit
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import ledger_arms
+from itr_study.lab.studies.timing import (
     RERANKING,
     SCORING,
     STEPS,
@@ -23,6 +22,7 @@ from itr_study.studies.timing import (
     scoring_file,
     step_rows,
 )
+from itr_study.rerank import RERANKERS
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("arm", "seed", STEPS, "dataset", "model")

@@ -6,10 +6,10 @@ from itertools import permutations
 import pandas as pd
 import pytest
 
-from itr_study.studies import which
-from itr_study.studies.bcls import COMPARED, compared_arms
-from itr_study.studies.profiles import choose
-from itr_study.studies.which import (
+from itr_study.lab.studies import which
+from itr_study.lab.studies.nb06_kendall import COMPARED, compared_arms
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.which import (
     EXPERTS,
     FINDING,
     GRADED,

@@ -4,8 +4,8 @@ import doctest
 
 import pandas as pd
 
-from itr_study.studies import wording
-from itr_study.studies.wording import (
+from itr_study.lab.studies import wording
+from itr_study.lab.studies.wording import (
     finding,
     findings,
     listed,

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from itr_study.evaluation.evaluate import evaluate
-from itr_study.runs import run
-from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import identify
-from itr_study.runs.run import execute, weights
+from itr_study.lab.runs import run
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.run import execute, weights
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
 from tests.small import SmallData, SmallLoss, small_model

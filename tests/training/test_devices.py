@@ -10,15 +10,15 @@ import pytest
 import torch
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES
-from itr_study.runs import facts, run, sweeps
-from itr_study.runs.background import BackgroundRun
-from itr_study.runs.data import encoded_data
-from itr_study.runs.identity import identify
-from itr_study.runs.jobs import Answer, Job, attempt
-from itr_study.runs.rows import make_row
-from itr_study.runs.run import execute
-from itr_study.studies import batch_log as batches
-from itr_study.studies.arms import ArmRun, train_arms
+from itr_study.lab.runs import identity, run, sweeps
+from itr_study.lab.runs.background import BackgroundRun
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.rows import make_row
+from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.sweeps import Answer, Job, attempt
+from itr_study.lab.studies import nb05_listwise as batches
+from itr_study.lab.studies.arms import ArmRun, train_arms
 from itr_study.training import devices, loop
 from itr_study.training.devices import (
     choose_device,
@@ -244,7 +244,7 @@ def test_a_run_states_how_its_products_were_made_where_they_were_rounded(store, 
     assert "matmul" not in SMALL.with_(**{"settings.matmul": "auto"}).differing()["settings"]
     assert identify(high).id != identify(SMALL).id
     put_in(monkeypatch, Card())
-    there = facts.computed_with(SMALL, encoded_data(SMALL), CUDA)
+    there = identity.computed_with(SMALL, encoded_data(SMALL), CUDA)
     assert there["arithmetic"] == rounded and there["device"] == "cuda Card 0"
     in_full = SMALL.with_(**{"settings.matmul": "highest"})
-    assert facts.computed_with(in_full, encoded_data(SMALL), CUDA)["arithmetic"] == plain
+    assert identity.computed_with(in_full, encoded_data(SMALL), CUDA)["arithmetic"] == plain

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from itr_study.data.batches import EncodedSplit
-from itr_study.runs.data import encoded_data
+from itr_study.lab.runs.data import encoded_data
 from itr_study.training.loop import fit
 from itr_study.training.sampling import counted_siblings, epoch_samples, expected_siblings
 from itr_study.training.settings import Settings

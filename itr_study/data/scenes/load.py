@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from itr_study.data.base import SPLITS, DataReport, Regions, RetrievalDataset, Split
+from itr_study.data.base import SPLITS, DataReport, DatasetRecord, Regions, RetrievalDataset, Split
 from itr_study.data.caption_noise import with_caption_noise
-from itr_study.data.record import DatasetRecord
 from itr_study.data.scenes import draw
 from itr_study.data.scenes.captions import Caption, captions
 from itr_study.data.scenes.detector import detect_all

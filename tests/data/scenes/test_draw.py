@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from itr_study.data.scenes import draw as scenes_draw
-from itr_study.data.scenes.backgrounds import BACKGROUNDS
-from itr_study.data.scenes.draw import RGB, SIDE, draw
-from itr_study.data.scenes.shapes import OUTLINES, silhouette
+from itr_study.data.scenes.draw import BACKGROUNDS, OUTLINES, RGB, SIDE, draw, silhouette
 from itr_study.data.scenes.words import COLOURS, PLACES, SHAPES, SIZES, TEXTURES
 from itr_study.data.scenes.world import Dice, Scene, Thing
 

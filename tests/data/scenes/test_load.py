@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from itr_study.data.false_negatives import expected_pairs
+from itr_study.data.caption_noise import expected_pairs
 from itr_study.data.scenes.detector import REGIONS, SIZE
 from itr_study.data.scenes.load import Box, _box, load
 from itr_study.data.scenes.meaning import MOST

@@ -1,0 +1,1 @@
+"""The laboratory: runs, studies, the ledger, notebooks without a head, the command."""

@@ -1,0 +1,320 @@
+"""What the commands of `cli` do; each returns text to print, or an exit code."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from itr_study.checks import check_choice
+from itr_study.data import DATASETS, load_dataset
+from itr_study.data.base import Problem, RetrievalDataset
+from itr_study.data.folder import too_small
+from itr_study.evaluation.evaluate import columns
+from itr_study.evaluation.measures import MEASURES
+from itr_study.features.dataset import encode_dataset
+from itr_study.files.atomic import read_json
+from itr_study.files.paths import check_home, evidence_folder, home
+from itr_study.lab.batch.declared import find_notebooks
+from itr_study.lab.batch.schedule import data_root, known_root
+from itr_study.lab.cli.chosen import Chosen, data_options, find_run
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import dataset_of
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.rows import SPLITS, Table
+from itr_study.lab.runs.run import check_model, execute, train_images
+from itr_study.lab.runs.store import RunResult, RunStore
+from itr_study.lab.studies.bases import base_tables, datasets_with_bases
+from itr_study.training.devices import choose_device
+from itr_study.training.interrupts import OutOfMemory
+
+# Tables of one run, from the store or from its published row.
+
+# What the names of measures are made of, in words. Numbers are in percent where nothing else is
+# said; a correlation of 1 is printed as 100.
+LEGEND = {
+    "i2t": "an image is the query, texts are ranked",
+    "t2i": "a text is the query, images are ranked",
+    "r1": "share of queries with a match in the first place",
+    "r5": "share of queries with a match among the first 5",
+    "r10": "share of queries with a match among the first 10",
+    "medr": "median rank of the best match, 1 = first",
+    "meanr": "mean rank of the best match",
+    "rp": "share of matches among the first R results, R how many matches the query has",
+    "rsum": "sum of r1, r5 and r10 of i2t and t2i, at most 600",
+    "ndcg": "how far the whole list has the most relevant on top, 100 = wholly",
+    "tau": "Kendall's tau-b of scores and relevance over the whole list: 100 = the same order, "
+           "0 = none, -100 = reversed",
+    "cs100": "coherent score, that tau among the 100 best results: are they in order, relevant or "
+             "not?",
+    "rel10": "mean relevance of the first 10 results",
+    "hubness": "skewness of how often a candidate is among the first 10 results, 0 = no hubs",
+    "entropy": "mean entropy of a vector of an image: its texts, and all others as one; in nats",
+    "noise": "the share of all others together",
+    "fast": "after fast re-ranking (FR), which sees all queries of the test split",
+    "bank": "FR with the queries of the dev split in the place of the test split's",
+    "cub": "FR with the scales of dvse for CUB: 9 and 8 for i2t, 8 and 17 for t2i",
+    "reciprocal": "after reciprocal re-ranking (RR)",
+    "multi": "after multivariate re-ranking (MR)",
+    "class": "matches are all pairs of one class, not those of one image alone",
+    "exact": "relevance as the data knows it",
+    "sentence": "relevance by cosines of sentence vectors (MiniLM) of the captions",
+    "cider": "relevance by n-grams that captions share (CIDEr)",
+    "human_expert_tau_c": "Kendall's tau-c with the ratings of experts",
+    "human_crowdflower_tau_b": "Kendall's tau-b with the share of yes of a crowd",
+    "1k": "mean of five folds of the split",
+}
+
+
+def words_in(name: str) -> list[str]:
+    """The words of LEGEND in the name of a measure.
+
+    Example:
+        >>> words_in("1k_i2t_r5"), words_in("human_expert_tau_c")
+        (['1k', 'i2t', 'r5'], ['human_expert_tau_c'])
+    """
+    return [name] if name in LEGEND else name.split("_")
+
+
+def legend(names: Iterable[str]) -> list[str]:
+    """A line for each word that the names of measures are made of."""
+    used = {word for name in names for word in words_in(name)}
+    width = max(map(len, used))
+    return [f"  {word:<{width}}  {meaning}" for word, meaning in LEGEND.items() if word in used]
+
+
+def result_report(result: RunResult) -> str:
+    """Status, cost and metrics of a run of the store."""
+    minutes = result.facts.get("minutes", 0.0)
+    lines = [f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
+             f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
+    lines += [result.reason] * bool(result.reason)
+    return "\n".join(lines + metric_lines(
+        result.config["dataset"], result.tables, result.config["settings"].get("dev_images")))
+
+
+def row_report(row: Mapping[str, Any]) -> str:
+    """The same of a published row."""
+    tables = {split: {name.removeprefix(f"{split}_"): value for name, value in row.items()
+                      if name.startswith(f"{split}_") and value is not None} for split in SPLITS}
+    lines = [f"run {row['run']}: {row['status']}, {row['epochs']} epochs, best "
+             f"{row['best_epoch']}, {row['minutes']:.1f} min, on {row['device']}",
+             "This is its published row; only its weights are not on this machine (to search with "
+             "it, train it)."]
+    lines += [row["reason"]] * bool(row["reason"])
+    return "\n".join(lines + metric_lines(
+        row["dataset"], {s: t for s, t in tables.items() if t}, row.get("settings.dev_images")))
+
+
+def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
+                 dev_images: float | None = None) -> list[str]:
+    """One line a metric, one column a split; none for a run without metrics.
+
+    Args:    dev_images: the setting of the run; None where it has none.
+    """
+    measured = {name for table in tables.values() for name in table}
+    if not measured:
+        return []
+    order = [name for name in columns(dataset, "test") if name in measured]
+    names = order + sorted(measured - set(order))
+    width = max(len(name) for name in names)
+    lines = [" " * width + "".join(f"{split:>9}" for split in tables)]
+    for name in names:
+        cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
+                 for table in tables.values())
+        lines.append(f"{name:<{width}}{''.join(cells)}")
+    most = train_images(int(dev_images or 0))
+    of_train = f" train: its first {most:,} images at most." if "train" in tables else ""
+    return [*lines, "In percent, but for ranks, rsum, hubness and entropy; - is not measured."
+            + of_train, *legend(names)]
+
+
+# What there is to name on the command line: base configs, and runs that ended. Loads no torch.
+
+def configs_report(dataset: str | None) -> str:
+    """The base configs of a data set, or of all, with what each is."""
+    known = datasets_with_bases()
+    if dataset is not None:
+        check_choice("dataset with a base config", dataset, known)
+    lines = []
+    for name in known if dataset is None else [dataset]:
+        tables = base_tables(name)
+        width = max(map(len, tables))
+        lines += [name, *(f"  {config:<{width}}  {table.get('about', '')}".rstrip()
+                          for config, table in tables.items())]
+    return "\n".join([*lines, "", f"Train one: itr-study train two_branch --dataset {known[-1]}"])
+
+
+def runs_report(names: Sequence[str]) -> str:
+    """The runs in the store of this machine, the newest last, and how many rows are published.
+
+    Args:    names: only those of these data sets, or whose ids begin so; empty = all.
+    """
+    statuses = sorted((home() / "runs").glob("*/status.json"), key=lambda p: p.stat().st_mtime)
+    described = [(path.parent.name, *_describe(path.parent)) for path in statuses]
+    shown = [(run, what) for run, of, what in described
+             if not names or of in names or run.startswith(tuple(names))]
+    lines = [f"{run}  {what}" for run, what in shown]
+    lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
+    for table in sorted(evidence_folder().glob("*/runs.csv")):
+        if not names or table.parent.name in names:
+            lines.append(_count(table))
+    return "\n".join(lines)
+
+
+def _count(table: Path) -> str:
+    """A line that counts the rows of a table, or says why they are refused."""
+    what = f"published rows of {table.parent.name}"
+    try:
+        return f"{len(Table(table).read()):,} {what}: {table}"
+    except ValueError as error:
+        return f"{what} are refused: {error}"
+
+
+def _describe(folder: Path) -> tuple[str, str]:
+    """(data set, one line) of a run; what is not written yet, or damaged, is said to be so."""
+    try:
+        state = read_json(folder / "status.json")["state"]
+        if not (folder / "manifest.json").exists():
+            return "", f"{state}, not finished here"
+        config, result = read_json(folder / "config.json"), read_json(folder / "result.json")
+        rsum = result["tables"].get("test", {}).get("rsum")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return "", f"damaged: {error!r}"
+    words = [state, config["dataset"], config["model"],
+             "+".join(filter(None, [config["images"], config["tokens"], config["sentences"]])),
+             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}"]
+    return config["dataset"], ", ".join([*words, *([f"test RSUM {rsum:.1f}"] if rsum else [])])
+
+
+def _term(term: dict[str, Any]) -> str:
+    """A term of an objective: topk(k=5)."""
+    arguments = ", ".join(f"{name}={value}" for name, value in term["arguments"].items())
+    return f"{term['loss']}({arguments})" if arguments else term["loss"]
+
+
+def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:
+    """A data set, with the options that --set gives it."""
+    return load_dataset(name, data_root(name, data), **data_options(changes))
+
+
+def data_report(name: str, data: Path | None, changes: list[str]) -> str:
+    """What a data set holds, what was left out and why, what is worth knowing, and its terms."""
+    dataset = read_data(name, data, changes)
+    lines = [f"{dataset.name} ({dataset.fingerprint[:16]})"]
+    for split in dataset.splits.values():
+        texts = Counter(split.image_of_text.tolist()).values()
+        lines.append(f"  {split.name:<6} {len(split.image_ids):>7,} images {len(split.texts):>8,} "
+                     f"texts, {min(texts)} to {max(texts)} an image")
+    lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
+    lines += by_kind("left out", dataset.report.excluded) + by_kind("note", dataset.report.notes)
+    lines += [f"  warning: {sentence}" for sentence in too_small(dataset)]
+    lines += [f"  features with the data: {', '.join(dataset.features)}"] * bool(dataset.features)
+    lines += [f"  seen by: {', '.join(dataset.seen_by)}"] * bool(dataset.seen_by)
+    return "\n".join([*lines, *([f"  terms: {dataset.terms}"] * bool(dataset.terms))])
+
+
+def by_kind(heading: str, problems: list[Problem]) -> list[str]:
+    """Lines that count problems by kind and show the first three of each."""
+    lines = []
+    for kind, count in Counter(p.kind for p in problems).items():
+        some = [p for p in problems if p.kind == kind][:3]
+        lines += [f"  {heading}: {count} x {kind}", *(f"    {p.where}: {p.detail}" for p in some)]
+    return lines
+
+
+def make_features(name: str, data: Path | None, changes: list[str], images: str | None,
+                  tokens: str | None, sentences: str | None, device: str) -> str:
+    """Encode a data set; what the caches hold is not computed again."""
+    check_home()
+    dataset = read_data(name, data, changes)
+    given = {"images": images, "tokens": tokens, "sentences": sentences}
+    encoded = encode_dataset(dataset, device=str(choose_device(device)),
+                             **{k: v for k, v in given.items() if v is not None})
+    lines = [f"{name}: key {encoded.key}, in {home() / 'features'}"]
+    for split in encoded.splits.values():
+        sizes = "x".join(map(str, split.regions.shape))
+        lines.append(f"  {split.name:<6} regions {sizes} (images, views, regions, numbers)")
+    return "\n".join(lines)
+
+
+def train(chosen: Chosen, data: Path | None, device: str,
+          save_seconds: float = 60.0) -> int:
+    """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
+    choose_device(device)
+    check_home()
+    config = RunConfig.model_validate(chosen.values)
+    root = data_root(config.dataset, data)
+    try:
+        check_model(config)
+        run = identify(config, root)
+        print(f"run {run.id}", flush=True)
+        for sentence in too_small(dataset_of(config, root)):
+            print(f"warning: {sentence}", file=sys.stderr)
+        before = RunStore().result(run.id)
+        result = execute(run, root, device=device, save_seconds=save_seconds,
+                         needs=MEASURES)
+    except OutOfMemory as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as error:
+        print(f"{error}\nThe same command goes on from here.", file=sys.stderr)
+        return 130
+    if before is not None:
+        print("It was finished before; nothing was trained.")
+    print(result_report(result))
+    if result.reason:
+        print(f"run {result.id}: {result.reason}", file=sys.stderr)
+    return int(result.status != "done")
+
+
+def evaluation(chosen: Chosen, data: Path | None) -> str:
+    """The tables of a finished run of this machine, or of a published row.
+
+    Raises:  ValueError where there is neither.
+    """
+    dataset, run_id = chosen.values["dataset"], chosen.run
+    if not run_id:
+        run_id = identify(RunConfig.model_validate(chosen.values), known_root(dataset, data)).id
+    if (result := RunStore().result(run_id)) is not None:
+        return result_report(result)
+    row = Published(dataset).table.row(run_id)
+    if row is not None:
+        return row_report(row)
+    raise ValueError(f"run {run_id} is not finished on this machine, and no row of it is "
+                     "published; train it first: the same command with `train`")
+
+
+def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
+    """Publish finished runs of this machine; says which.
+
+    Args:    names: ids, whole or their first digits, and data sets: all their runs that may be
+             published; notebooks: of these data sets only the runs of these, in profile `full`.
+    Raises:  ValueError where nothing is named, and as `publish`.
+    """
+    from itr_study.lab.runs.publish import publish, publishable
+    from itr_study.lab.studies.plans import PLANS
+
+    datasets = [name for name in names if name in DATASETS]
+    if not names or notebooks and not datasets:
+        raise ValueError("--publish needs ids of runs, or a data set: itr-study runs flickr8k "
+                         "--publish --notebook 03_topk")
+    ids = [find_run(digits).run for digits in names if digits not in DATASETS]
+    notebooks = [path.stem for path in find_notebooks(notebooks)] if notebooks else []
+    for dataset in datasets:
+        asked = {identify(run.config, known_root(dataset, None)).id
+                 for notebook in notebooks for run in PLANS[notebook](dataset, "full")}
+        ids += [run_id for run_id in publishable(dataset) if run_id in asked or not notebooks]
+    new = publish(ids, ranks)
+    return "\n".join([*new, f"{len(new)} runs published in {evidence_folder()}; to keep them: "
+                      "git add evidence" if new else "Nothing to publish: no finished run of "
+                      "these is new."])
+
+
+def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:
+    """Retrain rows; 0 only if none differs."""
+    from itr_study.lab.runs.audit import audit
+
+    results = audit(dataset, data_root(dataset, data), rows, seed)
+    return int(not all(r.good for r in results))

@@ -1,0 +1,191 @@
+"""Paired evidence: differences of two arms over the seeds they share."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from itr_study.lab.ledger.reported import difference
+from itr_study.metrics.intervals import LEVEL, student_interval
+
+FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
+# What arms name before the slash: models that claims compare, an ensemble and its members.
+RIVALS = ({"dvse", "pvse"}, {"sgraf", "saf"}, {"sgraf", "sgr"})
+
+
+class Sample(NamedTuple):
+    """Differences that a rule wants above zero, at a confidence level."""
+
+    values: np.ndarray
+    level: float
+
+    @property
+    def mean(self) -> float:
+        """Mean of the differences."""
+        return float(self.values.mean())
+
+    def above(self) -> bool:
+        """Whether the interval of the mean lies wholly above zero, with enough pairs."""
+        return len(self.values) >= FEWEST and student_interval(*self)[0] > 0
+
+    def pairs_needed(self) -> int | None:
+        """Smallest n whose interval would clear zero, at this mean and spread."""
+        from scipy import stats
+
+        spread = self.values.std(ddof=1) if len(self.values) > 1 else None
+        if spread is None or self.mean <= 0:
+            return None
+        n = np.arange(FEWEST, MOST + 1)
+        clears = stats.t.ppf((1 + self.level) / 2, n - 1) * spread / np.sqrt(n) < self.mean
+        return int(n[clears.argmax()]) if clears.any() else None
+
+
+class Part(NamedTuple):
+    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed; where arm_b
+    is so many times an arm, also how many times that arm_a is."""
+
+    arm_a: str
+    arm_b: str
+    metric: str
+    seeds: tuple[int, ...]
+    differences: np.ndarray
+    ratios: np.ndarray | None = None
+
+    @property
+    def mean(self) -> float:
+        """Mean of the differences."""
+        return float(self.differences.mean())
+
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return len(self.seeds)
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """The Student-t interval of the mean difference, 95 % unless another level is given."""
+        return student_interval(self.differences, level)
+
+    def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Sample:
+        """shift + sign x the differences, which a rule wants above zero at a level."""
+        return Sample(shift + sign * self.differences, level)
+
+
+class Arms:
+    """Values of the arms of a tidy frame, by seed; refuses what cannot be paired."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        lacking = {"arm", "seed", "dataset", "model"} - set(rows.columns)
+        if lacking:
+            raise ValueError(f"rows need the columns arm, seed, dataset, model and metrics; "
+                             f"missing: {', '.join(sorted(lacking))}")
+        twice = rows[rows.duplicated(["arm", "seed"])]
+        if len(twice):
+            raise ValueError("each arm may have one row per seed; found more for "
+                             f"{twice['arm'].iloc[0]!r}, seed {twice['seed'].iloc[0]}; "
+                             "judge one data set and one setting at a time")
+        self.rows = rows
+
+    def values(self, arm: str, metric: str) -> pd.Series:
+        """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)", "times(2|a)" and contrasts
+        "m-n" too: how much larger m of such an arm is than its n."""
+        first, *rest = metric.split("-")
+        if rest:
+            return self.values(arm, first) - self.values(arm, rest[0])
+        if arm == "zero":
+            return pd.Series(0.0, index=sorted(self.rows["seed"].unique()))
+        if arm.startswith("times("):
+            return factor_of(arm) * self.values(*arms_in(arm), metric)
+        if arm.startswith(("mean(", "step(")):
+            inner = pd.concat([self.values(name, metric) for name in arms_in(arm)],
+                              axis=1, join="inner")
+            steps = arm.startswith("step(")
+            return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
+        values = self.rows[self.rows["arm"] == arm].set_index("seed")[metric].astype(float)
+        if values.isna().any():
+            raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "
+                             f"{list(values.index[values.isna()])}; finish or drop those runs")
+        return values
+
+    def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
+        """The paired differences of two arms over the seeds that both have.
+
+        Raises:  ValueError where the arms share no seed, or were trained with other models and are
+                 no RIVALS.
+        """
+        a, b = self.values(arm_a, metric), self.values(arm_b, metric)
+        seeds = sorted(set(a.index) & set(b.index))
+        if not seeds:
+            raise ValueError(f"{arm_a!r} (seeds {sorted(a.index)}) and {arm_b!r} (seeds "
+                             f"{sorted(b.index)}) share no seed; run both with the same seeds")
+        models = [self.model(set(arms_in(arm))) for arm in (arm_a, arm_b) if arm != "zero"]
+        named = {inner.partition("/")[0] for arm in (arm_a, arm_b) for inner in arms_in(arm)}
+        if len(set(models)) > 1 and named not in RIVALS:
+            raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
+                             "of one model can be paired")
+        a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
+        ratios = factor_of(arm_b) * a / b if arm_b.startswith("times(") else None
+        return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative), ratios)
+
+    def mixed(self, arms: set[str]) -> list[int]:
+        """The seeds at which some rows of these arms state in what arithmetic they were trained and
+        others, which are older, do not: rounding is then no longer shared by the pair."""
+        if "arithmetic" not in self.rows:
+            return []
+        of_arms = self.rows[self.rows["arm"].isin(arms)]
+        states = of_arms["arithmetic"].fillna("").ne("").groupby(of_arms["seed"])
+        return sorted(states.nunique().loc[lambda kinds: kinds > 1].index)
+
+    def model(self, arms: set[str]) -> str:
+        """The models of some arms, in words, separated by semicolons."""
+        return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
+
+
+def factor_of(arm: str) -> float:
+    """How many times "times(7.8|fast)" takes its arm."""
+    return float(arm.removeprefix("times(").partition("|")[0])
+
+
+def arms_in(arm: str) -> list[str]:
+    """The plain arms inside an arm expression: "mean(d=1|d=2)" names two, "zero" none."""
+    if arm.startswith(("mean(", "step(")):
+        return arm[5:-1].split("|")
+    if arm.startswith("times("):
+        return [arm[:-1].partition("|")[2]]
+    return [] if arm == "zero" else [arm]
+
+
+def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str],
+                level: float = LEVEL) -> pd.DataFrame:
+    """Paired differences of arms over the seeds they share, with their interval.
+
+    Args:    rows: arm, seed, dataset, model and metrics; pairs: (arm, the one taken from it);
+             level: of the intervals.
+    Returns: comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a single
+             pair is NaN.
+    """
+    arms, records = Arms(rows), []
+    for arm_a, arm_b in pairs:
+        for metric in metrics:
+            part = arms.part(arm_a, arm_b, metric)
+            low, high = part.interval(level) if part.n > 1 else (np.nan, np.nan)
+            records.append({"comparison": f"{arm_a} − {arm_b}", "arm_a": arm_a, "arm_b": arm_b,
+                            "metric": metric, "n": part.n, "difference": part.mean,
+                            "low": low, "high": high})
+    return pd.DataFrame(records, columns=["comparison", "arm_a", "arm_b", "metric", "n",
+                                          "difference", "low", "high"])
+
+
+def sign(low: float, high: float, pairs: int = FEWEST) -> str:
+    """What the interval of a difference over some pairs says about its sign; as in the ledger,
+    fewer than five pairs decide nothing.
+
+    Example:
+        >>> sign(0.5, 2.0), sign(-2.0, -0.5), sign(-1.0, 2.0)
+        ('higher', 'lower', 'undecided')
+        >>> sign(0.5, 2.0, pairs=3), sign(np.nan, np.nan, pairs=1)
+        ('undecided (3 seeds)', 'undecided (one seed)')
+    """
+    if pairs < FEWEST:
+        return f"undecided ({pairs} seeds)" if pairs > 1 else "undecided (one seed)"
+    return "higher" if low > 0 else "lower" if high < 0 else "undecided"

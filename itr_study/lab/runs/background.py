@@ -1,0 +1,156 @@
+"""A run that is trained in a process of its own, while this one goes on: started, watched, stopped.
+
+    run = BackgroundRun(config)
+    run.start()
+    run.look().rows         what it has written so far
+    run.stop()              it saves, and ends; start goes on from there
+"""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from itr_study.files.paths import check_home
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import dataset_of
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.store import ENDED, RunStore
+from itr_study.lab.runs.sweeps import Answer, Job, Worker
+
+SAVE_SECONDS = 20.0  # between checkpoints: what a kernel that is killed may lose
+
+
+class Look(NamedTuple):
+    """Where a run stands.
+
+    state: "new" (never trained), "starting", "running", "stopping", "elsewhere" (another process
+    trains it), or how it ended, of `store.STATES`; reason: why, and of "elsewhere" who; rows: one
+    dict an epoch, as `History.rows`; checkpoint: whether a training can go on from one.
+    """
+
+    state: str
+    reason: str
+    rows: list[dict[str, Any]]
+    checkpoint: bool = False
+
+
+class BackgroundRun:
+    """A run of a config, in the store or to be trained by a worker process, which ends with this
+    one: at its end it saves, killed with it it loses what was not saved in the last SAVE_SECONDS.
+
+    Args:    root: folder of the real data sets; store: where runs are kept, None = the home's;
+             device: as in `fit`.
+    Raises:  DataError where the data is not there.
+    """
+
+    def __init__(self, config: RunConfig, root: Path | str | None = None,
+                 store: RunStore | None = None, device: str = "auto") -> None:
+        dataset_of(config, root)  # to be trained it must be here, whatever is published
+        self.run, self.store = identify(config, root), store or RunStore()
+        self.job = Job(config=config, root=None if root is None else str(Path(root).resolve()),
+                       store=str(self.store.folder.resolve()), device=device,
+                       save_seconds=SAVE_SECONDS)
+        self.worker: Worker | None = None
+        self.thread: threading.Thread | None = None
+        self.answer: Answer | None = None  # of the last worker
+        self.ended: Look | None = None  # read once: every file of it is verified
+
+    @property
+    def config(self) -> RunConfig:
+        return self.run.config
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a worker of this process is at it."""
+        return self.thread is not None and self.thread.is_alive()
+
+    def start(self) -> None:
+        """Train it, or go on from where it was stopped, in a worker.
+
+        Raises:  ValueError where it is trained already, or has ended; OSError where no process can
+                 be started.
+        """
+        now = self.look()
+        if now.state in ("starting", "running", "stopping"):
+            raise ValueError("this run is being trained already; wait for its end, or stop it")
+        if now.state == "elsewhere":
+            raise ValueError(f"{now.reason} trains this run already; stop it there, or wait")
+        if now.state in ENDED:
+            raise ValueError(f"this run is {now.state} already, and training it again would give "
+                             "the same; change its config, such as its seed")
+        check_home()
+        self.answer, self.worker = None, None
+        ready, failed = threading.Event(), list[OSError]()
+        # A thread of its own: Linux ends a worker when the thread that started it ends.
+        self.thread = threading.Thread(target=self._work, args=(ready, failed), daemon=True)
+        self.thread.start()
+        ready.wait()
+        if failed:
+            self.thread.join()  # until then it looks as if a worker were at it
+            raise failed[0]
+
+    def _work(self, ready: threading.Event, failed: list[OSError]) -> None:
+        """Have the job done, and end the worker."""
+        try:
+            self.worker = Worker()
+        except OSError as error:
+            failed.append(error)
+            return
+        finally:
+            ready.set()
+        self.answer = Answer.model_validate_json(self.worker.ask(self.job.model_dump_json()))
+        self.worker.end()
+
+    def stop(self) -> None:
+        """Ask the worker to save and end, without waiting. Raises: ValueError where none is at
+        work."""
+        if not self.at_work:
+            raise ValueError("this run is not being trained here, so there is nothing to stop")
+        self.worker.stop()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until no worker is at it, at most so long; whether that is so."""
+        if self.thread is not None:
+            self.thread.join(seconds)
+        return not self.at_work
+
+    def look(self) -> Look:
+        """Where it stands now, from what the store holds."""
+        if self.ended is not None:
+            return self.ended
+        status = self.store.status(self.run.id) or {"state": "new", "reason": "", "pid": 0}
+        if self.at_work:
+            return self._look_at_work(status)
+        if status["state"] == "running":
+            who = f"process {status['pid']} on {status['host']}"
+            return Look("elsewhere", who, self.rows())
+        if (result := self.store.result(self.run.id)) is not None:
+            self.ended = Look(result.status, result.reason, result.history.rows)
+            return self.ended
+        state, reason = status["state"], status["reason"]
+        if self.answer is not None and self.answer.state not in ENDED:  # newer than the status
+            state, reason = self.answer.state, reason or self.answer.reason
+        return Look("new" if state == "queued" else state, reason, self.rows(), self._saved())
+
+    def _look_at_work(self, status: dict[str, Any]) -> Look:
+        """While the worker of this process is at it."""
+        mine = status["pid"] == self.worker.process.pid and status["state"] == "running"
+        if self.worker.asked.is_set():
+            return Look("stopping", "", self.rows())
+        if status["state"] == "running" and not mine:
+            return Look("starting", f"it waits for process {status['pid']} on {status['host']}, "
+                                    "which trains the same run", self.rows())
+        return Look("running" if mine else "starting", "", self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The epochs that are written down, one dict each."""
+        path = self.store.path(self.run.id) / "metrics.jsonl"
+        if not path.is_file():
+            return []
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def _saved(self) -> bool:
+        """Whether a checkpoint is there."""
+        folder = self.store.path(self.run.id) / "checkpoints"
+        return folder.is_dir() and any(path.is_dir() for path in folder.iterdir())

@@ -1,0 +1,391 @@
+"""Grids of runs: those that ended are read, the others are trained in worker processes.
+
+    configs = [base("flickr8k", "two_branch", **{"objective.0.arguments.k": k, "seed": s})
+               for k in (1, 2, 5) for s in range(3)]
+    sweep(configs, root=DATA)       one row per config, in that order
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+import uuid
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from itr_study.data.base import DataError
+from itr_study.files.paths import check_home, home, project_root
+from itr_study.lab.processes import KEEP_MEMORY, MARK, kill_marked, new_mark
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import data_part, encoded_data
+from itr_study.lab.runs.identity import Run, identify
+from itr_study.lab.runs.rows import first_columns, hyperparameters, make_row
+from itr_study.lab.runs.run import ended, execute
+from itr_study.lab.runs.store import ENDED, RunStore
+from itr_study.lab.runs.watch import Watch
+from itr_study.lab.runs.worker import STOP, STOPPED
+from itr_study.progress import counting, in_lines
+from itr_study.training.devices import choose_device
+from itr_study.training.interrupts import OutOfMemory
+from itr_study.training.settings import Least0, StrictModel
+
+# A run as another process is asked for it: a job in, an answer out, each one line of JSON.
+
+class Job(StrictModel):
+    """A config, and where and how to execute it; the other fields as in `run.execute`, `store` its
+    folder."""
+
+    config: RunConfig
+    root: str | None = None
+    store: str | None = None
+    device: str = "auto"
+    save_seconds: Least0 = 60.0
+    needs: list[str] = []
+
+
+class Answer(StrictModel):
+    """How a run ended: a state of `store.STATES`, the reason unless it is done, and the run's id,
+    empty where the run did not get that far."""
+
+    state: str
+    reason: str = ""
+    id: str = ""
+
+
+def attempt(job: str) -> str:
+    """Execute the run of a `Job` given as JSON; its `Answer` as JSON.
+
+    A failure is an answer too, because the next run is not to blame; only KeyboardInterrupt, the
+    request to stop, is raised.
+    """
+    return _attempt(job).model_dump_json()
+
+
+def _attempt(text: str) -> Answer:
+    try:
+        job = Job.model_validate_json(text)
+        result = execute(identify(job.config, job.root), job.root, device=job.device,
+                         store=RunStore(job.store), save_seconds=job.save_seconds,
+                         needs=job.needs)
+        return Answer(state=result.status, reason=result.reason, id=result.id)
+    except OutOfMemory as error:
+        return Answer(state="oom", reason=str(error))
+    except Exception as error:
+        traceback.print_exc()
+        return Answer(state="failed", reason=f"{type(error).__name__}: {error}")
+
+
+# Where the runs of a sweep are executed: any executor of `concurrent.futures` will do.
+#
+# What is submitted is `run_in_worker`: a job as JSON in, an answer as JSON out (see `jobs`). The
+# thread that calls it only waits: the run is executed by a worker process which that thread starts
+# and keeps, so that start-up is paid once. Threads here and tasks on a cluster serve alike
+# (`ThreadPoolExecutor(2)`, Dask's `Client.get_executor()`); machines must share the data and
+# $ITR_STUDY_HOME.
+#
+# A worker that dies (killed, out of memory) fails its run only; the next run gets a new one.
+# Workers
+# end within seconds of their parent, however it ends. An interrupt lets the runs save that wait in
+# threads of this process; other processes of this machine (`ProcessPoolExecutor`) get the signal
+# with
+# it where it goes to all (Ctrl-C, the button of a notebook), and do the same. What another machine
+# runs goes on to its end: nobody tells it.
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+KILLED = -9  # by SIGKILL, which Windows does not have
+PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
+
+
+class SerialExecutor(Executor):
+    """Calls what is submitted at once, in this thread; its futures are done when returned."""
+
+    def submit(self, fn: Callable, /, *arguments: Any, **named: Any) -> Future:
+        future: Future = Future()
+        try:
+            future.set_result(fn(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+_thread = threading.local()  # .worker: the one that this thread keeps
+_workers: weakref.WeakSet["Worker"] = weakref.WeakSet()  # those of all threads
+_lock = threading.Lock()  # of _workers
+
+
+def run_in_worker(job: str) -> str:
+    """Execute the run of a job in this thread's worker process; the answer.
+
+    Raises:  OSError where no process can be started; KeyboardInterrupt, after its run has saved.
+    """
+    worker = getattr(_thread, "worker", None)
+    if worker is None or not worker.serves():
+        with _lock:
+            worker = _thread.worker = Worker()
+            _workers.add(worker)
+    try:
+        return worker.ask(job)
+    except BaseException:  # Ctrl-C in a process of its own (`ProcessPoolExecutor`)
+        worker.end()
+        raise
+
+
+def end_workers() -> None:
+    """End the workers of all threads: trainings save first and their runs are "interrupted"; a
+    next run starts a new worker."""
+    with _lock:
+        workers = list(_workers)
+    for worker in workers:  # all are asked before the first is waited for
+        _ask_to_end(worker.process, worker.asked)
+    for worker in workers:
+        worker.end()
+
+
+class Worker:
+    """One process of `itr_study.lab.runs.worker`, in a session of its own, and its log.
+
+    `end()` asks it to stop and waits, `stop()` only asks; that is done at the latest when its
+    thread ends, for Linux kills a child whose parent asked for it when the thread that started it
+    ends.
+    """
+
+    def __init__(self) -> None:
+        self.home = home()
+        self.log = self.home / "logs" / f"worker-{uuid.uuid4().hex[:8]}.log"
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "itr_study.lab.runs.worker", str(os.getpid())]
+        mark = new_mark()
+        environment = KEEP_MEMORY | os.environ | dict.fromkeys(THREADS, "1") | {
+            "ITR_STUDY_HOME": str(self.home), "ITR_STUDY_HEADLESS": "1", MARK: mark}
+        with open(self.log, "wb") as stderr:
+            self.process = subprocess.Popen(command, env=environment, cwd=project_root(),
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=stderr, encoding="utf-8",
+                                            start_new_session=True)
+        self.asked = threading.Event()  # to end
+        self.end = weakref.finalize(self, _end, self.process, self.asked, mark)
+
+    def serves(self) -> bool:
+        """Whether it lives and keeps its runs where this process does now."""
+        return self.process.poll() is None and self.home == home()
+
+    def stop(self) -> None:
+        """Ask it to end: a training saves first."""
+        _ask_to_end(self.process, self.asked)
+
+    def ask(self, job: str) -> str:
+        """Have a job done; the answer, also where the process ended instead of answering."""
+        try:
+            self.process.stdin.write(job + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except (OSError, ValueError):  # of a pipe that is broken, or closed: it ends
+            answer = ""
+        return answer or self._how_it_ended().model_dump_json()
+
+    def _how_it_ended(self) -> Answer:
+        code = self.process.wait()
+        how = (f"by signal {-code} ({signal.Signals(-code).name})" if code < 0 else
+               f"with code {code}")
+        memory = ", which the system sends when memory runs out" if code == KILLED else ""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        last_lines = text.strip().splitlines()[-3:]
+        output = f"; it said: {' / '.join(last_lines)}" if last_lines else ""
+        # by a signal from elsewhere it is ended before Python is ready to end itself
+        stopped = code in (STOPPED, -signal.SIGTERM)
+        return Answer(state="interrupted" if stopped else "failed",
+                      reason=f"its worker ended {how}{memory}{output}; the whole log: {self.log}")
+
+
+def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:
+    """Send the worker STOP: a training saves first. Only once: asked twice, it would stop without
+    saving."""
+    if not asked.is_set():
+        asked.set()
+        with suppress(OSError, ValueError):  # its pipe is closed: it has ended
+            process.stdin.write(STOP)
+            process.stdin.close()
+
+
+def _end(process: subprocess.Popen, asked: threading.Event, mark: str) -> None:
+    """Ask it to end, and wait; after a while it is killed with all that it started."""
+    _ask_to_end(process, asked)
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()  # before others wait for it: its exit code is told once
+        kill_marked(mark)
+
+
+LOOK = 0.5  # seconds between looks at how far the runs are
+
+
+def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
+          device: str = "auto", executor: Executor | None = None,
+          needs: Sequence[Collection[str]] | None = None, weights: bool = False) -> pd.DataFrame:
+    """One row per config, in their order; runs that have not ended yet are trained.
+
+    A run that fails in any way does not stop the others: its row has its status and reason and no
+    metrics, and it is reported at the end; the next sweep tries it again.
+
+    Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
+             in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
+             not shut down. See `executors`; needs: of each config the measures that its row must
+             have, of those that are `asked` (`evaluation.measures`): a run that ended without is
+             evaluated again where its weights are, else trained again; weights: train those, too,
+             whose row is published and whose model is not on this machine; their row stays.
+    Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
+             there.
+    """
+    runs = [identify(config, root) for config in configs]
+    asked: dict[str, set[str]] = {}
+    for run, names in zip(runs, needs or [()] * len(runs), strict=True):
+        asked.setdefault(run.id, set()).update(names)
+    rows = {run.id: ended(run, asked[run.id]) for run in runs}
+    missing = {run.id: run for run in runs if rows[run.id] is None
+               or weights and not _has_ended_here(rows[run.id])}
+    if missing:
+        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor))
+        _report([rows[run_id] for run_id in missing])
+    return pd.DataFrame([rows[run.id] for run in runs])
+
+
+def _has_ended_here(row: dict[str, Any]) -> bool:
+    """Whether the model of a run is on this machine; a diverged one has none anywhere."""
+    return row["status"] != "done" or RunStore().result(row["run"]) is not None
+
+
+def ended_row(config: RunConfig, root: Path | str | None = None,
+              needs: Collection[str] = ()) -> dict[str, Any] | None:
+    """The row of a run if it has ended, published or in the store; nothing is trained. None, too,
+    where the data is not here, and no run is published that was encoded like it.
+
+    Args:    root, needs: as in `run.row`.
+    Raises:  DataError where a root is given that does not hold the data.
+    """
+    try:
+        run = identify(config, root)
+    except DataError:
+        if root is not None:
+            raise
+        return None
+    return ended(run, needs)
+
+
+def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
+    """An executor, and what to submit to it."""
+    if executor is None and workers < 1:
+        return SerialExecutor(), attempt
+    return executor or _threads(workers), run_in_worker
+
+
+@lru_cache(maxsize=1)
+def _threads(count: int) -> Executor:
+    """Threads kept for the next sweep, because each keeps its worker; those of another number of
+    workers end."""
+    return ThreadPoolExecutor(count)
+
+
+def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
+           asked: Mapping[str, Collection[str]], root: Path | str | None, device: str,
+           executor: Executor, work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+    """Rows by id of runs that are trained now; a run that ends has the one that is kept of it, if
+    there is any. Features are encoded here first, not by every worker."""
+    check_home()
+    for run in {data_part(run.config): run for run in missing.values()}.values():
+        encoded_data(run.config, root, str(choose_device(device)))
+    store, rows, jobs = RunStore(), {}, {}
+    folder = None if root is None else str(Path(root).resolve())
+    for run_id, run in missing.items():
+        jobs[run_id] = Job(config=run.config, root=folder, device=device,
+                           needs=sorted(asked[run_id])).model_dump_json()
+        if (store.status(run_id) or {}).get("state") != "running":
+            store.set_status(run_id, "queued")
+    watch = Watch(missing, store)
+    with counting(*watch.counted) as show, \
+            closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
+        for run_id, answer in answers:
+            rows[run_id] = _answered_row(missing[run_id], answer, kept[run_id])
+    return rows
+
+
+def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str],
+             meanwhile: Callable[[], None]) -> Iterator[tuple[str, Answer]]:
+    """(run id, answer) as the runs end; `meanwhile` is called twice a second. Closed or interrupted
+    before the end, it cancels those that wait and ends the workers, which save first."""
+    waiting: dict[Future, str] = {}
+    try:
+        for run_id in _free_first(jobs):
+            future = executor.submit(work, jobs[run_id])
+            if future.done():  # by a SerialExecutor: told before the next run begins
+                meanwhile()
+                yield run_id, _answer(future)
+            else:
+                waiting[future] = run_id
+        running = set(waiting)
+        while running:
+            meanwhile()
+            ended, running = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield waiting[future], _answer(future)
+    except BaseException:
+        for future in waiting:
+            future.cancel()
+        end_workers()
+        if wait(waiting, timeout=1).not_done:  # a worker was just being started
+            end_workers()
+        raise
+
+
+def _free_first(run_ids: Iterable[str]) -> Iterator[str]:
+    """The runs, those last that another process is training: waiting for it would keep a core idle.
+    """
+    store, taken = RunStore(), []
+    for run_id in run_ids:
+        if (store.status(run_id) or {}).get("state") == "running":
+            taken.append(run_id)
+        else:
+            yield run_id
+    yield from taken
+
+
+def _answer(future: Future) -> Answer:
+    """The answer of a run whose future is done; a broken executor fails the run, not the sweep."""
+    try:
+        return Answer.model_validate_json(future.result())
+    except Exception as error:
+        return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
+
+
+def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict[str, Any]:
+    """The row of a run that was trained, also where that failed."""
+    state, reason = answer.state, answer.reason
+    if state in ENDED:
+        result = RunStore().result(run.id)
+        if result is not None:
+            return kept or make_row(run, result)
+        state, reason = "failed", (
+            f"it ended under the id {answer.id}: restart Python, the code has changed"
+            if answer.id != run.id else
+            f"its result is not in {RunStore().folder}: the worker's ITR_STUDY_HOME is another")
+    RunStore().set_status(run.id, state, reason)
+    return first_columns(run, state, reason) | hyperparameters(run.config)
+
+
+def _report(rows: Sequence[dict[str, Any]]) -> None:
+    """Say on stderr which runs did not end well, or taught nothing, in lines that no page breaks.
+    """
+    for row in rows:
+        if row["status"] != "done" or row["reason"]:
+            print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
+                           f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)

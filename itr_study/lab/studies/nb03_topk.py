@@ -1,0 +1,109 @@
+"""The arms of notebook 03: k, the embedding dimension, settings, learning rates."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+
+from itr_study.evaluation.evaluate import evaluate
+from itr_study.features.texts import EncodedData
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
+from itr_study.lab.studies.bases import base_tables, frozen_rates, tried_rates
+from itr_study.models.cca import fit_cca
+
+# The old baseline of notebook 03: CCA in closed form, with both its numbers chosen on dev.
+
+LEAST = 8  # directions; then twice as many, up to all that there are
+REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+def cca_config(dataset: str, parameters: SimpleNamespace) -> RunConfig:
+    """Whose features CCA reads: those of the two-branch model over Fisher vectors, as the paper's
+    rows of CCA do."""
+    fisher = "two_branch+fisher"
+    return base_config(dataset, fisher if fisher in base_tables(dataset) else "two_branch",
+                       parameters)
+
+
+def cca_of(config: RunConfig, root: Path | str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`cca_baseline` of the data that a run is trained on; root: folder of the data sets."""
+    return cca_baseline(encoded_data(config, root))
+
+
+def cca_baseline(data: EncodedData) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What CCA reaches, fitted on train, its size and its regularisation chosen by RSUM on dev.
+
+    Args:    data: with splits train, dev and test, regions and sentence vectors.
+    Returns: the search (size, regularisation, dev_rsum), and one row of the best: these, at_edge,
+             whether the grid ends there, and test_<metric>. All directions that there are is no
+             end of the grid: there are no more.
+    Raises:  ValueError as `fit_cca`.
+    Source:  topk paper, Tables I to III: CCA over Fisher vectors (Klein et al., CVPR 2015).
+    """
+    fits = {strength: fit_cca(data.splits["train"], regularisation=strength)
+            for strength in REGULARISATIONS}
+    search = pd.DataFrame([
+        (size, strength, evaluate(model.first(size), data.splits["dev"]).table["rsum"])
+        for strength, model in fits.items() for size in sizes(model.size)],
+        columns=["size", "regularisation", "dev_rsum"])
+    size, strength = search.loc[search["dev_rsum"].idxmax(), ["size", "regularisation"]]
+    model = fits[strength]
+    at_edge = (size == LEAST < model.size
+               or strength in (min(REGULARISATIONS), max(REGULARISATIONS)))
+    found = evaluate(model.first(int(size)), data.splits["test"]).table
+    best = {"arm": "cca", "size": int(size), "regularisation": strength, "at_edge": bool(at_edge)}
+    return search, pd.DataFrame([best | {f"test_{name}": value for name, value in found.items()}])
+
+
+def sizes(most: int) -> list[int]:
+    """Numbers of directions that are tried.
+
+    Example:
+        >>> sizes(40), sizes(5)
+        ([8, 16, 32, 40], [5])
+    """
+    tried = []
+    while LEAST * 2 ** len(tried) < most:
+        tried.append(LEAST * 2 ** len(tried))
+    return [*tried, most]
+
+
+def k_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Fig. 6: k of the mean, with the sum over all negatives and the k-th one alone apart."""
+    start = base_config(dataset, "two_branch", parameters)
+    terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in parameters.ks}
+    terms |= {"sum": TERMS["sum"], "kth=5": {"loss": "kth", "arguments": {"k": 5}}}
+    return [arm for label, term in terms.items()
+            for arm in over_seeds(label, start.with_(**{"objective.0": term}), parameters.k_seeds)]
+
+
+def d_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Fig. 7: the embedding dimension at k = 5."""
+    start = base_config(dataset, "two_branch", parameters)
+    return [arm for d in parameters.dims for arm in over_seeds(
+        f"d={d}", start.with_(**{"model_arguments.size": d}), parameters.dim_seeds)]
+
+
+def setting_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Table IV: every setting with every loss, each at its frozen learning rate."""
+    rates = frozen_rates(dataset)
+    return [arm for name in parameters.settings for loss in TABLE_IV for arm in over_seeds(
+        f"{name}/{loss}", with_loss(dataset, name, parameters, loss, rates[name][loss]),
+        parameters.setting_seeds)]
+
+
+def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """The search behind `frozen_rates`: a grid of learning rates for each setting and loss, one
+    seed. Without `parameters.rates` the grid of each setting is the one of its base file."""
+    grids = {} if parameters.rates else tried_rates(dataset)
+    return [ArmRun(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate))
+            for name in parameters.settings for loss in TABLE_IV
+            for rate in parameters.rates or grids[name]]
+
+
+def best_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """The best single model of a data set, as frozen in its base configs."""
+    best = base_config(dataset, "best", parameters)
+    return over_seeds("largest model", best, parameters.best_seeds)

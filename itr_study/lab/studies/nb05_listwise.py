@@ -1,0 +1,173 @@
+"""The arms of notebook 05: Smooth-NDCG beside a pairwise loss, its temperature, labels and rivals.
+
+Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a setting of Table IV.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+from torch import Tensor
+
+from itr_study.data import DATASETS
+from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.lab.ledger.paired import FEWEST, sign
+from itr_study.lab.runs.config import build_objective
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.run import build_model
+from itr_study.lab.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
+from itr_study.lab.studies.timing import STEPS
+from itr_study.losses import LOSSES
+from itr_study.metrics.intervals import student_interval
+from itr_study.models.base import ModelOutput
+from itr_study.relevance.exact import Exact
+from itr_study.training.devices import choose_device
+from itr_study.training.loop import fit
+from itr_study.training.objective import Objective
+
+# What every batch of a training gives: the papers draw batches, our rows keep means of epochs.
+
+class LoggedObjective(Objective):
+    """An objective that keeps the numbers of every batch in `steps`; what it gives is the same."""
+
+    def __init__(self, objective: Objective) -> None:
+        super().__init__(objective.terms)
+        self.steps: list[dict[str, float]] = []
+
+    def forward(self, output: ModelOutput, batch: Batch,
+                split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
+        value, report = super().forward(output, batch, split)
+        self.steps.append({"loss": value.item()} | {name: number.item()
+                                                    for name, number in report.items()})
+        return value, report
+
+
+def batch_log(arms: Sequence[ArmRun], root: Path | str | None = None,
+              device: str = "auto") -> pd.DataFrame:
+    """Train some runs here and now, without a warm-up, and keep nothing but this: one line per
+    batch with arm, seed, step (from 1), loss and what the objective reports beside it.
+
+    Args:    root: folder of the real data sets; device: as in `fit`.
+    """
+    logs = []
+    for arm in arms:
+        config, data = arm.config, encoded_data(arm.config, root, str(choose_device(device)))
+        objective = LoggedObjective(build_objective(config.objective))
+        fit(build_model(config, data.inputs), objective, data, config.settings, seed=config.seed,
+            device=device)
+        steps = range(1, len(objective.steps) + 1)
+        logs.append(pd.DataFrame(objective.steps).assign(arm=arm.label, seed=config.seed,
+                                                         step=steps))
+    return pd.concat(logs, ignore_index=True)
+
+
+TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
+BOTH = ("hardest", "listwise")
+# ApproxNDCG with its usual alpha = 10 is Smooth-NDCG at tau = 0.1 but for a constant: one arm.
+SAME_ARM = {"hardest+approx_ndcg": "tau=0.1"}
+AS_LONG = 5  # %, within which a training step takes the same time (the margin of topk-eq12-cost)
+
+
+def plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Tables II-IV: every setting with the hardest negative, alone and beside Smooth-NDCG."""
+    return plugged_in(dataset, parameters, parameters.plug_in_settings, parameters.plug_in_seeds,
+                      "hardest+listwise", BOTH)
+
+
+def added_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Is + Listwise better, whatever the loss it is added to? In the sweeps' model."""
+    return in_one_model(dataset, parameters, parameters.seeds, {
+        label: terms for loss in parameters.losses
+        for label, terms in ((loss, (loss,)), (f"{loss}+listwise", (loss, "listwise")))})
+
+
+def term_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Tables V-VII: the terms alone and together."""
+    return in_one_model(dataset, parameters, parameters.term_seeds, {
+        "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
+
+
+def explored_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Notebook 10: two models to look at side by side, one run of each; those of `term_arms`."""
+    return in_one_model(dataset, parameters, 1, {
+        "hardest": ("hardest",), "hardest+listwise": BOTH})
+
+
+def tau_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative.
+
+    At the default temperature the runs are those of "hardest+listwise", trained once.
+    """
+    return in_one_model(dataset, parameters, parameters.tau_seeds, {
+        f"tau={tau:g}": ("hardest", TERMS["listwise"] | (
+            {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in parameters.taus})
+
+
+def weight_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Eq. 22 adds both terms with weight 1: what if Smooth-NDCG weighs less or more? At 1 the runs
+    are those of "hardest+listwise"."""
+    return weighed(dataset, parameters, "hardest", "listwise")
+
+
+def label_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
+    whose maker saw no captions; "binary", a list of matches and the rest, without any relevance.
+    "exact" is left out on data that does not know it."""
+    return in_one_model(dataset, parameters, parameters.seeds, {
+        f"hardest+listwise({source})": ("hardest", TERMS["listwise"] | {"labels": source})
+        for source in parameters.label_sources if has_labels(dataset, source)})
+
+
+def has_labels(dataset: str, source: str) -> bool:
+    """Whether a data set can have the labels of a source: only generated data knows exact ones."""
+    return source != Exact.name or DATASETS[dataset].generated
+
+
+def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """What else ranks lists: a softmax over the batch, ListNet, ApproxNDCG."""
+    return in_one_model(dataset, parameters, parameters.seeds, {
+        "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
+        "hardest+approx_ndcg": ("hardest", "approx_ndcg")})
+
+
+def drawn_arms() -> list[ArmRun]:
+    """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
+    on a few generated scenes (five whole batches), since nothing of it is kept."""
+    return term_arms("scenes", SimpleNamespace(epochs=12, term_seeds=1, data_options={}, scenes={
+        "train": 128, "dev": 10, "test": 10}))
+
+
+def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """How much longer the training step of one objective is than that of another, in percent.
+
+    Args:    rows: of `timing.step_rows`, whose rounds are paired; pairs: (arm, its measure).
+    Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and
+             within (in words, where the whole interval lies within AS_LONG: the same time, as the
+             ledger asks of top-5 and the sum); pairs that nobody has measured are left out.
+    """
+    by_round = rows.pivot(index="seed", columns="arm", values=STEPS)
+    records = []
+    for arm, measure in pairs:
+        if {arm, measure} <= set(by_round):
+            percent = 100 * (by_round[arm] / by_round[measure] - 1).dropna()
+            low, high = student_interval(percent.to_numpy())
+            records.append((arm, measure, len(percent), percent.mean(), low, high,
+                            sign(low, high, len(percent)),
+                            f"the same within {AS_LONG} %" * (
+                                len(percent) >= FEWEST and max(-low, high) < AS_LONG)))
+    return pd.DataFrame(records, columns=["arm_a", "arm_b", "n", "difference", "low", "high",
+                                          "verdict", "within"])
+
+
+def one_arm(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with an arm that was trained under two names once, under the name of SAME_ARM.
+
+    Raises:  ValueError where the two are not the same to the last bit: they are two arms then.
+    """
+    named = rows.assign(arm=rows["arm"].replace(SAME_ARM))
+    for (arm, seed), runs in named[named["arm"].isin(SAME_ARM.values())].groupby(["arm", "seed"]):
+        if runs["test_rsum"].nunique() > 1:
+            raise ValueError(f"{arm}, seed {seed}, has RSUM {runs['test_rsum'].tolist()} under its "
+                             "two names, and should be one arm; see losses/approx_ndcg.py")
+    return named.drop_duplicates(["arm", "seed"], ignore_index=True)

@@ -1,0 +1,90 @@
+"""Whom a reader is held against in notebook 10: label sources, and losses that others trained."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from itr_study.checks import check_choice
+from itr_study.data import DATASETS
+from itr_study.data.batches import EncodedSplit
+from itr_study.evaluation.evaluate import as_vectors, encode
+from itr_study.lab.label_quality.agreement import label_sources
+from itr_study.lab.runs.config import RunConfig, build_objective
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.run import build_model
+from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.nb06_kendall import compared_arms
+from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.results import judged_of
+from itr_study.plots.names import name_of
+from itr_study.training.devices import choose_device
+from itr_study.training.loop import fit
+from itr_study.training.state import History
+
+# A training as it goes: the vectors of a split after every epoch, for the map of `explorers`.
+#
+#     frames = epoch_frames(run.config)
+#     explorers.EmbeddingMap.of(study.searcher(run), frames=frames)
+
+def epoch_frames(config: RunConfig, root: Path | str | None = None, split: str = "test",
+                 device: str = "auto") -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """The vectors of a split before a training (0) and after each of its epochs: images (I, D),
+    texts (T, D), by epoch.
+
+    The run is trained anew, here and now, in seconds on `scenes`, and nothing of it is kept: no
+    weights, no row, no checkpoint. On a CPU it is the run of the config, epoch by epoch; its
+    vectors are of the weights as they are after an epoch, also where the config takes a mean of
+    several epochs, or an earlier one, in the end.
+
+    Args:    root: folder of the real data sets; device: as in `fit`.
+    Raises:  ValueError for a model that gives an image or a text several vectors, and a split that
+             there is not; as `fit` and `lab.runs.data.encoded_data`.
+    """
+    data = encoded_data(config, root, str(choose_device(device)))
+    check_choice("split", split, data.splits)
+    model = build_model(config, data.inputs).to(choose_device(device))
+    warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
+    frames: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def keep(history: History) -> None:
+        frames[len(history.rows)] = as_vectors(model, *encode(model, data.splits[split]))
+
+    keep(History())
+    fit(model, build_objective(config.objective), data, config.settings, seed=config.seed,
+        on_epoch=keep, device=device, warmup_objective=warmup)
+    return frames
+
+
+EXPERTS = "expert"  # the collection of judgements whose pairs are rated
+
+
+def label_scores(split: EncodedSplit,
+                 names: Sequence[str] = ("sentence/max",)) -> dict[str, np.ndarray]:
+    """How relevant label sources call every text for every image, (I, T), by names such as
+    "labels: sentence, max".
+
+    Args:    names: as `label_sources` takes them; the split must have the vectors they compare.
+    """
+    return {f"labels: {name}": source.block(split, slice(None))
+            for name, source in label_sources(names).items()}
+
+
+def judged_arms(dataset: str, _: SimpleNamespace) -> list[ArmRun]:
+    """One run of each loss that notebook 13 compares in profile `full`, whatever the profile that
+    asks; none where rows keep no scores of pairs that experts judged. To be looked up
+    (`Study.ended`), not trained."""
+    if EXPERTS not in DATASETS[dataset].kept_judgements:
+        return []
+    return compared_arms(dataset, choose("13_when_to_forgive", "full", compared_seeds=1))
+
+
+def loss_scores(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The scores (N,) that runs gave the pairs that experts judged, by the name of the loss.
+
+    Args:    rows: of `judged_arms`.
+    Raises:  ValueError as `judged_of`.
+    """
+    return {name_of(row["arm"]): judged_of(row, EXPERTS) for _, row in rows.iterrows()}

@@ -1,0 +1,137 @@
+"""The arms of notebook 11, and whether their models look at what words name.
+
+    rows = study.train(looks.looking_arms)
+    runs = study.arms(looks.looking_arms)
+    kept = looks.kept_places(study.figures, dataset, rows, runs)
+    making = looks.to_look_at(runs, kept, study.root)           none of models that are not here
+    made = looks.pointing_rows((run, study.searcher(run)) for run in making)
+    places = looks.with_kept(runs, made, kept)
+
+Labels: "saf/hardest" is that arm of notebook 09, at its learning rate, so that both share its runs;
+"sgr" alone is SGR with the loss that its rate was searched for, "dvse" a base as it stands.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from itr_study.encoders.nanodet import NanoDet
+from itr_study.evaluation.looks import Look, Looker, word_maps
+from itr_study.evaluation.pointing import CONTROLS, MEAN, MEASURES, by_class, word_pointing
+from itr_study.evaluation.pointing_scenes import scene_pointing
+from itr_study.evaluation.search import Searcher
+from itr_study.features.images import dataset_boxes
+from itr_study.files.paths import home
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.lab.studies.nb09_stronger_models import SEARCHED, stronger_config
+from itr_study.lab.studies.results import kept_table, models_here
+
+WORDS = "saf"  # the model whose words look at regions, in which losses are compared
+OF_CLASSES = ("mass", "uniform", "centre", "area")  # told for classes, too, not for names alone
+COLUMNS = {"kind", "names", "commonest", "commonest_share", *MEASURES,
+           *(f"{measure}_of_classes" for measure in OF_CLASSES)}
+OTHERS = ("sgr", "vse_infinity", "dan", "dvse", "two_branch")  # bases that show something else
+
+
+def looking_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """SAF with each of the losses `parameters.compared`, over `parameters.seeds`."""
+    labels = [f"{WORDS}/{loss}" for loss in parameters.compared]
+    return [run for label in labels for run in over_seeds(
+        label, stronger_config(label, dataset, parameters), parameters.seeds)]
+
+
+def other_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """The models of `parameters.others`, over `parameters.other_seeds`."""
+    return [run for name in parameters.others
+            for run in over_seeds(name, other_config(name, dataset, parameters),
+                                  parameters.other_seeds)]
+
+
+def other_config(name: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
+    """A base as it stands, seed 0; one of notebook 09 with the loss that it has there."""
+    if name not in SEARCHED:
+        return base_config(dataset, name, parameters)
+    return stronger_config(f"{name}/{SEARCHED[name][0]}", dataset, parameters)
+
+
+def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:
+    """A row for each name of an object in the texts of a split: how much of what a model looks at
+    lies in its boxes. On generated pictures in the true ones, on photographs in those of NanoDet
+    (`scene_pointing`, `word_pointing`).
+
+    Args:    looks: one for each text, at its own image.
+    """
+    if searcher.dataset.boxes is not None:
+        return scene_pointing(searcher.dataset, searcher.split, looks)
+    first = dict(reversed(list(zip(searcher.split.image_of_text.tolist(), looks, strict=True))))
+    places = [first[image].boxes for image in range(len(searcher.split.image_ids))]
+    table = dataset_boxes(searcher.dataset, NanoDet(), home() / "features")
+    return word_pointing(searcher.split, word_maps(searcher.split, looks), places, table)
+
+
+def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = False
+                  ) -> pd.DataFrame:
+    """A line for each run and each thing that its model shows: arm, seed, kind, names (how many
+    there are), commonest (the class of most of them), commonest_share (how many), the mean over
+    names of the controls and measures of `word_pointing`, and of those of OF_CLASSES the mean
+    over classes, each counted once; all in percent but names.
+
+    What has no row for each word (heads, pooling, a gradient) is the mean of its rows, and the same
+    for every word of a text.
+
+    Args:    first: only the first thing that a model shows: words, heads or pooling, if it has any.
+    """
+    lines = []
+    for run, searcher in searchers:
+        looker = Looker(searcher)
+        for kind in looker.kinds[:1] if first else looker.kinds:
+            rows = named_places(searcher, looker.maps(kind))
+            classes = by_class(rows)
+            lines.append({"arm": run.label, "seed": run.config.seed, "kind": kind,
+                          "names": len(rows), "commonest": classes.index[0],
+                          "commonest_share": 100 * classes["names"].iloc[0] / len(rows)}
+                         | (100 * rows[[*CONTROLS, *MEASURES]].mean()).to_dict()
+                         | {f"{measure}_of_classes": 100 * classes.loc[MEAN, measure]
+                            for measure in OF_CLASSES})
+    return pd.DataFrame(lines)
+
+
+def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
+                runs: Collection[ArmRun]) -> pd.DataFrame:
+    """The lines of `pointing_rows` that notebook 11 saved of these runs; none where they lack what
+    it measures now, but for CONTROLS, which are NaN where they were not measured then. Args as
+    `kept_table`."""
+    kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
+    if kept is None or not COLUMNS <= set(kept):
+        return pd.DataFrame(columns=["arm", "seed"])
+    controls = {name: kept.get(name, np.nan) for name in CONTROLS}
+    kept = kept.assign(arm=kept["label"], **controls).drop(columns="label")
+    wanted = {(run.label, run.config.seed) for run in runs}
+    return kept[[key in wanted for key in zip(kept["arm"], kept["seed"], strict=True)]]
+
+
+def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
+               root: Path | str | None = None) -> list[ArmRun]:
+    """The runs of which nothing is kept, and those of seeds whose models are all on this machine:
+    losses are compared seed by seed, and models that two machines trained are no pair.
+
+    Args:    kept: of `kept_places`; root: folder of the real data sets.
+    """
+    there = set(zip(kept["arm"], kept["seed"], strict=True))
+    known = [run for run in runs if (run.label, run.config.seed) in there]
+    elsewhere = {run.config.seed for run in known if not models_here([run], root)}
+    return [run for run in runs if run not in known or run.config.seed not in elsewhere]
+
+
+def with_kept(runs: Sequence[ArmRun], made: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """The lines of these runs in their order: those made now, and those kept of all others."""
+    now = set(zip(made["arm"], made["seed"], strict=True)) if len(made) else set()
+    kept = kept[[key not in now for key in zip(kept["arm"], kept["seed"], strict=True)]]
+    table = pd.concat([table for table in (made, kept) if len(table)])
+    place = {(run.label, run.config.seed): number for number, run in enumerate(runs)}
+    order = [place[key] for key in zip(table["arm"], table["seed"], strict=True)]
+    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)

@@ -1,0 +1,244 @@
+"""Which runs each notebook trains. An arm is a label of the ledger with one run per seed.
+
+    parameters = choose("03_topk", "quick")
+    rows = train_arms(k_arms("scenes", parameters), root=None)     one row per run, with its arm
+
+The arms of each paper stand in its file beside this one; numbers come from profiles.toml, base
+configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+from typing import Any
+
+from itr_study.checks import check_choice
+from itr_study.encoders.registry import IMAGE_ENCODERS
+from itr_study.encoders.views import VIEWS
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.published import Published, keeps_rows
+from itr_study.lab.runs.run import ended
+from itr_study.lab.runs.store import RunStore
+from itr_study.lab.studies.arms import ArmRun, Maker
+from itr_study.lab.studies.nb02_pairwise import (
+    collapse_arms,
+    first_arms,
+    ladder_arms,
+    loss_arms,
+    margin_arms,
+    sibling_arms,
+)
+from itr_study.lab.studies.nb03_topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
+from itr_study.lab.studies.nb05_listwise import (
+    added_arms,
+    alternative_arms,
+    explored_arms,
+    label_arms,
+    plug_in_arms,
+    tau_arms,
+    term_arms,
+    weight_arms,
+)
+from itr_study.lab.studies.nb06_kendall import (
+    alpha_arms,
+    batch_arms,
+    bcls_plug_in_arms,
+    beta_arms,
+    branch_arms,
+    compared_arms,
+    compared_rate_arms,
+    gamma_arms,
+    grid_arms,
+    margin_check_arms,
+    sampling_arms,
+    window_weight_arms,
+)
+from itr_study.lab.studies.nb07_sub_embeddings import SUBEMBEDDINGS, claimed_arms
+from itr_study.lab.studies.nb08_reranking import reranked_arms
+from itr_study.lab.studies.nb09_stronger_models import (
+    best_clean_arms,
+    claimed_stronger_arms,
+    shown_arms,
+    stronger_arms,
+    stronger_rate_arms,
+)
+from itr_study.lab.studies.nb11_attention import looking_arms, other_arms
+from itr_study.lab.studies.nb12_claims import exact_arms, judge_arms, judge_rate_arms
+from itr_study.lab.studies.nb13_forgive import near_duplicate_arms, noise_arms, scene_arms
+from itr_study.lab.studies.parameters import check_parameters, choose
+from itr_study.progress import progress
+
+
+def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+    """Notebook 12: every arm that the claims of the papers chosen name, each once, with
+    all measures that they need of it.
+
+    Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
+    """
+    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": LISTWISE,
+              "bcls": BCLS, "dvse": (reranked_arms, claimed_arms)}
+    for paper in parameters.papers:
+        check_choice("paper of the ledger", paper, makers)
+    arms, chosen = {}, [make for paper in parameters.papers for make in makers[paper]]
+    for arm in (arm for make in (*chosen, claimed_stronger_arms)
+                for arm in make(dataset, parameters)):
+        key = (arm.label, arm.config.seed)
+        known = arms.setdefault(key, arm)
+        if known.config != arm.config:
+            raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
+                             "give one of them another label")
+        arms[key] = known._replace(needs=tuple(sorted({*known.needs, *arm.needs})))
+    return list(arms.values())
+
+
+LISTWISE: tuple[Maker, ...] = (plug_in_arms, added_arms, term_arms, tau_arms, label_arms,
+                               alternative_arms)
+BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
+                           gamma_arms, margin_check_arms, compared_arms)
+ARMS: dict[str, tuple[Maker, ...]] = {
+    "00_start_here": (first_arms,),
+    "01_data_and_judgements": (),  # nothing is trained, but its parameters are checked
+    "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms, ladder_arms),
+    "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
+    "04_relevance": (),
+    "05_listwise": (*LISTWISE, weight_arms),
+    "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
+    "07_sub_embeddings": SUBEMBEDDINGS,
+    "08_reranking": (reranked_arms,),
+    "09_stronger_models": (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms),
+    "10_explorers": (explored_arms,),
+    "11_attention_maps": (looking_arms, other_arms),
+    "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
+    "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
+                           near_duplicate_arms),
+}
+
+
+def arms_of(notebook: str, dataset: str, profile: str, **given: Any) -> list[ArmRun]:
+    """Every run of a notebook in a profile, with the parameters given, `data_options` among them.
+
+    Raises:  ValueError for one that the notebook would refuse.
+    """
+    parameters = choose(notebook, profile, **given)
+    check_parameters(dataset, parameters)
+    return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
+
+
+# Called with dataset, profile and what else is set of a notebook's parameters.
+PLANS: dict[str, Callable[..., list[ArmRun]]] = {
+    notebook: partial(arms_of, notebook) for notebook in ARMS}
+
+
+# What a batch has to train: which runs are present, which are not, and the hours that takes.
+
+CHANGE_NO_RUN = ("data", "figures", "workers", "device")  # parameters of every notebook
+
+
+@dataclass
+class Planned:
+    """The runs of one notebook; a run that an earlier notebook makes counts as present."""
+
+    notebook: str
+    present: int = 0
+    missing: int = 0
+    stale: int = 0  # kept, but a part has a new version since, or a measure is missing
+    hours: float = 0.0  # of missing and stale runs that are trained, one after the other
+    unknown: int = 0  # runs of unknown length: no row has the same model
+    runs: list[str] = field(default_factory=list, repr=False)  # ids to be trained
+
+
+def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planned]:
+    """What each notebook would train with these parameters, those of its cell that are set.
+
+    Raises:  ValueError where a notebook would refuse one; DataError where the data is not there
+             and no runs on it are published.
+    """
+    before, kept = set(), cache(_Kept.read)
+    kept(parameters["dataset"])  # what is wrong with its rows is said before anything is read
+    return [_plan_one(path.stem, parameters, kept, before)
+            for path in progress(paths, "looking for runs of notebooks")]
+
+
+@dataclass
+class _Kept:
+    """What is kept of the runs of a data set."""
+
+    rows: dict[str, dict]  # by run id
+    configs: set[str]  # of the rows as JSON, whatever versions of the parts made them
+
+    @classmethod
+    def read(cls, dataset: str) -> "_Kept":
+        rows, configs = Published(dataset).table.read(), set()
+        for row in rows.values():
+            with suppress(ValueError):  # of a part that is gone: no config of today equals it
+                configs.add(RunConfig.model_validate_json(row["config"]).model_dump_json())
+        return cls(rows, configs)
+
+
+def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: Callable[[str], _Kept],
+              before: set[str]) -> Planned:
+    """Of one notebook; `before` gains the ids that it will train, which later ones find there."""
+    plan, make = Planned(notebook), PLANS.get(notebook)
+    given = {name: value for name, value in parameters.items() if name not in CHANGE_NO_RUN}
+    for arm in make(**given) if make else ():
+        run = identify(arm.config, parameters.get("data"))
+        rows = kept(arm.config.dataset)
+        if run.id in before or ended(run, arm.needs):
+            plan.present += 1
+            continue
+        before.add(run.id)
+        plan.runs.append(run.id)
+        in_store = RunStore().result(run.id) is not None
+        stale = in_store or arm.config.model_dump_json() in rows.configs
+        plan.stale, plan.missing = plan.stale + stale, plan.missing + (not stale)
+        if in_store:
+            continue  # its weights are evaluated again, in seconds
+        minutes = expected_minutes(arm.config, rows.rows) if keeps_rows(arm.config) else None
+        plan.hours += (minutes or 0.0) / 60
+        plan.unknown += minutes is None
+    return plan
+
+
+def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
+    """Median minutes of the rows most like a config; None where no row has the same model over the
+    same kind of images: a grid, or a network that is fine-tuned, takes ten times as long."""
+    same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]
+                  and kinds_of(row["images"]) == kinds_of(config.images)]
+    alike = [row for row in same_model if (row["images"], row["tokens"], row["sentences"]) ==
+             (config.images, config.tokens, config.sentences)
+             and json.loads(row["config"])["settings"]["epochs"] == config.settings.epochs]
+    minutes = [row["minutes"] for row in alike or same_model]
+    return median(minutes) if minutes else None
+
+
+def kinds_of(images: str) -> set[str]:
+    """What an images spec says beside encoders and views.
+
+    Example:
+        >>> sorted(kinds_of("lite0:nanodet:36") | kinds_of("lite2:pooled:flip"))
+        ['36', 'nanodet', 'pooled']
+    """
+    return set(re.split("[:+]", images)) - {*IMAGE_ENCODERS, *VIEWS}
+
+
+def plan_table(plans: Sequence[Planned]) -> str:
+    """One line a notebook and the sum, below what the columns mean."""
+    total = Planned("all", sum(p.present for p in plans), sum(p.missing for p in plans),
+                    sum(p.stale for p in plans), sum(p.hours for p in plans),
+                    sum(p.unknown for p in plans))
+    width = max(len("notebook"), *(len(p.notebook) for p in [*plans, total]))
+    lines = ["Runs: present here, missing, or stale (kept, but of an older part or without "
+             "a measure).",
+             "", f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
+    for p in [*plans, total]:
+        note = f" + {p.unknown} runs of unknown length" if p.unknown else ""
+        lines.append(f"{p.notebook:<{width}}  {p.present:7}  {p.missing:7}  {p.stale:5}  "
+                     f"{p.hours:17.1f}{note}")
+    return "\n".join(lines)
