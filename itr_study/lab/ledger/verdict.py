@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from itr_study.data import DATASETS
-from itr_study.evaluation.measures import measure_of
+from itr_study.evaluation.measures import MEASURES, measure_of
 from itr_study.lab.ledger.evidence import (
     COLUMNS,
     LABELS,
@@ -275,7 +275,8 @@ def needs_of(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
 def _how_to_measure(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
     """How to get the columns that these rows lack, in words, where that can be."""
     datasets = rows["dataset"].unique() if "dataset" in rows else ()
-    names = sorted({measure_of(dataset, name) for name in columns for dataset in datasets} - {""})
+    found = {measure_of(dataset, name) for name in columns for dataset in datasets} - {""}
+    names = sorted(name for name in found if MEASURES[name].asked)  # others no training adds
     return [f"these runs lack the measures {', '.join(names)}: train and publish them again "
             "(itr-study train ID, itr-study runs ID --publish)"] * bool(names)
 
