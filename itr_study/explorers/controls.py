@@ -9,7 +9,7 @@ from IPython.display import Code, Image
 from ipywidgets import ValueWidget, interactive
 from matplotlib.figure import Figure
 
-from itr_study.plots.style import places_of, quick_png
+from itr_study.plots.style import quick_png
 from itr_study.progress import in_notebook
 
 
@@ -35,17 +35,11 @@ def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
     """
     if not in_notebook():
         return draw(**{name: control.value for name, control in controls.items()})
-    before: Figure | None = None
 
     def redraw(**values: Any) -> Any:
         """A figure as the image of it that is made soonest; anything else as it is."""
-        nonlocal before
-        with places_of(before):
-            shown = draw(**values)
-        if not isinstance(shown, Figure):
-            return shown
-        before = shown
-        return Image(quick_png(shown))
+        shown = draw(**values)
+        return Image(quick_png(shown)) if isinstance(shown, Figure) else shown
 
     # without auto_display the picture would be drawn and thrown away
     return interactive(redraw, {"auto_display": True}, **controls)

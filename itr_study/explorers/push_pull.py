@@ -17,7 +17,7 @@ from itr_study.losses.kendall import KendallLoss, counts
 from itr_study.losses.kendall_window import KendallWindowLoss, hardest
 from itr_study.metrics.kendall import kendall_rows
 from itr_study.metrics.ndcg import ndcg_rows
-from itr_study.plots.push_pull import push_pull
+from itr_study.plots.retrieval import push_pull
 
 UNFELT = 0.01  # of the largest gradient of the list: below it a text counts as left alone
 STEP = 0.03  # how far one step moves the text that is moved most

@@ -3,10 +3,9 @@
 Nothing here changes matplotlib's settings: every function draws inside the project's style.
 """
 
-from itr_study.plots.claims import gain_curves, trade_off, verdict_bars
-from itr_study.plots.curves import collapse_paths, learning_curves
+from itr_study.plots.claims import dot_intervals, gain_curves, trade_off, verdict_bars
+from itr_study.plots.curves import collapse_paths, learning_curves, sweep_curve
 from itr_study.plots.figures import save_figure
-from itr_study.plots.grids import dot_intervals, heat_map
 from itr_study.plots.heads import (
     attention_maps,
     correlation_maps,
@@ -26,12 +25,20 @@ from itr_study.plots.schematics import (
     schematic_subembeddings,
     schematic_topk,
     schematic_weights,
+    sliding_windows,
     smooth_steps,
     step_table,
+    window_table,
 )
-from itr_study.plots.shapes import histogram, loss_curves, rank_curve, score_histogram, tabulate
+from itr_study.plots.shapes import (
+    heat_map,
+    histogram,
+    loss_curves,
+    rank_curve,
+    score_histogram,
+    tabulate,
+)
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
-from itr_study.plots.sweep import sweep_curve
 from itr_study.plots.tables import (
     marked,
     marked_names,
@@ -41,7 +48,6 @@ from itr_study.plots.tables import (
     tables_by_seen,
     title_of,
 )
-from itr_study.plots.windows import sliding_windows, window_table
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
            "attention_maps", "collapse_paths", "correlation_maps", "dot_intervals",

@@ -1,12 +1,13 @@
-"""The differences behind claims: each beside its claim in words, each kind of unit on its own axis.
-"""
+"""Claims and the differences behind them, with intervals; methods by two measures; verdicts."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
@@ -14,7 +15,6 @@ from matplotlib.transforms import ScaledTranslation
 from itr_study.checks import check_choice
 from itr_study.digits import signed, with_interval
 from itr_study.plots.curves import Ends, finish_labels, panel_canvas
-from itr_study.plots.grids import OUTCOME_LOOKS
 from itr_study.plots.names import name_marks, name_of, obstacles, settle
 from itr_study.plots.style import (
     DOUBLE,
@@ -25,13 +25,15 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     caption,
+    finish,
     headline,
+    legend_above,
     look,
+    mark,
+    room_for_words,
     styled,
     summarise,
 )
-
-# Which one should I use? Methods by two measures at once: what one gains, another may lose.
 
 SIZE, WIDE = (6.4, 6.6), (9.6, 8.4)  # inches, of one judge and of two
 # Of each kind in the order given: its colour, and its marker in the first and the second judge.
@@ -42,14 +44,16 @@ FRONTS = ("-", (0, (4, 2)))  # a line for each judge
 @styled
 def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_label: str,
               kinds: Sequence[str], fewest: int = 2, note: str = "") -> Picture:
-    """A named mark for each method at its means by two measures, with the 95 % intervals of both;
-    a line joins the means of a judge that no other mean exceeds by both (the Pareto front).
+    """Draw each method at its means by two measures, with 95 % intervals and the Pareto front.
 
-    Args:    rows: method, seed, the columns x and y, of which more is better, and of each method
-             judge (the model that it was trained in; a front each), kind and hollow (whether
-             another is settled to exceed it by both).
-             kinds: all that there may be, in an order that gives each its colour and marker.
-             fewest: seeds that every method of a judge must have, or there is no line.
+    Args:
+        rows: method, seed, the columns x and y (more is better), and of each method judge (the
+            model it was trained in; a front each), kind and hollow (another is settled to exceed
+            it by both).
+        x, y: columns.
+        title, x_label, y_label, note: headline, axes, caption.
+        kinds: all kinds, in an order that gives each its colour and marker.
+        fewest: seeds that every method of a judge must have, or there is no front.
     """
     crowded = rows["judge"].nunique() > 1
     figure, (axes,) = canvas(size=WIDE if crowded else SIZE)
@@ -73,8 +77,7 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
     axes.margins(0.1)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3 if crowded else 2,
                 borderaxespad=0.3)
-    headline(figure, title)
-    caption(figure, note)
+    finish(figure, title, note)
     settle(figure)
     name_marks(axes, points["method"], points[["mean_x", "mean_y"]].to_numpy(),
                [colour for colour, _ in points["look"]],
@@ -84,7 +87,7 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
 
 
 def draw_points(axes: Axes, points: pd.DataFrame) -> None:
-    """A mark with two intervals for each point, and what the looks mean, for the legend."""
+    """Draw each point with two intervals, and the entries of the legend."""
     for entry, (colour, marker) in points.drop_duplicates("entry")[["entry", "look"]].to_numpy():
         axes.plot([], [], marker, color=colour, label=entry)
     for row in points.itertuples():
@@ -99,7 +102,7 @@ def draw_points(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
-    """Which points no other exceeds by both.
+    """Find the points that no other exceeds by both.
 
     Example:
         >>> on_front(pd.Series([1, 2, 3, 2]), pd.Series([3, 2, 1, 1])).tolist()
@@ -109,9 +112,7 @@ def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
                       for a, b in zip(x, y, strict=True)], index=x.index)
 
 
-# The ledger at a glance: how many claims of each section have which verdict.
-
-# From good to unknown: colour, hatching for those who see no colour, letters that read well on it.
+# Verdicts, from good to unknown: colour, hatching, colour of the letters on it.
 LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "white"),
          "undecided": ("#bbbbbb", "", "black"), "collapsed": ("#f2dfb3", "..", "black"),
          "held by a test": ("#9ecae1", "", "black"), "not as printed": ("#e7c6dd", "\\\\", "black"),
@@ -121,13 +122,16 @@ LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "whit
 @styled
 def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: str | None = None,
                  note: str = "") -> Picture:
-    """A bar of claims per group, cut by verdict, with the counts inside.
+    """Draw a bar of claims per group, cut by verdict, with the counts inside.
 
-    Args:    table: one claim per row: `by`, `panel`, and outcome as the ledger gives it.
-             by: column of group names, a bar each, from top to bottom in order of appearance.
-             panel: column of what must never be one bar, such as claims of the papers and checks
-             of ours: a panel each, headed by its value and its number of claims.
-    Raises:  ValueError for an outcome that the ledger does not know.
+    Args:
+        table: one claim per row: `by`, `panel`, and outcome as the ledger gives it.
+        title, note: headline and caption.
+        by: column of group names, a bar each, in order of appearance.
+        panel: column of kinds of claims, a panel each, headed by value and number of claims.
+
+    Raises:
+        ValueError: an outcome that the ledger does not know.
     """
     for outcome in table["outcome"].unique():
         check_choice("outcome", outcome, LOOKS)
@@ -140,16 +144,13 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: st
         axes.set(title=f"{name} ({len(part)})" if name else "")
     panels[-1].set(xlabel="claims")
     shown = [outcome for outcome in LOOKS if (table["outcome"] == outcome).any()]
-    panels[0].legend(handles=[Patch(facecolor=LOOKS[outcome][0], hatch=LOOKS[outcome][1],
-                                    edgecolor=GREY, label=outcome) for outcome in shown],
-                     loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    legend_above(panels[0], [Patch(facecolor=LOOKS[outcome][0], hatch=LOOKS[outcome][1],
+                                   edgecolor=GREY, label=outcome) for outcome in shown])
+    return finish(figure, title, note)
 
 
 def bars_of(axes: Axes, table: pd.DataFrame, by: str) -> None:
-    """The bars of one panel."""
+    """Draw the bars of one panel."""
     groups = list(dict.fromkeys(table[by]))
     start = pd.Series(0, index=groups)
     for outcome, (colour, hatch, letters) in LOOKS.items():
@@ -168,8 +169,6 @@ def bars_of(axes: Axes, table: pd.DataFrame, by: str) -> None:
     axes.grid(False, axis="y")
 
 
-# What losses gain beside a reference, as something about the data changes; where that turns.
-
 APART = 1.5  # points between the marks of neighbouring losses at one place
 LINE = 0.17  # inches of another line of the title
 STRIP = 0.035  # of a panel's height: between the bars of two crossings
@@ -179,15 +178,16 @@ STRIP = 0.035  # of a panel's height: between the bars of two crossings
 def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_label: str, *,
                 crossings: pd.DataFrame | None = None, log: bool = False,
                 note: str = "") -> Picture:
-    """A line for each loss with the 95 % interval at every place, a panel per measure; the
-    reference is the dashed line at 0. Side by side where they would hide each other.
+    """Draw what each loss gains over a reference (the line at 0), with 95 % intervals.
 
-    Args:    table: panel, loss, x, difference, low, high (NaN: no interval), verdict (hollow
-             where it is "collapsed").
-             places: x -> what stands below it.
-             crossings: panel, loss, at, low, high (on the scale of x): a bar at the foot of the
-             panel over the interval, with the loss's mark where it passes 0.
-             log: a logarithmic axis.
+    Args:
+        table: panel, loss, x, difference, low, high (NaN: no interval), verdict ("collapsed" is
+            hollow).
+        places: ticks, x -> text.
+        title, x_label, note: headline, axis, caption.
+        crossings: panel, loss, at, low, high (on the scale of x): bars at the foot of the panel,
+            with the loss's mark where it passes 0.
+        log: whether the axis is logarithmic.
     """
     figure, panels = panel_canvas(table["panel"].nunique())
     ends_list = []
@@ -209,7 +209,7 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
 
 
 def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
-    """The lines of one panel, each moved aside a little; returns their ends."""
+    """Draw the lines of one panel, each moved aside a little; return their ends."""
     losses, ends = list(table["loss"].unique()), []
     for place, loss in enumerate(losses):
         part, how = table[table["loss"] == loss].sort_values("x"), look(loss, place)
@@ -230,7 +230,7 @@ def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
 
 
 def crossing_bars(axes: Axes, found: pd.DataFrame) -> None:
-    """A bar for each crossing below all lines, in room made for it."""
+    """Draw a bar for each crossing below all lines, in room made for it."""
     low, high = axes.get_ylim()
     if len(found):
         axes.set_ylim(low - (high - low) * STRIP * (len(found) + 1), high)
@@ -253,12 +253,15 @@ PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
 @styled
 def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Differences with their 95 % intervals below the verdict and the words of their claim; a panel
-    for each unit. An interval that would flatten the others stands at the edge, with its numbers.
+    """Draw differences with 95 % intervals below their claim in words, a panel per unit.
 
-    Args:    table: unit, claim (its words), verdict (an outcome of the ledger), label, standing
-             (one of OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, drawn as a
-             grey zone; else NaN); rows of a claim next to each other.
+    An interval that would flatten the others is a mark at the edge, with its numbers.
+
+    Args:
+        table: unit, claim (its words), verdict (an outcome of the ledger), label, standing (one of
+            OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, a grey zone; else
+            NaN); rows of a claim next to each other.
+        title, note: headline and caption.
     """
     units = list(table.groupby("unit", sort=False))
     heights = [rows_of(part)[-1] for _, part in units]
@@ -267,20 +270,12 @@ def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     for axes, (unit, part) in zip(panels, units, strict=True):
         unit_panel(axes, part)
         axes.set_xlabel(unit)
-    shown = [mark for mark in OUTCOME_LOOKS if (table["standing"] == mark).any()]
-    entries = [panels[0].plot([], [], OUTCOME_LOOKS[mark][1], fillstyle=OUTCOME_LOOKS[mark][2],
-                              color=OUTCOME_LOOKS[mark][0], label=STANDINGS.get(mark, mark))[0]
-               for mark in shown]
-    panels[0].legend(handles=entries, loc="lower right", bbox_to_anchor=(1, 1), ncols=5,
-                     borderaxespad=0.2)
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    legend_above(panels[0], outcome_marks(table["standing"], STANDINGS), columns=5)
+    return finish(figure, title, note)
 
 
 def rows_of(part: pd.DataFrame) -> np.ndarray:
-    """The height of every row, which leaves room for the lines of its claim above the first; last
-    of all the height that the panel needs."""
+    """Compute the height of every row, below the words of its claim, and that of the panel."""
     first = part["claim"].ne(part["claim"].shift())
     lines = [len(wrap(claim, LETTERS)) if begins else 0
              for claim, begins in zip(part["claim"], first, strict=True)]
@@ -288,7 +283,7 @@ def rows_of(part: pd.DataFrame) -> np.ndarray:
 
 
 def unit_panel(axes: Axes, part: pd.DataFrame) -> None:
-    """The claims of one unit: words above, rows below."""
+    """Draw the claims of one unit: words above, rows below."""
     *heights, bottom = rows_of(part)
     limit, before = reach(part), None
     for height, row in zip(heights, part.itertuples(), strict=True):
@@ -307,7 +302,7 @@ def unit_panel(axes: Axes, part: pd.DataFrame) -> None:
 
 
 def reach(part: pd.DataFrame) -> float | None:
-    """How far from zero an axis goes where a few intervals would flatten the rest; None: no limit.
+    """Limit an axis if a few intervals would flatten the rest; None: no limit.
 
     Example:
         >>> rows = pd.DataFrame({"difference": [1.0, 2, 3, 4, 94], "low": [0.0, 1, 2, 3, 90],
@@ -321,7 +316,7 @@ def reach(part: pd.DataFrame) -> float | None:
 
 
 def words_above(axes: Axes, height: float, row) -> None:
-    """The verdict of a claim and its words, from the left edge of the picture."""
+    """Write the verdict of a claim and its words, from the left edge of the picture."""
     lines = wrap(row.claim, LETTERS)
     colour = LOOKS[row.verdict][0] if row.verdict in ("reproduced", "contradicted") else GREY
     at = {"xycoords": (axes.figure.transFigure, axes.transData), "annotation_clip": False,
@@ -334,10 +329,9 @@ def words_above(axes: Axes, height: float, row) -> None:
 
 
 def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
-    """One difference: its interval as a bar, its mean as a mark; beyond the edge in numbers."""
+    """Draw one difference: interval as a bar, mean as a mark; beyond the limit in numbers."""
     colour, marker, fill = OUTCOME_LOOKS[row.standing]
-    face = {"fillstyle": fill, "color": colour,
-            "markerfacecolor": "white" if fill == "none" else colour}
+    face = {"color": colour, "fillstyle": fill}
     known = np.isfinite([row.low, row.high]).all()
     if not np.isnan(row.margin):
         axes.barh(height, 2 * row.margin, left=-row.margin, height=0.9, color="#e4e4e4", zorder=0)
@@ -353,3 +347,76 @@ def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
     if known:
         axes.plot([row.low, row.high], [height, height], color=colour, linewidth=1.6)
     axes.plot(row.difference, height, marker, **face)
+
+# Outcomes of one difference: colour, marker, fill. "unlike fit": runs fit their training images
+# too differently; "the same": the whole interval is inside the margin.
+OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
+                 "against": (WRONG, "X", "full"), "open": (GREY, "o", "none"),
+                 "collapsed": (GREY, "D", "none"), "unlike fit": (GREY, "v", "none"),
+                 "the same (inside the zone)": ("#0072b2", "D", "full")}
+OUTCOMES = {"same": "the same (inside the zone)", "higher": "settled",
+            "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
+
+
+
+
+
+
+@styled
+def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, points",
+                  note: str = "") -> Picture:
+    """Draw paired differences with their 95 % intervals around a zero line.
+
+    Args:
+        table: label, difference, low, high, and if known: outcome (one of OUTCOME_LOOKS; else that
+            of `verdict`, as `Study.compare` gives it), group (a heading over neighbouring rows),
+            margin (a grey zone around zero), reported (a hollow grey square).
+        title, x_label, note: headline, axis, caption.
+    """
+    if "verdict" in table and "outcome" not in table:
+        table = table.assign(outcome=table["verdict"].str.split().str[0].map(OUTCOMES))
+    heads = table["group"].ne(table["group"].shift()) if "group" in table \
+        else pd.Series(False, index=table.index)
+    heights = np.arange(len(table)) + heads.cumsum().to_numpy() * 1.0
+    figure, (axes,) = canvas(size=(7.2, max(2.2, 1.4 + 0.2 * (heights[-1] + 1))))
+    for height, (_, row) in zip(heights, table.iterrows(), strict=True):
+        interval_row(axes, height, row)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    labels = [*zip(heights, table["label"], strict=True)]
+    labels += [(height - 1, group) for height, group in zip(
+        heights[heads], table.loc[heads, "group"], strict=True)] if heads.any() else []
+    axes.set_yticks([height for height, _ in labels], [name_of(label) for _, label in labels])
+    for tick in axes.get_yticklabels()[len(table):]:
+        tick.set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlabel=x_label, ylim=(heights[-1] + 0.7, -0.7))
+    axes.grid(False, axis="y")
+    entries = outcome_marks(table["outcome"]) if "outcome" in table else []
+    if "reported" in table and table["reported"].notna().any():
+        entries.append(mark("s", GREY, "reported", fill="none"))
+    if entries:
+        legend_above(axes, entries)
+    finish(figure, title, note)
+    room_for_words(figure)
+    return figure
+
+
+def interval_row(axes, height: float, row: pd.Series) -> None:
+    """Draw one difference: interval as a bar, mean as a mark, margin and printed number."""
+    colour, marker, fill = OUTCOME_LOOKS.get(row.get("outcome"), (INK, "o", "full"))
+    margin, printed = row.get("margin", np.nan), row.get("reported", np.nan)
+    if not pd.isna(margin):
+        axes.barh(height, 2 * margin, left=-margin, height=0.9, color="#ececec", zorder=0)
+    if not pd.isna(printed):  # below our own, which it may touch
+        axes.plot(printed, height, "s", markerfacecolor="white", color=GREY)
+    if np.isfinite([row["low"], row["high"]]).all():
+        axes.plot([row["low"], row["high"]], [height, height], color=colour, linewidth=1.6)
+    axes.plot(row["difference"], height, marker, color=colour, fillstyle=fill)
+
+
+def outcome_marks(outcomes: pd.Series, names: Mapping[str, str] = MappingProxyType({})
+                  ) -> list[Line2D]:
+    """Make the marks of a legend, of the outcomes that occur."""
+    return [mark(marker, colour, names.get(outcome, outcome), fill)
+            for outcome, (colour, marker, fill) in OUTCOME_LOOKS.items()
+            if (outcomes == outcome).any()]

@@ -1,16 +1,20 @@
-"""Learning over epochs or steps, one line per method; and what curves of other kinds share."""
+"""Curves: learning over epochs, a sweep of a hyperparameter with every seed, ways into collapse."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.plots.style import (
+    DIRECTIONS,
     DOUBLE,
     GREY,
+    INK,
     VALUES,
     WIDEST,
     Look,
@@ -18,26 +22,32 @@ from itr_study.plots.style import (
     band_line,
     canvas,
     caption,
+    finish,
     headline,
     label_ends,
     legend_below,
+    level_line,
     look,
+    name_above,
     plain_log,
     seeds_note,
     styled,
+    summarise,
 )
 
-# How runs fall into collapse, or do not: loss and recall against the spread of the scores.
 
 @styled
 def collapse_paths(rows: pd.DataFrame, title: str, equal: float, near: float,
                    note: str = "") -> Picture:
-    """The way of every run from its first epoch (dot) to its last (mark): left the loss, right RSUM
-    on dev, both against the spread of the scores, which collapse brings to nothing.
+    """Draw each run from its first epoch (dot) to its last (mark) against the spread of its scores.
 
-    Args:    rows: one epoch of one run per row: arm, seed, epoch, score_std, loss (NaN where it is
-             another one), dev_rsum, collapsed (bool, of the run).
-             equal: the loss where all scores are equal, a line; near: its grey zone, a share of it.
+    Args:
+        rows: one epoch of one run per row: arm, seed, epoch, score_std, loss (NaN if it is another
+            one), dev_rsum, collapsed (bool, of the run).
+        title: headline.
+        equal: the loss if all scores are equal, a line.
+        near: its grey zone, a share of it.
+        note: caption.
     """
     figure, panels = canvas(2, size=(9.6, 3.9))
     for axes, value, label in zip(panels, ("loss", "dev_rsum"), ("loss", "RSUM on dev"),
@@ -57,9 +67,7 @@ def collapse_paths(rows: pd.DataFrame, title: str, equal: float, near: float,
     panels[0].axhline(equal, color=GREY, linestyle="--", linewidth=0.9)
     panels[0].axhspan(equal * (1 - near), equal * (1 + near), color=GREY, alpha=0.12, linewidth=0)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside center right")
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    return finish(figure, title, note)
 
 
 Panels = Mapping[str, Sequence[str]]
@@ -69,8 +77,7 @@ Ends = list[tuple[float, float, str, str]]  # x, y, text and colour of each line
 
 
 def panel_canvas(number: int, **options: Any) -> tuple[Picture, list[Axes]]:
-    """One or two panels at their full size; more in rows of three, or of two or four where that
-    leaves no place empty."""
+    """Make one or two full panels, or rows of three (two or four if that leaves no gap)."""
     if number <= 2:
         return canvas(number, size=ONE if number == 1 else None, **options)
     width = {4: 2, 8: 4}.get(number, 3)
@@ -83,7 +90,7 @@ def panel_canvas(number: int, **options: Any) -> tuple[Picture, list[Axes]]:
 
 
 def finish_labels(axes_list: Sequence[Axes], ends_list: Sequence[Ends]) -> None:
-    """Names at the line ends (a legend from six lines on), and one legend of printed numbers."""
+    """Name the line ends of each panel, or all lines in a legend if there are six or more."""
     entries: dict = {}
     for axes, ends in zip(axes_list, ends_list, strict=True):
         if len(ends) <= 5:
@@ -93,7 +100,7 @@ def finish_labels(axes_list: Sequence[Axes], ends_list: Sequence[Ends]) -> None:
                                                            strict=True)
                         if label not in names | entries.keys()})
     if entries:
-        legend_below(axes_list[0].figure, [*entries.values()], [*entries])
+        legend_below(axes_list[0].figure, [*entries.values()])
 
 
 @styled
@@ -101,14 +108,16 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
                     y_label: str = "recall, %", *, x: str = "epoch", by: str = "method",
                     x_label: str = "epoch", log: bool = False, sharey: bool = False,
                     ordered: bool = False, note: str = "") -> Picture:
-    """A value after every epoch (or step), one line per method, seeds as a band.
+    """Draw a value after every epoch (or step): one line per method, seeds as a band.
 
-    Args:    rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y`; NaN where
-             nothing is to be shown.
-             y: columns, a panel each (or {panel title: columns}).
-             log: logarithmic values, for losses over many magnitudes; sharey: one scale for all
-             panels, which are compared; ordered: the methods are values of one parameter, from
-             small to large, in colours from dark to light.
+    Args:
+        rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y` (NaN: not shown).
+        y: columns, a panel each, or {panel title: columns}.
+        title, x_label, y_label, note: headline, axes, caption.
+        x, by: columns of the horizontal axis and of the methods.
+        log: whether values are logarithmic.
+        sharey: whether all panels have one scale.
+        ordered: whether methods are rising values of one parameter, coloured dark to light.
     """
     panels = y if isinstance(y, Mapping) else {column: [column] for column in y}
     figure, axes_list = panel_canvas(len(panels), sharey=sharey)
@@ -128,14 +137,13 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
                 ends.append((*summary.iloc[-1][[x, "mean"]], *looks[name][:2]))
                 counts.append(summary["n"][summary["n"] > 0])
         ends_list.append(ends)
-    headline(figure, title)
-    caption(figure, " · ".join(filter(None, [note, seeds_note(pd.concat(counts))])))
+    finish(figure, title, note, seeds_note(pd.concat(counts)))
     finish_labels(axes_list, ends_list)
     return figure
 
 
 def looks_of(names: Sequence[str], ordered: bool) -> dict[str, Look]:
-    """How some lines are drawn: as everywhere, or where they are ordered, from dark to light."""
+    """Look up how lines are drawn: as everywhere, or if ordered from dark to light."""
     looks = {name: look(name, place) for place, name in enumerate(names)}
     if not ordered:
         return looks
@@ -143,3 +151,205 @@ def looks_of(names: Sequence[str], ordered: bool) -> dict[str, Look]:
     steps = max(len(names) - 1, 1)
     return {name: how._replace(colour=matplotlib.colors.to_hex(
         colours(LIGHTEST * place / steps))) for place, (name, how) in enumerate(looks.items())}
+
+FAR, APART = 5.0, 1.6  # on a log axis: values with nothing tried between; ticks side by side
+
+
+def panels_of(columns: Sequence[str] | Panels) -> Panels:
+    """Group columns by panel title: as given, or one panel per direction they name."""
+    if isinstance(columns, Mapping):
+        return columns
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        title = next((words for key, words in DIRECTIONS.items() if key in column.split("_")), "")
+        found.setdefault(title, []).append(column)
+    return found
+
+
+def positions(values: pd.Series, apart: Sequence[str], log: bool) -> dict[object, float]:
+    """Place each value of a hyperparameter; those in `apart` go right of a gap."""
+    unknown = {value for value in values if isinstance(value, str)} - set(apart)
+    if unknown:
+        raise ValueError(f"{sorted(unknown)} are neither numbers nor in apart={list(apart)}; "
+                         "name them there to give them ticks of their own")
+    numbers = sorted({float(value) for value in values if not isinstance(value, str)})
+    if log and numbers and numbers[0] <= 0:
+        raise ValueError(f"a log scale needs values above 0, got {numbers[0]}")
+    extra = [value for value in apart if value in set(values)]
+    if not numbers:
+        return {value: float(place) for place, value in enumerate(extra)}
+    scale = np.log10 if log else np.asarray
+    width = float(np.ptp(scale(numbers))) or 1.0
+    beyond = [scale(numbers[-1]) + width * (0.15 + 0.13 * place) for place in range(len(extra))]
+    places = {number: number for number in numbers}
+    return places | {value: float(10 ** at if log else at)
+                     for value, at in zip(extra, beyond, strict=True)}
+
+
+@styled
+def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: str,
+                x_label: str, y_label: str = "recall, %", *, by: str | None = None,
+                apart: Sequence[str] = (), log: bool = False, default: float | None = None,
+                default_name: str = "paper", reported: pd.DataFrame | None = None,
+                reported_label: str = "as printed, %",
+                marked: pd.DataFrame | None = None, note: str = "", sharey: bool = False,
+                names: Mapping[str, str] | None = None,
+                baseline: pd.DataFrame | None = None, baseline_name: str = "baseline") -> Picture:
+    """Draw a metric against a hyperparameter: mean, 95 % band and a faint dot for every seed.
+
+    On a log axis the line is dotted, without a band, over a factor of five with nothing tried.
+
+    Args:
+        rows: one run per row: the hyperparameter, seed, one column per metric (percent).
+        x: column of the hyperparameter; text values must be listed in `apart` ("sum").
+        y: metric columns; a panel per direction, or {panel title: columns}.
+        title, x_label, y_label: headline and axes.
+        by: column of method names, a line for each (takes one metric per panel).
+        apart: text values, right of a gap.
+        log: whether the hyperparameter's axis is logarithmic.
+        default, default_name: a thin vertical line, and its name.
+        reported: printed numbers, columns panel, x, metric, value, in panels of their own, which y
+            names without columns.
+        reported_label: of their axis.
+        marked: points with a ring, columns metric, `by`, x, at_edge (bool: a square).
+        note: caption, before the number of seeds.
+        sharey: whether all panels have one scale.
+        names: of some columns, for the ends of their lines.
+        baseline, baseline_name: runs whose mean is a dashed line across each panel, and its name.
+
+    Raises:
+        ValueError: text values that are not in `apart`, or a log scale with values <= 0.
+    """
+    panels = panels_of(y)
+    places = positions(rows[x], apart, log)
+    rows = rows.assign(at=[places[value if isinstance(value, str) else float(value)]
+                           for value in rows[x]])
+    figure, axes_list = panel_canvas(len(panels), sharey=sharey)
+    ends, counts = [], []
+    for axes, (panel, columns) in zip(axes_list, panels.items(), strict=True):
+        prepare(axes, panel, places, log, default, default_name)
+        axes.set(xlabel=x_label, ylabel=y_label if columns else reported_label)
+        if not columns:
+            ends.append(draw_reported(axes, reported[reported["panel"] == panel]))
+            continue
+        lines = sweep_lines(axes, rows, columns, by, apart, x, FAR if log else np.inf, names)
+        ends.append(lines[0])
+        if panel and len(columns) == 1 and by is None:  # the panel's title says it
+            ends[-1] = []
+            for line in axes.lines:
+                line.set_label("_")
+        counts += lines[1]
+        if marked is not None:
+            ring(axes, rows, marked[marked["metric"].isin(columns)], by, x)
+        for place, column in enumerate(columns if baseline is not None else ()):
+            level_line(axes, (rows["at"].min(), rows["at"].max()), baseline, column,
+                       look(column, place))
+    headline(figure, title)
+    level = "" if baseline is None else f"dashed: {baseline_name}"
+    holes = "dotted: nothing tried between" if log and has_holes(places) else ""
+    caption(figure, " · ".join(filter(None, [note, level, holes, seeds_note(pd.concat(counts))])))
+    finish_labels(axes_list, ends)
+    return figure
+
+
+def prepare(axes: Axes, panel: str, places: Mapping[object, float], log: bool,
+            default: float | None, default_name: str) -> None:
+    """Set title, scale, ticks and the default of one panel."""
+    axes.set_title(panel, pad=None if default is None else 14)  # room for the name of the choice
+    if log:
+        axes.set_xscale("log")
+    value_ticks(axes, places, log)
+    if default is not None:
+        axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
+        name_above(axes, default, default_name)
+
+
+def has_holes(places: Mapping[object, float]) -> bool:
+    """Whether neighbouring values of a log axis are FAR apart."""
+    numbers = [value for value in places if not isinstance(value, str)]
+    return any(high / low >= FAR for low, high in pairwise(numbers))
+
+
+def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
+    """Set a tick for every value (fewer if there are many), and for those apart."""
+    numbers = [value for value in places if not isinstance(value, str)]
+    extra = [value for value in places if isinstance(value, str)]
+    shown = spaced(numbers) if log else evenly(numbers) if len(numbers) <= 9 else numbers[::2]
+    axes.set_xticks([places[value] for value in shown + extra],
+                    [value if isinstance(value, str) else f"{value:g}"
+                     for value in shown + extra])
+    axes.set_xticks([places[value] for value in numbers], minor=True)
+    axes.tick_params(axis="x", which="minor", labelbottom=False)
+
+
+def evenly(numbers: Sequence[float]) -> list[float]:
+    """Choose rising numbers of a linear axis whose ticks are a tenth of the axis apart.
+
+    Example:
+        >>> evenly([0.05, 0.1, 0.2, 0.6]), evenly([3])
+        ([0.1, 0.2, 0.6], [3])
+    """
+    shown = [numbers[-1]]
+    for number in numbers[-2::-1]:
+        if shown[0] - number >= (numbers[-1] - numbers[0]) / 10:
+            shown.insert(0, number)
+    return shown
+
+
+def spaced(numbers: Sequence[float]) -> list[float]:
+    """Choose rising numbers of a log axis a seventh of it, and a factor of 1.6, apart.
+
+    Example:
+        >>> spaced([1, 5, 10, 15, 20, 25, 30, 35]), spaced([0.001, 0.01, 0.02, 0.1, 1])
+        ([1, 5, 10, 20, 35], [0.001, 0.01, 0.1, 1])
+    """
+    least = max(APART, (numbers[-1] / numbers[0]) ** (1 / 7))
+    shown = [numbers[0]]
+    for number in numbers[1:]:
+        if number >= least * shown[-1]:
+            shown.append(number)
+    return shown
+
+
+def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str | None,
+                apart: Sequence[str], x: str, far: float,
+                names: Mapping[str, str] | None = None) -> tuple[Ends, list[pd.Series]]:
+    """Draw the lines of one panel and their points apart; return ends and counts of seeds."""
+    groups = [(name, part) for name, part in rows.groupby(by, sort=False)] if by else \
+        [(None, rows)]
+    ends, counts = [], []
+    for position, (name, column, part) in enumerate(
+            (name, column, part) for column in columns for name, part in groups):
+        part, how = part.dropna(subset=column), look(name or column, position)
+        how = how._replace(label=(names or {}).get(column, how.label))
+        away = part[x].isin(list(apart))
+        summary = band_line(axes, part[~away], "at", column, how, far=far)
+        lone = summarise(part[away], "at", column)
+        axes.errorbar(lone["at"], lone["mean"], [lone["mean"] - lone["low"],
+                      lone["high"] - lone["mean"]], fmt=how.marker, color=how.colour, capsize=3)
+        axes.plot(part.loc[away, "at"], part.loc[away, column], how.marker, color=how.colour,
+                  alpha=0.25, markersize=3, markeredgewidth=0)
+        last = pd.concat([summary, lone]).iloc[-1]
+        ends.append((last["at"], last["mean"], how.label, how.colour))
+        counts += [part["n"] for part in (summary, lone) if len(part)]
+    return ends, counts
+
+
+def ring(axes: Axes, rows: pd.DataFrame, marked: pd.DataFrame, by: str, x: str) -> None:
+    """Draw a circle around points of some lines, a square if at the edge of what was tried."""
+    for point in marked.to_dict("records"):
+        of_line = rows[(rows[by] == point[by]) & (rows[x] == point[x])]
+        axes.plot(of_line["at"].iloc[0], of_line[point["metric"]].mean(),
+                  "s" if point["at_edge"] else "o", markersize=11, markerfacecolor="none",
+                  color=INK, markeredgewidth=0.9)
+
+
+def draw_reported(axes: Axes, printed: pd.DataFrame) -> Ends:
+    """Draw printed numbers in a panel of their own, hollow and dashed; return the line ends."""
+    ends: Ends = []
+    for metric, part in printed.groupby("metric", sort=False):
+        how = look(metric)
+        axes.plot(part["x"], part["value"], linestyle=(0, (4, 2)), linewidth=1, color=GREY,
+                  marker=how.marker, markerfacecolor="white", markeredgecolor=GREY)
+        ends.append((*part.iloc[-1][["x", "value"]], how.label, GREY))
+    return ends

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, to_hex
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from itr_study.plots.style import (
@@ -16,9 +15,9 @@ from itr_study.plots.style import (
     VALUES,
     Picture,
     canvas,
-    caption,
-    headline,
+    finish,
     legend_below,
+    mark,
     styled,
 )
 
@@ -32,10 +31,13 @@ KINDS = {"light": ("#0b5fa5", "#c8400e"), "dark": ("#6fb7ff", "#ff8a5c")}  # ima
 class Shade(NamedTuple):
     """What the colours of some points mean.
 
-    label: what is coloured; levels: (n,) places on the scale in [0, 1], below 0.5 for the one sign
-    and above it for the other where it is `signed`; hollow: (n,) bool, drawn hollow; ticks: places
-    on the scale, with what stands there; none: the points are of two kinds; meaning: what filled
-    and hollow marks are, where some are hollow.
+    Attributes:
+        label: what is coloured.
+        levels: (n,) places on the scale in [0, 1]; if `signed` 0.5 is zero.
+        hollow: (n,) bool, drawn hollow.
+        ticks: places on the scale and their texts; without any the points are of two kinds.
+        signed: whether amounts have a sign.
+        meaning: of filled and of hollow marks, if some are hollow.
     """
 
     label: str
@@ -47,17 +49,14 @@ class Shade(NamedTuple):
 
 
 def colours_of(shade: Shade, paper: str = "light") -> list[str]:
-    """The colours of a scale from its low end to its high end, as hex; of kinds, two.
-
-    Args:    paper: "light" or "dark".
-    """
+    """List the colours of a scale from low to high as hex, on "light" or "dark" paper."""
     if not shade.ticks:
         return list(KINDS[paper])
     return [to_hex(colour) for colour in scale_map(shade, paper)(np.linspace(0, 1, STEPS))]
 
 
 def scale_map(shade: Shade, paper: str) -> Colormap:
-    """The colour map of a scale: amounts, or signs around a grey middle."""
+    """Make the colour map of a scale: amounts, or signs around a grey middle."""
     if shade.signed:
         return LinearSegmentedColormap.from_list("signs", SIGNS[paper])
     return ListedColormap(matplotlib.colormaps[VALUES](np.linspace(*AMOUNTS[paper], 256)))
@@ -68,11 +67,15 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
                   labels: tuple[str, str], window: tuple[Sequence[float], float],
                   rectangle: tuple[Sequence[float], Sequence[float]] | None = None,
                   note: str = "") -> Picture:
-    """Images as squares, texts as dots, both axes on one scale.
+    """Draw images as squares and texts as dots, both axes on one scale.
 
-    Args:    places: (I + T, 2) of the images, then of the texts; images: I; shade: of as many
-             points; labels: of the axes; window: the middle of what is shown, and half its side;
-             rectangle: its ends across and upwards.
+    Args:
+        places: (I + T, 2) of the images, then of the texts.
+        images: I.
+        shade: of as many points.
+        title, labels, note: headline, axes, caption.
+        window: the middle of what is shown, and half its side.
+        rectangle: its ends across and upwards.
     """
     figure, (axes,) = canvas(size=(7.2, 6.4))
     colours = np.array(colours_of(shade))
@@ -88,18 +91,17 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
     axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half),
              xlabel=labels[0], ylabel=labels[1], aspect="equal")
     if shade.ticks:
-        bar = figure.colorbar(ScalarMappable(cmap=scale_map(shade, "light")), ax=axes, shrink=0.8)
+        bar = figure.colorbar(ScalarMappable(cmap=scale_map(shade, "light")), ax=axes, shrink=0.8,
+                              label=shade.label)
         bar.set_ticks([at for at, _ in shade.ticks], labels=[text for _, text in shade.ticks])
-        bar.set_label(shade.label)
-    headline(figure, title)
-    caption(figure, note)
+    finish(figure, title, note)
     add_legend(figure, shade)
     return figure
 
 
 def draw_marks(axes: Axes, places: np.ndarray, colours: np.ndarray, hollow: np.ndarray,
                marker: str, size: float) -> None:
-    """The points of one kind, hollow ones, mostly the few, over the filled."""
+    """Draw the points of one kind, hollow ones over the filled."""
     for part, alpha in ((~hollow, 0.8), (hollow, 0.9)):
         axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[part],
                      facecolors="none" if part is hollow else colours[part], linewidths=0.7,
@@ -107,12 +109,9 @@ def draw_marks(axes: Axes, places: np.ndarray, colours: np.ndarray, hollow: np.n
 
 
 def add_legend(figure: Picture, shade: Shade) -> None:
-    """What the marks are; their colours where they say the kind."""
+    """Explain the marks; in their colours if these say the kind."""
     kinds = colours_of(shade) if not shade.ticks else [INK, INK]
-    marks = [("image", "s", kinds[0], True), ("text", "o", kinds[1], True)]
+    marks = [mark("s", kinds[0], "image"), mark("o", kinds[1], "text")]
     if shade.hollow.any():
-        marks += [(shade.meaning[0], "D", INK, True), (shade.meaning[1], "D", INK, False)]
-    handles = [Line2D([], [], linestyle="", marker=marker, color=colour, markersize=5,
-                      markerfacecolor=colour if filled else "none")
-               for _, marker, colour, filled in marks]
-    legend_below(figure, handles, [name for name, *_ in marks])
+        marks += [mark("D", INK, shade.meaning[0]), mark("D", INK, shade.meaning[1], fill="none")]
+    legend_below(figure, marks)

@@ -10,14 +10,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, PowerNorm
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
 
 from itr_study.digits import number
 from itr_study.metrics.attention import NEAR, pixel_map
-from itr_study.plots.grids import cell_text
 from itr_study.plots.names import name_of
+from itr_study.plots.shapes import cell_text
 from itr_study.plots.style import (
     DIFFERENCES,
     GREY,
@@ -26,9 +25,12 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     caption,
+    finish,
     headline,
     legend_below,
     look,
+    mark,
+    name_above,
     styled,
 )
 
@@ -38,18 +40,23 @@ MOST_HEADS = 8  # that fit beside each other with type that can be read
 HEAT, PALEST = "Reds", 0.6  # colours of a map, darkened by the picture: black by this factor
 FEW = 16  # regions of which the edges are drawn; those of a fine grid would hide the map
 DOTS = "#7fb0d6"
+COVER = "colour: sum of the weights of the regions that cover a pixel"
 
 
 @styled
 def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str = "",
                      signed: bool = False) -> Picture:
-    """How alike the sub-embeddings of an image are to each other, a panel per model, on one scale.
+    """Draw how alike the sub-embeddings of an image are, a panel per model, on one scale.
 
-    Args:    matrices: by title, (K, K) of one image as `head_correlation` gives it (or means of
-             many); four in a row at most; signed: they are cosines in [-1, 1], not absolute values.
-    Raises:  ValueError for none, a matrix that is not square, K = 1, values out of range.
-    Source:  dvse, Fig. 6.
-    Differs: one scale for all panels, which is printed; under each the mean off its diagonal.
+    Source: dvse, Fig. 6; here with one printed scale and the mean off each diagonal.
+
+    Args:
+        matrices: by title, (K, K) of one image as `head_correlation` gives it (or means of many).
+        title, note: headline and caption.
+        signed: whether they are cosines in [-1, 1], not absolute values.
+
+    Raises:
+        ValueError: no matrix, one that is not square, K = 1, values out of range.
     """
     if not matrices:
         raise ValueError("correlation_maps needs at least one matrix, got none")
@@ -70,15 +77,13 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         axes.set(title=name, xlabel=f"residual of head\nmean off the diagonal {number(off, 2)}")
         if axes.get_subplotspec().is_first_col():
             axes.set_ylabel("residual of head")
-    bar = figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015)
-    bar.set_label("cosine" if signed else "|cosine|")
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015,
+                    label="cosine" if signed else "|cosine|")
+    return finish(figure, title, note)
 
 
 def square_panels(names: Iterable[str]) -> tuple[Picture, list[Axes]]:
-    """A picture with a square panel for every name, in rows of equal length as far as it goes."""
+    """Make a picture with a square panel for every name."""
     names = list(names)
     rows = -(-len(names) // ROW)
     columns = -(-len(names) // rows)
@@ -102,7 +107,7 @@ def check_correlations(name: str, matrix: np.ndarray, signed: bool) -> None:
 
 
 def write_values(axes: Axes, matrix: np.ndarray, dark_below: float | None) -> None:
-    """The number in every cell; white where the colour is dark: below a value, or far from 0."""
+    """Write the number into every cell, in white if the colour is dark."""
     for (row, column), value in np.ndenumerate(matrix):
         dark = abs(value) > 0.6 if dark_below is None else value < dark_below
         axes.text(column, row, cell_text(round(value, 6)), ha="center", va="center", fontsize=8,
@@ -113,48 +118,45 @@ def write_values(axes: Axes, matrix: np.ndarray, dark_below: float | None) -> No
 def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, np.ndarray],
                    scores: Mapping[str, Sequence[float]], title: str, note: str = "",
                    score_label: str = "share of the map on one object") -> Picture:
-    """Where every head looks: a column per head, a row per kind of map, on one colour scale.
+    """Draw where every head looks: a column per head, a row per kind of map, on one scale.
 
-    Args:    picture: the image; boxes: (R, 4) left, top, right, bottom of its regions in fractions
-             of the picture, NaN for one that lies nowhere; maps: (K, R) weights of each head by the
-             name of the row; scores: K numbers for each row, printed below its maps; score_label:
-             what they are.
-    Raises:  ValueError for no map, shapes that differ, NaN, more than 8 heads.
-    Source:  dvse, Fig. 10: a pixel has the sum of the regions that cover it.
+    Source: dvse, Fig. 10: a pixel has the sum of the regions that cover it.
+
+    Args:
+        picture: the image.
+        boxes: (R, 4) left, top, right, bottom of its regions in fractions of the picture, NaN for
+            a region without a place.
+        maps: (K, R) weights of each head by the name of the row.
+        scores: K numbers for each row, printed below its maps.
+        title, note: headline and caption.
+        score_label: meaning of the scores.
+
+    Raises:
+        ValueError: no map, shapes that differ, NaN, more than 8 heads.
     """
     heads = check_heads(boxes, maps, scores)
-    rasters = {name: [pixel_map(of_head, boxes) for of_head in weights]
-               for name, weights in maps.items()}
-    # of many regions by the square root, so that a rank map is visible beside a sharp softmax
-    most = max(raster.max() for row in rasters.values() for raster in row)
-    scale = PowerNorm(0.5 if len(boxes) > FEW else 1, 0, most)
+    scale = heat_scale(np.concatenate([*maps.values()]), boxes)
     side = min(1.45, 8.7 / (heads + 1))
     figure, panels = canvas(heads + 1, len(maps), size=(side * (heads + 1) + 0.9,
                                                         (side + 0.17) * len(maps) + 0.7))
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, rect=(0.008, 0, 0.982, 1))
-    for row, (name, drawn) in enumerate(rasters.items()):
+    draw_picture(panels[0], picture)
+    for row, (name, weights) in enumerate(maps.items()):
         first, *cells = panels[row * (heads + 1):(row + 1) * (heads + 1)]
         first.axis("off")
-        if row == 0:
-            first.imshow(np.asarray(picture.convert("RGB")), extent=(0, 1, 1, 0))
-            first.set_title("the picture", fontsize=8)
-        for head, (axes, raster) in enumerate(zip(cells, drawn, strict=True)):
-            draw_heat(axes, picture, raster, boxes, scale)
+        for head, axes in enumerate(cells):
+            draw_heat(axes, picture, pixel_map(weights[head], boxes), boxes, scale)
             axes.set_xlabel(number(scores[name][head], 2), fontsize=8)
             if row == 0:
                 axes.set_title(f"head {head + 1}", fontsize=8)
         cells[0].set_ylabel(fill(name, 12), fontsize=8)
-    bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.8, pad=0.01)
-    bar.set_label("weight")
-    headline(figure, title)
-    caption(figure, " · ".join(filter(None, [f"number: {score_label}", "colour: sum of the weights "
-                                             "of the regions that cover a pixel", note])))
-    return figure
+    figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.8, pad=0.01, label="weight")
+    return finish(figure, title, f"number: {score_label}", COVER, note)
 
 
 def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray],
                 scores: Mapping[str, Sequence[float]]) -> int:
-    """K; ValueError where the parts of `attention_maps` do not fit each other."""
+    """Return K; raise ValueError if the parts of `attention_maps` do not fit each other."""
     shapes = {np.shape(weights) for weights in maps.values()}
     if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or np.shape(boxes) != (shape[1], 4) \
             or any(len(scores.get(name, ())) != shape[0] for name in maps):
@@ -169,8 +171,14 @@ def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray],
     return shape[0]
 
 
+def draw_picture(axes: Axes, picture: Image.Image) -> None:
+    """Draw the picture itself, in front of its maps."""
+    axes.imshow(np.asarray(picture.convert("RGB")), extent=(0, 1, 1, 0))
+    axes.set_title("the picture", fontsize=8)
+
+
 def heat_over(picture: Image.Image, raster: np.ndarray, scale: Normalize) -> np.ndarray:
-    """Colours (size, size, 3) in [0, 1] of a map, darkened where the picture is dark."""
+    """Colour a map, (size, size, 3) in [0, 1], darkened where the picture is dark."""
     light = np.asarray(picture.convert("L").resize(raster.shape[::-1]), dtype=float) / 255
     colours = matplotlib.colormaps[HEAT](scale(raster))[..., :3]
     return colours * (PALEST + (1 - PALEST) * light)[..., None]
@@ -178,7 +186,7 @@ def heat_over(picture: Image.Image, raster: np.ndarray, scale: Normalize) -> np.
 
 def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.ndarray,
               scale: Normalize) -> None:
-    """The colours of a map, darkened where the picture is dark, and thin lines around regions."""
+    """Draw a map over its picture, with thin lines around few regions."""
     axes.imshow(heat_over(picture, raster, scale), extent=(0, 1, 1, 0), interpolation="nearest")
     outlined = boxes[np.isfinite(boxes).all(axis=1)] if len(boxes) <= FEW else []
     for left, top, right, bottom in outlined:
@@ -192,13 +200,17 @@ def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.nd
 @styled
 def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
                    note: str = "") -> Picture:
-    """Embedding entropy of every image, and beside it the share of the noise, without which low
-    entropy cannot be told from finding nothing; a row per kind of vector.
+    """Draw embedding entropy and the share of noise of every image, a row per kind of vector.
 
-    Args:    table: kind (drawn in the order it comes), nats, noise, a line an image; bound: of the
-             entropy, log(m + 1), where all images have m texts.
-    Raises:  ValueError for an empty table, NaN.
-    Source:  dvse, Eqs. 1 and 2, which the paper does not draw.
+    Source: dvse, Eqs. 1 and 2, which the paper does not draw.
+
+    Args:
+        table: kind (drawn in the order it comes), nats, noise; a row per image.
+        title, note: headline and caption.
+        bound: of the entropy, log(m + 1), if all images have m texts.
+
+    Raises:
+        ValueError: an empty table, NaN.
     """
     if table.empty or table[["nats", "noise"]].isna().any(axis=None):
         raise ValueError(f"entropy_strips needs numbers in every line, NaN is an error; got "
@@ -213,9 +225,7 @@ def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
         axes.set(ylim=(len(kinds) - 0.4, -0.6), xlim=(0, None))
     if bound is not None:
         panels[0].axvline(bound, color=GREY, linestyle=":", linewidth=1)
-        panels[0].annotate(f"most, {number(bound, 2)}", (bound, 1),
-                           xycoords=("data", "axes fraction"), xytext=(0, 1), va="bottom",
-                           textcoords="offset points", ha="center", fontsize=8, color=GREY)
+        name_above(panels[0], bound, f"most, {number(bound, 2)}")
     panels[0].set_yticks(range(len(kinds)), [name for name, _ in kinds])
     panels[0].set_xlabel("embedding entropy, nats")
     panels[1].set(xlabel="probability of all texts that do not match", xlim=(0, 1))
@@ -226,8 +236,7 @@ def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
 
 
 def strip(axes: Axes, height: float, values: np.ndarray) -> None:
-    """A dot for every value, a bar over the middle half of them, the median as a mark and a number
-    right of the panel."""
+    """Draw a dot per value, a bar over their middle half, the median as mark and number."""
     shift = np.random.default_rng(0).uniform(-0.24, 0.24, len(values))  # so that dots lie apart
     axes.plot(values, height + shift, ".", color=DOTS, markersize=2.5, alpha=0.5,
               markeredgewidth=0, rasterized=True)
@@ -238,9 +247,7 @@ def strip(axes: Axes, height: float, values: np.ndarray) -> None:
                   xytext=(5, 0), textcoords="offset points", va="center", annotation_clip=False)
 
 
-# Whether maps fall on what words name: a row for each model, beside maps that look nowhere.
-
-# Of each measure: what stands below its panel, and the maps that look nowhere by their columns.
+# Of each measure: the axis of its panel, and the baselines without content by their columns.
 PANELS = {
     "mass": ("weight inside the boxes, %",
              {"uniform": "uniform", "centre": "centre", "area": "area"}),
@@ -253,13 +260,15 @@ LINES = {"uniform": ":", "centre": "--", "area": "-."}
 
 @styled
 def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """How well each model looks at what words name: a dot a seed, the mean as a number, and what
-    maps give that look nowhere as lines: at each model's own, since models read other regions.
+    """Draw how well each model looks at what words name, against baselines without content.
 
-    Args:    table: arm, seed, and in percent the columns of PANELS; its mean counts over seeds. Of
-             words also "rest", the weight of the rest of the sentence in the same boxes, NaN where
-             nobody measured it; it is drawn where a map knows its word, hollow.
-    Raises:  ValueError for an empty table, NaN elsewhere.
+    Args:
+        table: arm, seed, and in percent the columns of PANELS; of words also "rest", the weight of
+            the rest of the sentence in the same boxes (NaN: not measured), drawn hollow.
+        title, note: headline and caption.
+
+    Raises:
+        ValueError: an empty table, NaN elsewhere.
     """
     columns = [*PANELS, *{name for _, others in PANELS.values() for name in others}]
     if table.empty or table[columns].isna().any(axis=None):
@@ -271,9 +280,9 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     marks: dict[str, Artist] = {}
     for axes, (measure, (label, others)) in zip(panels, PANELS.items(), strict=True):
         for column, name in others.items():
-            marks[f"map that looks nowhere: {name}"] = axes.vlines(
-                means[column], heights - 0.5, heights + 0.5, color=GREY, linestyle=LINES[name],
-                linewidth=1.2)
+            label_ = f"map that looks nowhere: {name}"
+            marks[label_] = axes.vlines(means[column], heights - 0.5, heights + 0.5, color=GREY,
+                                        linestyle=LINES[name], linewidth=1.2, label=label_)
         for height, arm in enumerate(arms):
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
             mean = means.loc[arm, measure]
@@ -283,9 +292,8 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
             if measure == "mass" and (rest := rest_of(table[table["arm"] == arm])) is not None:
                 axes.plot(rest, [height] * len(rest), how.marker, color=how.colour,
                           fillstyle="none", markersize=DOT, clip_on=False)
-                marks["hollow: the rest of the sentence"] = Line2D(
-                    [], [], color=GREY, marker="o", linestyle="", fillstyle="none",
-                    markersize=DOT)
+                marks["rest"] = mark("o", GREY, "hollow: the rest of the sentence", fill="none",
+                                     markersize=DOT)
             axes.annotate(number(mean, 1), (1, height), fontsize=8, va="center",
                           xycoords=("axes fraction", "data"), xytext=(4, 0),
                           textcoords="offset points", annotation_clip=False)
@@ -293,22 +301,17 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
         axes.grid(False, axis="y")
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(arms)), [name_of(arm) for arm in arms])
-    headline(figure, title)
-    caption(figure, " · ".join(filter(None, ["mark: a seed; bar and number: mean of the seeds",
-                                             note])))
-    legend_below(figure, list(marks.values()), list(marks), columns=3)
+    finish(figure, title, "mark: a seed; bar and number: mean of the seeds", note)
+    legend_below(figure, [*marks.values()], columns=3)
     return figure
 
 
 def rest_of(rows: pd.DataFrame) -> pd.Series | None:
-    """What the other words have in the boxes, where that was measured and the map of a word is not
-    that of all."""
+    """Return the weight of the other words if it was measured and words have maps of their own."""
     if "rest" not in rows or rows["rest"].isna().any() or np.allclose(rows["rest"], rows["mass"]):
         return None
     return rows["rest"]
 
-
-# Where a model looks: a heat map for every word, all on one colour scale, and weights by rank.
 
 MOST_ROWS = 15  # maps beside the picture that can be read
 COLUMNS = 6
@@ -319,23 +322,27 @@ NOWHERE = "(lies nowhere)"
 @styled
 def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, boxes: np.ndarray,
               score: float, title: str, note: str = "") -> Picture:
-    """What every word of a text, or every head, looks at: a map for each, on one colour scale.
+    """Draw what every word of a text, or every head, looks at, on one colour scale.
 
-    Below a map stands the largest weight of a region, and whether that one lies nowhere: its
-    weight colours no pixel. Of more than 15 rows those are drawn that look most at one region, in
-    their order.
+    Below each map is the largest weight of a region, and whether that region has no place, so that
+    its weight colours no pixel. Of more than 15 rows the most peaked are drawn, in their order.
 
-    Args:    picture: the image; rows: N words; weights: (N, R) of regions, rows adding up to 1;
-             boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
-             that lies nowhere; score: of the pair, printed; None where the rows are of several
-             models.
-    Raises:  ValueError for no row, shapes that differ, weights that are no map.
-    Source:  SCAN (Lee et al., ECCV 2018) and SGRAF (Diao et al., AAAI 2021) draw such maps.
-    Differs: one scale for all words, from 0, so that shades of two words can be compared.
+    Source: SCAN (Lee et al., ECCV 2018) and SGRAF (Diao et al., AAAI 2021) draw such maps.
+
+    Args:
+        picture: the image.
+        rows: N words.
+        weights: (N, R) of regions; each row adds up to 1.
+        boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
+            without a place.
+        score: of the pair, printed; None if the rows are of several models.
+        title, note: headline and caption.
+
+    Raises:
+        ValueError: no row, shapes that differ, weights that are no map.
     """
     check_looks(rows, weights, boxes)
     shown = drawn_rows(weights)
-    rasters = {row: pixel_map(weights[row], boxes) for row in shown}
     scale, lost = heat_scale(weights, boxes), ~np.isfinite(boxes).all(axis=1)
     columns = min(COLUMNS, len(shown) + 1)
     lines = -(-(len(shown) + 1) // columns)
@@ -343,41 +350,40 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, rect=(0.008, 0, 0.982, 1))
     for axes in panels:
         axes.axis("off")
-    panels[0].imshow(np.asarray(picture.convert("RGB")), extent=(0, 1, 1, 0))
-    panels[0].set_title("the picture", fontsize=8)
+    draw_picture(panels[0], picture)
     for axes, row in zip(panels[1:], shown, strict=False):
         axes.axis("on")
-        draw_heat(axes, picture, rasters[row], boxes, scale)
+        draw_heat(axes, picture, pixel_map(weights[row], boxes), boxes, scale)
         axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8,
                        fontweight="bold")
         axes.set_xlabel(f"most {number(weights[row].max(), 2)}"
                         + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
-    bar = figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01)
-    bar.set_label("sum of weights" + ", square-root scale" * (len(boxes) > FEW))
-    headline(figure, title if score is None else f"{title}; score of the pair {number(score, 2)}")
+    figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01,
+                    label="sum of weights" + ", square-root scale" * (len(boxes) > FEW))
+    title += "" if score is None else f"; score of the pair {number(score, 2)}"
     left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
         len(shown) < len(rows))
     hidden = f"{NOWHERE}: a region without a place in the picture, so its weight has no colour"
-    caption(figure, " · ".join(filter(None, [
-        "most: the largest weight of a region; colour: sum of the weights of the regions that "
-        "cover a pixel", hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, note])))
-    return figure
+    return finish(figure, title, f"most: the largest weight of a region; {COVER}",
+                  hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, note)
 
 
 def drawn_rows(weights: np.ndarray) -> list[int]:
-    """Which rows of (N, R) are drawn, in order."""
+    """Choose the rows of (N, R) that are drawn, in order."""
     return sorted(np.argsort(-weights.max(axis=1), kind="stable")[:MOST_ROWS].tolist())
 
 
 def heat_scale(weights: np.ndarray, boxes: np.ndarray) -> Normalize:
-    """One scale for all rows (N, R), from 0 to the largest value of a pixel in any; of many regions
-    by the square root, so that weights of a fine grid are visible at all."""
+    """Make one scale for all rows (N, R), from 0 to the largest pixel.
+
+    Of many regions it is the square root, or weights of a fine grid would not be seen.
+    """
     most = max(float(pixel_map(row, boxes).max()) for row in weights)
     return PowerNorm(0.5 if len(boxes) > FEW else 1, 0, most or 1.0)
 
 
 def check_looks(rows: Sequence[str], weights: np.ndarray, boxes: np.ndarray) -> None:
-    """Raise ValueError where the parts of `word_maps` do not fit each other."""
+    """Raise ValueError if the parts of `word_maps` do not fit each other."""
     shape = np.shape(weights)
     if len(shape) != 2 or 0 in shape or len(rows) != shape[0] or np.shape(boxes) != (shape[1], 4):
         raise ValueError("rows must be N words, weights (N, R) and boxes (R, 4), N and R at least "
@@ -391,12 +397,16 @@ def check_looks(rows: Sequence[str], weights: np.ndarray, boxes: np.ndarray) -> 
 
 @styled
 def rank_weights(weights: Mapping[str, np.ndarray], title: str, note: str = "") -> Picture:
-    """How much the largest value of a feature counts, the second largest, and so on: a line for
-    each model, beside the mean, in which all count alike.
+    """Draw how much the largest value of a feature counts, the second largest, and so on.
 
-    Args:    weights: by the name of the model, (R,) by rank, adding up to 1; R may differ.
-    Raises:  ValueError for none, and for weights that do not add up to 1.
-    Source:  VSE∞ (Chen et al., CVPR 2021), Sec. 3.2: θ of the generalised pooling operator.
+    Source: VSE∞ (Chen et al., CVPR 2021), Sec. 3.2: θ of the generalised pooling operator.
+
+    Args:
+        weights: by the name of the model, (R,) by rank, adding up to 1; R may differ.
+        title, note: headline and caption.
+
+    Raises:
+        ValueError: no weights, or weights that do not add up to 1.
     """
     if not weights or any(abs(values.sum() - 1) > NEAR for values in weights.values()):
         raise ValueError("rank_weights needs the weights of one model or more, each adding up to 1;"
@@ -411,12 +421,10 @@ def rank_weights(weights: Mapping[str, np.ndarray], title: str, note: str = "") 
     axes.set(xlabel="rank of a region's value in a feature", ylabel="weight")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend()
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    return finish(figure, title, note)
 
 
 def heat_colours(values: np.ndarray, scale: Normalize) -> list[str]:
-    """Hex colours of numbers on the scale of a map."""
+    """List the hex colours of numbers on the scale of a map."""
     return [matplotlib.colors.to_hex(colour) for colour in matplotlib.colormaps[HEAT](
         scale(np.asarray(values, float)))]

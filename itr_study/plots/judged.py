@@ -1,4 +1,4 @@
-"""Label sources beside those who judge them: agreement, relevance by rating, shares of ratings."""
+"""Label sources against people: agreement, relevance by rating, shares of ratings."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,9 +12,10 @@ from itr_study.plots.style import (
     WRONG,
     Picture,
     canvas,
-    caption,
-    headline,
+    finish,
+    legend_above,
     legend_below,
+    mark,
     styled,
 )
 
@@ -24,10 +25,12 @@ WIDTH, ROW = 7.2, 0.24  # inches
 
 @styled
 def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Agreement of label sources with judges, a panel per judge; printed numbers as squares.
+    """Draw how label sources agree with judges, a panel per judge; printed numbers as squares.
 
-    Args:    table: judge, statistic, source, rated ("own captions left out", "all pairs"), value,
-             low, high (percent, NaN where there is no interval) and reported (bool).
+    Args:
+        table: judge, statistic, source, rated ("own captions left out", "all pairs"), value, low,
+            high (percent; NaN: no interval) and reported (bool).
+        title, note: headline and caption.
     """
     judges = list(table.groupby("judge", sort=False))
     rows = [part.groupby(["source", "reported"]).ngroups for _, part in judges]
@@ -36,23 +39,17 @@ def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     for axes, (judge, part) in zip(panels, judges, strict=True):
         agreement_panel(axes, part)
         axes.set(title=judge, xlabel=f"{part['statistic'].iloc[0]} × 100")
-    shown = [(rated, *look) for rated, look in RATED_LOOKS.items() if (
-        ~table["reported"] & (table["rated"] == rated)).any()]
-    entries = [panels[0].plot([], [], marker=marker, linestyle="", color=colour, label=rated,
-                              markerfacecolor=colour if fill == "full" else "white")[0]
-               for rated, colour, marker, fill in shown]
+    entries = [mark(marker, colour, rated, fill)
+               for rated, (colour, marker, fill) in RATED_LOOKS.items()
+               if (~table["reported"] & (table["rated"] == rated)).any()]
     if table["reported"].any():
-        entries += panels[0].plot([], [], marker="s", linestyle="", markerfacecolor="white",
-                                  color=GREY, label="reported")
-    panels[0].legend(handles=entries, loc="lower right", bbox_to_anchor=(1, 1), ncols=3,
-                     borderaxespad=0.2)
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+        entries.append(mark("s", GREY, "reported", fill="none"))
+    legend_above(panels[0], entries, columns=3)
+    return finish(figure, title, note)
 
 
 def agreement_panel(axes: Axes, part: pd.DataFrame) -> None:
-    """One judge: a line per source, ours first."""
+    """Draw one judge: a line per source, ours first."""
     part = part.sort_values("reported", kind="stable")
     names = part[["source", "reported"]].drop_duplicates().itertuples(index=False)
     for height, (name, printed) in enumerate(names):
@@ -73,9 +70,11 @@ def agreement_panel(axes: Axes, part: pd.DataFrame) -> None:
 
 @styled
 def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str = "") -> Picture:
-    """Relevance at each rating, a panel per source: quartiles, whiskers at 5 and 95 %.
+    """Draw relevance at each rating, a panel per source: quartiles, whiskers at 5 and 95 %.
 
-    Args:    table: source, rating (a level; sorted as it comes), relevance.
+    Args:
+        table: source, rating (a level), relevance.
+        title, x_label, note: headline, axis, caption.
     """
     groups = list(table.groupby("source", sort=False))
     figure, panels = canvas(len(groups))
@@ -88,17 +87,17 @@ def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str
         axes.set_xticks(range(1, len(levels) + 1), [f"{level}\nn = {len(values):,}"
                                                     for level, values in levels])
         axes.set(title=source, xlabel=x_label, ylabel="relevance")
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    return finish(figure, title, note)
 
 
 @styled
 def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """What judges said: the share of each rating, a panel per judge, one bar per kind of pair.
+    """Draw the share of each rating, a panel per judge, a bar per kind of pair.
 
-    Args:    table: judge, rating (a level), own (bool: the image's own, or of the same image),
-             share (percent of the judge's pairs of this kind), pairs.
+    Args:
+        table: judge, rating (a level), own (bool: of the same image), share (percent of the
+            judge's pairs of this kind), pairs.
+        title, note: headline and caption.
     """
     judges = list(table.groupby("judge", sort=False))
     figure, panels = canvas(len(judges), sharey=True)
@@ -116,7 +115,6 @@ def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
         axes.grid(False, axis="x")
     entries = [Patch(facecolor=colour, alpha=0.75, hatch=hatch, edgecolor="white", label=label)
                for _, colour, _, hatch, label in looks]
-    headline(figure, title)
-    caption(figure, note)
-    legend_below(figure, entries, [entry.get_label() for entry in entries])
+    finish(figure, title, note)
+    legend_below(figure, entries)
     return figure

@@ -1,6 +1,6 @@
-"""Retrieval results as a grid: the query left, what was found to its right, right or wrong."""
+"""Queries and what models find for them: grids, lists that change, gradients, agreement."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from PIL import Image
 
+from itr_study.checks import MATCH
 from itr_study.digits import number
 from itr_study.plots.style import (
     GREY,
@@ -23,13 +24,11 @@ from itr_study.plots.style import (
     WRONG,
     Picture,
     canvas,
-    caption,
-    headline,
+    finish,
     legend_below,
+    mark,
     styled,
 )
-
-# Pictures of the data themselves: examples with their texts, and confusable pairs.
 
 WIDTH, HEIGHT = 3.2, 2.6  # inches of a column and of a picture in it
 WIDEST = 9.6  # inches of all columns: what is wider is shrunk in a notebook, and its type with it
@@ -39,10 +38,14 @@ LETTERS_AN_INCH = 14.4  # of 8 pt in an inch
 @styled
 def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: str,
                  columns: int = 3, note: str = "") -> Picture:
-    """Pictures with all their texts below, wrapped and never cut (as topk Figs. 1 and 3).
+    """Draw pictures with all their texts below, wrapped and never cut.
 
-    Args:    examples: (picture, texts) pairs, at least one.
-    Source:  Zhang et al., Deep Top-k Ranking, Figs. 1 and 3.
+    Source: Zhang et al., Deep Top-k Ranking, Figs. 1 and 3.
+
+    Args:
+        examples: (picture, texts) pairs, at least one.
+        title, note: headline and caption.
+        columns: pictures in a row.
     """
     if not examples:
         raise ValueError("example_grid needs at least one (picture, texts) pair, got none")
@@ -64,9 +67,7 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
         panels[above].imshow(np.asarray(picture.convert("RGB")), interpolation="lanczos")
         panels[above].set_anchor("W")
         panels[above + columns].text(0, 1, block, fontsize=8, va="top", linespacing=1.15)
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    return finish(figure, title, note)
 
 
 Item = str | Image.Image  # a text or a picture
@@ -86,7 +87,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Query:
-    """A query with its results from rank 1 on, and where its best match stands."""
+    """A query, its results from rank 1 on, and the rank of its best match."""
 
     item: Item
     results: Sequence[Result]
@@ -97,23 +98,25 @@ class Query:
 @styled
 def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
                    on_topic: float | None = None) -> Picture:
-    """What was retrieved for each query, for pictures finding texts and texts finding pictures.
+    """Draw what was retrieved for each query, pictures or texts.
 
     A match has a solid frame and a check mark, anything else a dashed frame and a cross; colour
     repeats it. Texts are wrapped, never cut.
 
-    Args:    queries: one row each; pictures or texts as queries and as results; on_topic: what is
-             no match but at least so relevant is drawn as nearly right: grey, dotted, "≈".
-    Raises:  ValueError where there is no query, or one without results.
+    Args:
+        queries: one row each.
+        title, note: headline and caption.
+        on_topic: relevance from which a wrong result is drawn as nearly right (grey, dotted, "≈").
+
+    Raises:
+        ValueError: no query, or one without results.
     """
     if not queries or not all(query.results for query in queries):
         raise ValueError("retrieval_grid needs at least one query, each with results; "
                          f"got {[len(query.results) for query in queries]} results")
     columns = 1 + max(len(query.results) for query in queries)
     heights = [row_height(query) for query in queries]
-    figure, axes_list = canvas(columns, len(queries), size=(CELL * columns, sum(heights) + 0.6),
-                               gridspec_kw={"height_ratios": heights})
-    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.04)
+    figure, axes_list = cells_canvas(columns, heights)
     for row, query in enumerate(queries):
         cells = axes_list[row * columns:(row + 1) * columns]
         draw_query(cells[0], query)
@@ -121,20 +124,18 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
             draw_result(axes, result, rank, on_topic)
         for axes in cells[1 + len(query.results):]:
             axes.axis("off")
-    headline(figure, title)
     marks = "✓ solid frame: match, ✗ dashed: not" if on_topic is None else (
         f"✓ solid: match, ≈ dotted: none, but relevance ≥ {on_topic:.2f}, ✗ dashed: less")
     known = any(result.match is not None for query in queries for result in query.results)
-    caption(figure, " · ".join(filter(None, [note, marks * known])))
-    return figure
+    return finish(figure, title, note, marks * known)
 
 
 @styled
 def answer_grid(query: Query, title: str, note: str = "", columns: int = 5) -> Picture:
-    """One query and all that was found for it, in as many rows as that takes; marks as in
-    `retrieval_grid`.
+    """Draw one query and all its results in rows, with the marks of `retrieval_grid`.
 
-    Raises:  ValueError where nothing was found.
+    Raises:
+        ValueError: no result.
     """
     if not query.results:
         raise ValueError("answer_grid needs a query with results, got none")
@@ -142,21 +143,25 @@ def answer_grid(query: Query, title: str, note: str = "", columns: int = 5) -> P
     cells = [query, *query.results]
     rows = [cells[start:start + columns] for start in range(0, len(cells), columns)]
     heights = [row_height(Query(row[0].item, row[1:], None)) for row in rows]
-    figure, panels = canvas(columns, len(rows), size=(CELL * columns, sum(heights) + 0.6),
-                            gridspec_kw={"height_ratios": heights})
-    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.04)
+    figure, panels = cells_canvas(columns, heights)
     draw_query(panels[0], query)
     for rank, (axes, result) in enumerate(zip(panels[1:], query.results, strict=False), 1):
         draw_result(axes, result, rank)
     for axes in panels[len(cells):]:
         axes.axis("off")
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    return finish(figure, title, note)
+
+
+def cells_canvas(columns: int, heights: Sequence[float]) -> tuple[Picture, list[Axes]]:
+    """Make a picture of cells in rows of these heights (inches)."""
+    figure, panels = canvas(columns, len(heights), size=(CELL * columns, sum(heights) + 0.6),
+                            gridspec_kw={"height_ratios": heights})
+    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.04)
+    return figure, panels
 
 
 def row_height(query: Query) -> float:
-    """Inches that the tallest cell of a row needs."""
+    """Compute the inches that the tallest cell of a row needs."""
     items = [query.item, *(result.item for result in query.results)]
     lines = max((len(wrap(item, LETTERS)) for item in items if isinstance(item, str)), default=0)
     picture = 1.35 if any(not isinstance(item, str) for item in items) else 0.0
@@ -164,7 +169,7 @@ def row_height(query: Query) -> float:
 
 
 def draw_item(axes: Axes, item: Item) -> None:
-    """A picture undistorted, or a text wrapped to the cell."""
+    """Draw a picture undistorted, or a text wrapped to the cell."""
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     if isinstance(item, str):
@@ -177,13 +182,13 @@ def draw_item(axes: Axes, item: Item) -> None:
 
 
 def frame(axes: Axes, colour: str, line: str | tuple, width: float) -> None:
-    """A frame around a cell."""
+    """Draw a frame around a cell."""
     for spine in axes.spines.values():
         spine.set(visible=True, edgecolor=colour, linestyle=line, linewidth=width)
 
 
 def draw_query(axes: Axes, query: Query) -> None:
-    """The query, and the rank of its match where the results do not show it."""
+    """Draw the query, and the rank of its match if the results do not show it."""
     draw_item(axes, query.item)
     frame(axes, INK, "-", 0.8)
     axes.set_title(query.title or "query", fontsize=8, fontweight="bold")
@@ -192,14 +197,14 @@ def draw_query(axes: Axes, query: Query) -> None:
 
 
 OPEN = ("", INK, "-", 0.8)  # nobody knows whether it is a match
-MATCH, NEAR, MISS = ("✓", RIGHT, "-", 2.0), ("≈", GREY, ":", 1.4), ("✗", WRONG, (0, (3, 2)), 1.2)
+HIT, NEAR, MISS = ("✓", RIGHT, "-", 2.0), ("≈", GREY, ":", 1.4), ("✗", WRONG, (0, (3, 2)), 1.2)
 
 
 def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None = None) -> None:
-    """One result with rank, mark, score and relevance."""
+    """Draw one result with rank, mark, score and relevance."""
     draw_item(axes, result.item)
     near = on_topic is not None and result.relevance is not None and result.relevance >= on_topic
-    mark, colour, line, width = (MATCH if result.match else NEAR if near else
+    mark, colour, line, width = (HIT if result.match else NEAR if near else
                                  OPEN if result.match is None else MISS)
     frame(axes, colour, line, width)
     axes.set_title(f"{rank}  {mark}".rstrip(), fontsize=9, color=colour, fontweight="bold")
@@ -207,15 +212,13 @@ def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None = 
     axes.set_xlabel(f"score {number(result.score, 2)}{relevance}", fontsize=8, color=GREY)
 
 
-# One query's first results under two models, side by side: who moved where.
-
 RANK_ROW = 0.21  # inches
 GAP = 1.0  # rows between the first results and those beyond them
 
 
 class Mover(NamedTuple):
-    """A result: its text, cut short; whether it is a match; its relevance in [0, 1]; in each of
-    the two lists its rank, its row from 0, and whether it is beyond the first."""
+    """A result: text (cut short), match or not, relevance in [0, 1], and in each of two lists its
+    rank, its row from 0, and whether it is beyond the first ones."""
 
     text: str
     match: bool
@@ -226,9 +229,7 @@ class Mover(NamedTuple):
 
 
 def relevance_colours(relevance: np.ndarray | Sequence[float], low: float = 0.0) -> list[str]:
-    """Hex colours of relevance, dark to bright, told apart by the colour-blind too.
-
-    Args:    low: in [0, 1), the relevance that is darkest; 1 is brightest.
+    """List the hex colours of relevance, from `low` in [0, 1), darkest, to 1, brightest.
 
     Example:
         >>> relevance_colours([0.5, 1.0], low=0.5)
@@ -241,11 +242,15 @@ def relevance_colours(relevance: np.ndarray | Sequence[float], low: float = 0.0)
 @styled
 def who_moved(movers: Sequence[Mover], names: tuple[str, str], title: str, top: int,
               low: float = 0.0, graded: bool = True) -> Figure:
-    """A bump chart: the first results of one model left, of the other right, a line for each.
+    """Draw a bump chart: the first results of one model left, of the other right.
 
-    Args:    movers: of either list's first; names: of the two models; title: the headline; top:
-             how many are the first; low: as in `relevance_colours`; graded: whether relevance is
-             more than match or not, and has a scale of its own.
+    Args:
+        movers: results that are among the first in either list.
+        names: of the two models.
+        title: headline.
+        top: how many are the first.
+        low: as in `relevance_colours`.
+        graded: whether relevance is more than match or not, and gets a colour bar.
     """
     high = 1 + max(row + GAP * far for one in movers
                    for row, far in zip(one.rows, one.beyond, strict=True))
@@ -260,21 +265,16 @@ def who_moved(movers: Sequence[Mover], names: tuple[str, str], title: str, top: 
     if any(any(one.beyond) for one in movers):
         axes.axhline(top - 0.5 + GAP / 2, color=GREY, linewidth=0.6, linestyle=(0, (4, 3)))
     if graded:
-        bar = figure.colorbar(ScalarMappable(Normalize(low, 1), VALUES), ax=axes, shrink=0.5,
-                              pad=0.01)
-        bar.set_label("relevance")
-    headline(figure, title)
-    caption(figure, f"below the dashed line: beyond the first {top}, with the rank there; "
-                    "… a text cut short")
-    shapes = {"match": dict(marker="*", markersize=10), "no match": dict(marker="o")}
-    legend_below(figure, [Line2D([], [], linestyle="", color=INK, **shape)
-                          for shape in shapes.values()], list(shapes))
+        figure.colorbar(ScalarMappable(Normalize(low, 1), VALUES), ax=axes, shrink=0.5, pad=0.01,
+                        label="relevance")
+    finish(figure, title, f"below the dashed line: beyond the first {top}, with the rank there; "
+                          "… a text cut short")
+    legend_below(figure, match_marks())
     return figure
 
 
 def draw_mover(axes: Axes, one: Mover, colour: str) -> None:
-    """The line of one result, its marks, and at each end its rank, and its text if it is there
-    among the first; of what is so nowhere, at the left."""
+    """Draw the line of one result, with rank and text at its ends."""
     ends = [row + GAP * far for row, far in zip(one.rows, one.beyond, strict=True)]
     steps = np.linspace(0, 1, 40)
     path = ends[0] + (ends[1] - ends[0]) * steps**2 * (3 - 2 * steps)
@@ -292,8 +292,6 @@ def draw_mover(axes: Axes, one: Mover, colour: str) -> None:
         shown = "  ".join(filter(None, [words, place] if side == "right" else [place, words]))
         axes.text(x, row, shown, ha=side, va="center", fontsize=8, color=GREY if far else INK)
 
-
-# How far a reader, experts and computed scores agree about the same few pairs.
 
 JUDGED_ROW = 0.26  # inches
 # Marks of who rates: the reader, people and computed scores.
@@ -315,10 +313,12 @@ class Agreement(NamedTuple):
 @styled
 def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str = "",
               judges: str = "who rated them before") -> Figure:
-    """A line for each of those who rate, the one who agrees most on top.
+    """Draw how far a reader, experts and computed scores agree, the highest on top.
 
-    Args:    agreements: in any order, or none; title: the headline; label: of the axis; note:
-             below; judges: who rated them before, in the legend.
+    Args:
+        agreements: in any order, or none.
+        title, label, note: headline, axis, caption.
+        judges: who rated before, in the legend.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + JUDGED_ROW * len(agreements)))
     ordered = sorted(agreements, key=lambda one: -one.value)
@@ -333,21 +333,76 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
     for tick, one in zip(axes.get_yticklabels(), ordered, strict=True):
         tick.set_fontweight("bold" if one.kind == "you" else "normal")
     axes.set(xlim=(-1.05, 1.05), ylim=(max(len(ordered), 1) - 0.4, -0.6), xlabel=label)
-    headline(figure, title)
-    caption(figure, note)
+    finish(figure, title, note)
     shown = {"you": "you", "rater": judges, "computed": "computed scores"}
-    kinds = [kind for kind in LOOKS if any(one.kind == kind for one in ordered)]
-    if kinds:
-        legend_below(figure, [Line2D([], [], linestyle="", **LOOKS[kind]) for kind in kinds],
-                     [shown[kind] for kind in kinds])
+    if ordered:
+        legend_below(figure, [Line2D([], [], linestyle="", label=shown[kind], **look)
+                              for kind, look in LOOKS.items()
+                              if any(one.kind == kind for one in ordered)])
     return figure
 
 
 @styled
 def nobody_yet(title: str, label: str, note: str) -> Figure:
-    """The axis of `you_judge` with nobody on it, and why."""
+    """Draw the axis of `you_judge` with nobody on it, and say why."""
     figure, (axes,) = canvas()
     axes.set(xlabel=label, xlim=(-1.05, 1.05), yticks=[])
-    headline(figure, title)
-    caption(figure, note)
+    return finish(figure, title, note)
+
+def match_marks() -> list[Line2D]:
+    """Make the marks of a legend for what matches and what does not."""
+    return [mark("*", INK, "match", markersize=10), mark("o", INK, "no match")]
+
+
+ARROW, SHORTEST = 0.25, 0.02  # of scores: the longest arrow of a panel, and what is too short
+
+
+@styled
+def push_pull(texts: Sequence[str], scores: np.ndarray, relevance: np.ndarray,
+              up: Mapping[str, np.ndarray], felt: Mapping[str, np.ndarray],
+              title: str) -> Figure:
+    """Draw a query's list on a line of scores, with the gradient of each loss as arrows.
+
+    Args:
+        texts, scores, relevance: (n,) each; relevance in [0, 1], 1 for a match.
+        up: loss -> (n,) minus its gradient.
+        felt: loss -> (n,) bool, which texts it moves.
+        title: headline.
+    """
+    rows = -(-len(up) // 2)
+    figure, panels = canvas(2, rows, size=(9.6, 0.6 + rows * (0.24 * len(texts) + 0.7)),
+                            sharex=True, sharey=True)
+    for axes, (loss, arrows) in zip(panels, up.items(), strict=False):
+        draw_list(axes, scores, relevance, arrows, felt[loss])
+        axes.set_title(loss)
+    for axes in panels[len(up):]:
+        axes.set_visible(False)
+    panels[0].set_yticks(range(len(texts)), [f"{text} ({value:.2f})"
+                                             for text, value in zip(texts, relevance, strict=True)])
+    panels[0].invert_yaxis()
+    for axes in panels[-2:]:
+        axes.set_xlabel("score")
+    finish(figure, title,
+           "in brackets: relevance; arrows: minus the gradient, the longest of each panel "
+           "drawn alike; hollow: left alone")
+    legend_below(figure, [*match_marks(), Line2D([], [], color=RIGHT, label="pulled up"),
+                          Line2D([], [], color=WRONG, label="pushed down")])
     return figure
+
+
+def draw_list(axes: Axes, scores: np.ndarray, relevance: np.ndarray, up: np.ndarray,
+              felt: np.ndarray) -> None:
+    """Draw the texts of one list as rows, each arrow as long as its gradient is large."""
+    largest = np.abs(up).max() or 1.0
+    for row, (score, value, push, moved) in enumerate(zip(scores, relevance, up, felt,
+                                                          strict=True)):
+        colour = RIGHT if push > 0 else WRONG
+        axes.axhline(row, color=GREY, linewidth=0.4, alpha=0.4, zorder=0)
+        if moved and ARROW * abs(push) / largest > SHORTEST:
+            axes.annotate("", (score + ARROW * push / largest, row), (score, row),
+                          arrowprops=dict(arrowstyle="->", color=colour, linewidth=1.8,
+                                          shrinkA=0, shrinkB=0), zorder=4)  # a mark hides it
+        match = value >= MATCH
+        axes.plot([score], [row], "*" if match else "o", markersize=11 if match else 6,
+                  markeredgecolor=INK, markerfacecolor=INK if moved else "white", zorder=3)
+    axes.set_xlim(min(-0.1, scores.min() - ARROW), max(1.0, scores.max() + ARROW))

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.ticker import MaxNLocator
 from scipy.special import ndtri
 
 from itr_study.digits import number
+from itr_study.losses import LOSSES
 from itr_study.metrics.entropy import score_entropy
 from itr_study.plots.style import (
     GREY,
@@ -19,7 +22,7 @@ from itr_study.plots.style import (
     WRONG,
     Picture,
     canvas,
-    caption,
+    finish,
     headline,
     styled,
 )
@@ -58,11 +61,11 @@ def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHE
                        va="center", fontsize=8.5, color=WRONG if loss > 0 else RIGHT)
     panels[0].set_title("scores of three images")
     panels[1].set_title("sorted for each image")
-    headline(figure, f"A match pays only when it is not above the {ordinal(k)} negative by the "
-                    f"margin {margin:g} (k = {k})")
-    caption(figure, f"red solid frame: match · green dashed frame: {ordinal(k)} largest "
+    return finish(figure,
+                  f"A match pays only when it is not above the {ordinal(k)} negative by the "
+                    f"margin {margin:g} (k = {k})",
+                  f"red solid frame: match · green dashed frame: {ordinal(k)} largest "
                     "non-match · darker is a larger score")
-    return figure
 
 
 def ordinal(number: int) -> str:
@@ -167,13 +170,12 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
         axes.set_title(ask, fontsize=9, x=0.04)
     panels[1].text(0.85, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
     (one, found), *more = wrong.items()
-    headline(figure, f"Wrong pairs in one list: {one} finds {found}, " + ", ".join(
-        f"{name} {count}" for name, count in more))
-    caption(figure, "from top to bottom: by score · darker green: more relevant (value inside) · "
+    return finish(figure, f"Wrong pairs in one list: {one} finds {found}, " + ", ".join(
+        f"{name} {count}" for name, count in more),
+                  "from top to bottom: by score · darker green: more relevant (value inside) · "
                     "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
                     "item should be above the upper one · top-k as drawn looks at the k-th best "
                     "negative (Eq. 8); what is trained is the mean of the k best")
-    return figure
 
 
 def is_wrong(pair: tuple[int, int]) -> bool:
@@ -270,9 +272,9 @@ def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
     delta.set(yticks=[], ylabel="")  # its height has no meaning
     slope.set(ylabel="slope", ylim=(0, None))
     sigmoid.legend(loc="upper left")
-    headline(figure, title or f"At τ = {taus[0]:g} the steepest slope is {1 / (4 * taus[0]):.3g}")
-    caption(figure, note or f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")
-    return figure
+    return finish(figure,
+                  title or f"At τ = {taus[0]:g} the steepest slope is {1 / (4 * taus[0]):.3g}",
+                  note or f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")
 
 
 def draw_sigmoid(sigmoid: Axes, slope: Axes, part: pd.DataFrame, tau: float, colour: str,
@@ -324,12 +326,12 @@ def schematic_collapse() -> Picture:
         axes.spines[:].set_visible(False)
         axes.set_title(name, fontsize=9)
         axes.set_xlabel(f"entropy {number(drawn_entropy(heads), 2)} nats")
-    headline(figure, "A set of sub-embeddings collapses in two ways, and entropy sees the second "
-                     "alone")
-    caption(figure, "circle: a sub-embedding; square: a text of the image; cross: another text; "
+    return finish(figure,
+                  "A set of sub-embeddings collapses in two ways, and entropy sees the second "
+                     "alone",
+                  "circle: a sub-embedding; square: a text of the image; cross: another text; "
                     "line: to texts about as near as the nearest · entropy: mean of the three, "
                     f"{number(np.log(1 + len(TEXTS)), 2)} at most")
-    return figure
 
 
 def drawn_entropy(heads: np.ndarray) -> float:
@@ -423,12 +425,12 @@ def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.
     panels[1].sharey(panels[0])
     draw_costs(panels[2], spreads)
     alone = np.std(rest, ddof=1)  # of a batch without them, each head has this
-    headline(figure, f"The variance weights a head for one meaning {number(weight(spreads[1]), 2)} "
-                     f"and one in the middle {number(weight(spreads[0]), 2)}")
-    caption(figure, f"weight: 1 / σ², σ = Std + 1, over {texts - 1} texts that are not the target; "
+    return finish(figure,
+                  f"The variance weights a head for one meaning {number(weight(spreads[1]), 2)} "
+                     f"and one in the middle {number(weight(spreads[0]), 2)}",
+                  f"weight: 1 / σ², σ = Std + 1, over {texts - 1} texts that are not the target; "
                     "cosines are made up · without the image's other texts both heads have "
                     f"{number(weight(alone), 2)}")
-    return figure
 
 
 def weight(spread: float) -> float:
@@ -447,3 +449,70 @@ def draw_costs(axes: Axes, spreads: Sequence[float]) -> None:
     axes.set(xlabel="violation of the margin", ylabel="loss", xlim=(0, 0.6), ylim=(0, 0.75))
     axes.set_title("(c) what a triplet costs", fontsize=9, pad=14)
     axes.legend(loc="upper left", borderaxespad=0.2)
+
+
+def window_table(labels: Sequence[float], relaxation: float = 0.2,
+                 stride: float = 0.1) -> pd.DataFrame:
+    """What every window makes of a query's candidates: window (1 ... M), low, high (its edges),
+    negatives (labels below low), between, positives (labels of high and above).
+
+    Example: labels 1 and 0.3 are told apart by windows from (0.4, 0.6) to (0.8, 1)
+        >>> table = window_table([1.0, 0.3])
+        >>> useful = table[(table.negatives > 0) & (table.positives > 0)]
+        >>> len(table), len(useful), useful.low.round(1).tolist()
+        (18, 5, [0.4, 0.5, 0.6, 0.7, 0.8])
+    """
+    low, below, above = memberships(labels, relaxation, stride)
+    negatives, positives = below.sum(axis=1), above.sum(axis=1)
+    return pd.DataFrame({"window": np.arange(1, len(low) + 1), "low": low, "high": low + relaxation,
+                         "negatives": negatives, "between": len(labels) - negatives - positives,
+                         "positives": positives})
+
+
+def memberships(labels: Sequence[float], relaxation: float,
+                stride: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lower edges (M,), and as the loss has it which candidates are negative and positive (M, n).
+    """
+    loss = LOSSES["kendall_window"](relaxation=relaxation, stride=stride)
+    row = torch.tensor([list(labels)], dtype=torch.float64)
+    upto, after = (places.numpy() for places in loss.windows(row, row == 1))
+    window = np.arange(1, len(loss.edges) + 1)[:, None]
+    return np.array(loss.edges), after < window, upto >= window
+
+
+@styled
+def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: float = 0.1,
+                    chosen: int | None = None, title: str = "", note: str = "") -> Picture:
+    """Windows as bars over the label axis, one of them at work on the candidates of a query.
+
+    Args:    labels: relevance of each candidate, in [-1, 1]; relaxation, stride: alpha, beta;
+             chosen: the window (1 ... M) that is shown at work, None for one in the middle of
+             those that have negatives and positives.
+    Source:  bcls Fig. 3.
+    """
+    table, values = window_table(labels, relaxation, stride), np.asarray(labels, dtype=float)
+    useful = (table["negatives"] > 0) & (table["positives"] > 0)
+    if chosen is None:
+        chosen = int(table["window"][useful if useful.any() else slice(None)].median())
+    at, (_, below, above) = table.iloc[chosen - 1], memberships(labels, relaxation, stride)
+    figure, (items, bars) = canvas(rows=2, size=(7.2, 4.2), sharex=True, height_ratios=[1, 2.4])
+    kinds = np.select([below[chosen - 1], above[chosen - 1]], ["negative", "positive"], "left out")
+    looks = {"negative": (WRONG, "x"), "left out": (GREY, "|"), "positive": (RIGHT, "o")}
+    for kind, (colour, marker) in looks.items():
+        shown = values[kinds == kind]
+        items.plot(shown, np.zeros(len(shown)), marker, color=colour, markersize=7,
+                   label=f"{kind}: {len(shown)}")
+    items.set(yticks=[], ylim=(-1, 1), title=f"window {chosen}: from {number(at['low'], 2)} "
+                                              f"to {number(at['high'], 2)}")
+    items.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    for row, tells in zip(table.itertuples(), useful, strict=True):
+        colour = INK if row.window == chosen else "#0072b2" if tells else "#c9c9c9"
+        bars.plot([row.low, row.high], [row.window, row.window], color=colour,
+                  linewidth=4 if row.window == chosen else 2.2, solid_capstyle="butt")
+    for axes in (items, bars):
+        axes.axvspan(at["low"], at["high"], color=INK, alpha=0.08, linewidth=0)
+    bars.yaxis.set_major_locator(MaxNLocator(integer=True))
+    bars.set(xlabel="label r, cosine of sentence vectors", ylabel="window m", xlim=(-1.03, 1.03))
+    return finish(figure, title or f"{useful.sum()} of {len(table)} windows tell candidates apart",
+                  note or f"α = {relaxation:g}, β = {stride:g}; pale: no negatives or no "
+                            "positives, adds nothing")

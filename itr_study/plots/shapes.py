@@ -1,22 +1,28 @@
-"""Shapes of functions and distributions: losses against a score, histograms, rank curves."""
+"""Functions and distributions: losses against a score, histograms, rank curves, heat maps."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.patches import Rectangle
 
+from itr_study.digits import number
 from itr_study.plots.style import (
+    DIFFERENCES,
+    DIRECTIONS,
     GREY,
+    INK,
     METHODS,
     RIGHT,
+    VALUES,
     WRONG,
     Picture,
     canvas,
-    caption,
-    headline,
+    finish,
     label_ends,
     legend_below,
     look,
+    name_above,
     plain_log,
     styled,
 )
@@ -24,7 +30,7 @@ from itr_study.plots.style import (
 
 def tabulate(functions: Mapping[str, Callable[[float], float]],
              scores: Sequence[float]) -> pd.DataFrame:
-    """Tidy table of functions of one score: method, score, loss."""
+    """Tabulate functions of one score: method, score, loss."""
     return pd.DataFrame([(name, float(score), float(function(score)))
                          for name, function in functions.items() for score in scores],
                         columns=["method", "score", "loss"])
@@ -33,10 +39,12 @@ def tabulate(functions: Mapping[str, Callable[[float], float]],
 @styled
 def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one negative",
                 y_label: str = "loss", match: float | None = None, note: str = "") -> Picture:
-    """The value of losses while one score moves and everything else stays.
+    """Draw the value of losses while one score moves and everything else stays.
 
-    Args:    table: method, score, loss, as `tabulate` makes it.
-             match: score of the match, marked.
+    Args:
+        table: method, score, loss, as `tabulate` makes it.
+        title, x_label, y_label, note: headline, axes, caption.
+        match: score of the match, marked.
     """
     figure, (axes,) = canvas()
     ends = []
@@ -49,12 +57,9 @@ def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one ne
         ends.append((*part.iloc[-1][["score", "loss"]], how.label, how.colour))
     if match is not None:
         axes.axvline(match, color=GREY, linewidth=0.7, linestyle=":")
-        axes.annotate("match", (match, 1), xycoords=("data", "axes fraction"), xytext=(0, 1),
-                      textcoords="offset points", fontsize=8, ha="center", va="bottom",
-                      color=GREY)
+        name_above(axes, match, "match")
     axes.set(xlabel=x_label, ylabel=y_label)
-    headline(figure, title)
-    caption(figure, note)
+    finish(figure, title, note)
     label_ends(axes, ends)
     return figure
 
@@ -62,9 +67,12 @@ def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one ne
 @styled
 def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cosine)",
                     bins: int = 50, note: str = "") -> Picture:
-    """Scores of matches and of other pairs, each to its own scale, one panel per method.
+    """Draw the densities of scores of matches and of other pairs, a panel per method.
 
-    Args:    scores: score, match (bool), and method where there are several.
+    Args:
+        scores: score, match (bool), and method if there are several.
+        title, x_label, note: headline, axis, caption.
+        bins: their number.
     """
     groups = list(scores.groupby("method", sort=False)) if "method" in scores else [("", scores)]
     figure, panels = canvas(len(groups), sharex=True)
@@ -81,18 +89,20 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
                  ylabel="density")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0) if not name else (0.3, 1.0),
                     ncols=2, borderaxespad=0.2)
-    headline(figure, title)
-    caption(figure, note)
-    return figure
+    return finish(figure, title, note)
 
 
 @styled
 def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
               y_label: str = "texts", by: str | None = None, share: bool = False,
               note: str = "") -> Picture:
-    """Counts of whole numbers, such as words per text or texts per image; one line per group.
+    """Draw counts of whole numbers, such as words per text; one line per group.
 
-    Args:    share: percent of each group in the place of counts, to compare groups of other sizes.
+    Args:
+        values: a row each: `column`, `by`.
+        column, by: columns of the numbers and of the groups.
+        title, x_label, y_label, note: headline, axes, caption.
+        share: whether to draw the percent of each group, not counts.
     """
     groups = list(values.groupby(by, sort=False)) if by else [("", values)]
     figure, (axes,) = canvas()
@@ -102,25 +112,26 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
         axes.step(counts.index, counts, where="mid", color=how.colour, label=how.label)
         axes.fill_between(counts.index, counts, step="mid", color=how.colour, alpha=0.15)
     axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
-    headline(figure, title)
-    caption(figure, note)
+    finish(figure, title, note)
     if by:
-        legend_below(figure, *axes.get_legend_handles_labels())
+        legend_below(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
 @styled
 def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Recall at every K, on a logarithmic axis: one line per method, a panel per direction.
+    """Draw recall at every K on a log axis: one line per method, a panel per direction.
 
-    Args:    table: method, direction ("i2t", "t2i"), k, recall (percent).
+    Args:
+        table: method, direction ("i2t", "t2i"), k, recall (percent).
+        title, note: headline and caption.
     """
     directions = list(table["direction"].unique())
     figure, panels = canvas(len(directions), sharey=True)
     ends = []
     for axes, direction in zip(panels, directions, strict=True):
         part = table[table["direction"] == direction]
-        axes.set(title={"i2t": "image → text", "t2i": "text → image"}[direction], xscale="log",
+        axes.set(title=DIRECTIONS[direction], xscale="log",
                  xlabel="K", ylabel="R@K, %")
         plain_log(axes.xaxis)
         ends.append([])
@@ -128,8 +139,63 @@ def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
             how = look(name, position)
             axes.plot(line["k"], line["recall"], how.line, color=how.colour)
             ends[-1].append((*line.iloc[-1][["k", "recall"]], how.label, how.colour))
-    headline(figure, title)
-    caption(figure, note)
+    finish(figure, title, note)
     for axes, names in zip(panels, ends, strict=True):
         label_ends(axes, names)
     return figure
+
+
+@styled
+def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_label: str,
+             *, limits: tuple[float, float] | None = None, signed: bool = False,
+             best: str | None = "max", framed: Sequence[tuple[int, int]] = (),
+             note: str = "") -> Picture:
+    """Draw a value for every cell of a grid, as a number too up to 12 x 12 cells.
+
+    Args:
+        table: wide frame, index down, columns across.
+        title, x_label, y_label, value_label, note: headline, axes, colour bar, caption.
+        limits: colour limits, the same for pictures that are compared.
+        signed: whether the map diverges around zero.
+        best: outline the "max" or "min" cell; None outlines nothing.
+        framed: (row, column) of cells that get a frame.
+    """
+    import seaborn  # slow to load, and few pictures need it
+
+    figure, (axes,) = canvas(size=(max(4.8, 1.6 + 0.48 * table.shape[1]),
+                                   max(3.2, 1.3 + 0.34 * table.shape[0])))
+    values = table.to_numpy(dtype=float)
+    extent = np.nanmax(np.abs(values))
+    low, high = limits or ((-extent, extent) if signed
+                           else (np.nanmin(values), np.nanmax(values)))
+    seaborn.heatmap(table.astype(float), vmin=low, vmax=high, ax=axes,
+                    cmap=DIFFERENCES if signed else VALUES, cbar_kws={"label": value_label},
+                    annot=np.vectorize(cell_text)(values) if max(values.shape) <= 12 else None,
+                    fmt="", annot_kws={"fontsize": 8})
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.tick_params(length=3, rotation=0)
+    for row, column in framed:
+        axes.add_patch(Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, fill=False,
+                                 edgecolor=INK, linewidth=2))
+    if best:
+        pick = {"max": np.nanargmax, "min": np.nanargmin}[best]
+        row, column = np.unravel_index(pick(values), values.shape)
+        axes.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=WRONG, linewidth=2,
+                                 clip_on=False))
+    return finish(figure, title, note)
+
+
+def cell_text(value: float) -> str:
+    """Write a number as it fits into a cell; nothing for NaN.
+
+    Example:
+        >>> [cell_text(value) for value in (12.34, 1.0, 0.9999, -0.5, float("nan"))]
+        ['12.3', '1', '<1', '−0.50', '']
+    """
+    if np.isnan(value):
+        return ""
+    if abs(value) > 1:
+        return number(value, 1)
+    if abs(value) == 1:
+        return number(value, 0)
+    return "<1" if round(value, 2) == 1 else number(value, 2)

@@ -1,8 +1,7 @@
 """One look for every picture: sizes, fonts, colours and markers; nothing global is changed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import wraps
 from io import BytesIO
 from math import ceil
@@ -18,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from PIL import Image, ImageChops, ImageStat
 
@@ -25,61 +25,13 @@ from itr_study.digits import counted
 from itr_study.metrics.intervals import student_interval
 from itr_study.plots.names import SHORT, name_of, unmarked
 
-# Where the parts of a picture stand: found by a layout, or taken over from a picture like it.
-#
-# A layout costs as much as drawing. While a control is moved, one picture follows another that is
-# built alike, so it may stand where that one stood.
-
-_before: ContextVar[Figure | None] = ContextVar("before", default=None)
-
-
-@contextmanager
-def places_of(before: Figure | None) -> Iterator[None]:
-    """Inside, a picture stands where this one stands if it fits there, else is laid out anew."""
-    token = _before.set(before)
-    try:
-        yield
-    finally:
-        _before.reset(token)
-
-
-def lay_out(figure: Figure) -> None:
-    """Give every part its place, once: saving the picture again moves nothing."""
-    before = _before.get()
-    if before is not None and fits(figure, before):
-        for part, then in zip(figure.axes + figure.texts, before.axes + before.texts, strict=True):
-            part.set_position(then.get_position())
-    else:
-        figure.get_layout_engine().execute(figure)
-    figure.set_layout_engine("none")
-
-
-def fits(figure: Figure, before: Figure) -> bool:
-    """Whether a picture needs no more room than another: of the same size, with as many panels, as
-    many lines in its headline and caption, and no longer numbers beside its panels."""
-    def lines(of: Figure) -> list[int]:
-        return [text.get_text().count("\n") for text in of.texts]
-
-    def numbers(of: Figure) -> list[int]:
-        axes_y = [axes.yaxis for axes in of.axes]
-        return [max(map(len, axis.get_major_formatter().format_ticks(axis.get_majorticklocs())),
-                    default=0) for axis in axes_y]
-
-    return (tuple(figure.get_size_inches()) == tuple(before.get_size_inches())
-            and len(figure.axes) == len(before.axes) and lines(figure) == lines(before)
-            and all(now <= then for now, then in zip(numbers(figure), numbers(before),
-                                                     strict=True)))
-
-
-# Pictures as small PNG files: a palette where it loses nothing that can be seen.
-
 # Of 255, what a palette may change at most, and on average. Lines, bars and tables are far below
 # both; colour bars and pictures with smooth skies are far above, where bands would be seen.
 LARGEST, AVERAGE = 4, 0.5
 
 
 def written(exact: Image.Image, few: Image.Image | None) -> bytes:
-    """The RGB picture as PNG, or it in few colours where there is one."""
+    """Encode a picture as PNG, in few colours if there is such a version."""
     target = BytesIO()
     # of many colours, `optimize` gains 2 % and takes five times as long
     (few or exact).save(target, format="png", optimize=few is not None)
@@ -87,13 +39,13 @@ def written(exact: Image.Image, few: Image.Image | None) -> bytes:
 
 
 def on_white(picture: Image.Image) -> Image.Image:
-    """The picture without transparency."""
+    """Put a picture on white, without transparency."""
     seen = picture.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen).convert("RGB")
 
 
 def in_few_colours(picture: Image.Image) -> Image.Image | None:
-    """The RGB picture in at most 256 colours; None where that would be seen."""
+    """Reduce an RGB picture to 256 colours; None if that would be seen."""
     few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     changed = ImageStat.Stat(ImageChops.difference(picture, few.convert("RGB")))
     fits = (max(high for _, high in changed.extrema) <= LARGEST
@@ -102,10 +54,10 @@ def in_few_colours(picture: Image.Image) -> Image.Image | None:
 
 
 def at_most(size: int, picture: Image.Image) -> bytes:
-    """The picture as a PNG file of at most so many bytes: in 256 colours, narrower where that is
-    not enough.
+    """Encode a picture as PNG of at most `size` bytes: in 256 colours, narrower if need be.
 
-    Raises:  ValueError where even a tenth of its width is too much.
+    Raises:
+        ValueError: even a tenth of its width is too much.
     """
     exact = on_white(picture)
     for tenths in range(10, 0, -1):
@@ -173,8 +125,7 @@ DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
 
 
 def look(name: str, position: int = 0) -> Look:
-    """The look of a loss or an arm ("topk", "hardest") or of a metric column ("test_i2t_r5"); spare
-    ones by position."""
+    """Look up how a loss, an arm or a metric column ("test_i2t_r5") is drawn; spare by position."""
     if (method := SAME.get(unmarked(name), unmarked(name))) in METHODS:
         return METHODS[method]._replace(label=name_of(name))
     ending = name.rsplit("_", 1)[-1]
@@ -184,9 +135,10 @@ def look(name: str, position: int = 0) -> Look:
 
 
 class Picture(Figure):
-    """A matplotlib figure that shows itself in a notebook without pyplot's global state.
+    """A matplotlib figure that a notebook shows without pyplot, with an alternative text.
 
-    `alt` says what is seen to those who cannot see it; until it is set, the headline does.
+    Attributes:
+        alt: what is seen, for those who cannot see it; empty: the headline.
     """
 
     alt = ""
@@ -202,6 +154,12 @@ def style():
         yield
 
 
+def lay_out(figure: Figure) -> None:
+    """Give every part its place, once: saving the picture again moves nothing."""
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")
+
+
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Make a function draw in the project's look."""
     @wraps(draw)
@@ -215,10 +173,13 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None,
            kind: type[Picture] = Picture, **options: Any) -> tuple[Picture, list[Axes]]:
-    """A new picture, of a kind that shows itself in its own way, and its panels, row by row.
+    """Make a picture with panels, given row by row.
 
-    Args:    columns, rows: panels; one is 4.8 x 3.2 inches, two side by side 9.6 x 3.2.
-             size: width and height in inches, when that does not fit.
+    Args:
+        columns, rows: panels; one is 4.8 x 3.2 inches, two side by side 9.6 x 3.2.
+        size: width and height in inches, if that does not fit.
+        kind: class of the picture.
+        options: of `Figure.subplots`.
     """
     figure = kind(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
                      layout="constrained")
@@ -228,51 +189,74 @@ def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = N
 
 
 def headline(figure: Figure, text: str) -> None:
-    """The finding, in bold at the top left, in as many lines as the width asks for."""
+    """Write the finding in bold at the top left, wrapped to the width."""
     letters = int(figure.get_figwidth() * 72 / (0.66 * SETTINGS["figure.titlesize"]))
     figure.suptitle("\n".join(fill(line, letters) for line in text.splitlines()), x=0.01,
                     ha="left", fontweight="bold")
 
 
 def caption(figure: Figure, text: str) -> None:
-    """A line of small type under the figure: other data than the paper's, n, units. A separator
-    with nothing after it, such as a note on marks that are not there, is left out."""
+    """Write small type under the figure; a separator with nothing after it is left out."""
     if text := text.rstrip(" ;·"):
         letters = int(figure.get_figwidth() * 72 / (0.56 * 8))
         words_below(figure, fill(text, letters))
 
 
+def finish(figure: Picture, title: str, *notes: str) -> Picture:
+    """Give a figure its headline and its notes, joined in a caption; return the figure."""
+    headline(figure, title)
+    caption(figure, " · ".join(filter(None, notes)))
+    return figure
+
+
+def name_above(axes: Axes, x: float, name: str, colour: str = GREY) -> None:
+    """Name a vertical line above its panel."""
+    axes.annotate(name, (x, 1), (0, 1), fontsize=8, xycoords=("data", "axes fraction"),
+                  textcoords="offset points", ha="center", va="bottom", color=colour)
+
+
+def mark(marker: str, colour: str, label: str, fill: str = "full", **how: Any) -> Line2D:
+    """Make a mark for a legend."""
+    return Line2D([], [], linestyle="", marker=marker, color=colour, label=label,
+                  fillstyle=fill, **how)
+
+
+def legend_above(axes: Axes, marks: Sequence[Artist] | None = None, columns: int = 4) -> None:
+    """Put the legend of a panel (by default of all it draws) above its right end."""
+    axes.legend(handles=marks, loc="lower right", bbox_to_anchor=(1, 1), ncols=columns,
+                borderaxespad=0.2)
+
+
 def words_below(figure: Figure, lines: str) -> None:
-    """Small type at the foot of a figure, as it comes."""
+    """Write small type at the foot of a figure, unwrapped."""
     figure.supxlabel(lines, fontsize=8, color=GREY, x=0.01, ha="left")
 
 
-def legend_below(figure: Figure, handles: Sequence[Artist], labels: Sequence[str],
-                 columns: int = 4) -> None:
-    """One legend for all panels, below them and above the caption, if it has one, which must be
-    there already: a layout keeps room for the larger of the two alone, and for no legend that
-    stands at a place of its own."""
+def legend_below(figure: Figure, marks: Sequence[Artist], columns: int = 4) -> None:
+    """Put one legend for all panels between them and the caption, which must be written before.
+
+    A layout keeps room for the larger of the two only, so the caption gets empty lines on top.
+    """
     words = figure.get_supxlabel()
-    columns = min(len(labels), columns)
+    columns = min(len(marks), columns)
     own = 8 * 1.25 * (words.count("\n") + 1) / 72 / figure.get_figheight()
-    figure.legend(handles, labels, loc="outside lower right", ncols=columns,
+    figure.legend(handles=marks, loc="outside lower right", ncols=columns,
                   bbox_to_anchor=(0, own, 1, 1 - own) if words else None)
     if words:  # lines of 8 points, entries of 12, and a margin
-        words_below(figure, "\n" * ceil((12 * ceil(len(labels) / columns) + 4) / 9.6) + words)
+        words_below(figure, "\n" * ceil((12 * ceil(len(marks) / columns) + 4) / 9.6) + words)
 
 
 def room_for_words(figure: Figure) -> None:
-    """Make a picture higher by the lines of its headline and of its caption beyond the first."""
+    """Make a picture higher by the further lines of its headline and caption."""
     more = figure.get_suptitle().count("\n") * SETTINGS["figure.titlesize"] + \
         figure.get_supxlabel().count("\n") * 8
     figure.set_figheight(figure.get_figheight() + 1.25 * more / 72)
 
 
 def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
-    """The picture as PNG without times or software names: the same data gives the same bytes.
+    """Encode a picture as PNG without times or software names: same data, same bytes.
 
-    One of many colours, such as thumbnails, takes at most `SMOOTH` dots per inch: it would be ten
-    times as large as a drawing of lines, for what no screen shows.
+    One of many colours, such as thumbnails, takes at most `SMOOTH` dots per inch.
     """
     drawn = rendered(figure, dpi)
     few = in_few_colours(drawn)
@@ -283,7 +267,7 @@ def png_bytes(figure: Figure, dpi: int = DPI) -> bytes:
 
 
 def rendered(figure: Figure, dpi: int) -> Image.Image:
-    """The figure in points, RGB."""
+    """Draw the figure as an RGB picture."""
     drawn = BytesIO()
     with style():
         figure.savefig(drawn, format="png", dpi=dpi, pil_kwargs={"compress_level": 1})
@@ -291,7 +275,7 @@ def rendered(figure: Figure, dpi: int) -> Image.Image:
 
 
 def quick_png(figure: Figure) -> bytes:
-    """The picture as PNG for a screen, soon: drawn once (`savefig` draws twice), not made small."""
+    """Encode a picture as PNG for a screen, fast: drawn once, little compressed."""
     with style():
         figure.set_dpi(SCREEN)
         canvas = FigureCanvasAgg(figure)
@@ -301,12 +285,11 @@ def quick_png(figure: Figure) -> bytes:
     return shown.getvalue()
 
 
-# Pieces that several pictures share: seeds with their band, labels at line ends.
-
 def summarise(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
-    """Mean and 95 % Student-t interval over the seeds, one row per value of `by`, in its order.
+    """Compute mean and 95 % Student-t interval over the seeds, one row per value of `by`.
 
-    With fewer than two seeds `low` and `high` are NaN: there is no interval to draw.
+    Returns:
+        Frame of `by`, mean, low, high (NaN below two seeds) and n, in order of appearance.
     """
     records = []
     for key, group in rows.groupby(by, sort=False):
@@ -318,13 +301,13 @@ def summarise(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
 
 
 def plain_log(axis: Axis) -> None:
-    """Ticks at the powers of ten, written out (1, 10, 100)."""
+    """Write the ticks at powers of ten in full (1, 10, 100)."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def seeds_note(counts: pd.Series) -> str:
-    """How many seeds stand behind the points: "n = 5 seeds", "n = 3 to 5 seeds"."""
+    """Say how many seeds are behind the points: "n = 5 seeds", "n = 3 to 5 seeds"."""
     least, most = int(counts.min()), int(counts.max())
     return f"n = {counted(least, 'seed', most)}, " + (
         "band: 95 % interval of the mean" if most > 1 else "no interval")
@@ -332,9 +315,11 @@ def seeds_note(counts: pd.Series) -> str:
 
 def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
               dots: bool = True, far: float = np.inf) -> pd.DataFrame:
-    """Mean line with its band and a faint dot for every seed; a single mean, which makes no line,
-    is marked in any case. Between neighbours of which one is `far` times the other, where nothing
-    is known, the line is dotted and has no band. Returns the summary."""
+    """Draw the mean with its band and a faint dot for every seed; return the summary.
+
+    A single mean is always marked. Between neighbours of which one is `far` times the other the
+    line is dotted and has no band.
+    """
     summary = summarise(rows.sort_values(x, kind="stable"), x, value)
     if dots:
         axes.plot(rows[x], rows[value], how.marker, color=how.colour, alpha=0.25, markersize=3,
@@ -359,14 +344,14 @@ def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
 
 def level_line(axes: Axes, ends: tuple[float, float], rows: pd.DataFrame, value: str,
                how: Look) -> None:
-    """The mean of some runs as a dashed line from end to end, with its interval."""
+    """Draw the mean of some runs as a dashed line from end to end, with its interval."""
     level = summarise(rows.assign(all=0), "all", value).iloc[0]
     axes.plot(ends, [level["mean"]] * 2, color=how.colour, linestyle=(0, (4, 2)), linewidth=1.1)
     axes.fill_between(ends, level["low"], level["high"], color=how.colour, alpha=0.07, linewidth=0)
 
 
 def spread(heights: np.ndarray, gap: float) -> np.ndarray:
-    """Move heights apart as little as is simple, until neighbours are at least `gap` apart.
+    """Move heights apart until neighbours are at least `gap` apart.
 
     Example:
         >>> spread(np.array([0.0, 1.0, 1.0, 9.0]), 1.5).round(2).tolist()  # mean of three: 2 / 3
@@ -392,10 +377,12 @@ def spread(heights: np.ndarray, gap: float) -> np.ndarray:
 
 
 def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], size: float = 8) -> None:
-    """Write each line's name beside its end, moved apart where they would overlap.
+    """Write each line's name at its end, moved apart if they would overlap.
 
-    Args:    ends: (x, y in data units, text, colour) of each line.
-    Notes:   draws the figure once, because the layout decides how far apart labels must be.
+    Draws the figure once: the layout decides how far apart labels must be.
+
+    Args:
+        ends: x, y (data units), text and colour of each line.
     """
     if not ends:
         return

@@ -14,8 +14,7 @@ from itr_study.plots.style import (
     WIDEST,
     Picture,
     canvas,
-    caption,
-    headline,
+    finish,
     room_for_words,
     styled,
     summarise,
@@ -240,8 +239,7 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
     axes.axis("off")
     for place, block in enumerate(blocks):
         draw_block(axes, grid, block, height * place, left, step)
-    headline(figure, title)
-    caption(figure, footnote(cells, note))
+    finish(figure, title, footnote(cells, note))
     room_for_words(figure)
     return figure
 

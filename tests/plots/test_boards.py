@@ -9,10 +9,10 @@ from matplotlib.text import Text
 
 import itr_study.plots.claims as boards
 import itr_study.plots.names as naming
-import itr_study.plots.windows as module
+import itr_study.plots.schematics as module
 from itr_study.plots.claims import trade_off
+from itr_study.plots.schematics import sliding_windows, window_table
 from itr_study.plots.style import summarise
-from itr_study.plots.windows import sliding_windows, window_table
 
 LABELS = [1.0, 0.55, 0.3, 0.1, -0.05]
 ROWS = pd.DataFrame([(method, seed, base + seed, 50 - base / 10 + seed)

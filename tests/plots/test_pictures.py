@@ -442,7 +442,7 @@ def test_schematic_pays_what_the_loss_pays():
 def test_examples_of_tables_and_steps():
     import doctest
 
-    from itr_study.plots import schematics, sweep, tables
-    for module in (schematics, sweep, tables):
+    from itr_study.plots import curves, schematics, tables
+    for module in (curves, schematics, tables):
         failed, tried = doctest.testmod(module)
         assert tried and not failed
