@@ -1,12 +1,8 @@
 """Where a trained model looks in one picture, for one text.
 
-    looker = Looker(searcher)           looker.kinds: what there is to see of this model
+    looker = Looker(searcher)           looker.kinds: what this model can show
     seen = looker.look(3, 17)           image 3, text 17
     seen.rows, seen.weights             the words, and how much each looks at each region
-
-A model that compares word by word shows what each word looks at; one with several vectors of an
-image, what each head looks at; one that pools regions by size, which of them count; every model
-whose score has a gradient, which regions raise it.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,13 +29,12 @@ from itr_study.models.sgraf import CrossAttention
 from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP
 
-# Which regions raise the score of a pair: the gradient at what a model is given of an image.
 
 def regions_of(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What a model pools or looks at: regions (I, R, D) as they come, or the last map of the
-    network that is fine-tuned, and which of them exist (I, R).
+    """Return what a model pools, regions or its network's last map (I, R, D), and a mask (I, R).
 
-    Raises:  ValueError for a model that reads pixels by a network that is not known here.
+    Raises:
+        ValueError: a model that reads pixels by an unknown network.
     """
     if isinstance(model, TunesNetwork):
         return model.regions_of(batch)
@@ -51,21 +46,25 @@ def regions_of(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
-    """How much each region of an image adds to its score with a text: the sum over features of
-    each feature times the gradient of the score at it; of any sign, 0 where no region is.
+    """Compute how much each region adds to an image's score with a text: feature times gradient.
 
-    Args:    batch: of one image, on the model's device; text: the code of one text, there too.
-    Shape:   (R,).
-    Source:  Grad-CAM (Selvaraju et al., ICCV 2017, Eqs. 1 and 2): the score in the place of that
-             of a class, and regions in that of a map's cells where those are what comes in.
-    Differs: each place is weighed by its own gradient, not by the mean of all places, as HiResCAM
-             does (Draelos and Carin, 2020): a maximum over regions has a gradient only where it
-             stands. Where a model takes the mean over places, both are one. Whoever draws it cuts
-             off what is below zero, as Grad-CAM does.
-    Raises:  ValueError for a model whose score has no gradient at its regions, or one that is not
-             finite.
+    Source: Grad-CAM (Selvaraju et al., ICCV 2017, Eqs. 1 and 2), with the score in place of that of
+    a class; each place is weighted by its own gradient, not by the mean of all, as in HiResCAM
+    (Draelos and Carin, 2020): a maximum over regions has a gradient at one place only. Values below
+    zero are not cut off here.
+
+    Args:
+        model: trained.
+        batch: of one image, on the model's device.
+        text: the code of one text, there too.
+
+    Returns:
+        (R,), of any sign, 0 where no region is.
+
+    Raises:
+        ValueError: the score has no gradient at the regions, or one that is not finite.
     """
-    regions, exists, slope = _slope(model, batch, text)
+    regions, exists, slope = score_gradient(model, batch, text)
     name = type(model).__name__
     if slope is None:
         raise ValueError(f"the score of {name} has no gradient at its regions, so that nothing "
@@ -78,13 +77,9 @@ def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
     return found
 
 
-def has_gradient(model: nn.Module, batch: Batch, text: Code) -> bool:
-    """Whether there is a `region_gradient` of this model."""
-    return _slope(model, batch, text)[2] is not None
-
-
-def _slope(model: nn.Module, batch: Batch, text: Code) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Regions (1, R, D), which exist (1, R), and the gradient of the score at them, if any."""
+def score_gradient(model: nn.Module, batch: Batch,
+                   text: Code) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return regions (1, R, D), their mask (1, R), and the gradient of the score, if any."""
     with evaluating(model):
         regions, exists = regions_of(model, batch)
         leaf = regions.detach().clone().requires_grad_()
@@ -96,7 +91,7 @@ def _slope(model: nn.Module, batch: Batch, text: Code) -> tuple[Tensor, Tensor, 
 
 
 def _encoded(model: nn.Module, batch: Batch, regions: Tensor) -> Code:
-    """The code of the image as if the model had been given these regions."""
+    """Encode the image as if the model had been given these regions."""
     if not isinstance(model, TunesNetwork) or model.network is None:
         return model.encode_images(replace(batch, regions=regions))
     hook = model.network.register_forward_hook(lambda *_: regions)  # in the place of its map
@@ -128,11 +123,15 @@ WHOLE_TEXT = "the whole text"
 class Look(NamedTuple):
     """What a model looks at in a picture, for a text; of R regions that exist.
 
-    rows: (N,) words of the text, heads, or the whole text; weights: (N, R), each row at least 0 and
-    adding up to 1; boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a
-    region that lies nowhere; regions: (R,) their places among all that the data has, from 0; score:
-    of the pair, None where nobody asked; means: what the numbers are, in words; by_rank: (R,) what
-    the largest value, the second largest, … counts, where that is learnt.
+    Attributes:
+        kind: one of KINDS.
+        rows: (N,) words of the text, heads, or the whole text.
+        weights: (N, R), each row at least 0 and adding up to 1.
+        boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN without a place.
+        regions: (R,) their indices among all that the data has.
+        score: of the pair, if it was asked for.
+        means: the meaning of the numbers.
+        by_rank: (R,) learnt weights of the largest value, the second largest, …
     """
 
     kind: str
@@ -146,7 +145,7 @@ class Look(NamedTuple):
 
 
 def word_maps(split: Split, looks: Sequence[Look]) -> list[np.ndarray]:
-    """(W, R) for each text: what each of its words looks at, or the mean of all rows for each."""
+    """Return (W, R) for each text: the map of each word, or the mean of all rows for each."""
     return [look.weights if look.kind == "words" else
             np.tile(look.weights.mean(axis=0), (len(tokenize(text)), 1))
             for text, look in zip(split.texts, looks, strict=True)]
@@ -155,9 +154,11 @@ def word_maps(split: Split, looks: Sequence[Look]) -> list[np.ndarray]:
 class Looker:
     """Looks of one model over one split.
 
-    Args:    searcher: of one split, with texts.
-    Raises:  ValueError for all splits in one, a split without texts, and a model that has nothing
-             to look at.
+    Args:
+        searcher: of one split, with texts.
+
+    Raises:
+        ValueError: all splits in one, a split without texts, a model that shows nothing.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -178,7 +179,7 @@ class Looker:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """Those of KINDS that there are of this model."""
+        """List the KINDS that this model has."""
         model, pool = self.model, pool_of(self.model)
         batch, _, text = self._pair(0, 0)
         largest = isinstance(pool, GPO) or pool in (masked_max, masked_both)
@@ -186,16 +187,20 @@ class Looker:
         there = {"words": isinstance(model, CrossAttention) and not pieces,
                  "heads": self._n_heads > 0,
                  "ranks": isinstance(pool, GPO), "wins": largest,
-                 "gradient": has_gradient(model, batch, text)}
+                 "gradient": score_gradient(model, batch, text)[2] is not None}
         return tuple(kind for kind, one in there.items() if one)
 
     def look(self, image: int, text: int, kind: str | None = None,
              with_score: bool = True) -> Look:
-        """What the model looks at in an image for a text, by their indices in the split.
+        """Return what the model looks at in an image for a text, by their indices in the split.
 
-        Args:    kind: one of `kinds`, None = the first of them; with_score: whether to score
-                 the pair.
-        Raises:  ValueError for another kind, and for an image or a text that is not there.
+        Args:
+            image, text: indices.
+            kind: one of `kinds`; None: the first of them.
+            with_score: whether to score the pair.
+
+        Raises:
+            ValueError: another kind, or an index out of range.
         """
         split, kind = self.searcher.split, self.kinds[0] if kind is None else kind
         check_choice(f"what {type(self.model).__name__} shows", kind, self.kinds)
@@ -215,18 +220,18 @@ class Looker:
                     None if ranks is None else ranks.double().cpu().numpy())
 
     def score(self, image: int, text: int) -> float:
-        """Of an image and a text, by their indices in the split."""
+        """Compute the score of an image and a text, by their indices in the split."""
         _, one, other = self._pair(image, text)
         return float(score(self.model, one, other)[0, 0])
 
     def maps(self, kind: str | None = None) -> list[Look]:
-        """The look of every text of the split at its own image, in order, without its score."""
+        """Return the look of every text of the split at its own image, without its score."""
         owners = self.searcher.split.image_of_text.tolist()
         return [self.look(image, text, kind, with_score=False)
                 for text, image in enumerate(owners)]
 
     def _pair(self, image: int, text: int) -> tuple[Batch, Code, Code]:
-        """The batch of an image, its code, and that of a text, where the model is."""
+        """Return the batch of an image, its code, and that of a text, on the model's device."""
         searcher = self.searcher
         batch = searcher.encoded.image_batch(np.array([image])).to(searcher.device)
         return (batch, *(take(code, torch.tensor([row]), searcher.device) for code, row in (
@@ -262,14 +267,14 @@ class Looker:
         return region_gradient(self.model, batch, text).clamp(min=0)[None]
 
     def _mapped(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Regions in the space in which they are pooled (1, R, D), and which exist (1, R)."""
+        """Map regions into the space in which they are pooled (1, R, D), with their mask (1, R)."""
         regions, exists = regions_of(self.model, batch)
         infinity = isinstance(self.model, VSEInfinity)
         return (self.model.image.map if infinity else self.model.image.linear)(regions), exists
 
     @property
     def _n_heads(self) -> int:
-        """Of one that looks by itself, whatever the text; 0 for none."""
+        """Count the heads that look by themselves, whatever the text."""
         if isinstance(self.model, CrossAttention):
             return 0
         _, image, text = self._pair(0, 0)
@@ -279,11 +284,11 @@ class Looker:
 
 
 def pool_of(model: nn.Module) -> nn.Module | Callable | None:
-    """How a model makes one vector of its mapped regions, where that is known here."""
+    """Return how a model pools its mapped regions, if that is known."""
     return model.image.pool if isinstance(model, VSEPP | VSEInfinity) else None
 
 
 def _adding_up(found: np.ndarray) -> np.ndarray:
-    """Rows (N, R) of numbers >= 0 as weights that add up to 1; even ones where all are 0."""
+    """Scale rows (N, R) of numbers >= 0 to add up to 1; a row of zeros becomes even."""
     found = np.where(found.any(axis=1, keepdims=True), found, 1.0)
     return found / found.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Where heads look, scored on pictures whose objects are known, beside maps that look nowhere."""
+"""Where heads and words look, scored on known boxes against baselines without content."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -33,7 +33,7 @@ SHUFFLED = ", regions shuffled"  # ends the name of a map's random baseline
 
 
 class Pointing(NamedTuple):
-    """`focus` and `coverage` of a map, one of each for every image that shows an object."""
+    """`focus` and `coverage` of a map, for every image that shows an object."""
 
     focus: np.ndarray
     coverage: np.ndarray
@@ -41,22 +41,24 @@ class Pointing(NamedTuple):
 
 def pointing(maps: Mapping[str, np.ndarray | Tensor], shown: np.ndarray,
              mask: np.ndarray | Tensor, seed: int = 0, draws: int = DRAWS) -> dict[str, Pointing]:
-    """Score maps of heads by the objects they fall on, each beside itself with its regions
-    shuffled, and all beside a map that weighs every region alike.
+    """Score maps of heads by the objects they fall on, against shuffled maps and an even one.
 
-    A score above that of the shuffled map is due to where the head looks; what the shuffled map has
-    above the uniform one is due to how peaked it is. The shuffled heads look at random places,
-    each by itself: heads that agree with each other more than chance cover fewer objects.
+    A score above that of the shuffled map is due to where the head looks, one above the even map
+    to how peaked it is. Heads are shuffled one by one: heads that agree cover fewer objects.
 
     Args:
         maps: by name ("attention", "rank map"), (I, K, R) weights of each head.
-        shown: (I, R, O) of `detected_objects` or `grid_objects`; images that show no object are
+        shown: (I, R, O) of `detected_objects` or `grid_objects`; images without an object are
             left out.
         mask: (I, R) bool, the regions that exist.
-        seed: of the shuffling; draws: how often, >= 1.
-    Returns: a `Pointing` for each map, for its name + SHUFFLED, and for "uniform".
-    Raises: ValueError as `focus`, for a map that weighs a region that does not exist, and where no
-        image shows an object.
+        seed: of the shuffling.
+        draws: number of shufflings, >= 1.
+
+    Returns:
+        A `Pointing` for each map, for its name + SHUFFLED, and for "uniform".
+
+    Raises:
+        ValueError: as `focus`; a map that weighs a region that does not exist; no object at all.
     """
     check_count("draws", draws)
     shown, mask = np.asarray(shown), np.asarray(mask)
@@ -79,7 +81,7 @@ def pointing(maps: Mapping[str, np.ndarray | Tensor], shown: np.ndarray,
 
 
 def scored(weights: np.ndarray, shown: np.ndarray) -> Pointing:
-    """Both scores of a map."""
+    """Compute both scores of a map."""
     return Pointing(focus(weights, shown), coverage(weights, shown))
 
 
@@ -96,13 +98,17 @@ def check_map(name: str, weights: np.ndarray, shown: np.ndarray, mask: np.ndarra
 
 
 def detected_objects(dataset: RetrievalDataset, split: Split, mask: np.ndarray) -> np.ndarray:
-    """Which object each detector region of `scenes` looks at: (I, R, O) of zeros and ones.
+    """Find the object of each detector region of `scenes`: (I, R, O) of zeros and ones.
 
     Region r is that of object r, if it was detected; invented regions and that of the whole picture
-    show none. (A detector also mistakes attributes: the object is where it looks all the same.)
+    show none.
 
-    Args:    mask: (I, R) bool of the detector's regions.
-    Raises:  ValueError for data without known boxes, a mask of another size.
+    Args:
+        dataset, split: the images.
+        mask: (I, R) bool of the detector's regions.
+
+    Raises:
+        ValueError: data without known boxes, a mask of another size.
     """
     boxes = boxes_of(dataset, split.image_ids)
     most = max(map(len, boxes))
@@ -117,11 +123,12 @@ def detected_objects(dataset: RetrievalDataset, split: Split, mask: np.ndarray) 
 
 
 def grid_objects(dataset: RetrievalDataset, split: Split, side: int) -> np.ndarray:
-    """How much of each cell of a grid lies in the box of each object: (I, side * side, O).
+    """Compute the share of each cell of a grid in the box of each object: (I, side * side, O).
 
-    Cells go row by row, as the maps of convolutional networks do here. Boxes may overlap.
+    Cells go row by row. Boxes may overlap.
 
-    Raises:  ValueError for data without known boxes, side < 1.
+    Raises:
+        ValueError: data without known boxes, side < 1.
     """
     check_count("side", side)
     boxes = boxes_of(dataset, split.image_ids)
@@ -136,13 +143,16 @@ def grid_objects(dataset: RetrievalDataset, split: Split, side: int) -> np.ndarr
 
 
 def detected_boxes(dataset: RetrievalDataset, image_id: str, regions: int) -> np.ndarray:
-    """Where the detector's regions of a picture of `scenes` lie, to draw them: (R, 4) left, top,
-    right and bottom in fractions of the picture.
+    """Return the boxes of the detector's regions of a picture of `scenes`, to draw them.
 
-    Those of objects have the object's box (the detector's own is off by 3 % at most), the last
-    region has the whole picture; invented ones and padding, which lie nowhere, are NaN.
+    Regions of objects have the object's box (the detector's own is off by 3 % at most), the last
+    one the whole picture; invented ones and padding are NaN.
 
-    Raises:  ValueError for data without known boxes, fewer regions than the picture needs.
+    Returns:
+        (R, 4) left, top, right, bottom in fractions of the picture.
+
+    Raises:
+        ValueError: data without known boxes, fewer regions than the picture needs.
     """
     (boxes,) = boxes_of(dataset, [image_id])
     if regions <= len(boxes):
@@ -155,17 +165,12 @@ def detected_boxes(dataset: RetrievalDataset, image_id: str, regions: int) -> np
 
 
 def boxes_of(dataset: RetrievalDataset, image_ids: Sequence[str]) -> list[list]:
-    """The named boxes of each of some images."""
+    """Return the named boxes of some images."""
     if dataset.boxes is None:
         raise ValueError(f"nobody knows where the objects of {dataset.name} are; maps are scored "
                          "on scenes")
     return [dataset.boxes(image_id) for image_id in image_ids]
 
-
-# How much of a map over regions lies in some boxes, beside maps that look nowhere.
-#
-#     held = InBoxes(places, boxes)       regions of a picture, boxes of what a word names
-#     held.scored(weights)                the MEASURES of one map over these regions
 
 SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
 EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
@@ -176,12 +181,17 @@ MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_h
 
 
 class InBoxes:
-    """Places (R, 4) of the regions of a picture, NaN for one that lies nowhere, held against the
-    boxes (N, 4) of one class; what no map changes is computed once.
+    """Scores maps over the regions of a picture by the boxes of one class.
 
-    inside: (R,) how much of each place lies in any of the boxes, 0 of one that lies nowhere.
+    Args:
+        places: (R, 4) of the regions, NaN for one without a place.
+        boxes: (N, 4) of the class.
 
-    Raises:  ValueError where all lie nowhere.
+    Attributes:
+        inside: (R,) share of each place in any of the boxes, 0 without a place.
+
+    Raises:
+        ValueError: no region has a place.
     """
 
     def __init__(self, places: np.ndarray, boxes: np.ndarray) -> None:
@@ -204,7 +214,7 @@ class InBoxes:
             "centre_iou": self.overlap(centre)}
 
     def scored(self, weights: np.ndarray) -> tuple[float, ...]:
-        """The MEASURES of one map (R,).
+        """Compute the MEASURES of one map (R,).
 
         Example: of two halves the left one is the box; a map that gives it 0.8
             >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
@@ -217,16 +227,14 @@ class InBoxes:
         return tuple(float(found[measure]) for measure in MEASURES)
 
     def overlap(self, weights: np.ndarray) -> float:
-        """Intersection over union of what a map (R,) looks at with the boxes: the pixels of more
-        than half its largest value, as it is drawn (`pixel_map`), and those in any box.
+        """Compute the intersection over union with the boxes of what a map (R,) looks at.
 
-        More, not as much: where a region of the whole picture lies below all others, an even map
-        has exactly half of its largest value beside them. It is then held to look at them, as a map
-        is that differs from it by next to nothing.
+        It looks at the pixels (`pixel_map`) of more than half its largest value; exactly half does
+        not count, which an even map has next to the others if one region is the whole picture.
 
-        Source:  the localisation of CAM (Zhou et al., CVPR 2016, Sec. 3.2).
-        Differs: half of the maximum, not a fifth; pixels themselves, not the box around the largest
-                 part of them: a class may have several boxes.
+        Source: the localisation of CAM (Zhou et al., CVPR 2016, Sec. 3.2), which takes a fifth of
+        the maximum, and the box around the largest part.
+
         Example: the map looks at the left half, of which the box is the upper half
             >>> halves = np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1]])
             >>> InBoxes(halves, np.array([[0, 0, 0.5, 0.5]])).overlap(np.array([0.8, 0.2]))
@@ -239,34 +247,35 @@ class InBoxes:
 
 
 def centre_map(places: np.ndarray) -> np.ndarray:
-    """(R,) weights that fall with the distance of a place's middle from the picture's, as a normal
-    curve with standard deviation SPREAD, times the place's area: the map of somebody who always
-    looks at the middle. They add up to 1."""
+    """Weigh places (R,) by area and a normal curve (SPREAD) around the middle of the picture."""
     squared = ((middles(places) - 0.5) ** 2).sum(axis=1)
     weights = areas(places) * np.exp(-squared / (2 * SPREAD ** 2))
     return weights / weights.sum()
 
 
 def middles(places: np.ndarray) -> np.ndarray:
-    """(R, 2) x and y."""
+    """Compute the middles (R, 2) of places, x and y."""
     return (places[:, :2] + places[:, 2:]) / 2
 
-
-# Where the regions lie that a model was given: boxes of each picture of a split.
 
 WHOLE = np.array([[0.0, 0.0, 1.0, 1.0]])
 
 
 def region_boxes(dataset: RetrievalDataset, data: EncodedData,
                  split: Split) -> Callable[[int, int], np.ndarray]:
-    """What says of an image of a split, by its index and its number of regions R, where these lie:
-    (R, 4) left, top, right, bottom in fractions of the picture's sides.
+    """Make a function that places the regions of an image of a split.
 
     Regions of a network's map are the cells of a grid, row by row; those of a detector have its
-    boxes; one region is the whole picture. NaN for regions that lie nowhere, which `scenes` has,
-    and for all of them where the features were made elsewhere and came without boxes.
+    boxes; one region is the whole picture. NaN for regions without a place, such as invented ones
+    of `scenes`, and for features that came without boxes.
 
-    Args:    dataset and data: the same before and after encoding.
+    Args:
+        dataset, data: the same before and after encoding.
+        split: of the dataset.
+
+    Returns:
+        Function of the image's index and its number of regions R, which gives (R, 4) left, top,
+        right, bottom in fractions of the picture.
     """
     detected = [one for one in data.image_encoders if isinstance(one, FrozenRegions)]
     made_here = bool(data.image_encoders or data.inputs.pixels)
@@ -292,19 +301,10 @@ def region_boxes(dataset: RetrievalDataset, data: EncodedData,
     return boxes
 
 
-# Whether words look at what they name, on photographs in which a detector found the objects.
-#
-#     table = dataset_boxes(dataset, NanoDet(), folder)       boxes of the detector
-#     places = grid_boxes(7), or those of FrozenRegions       where each region lies
-#     rows = word_pointing(split, maps, places, table)        a row for each name of a class
-#     by_class(rows)                                          means, beside maps that look nowhere
-#
-# A detector is no truth: it misses objects and takes one for another. What is said is how well two
-# networks agree, one that has learnt boxes from people and one that has learnt captions.
-
+# A detector is no truth: scores on its boxes tell how well two networks agree.
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
-# What other words of the text have in the same boxes: all of them, and names of other classes, read
-# beside what the names have that stand beside such.
+# Mass in the same boxes of all other words, of names of other classes, and of the name if there are
+# such.
 CONTROLS = ("rest", "others", "mass_beside_others")
 MEAN = "mean of classes"  # the line of a table by class in which each counts once
 
@@ -319,10 +319,15 @@ class Target(NamedTuple):
 
 
 def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Target]:
-    """Every name of a class in every text, where the text's own image has a box of that class.
+    """Yield every name of a class in every text whose own image has a box of that class.
 
-    Args:    sure: least score of a box, in [0, 1].
-    Raises:  DataError for an image that the table does not have.
+    Args:
+        split: texts and images.
+        table: boxes.
+        sure: least score of a box, in [0, 1].
+
+    Raises:
+        DataError: an image that the table does not have.
     """
     check_number("sure", sure, least=0, most=1)
     for text, caption in enumerate(split.texts):
@@ -337,34 +342,37 @@ def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Targe
 def word_pointing(split: Split, maps: Sequence[np.ndarray],
                   places: np.ndarray | Sequence[np.ndarray], table: BoxTable,
                   sure: float = SURE) -> pd.DataFrame:
-    """How much of the map of each name falls in boxes of its class.
+    """Compute how much of the map of each name falls in boxes of its class.
 
-    A region's weight lies evenly on its place; boxes of a class that overlap count once. The map of
-    a name of several words is the mean of theirs. The three maps that look nowhere are scored on
-    the same boxes: "uniform" gives every region the same weight, "centre" weighs a region by a
-    normal curve around the middle of the picture, and "area" is an even map of the whole picture.
-    (On a grid uniform and area are one; regions of a detector already lie on objects.)
+    A region's weight lies evenly on its place; overlapping boxes count once. The map of a name of
+    several words is their mean. Baselines on the same boxes: "uniform" gives every region the same
+    weight, "centre" a normal curve around the middle of the picture, "area" is an even map of the
+    whole picture (on a grid uniform and area are equal).
+
+    Source of hit: the pointing game (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1),
+    there with a margin of 15 pixels; of equal weights the mean.
 
     Args:
         split: whose texts and images these are.
-        maps: T arrays (W, R), one for each text: weights of each of its W words, as `tokenize`
-            counts them, over the R regions of its own image; at least 0, each row adding up to 1.
-        places: (R, 4) for all images or I of these, whose R may differ: left, top, right and bottom
-            of each region in fractions of the picture.
-        table: boxes of the detector; sure: least score of a box, in [0, 1].
-    Returns: a row for each name: text, image (places in the split), class; rest, the mass of the
-        mean map of all other words of the text in the same boxes (NaN where the name is all of it):
-        a map that does not know its word has as much there; others, the mass of the mean map of the
-        text's names of other classes, in the same boxes, and mass_beside_others, the name's own
-        beside it (NaN where the text has none): a map that only knows nouns has as much; mass,
-        uniform, centre, area, each in [0, 1]; hit, whether the middle of the region with most
-        weight lies in a box (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1: the
-        pointing game, there with a margin of 15 pixels; of equal ones the mean, for regions are
-        sorted by the detector's score), uniform_hit, the mean over all regions, and centre_hit, the
-        picture's middle; iou, uniform_iou and centre_iou as `InBoxes.overlap` has it, that of the
-        whole picture being the area.
-    Raises: ValueError for maps that are none or fit no text, places that fit no map, no name with a
-        box of its class at all.
+        maps: T arrays (W, R), one for each text: weights of its W words, as `tokenize` counts them,
+            over the R regions of its own image; at least 0, each row adds up to 1.
+        places: (R, 4) for all images or I of these, whose R may differ: left, top, right, bottom of
+            each region in fractions of the picture.
+        table: boxes of the detector.
+        sure: least score of a box, in [0, 1].
+
+    Returns:
+        A row for each name: text, image (indices in the split), class; rest, the mass in the boxes
+        of all other words of the text (NaN: none): a map that does not know its word has as much;
+        others, the mass of the text's names of other classes, and mass_beside_others, the name's
+        own in these texts (NaN: none): a map that only knows nouns has as much; mass, uniform,
+        centre, area in [0, 1]; hit, whether the middle of the region with most weight is in a box,
+        uniform_hit (mean of all regions), centre_hit (the picture's middle); iou, uniform_iou,
+        centre_iou of `InBoxes.overlap`, of which area is that of the whole picture.
+
+    Raises:
+        ValueError: maps that are none or fit no text, places that fit no map, no name with a box of
+            its class.
     """
     if len(maps) != len(split.texts):
         raise ValueError(f"maps must be one for each text of split {split.name}: "
@@ -385,12 +393,17 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
 
 def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np.ndarray],
                 places: Callable[[int], np.ndarray], nothing: str) -> pd.DataFrame:
-    """A row for each target, as `word_pointing` returns them.
+    """Score each target; return the rows of `word_pointing`.
 
-    Args:    found: text by text; names: of the classes; maps: one for each text; places: of the
-             regions of an image, the same whenever asked, NaN for one that lies nowhere, whose
-             weight falls beside every box; nothing: what to say where there is no target.
-    Raises:  ValueError for that, for maps that are none, and an image whose regions lie nowhere.
+    Args:
+        found: text by text.
+        names: of the classes.
+        maps: one for each text.
+        places: of the regions of an image; weight on NaN, a region without a place, hits no box.
+        nothing: the error if there is no target.
+
+    Raises:
+        ValueError: no target, maps that are none, an image whose regions have no place.
     """
     rows, known = [], {}  # texts of a picture name the same things: boxes -> what no map changes
     for _, of_text in groupby(found, key=attrgetter("text")):
@@ -413,8 +426,11 @@ def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np
 
 
 def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray, np.ndarray]:
-    """(R,) the map of a name, the mean of those of its words, and (R,) the mean of those of all
-    other words of its text, NaN where there is none; ValueError where they are no maps."""
+    """Average the maps of a name's words, and of all other words of its text: (R,) each.
+
+    Raises:
+        ValueError: they are no maps.
+    """
     maps = np.asarray(maps, float)
     if maps.ndim != 2 or maps.shape[1] != regions or len(maps) < target.named.stop:
         raise ValueError(f"the map of text {target.text} must be (words, {regions}) with at least "
@@ -434,8 +450,7 @@ def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray
 
 
 def by_class(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean of every measure by class, most frequent first, with how many names and images; then
-    over all names, in which persons and dogs are most, and over classes, each counted once."""
+    """Average every measure by class, most frequent first, then over all names and over classes."""
     groups = rows.groupby("class")
     measures = [*CONTROLS, *MEASURES]
     table = groups[measures].mean()

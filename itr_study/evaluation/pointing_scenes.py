@@ -1,8 +1,4 @@
-"""Whether words look at what they name, on generated pictures, where every box is known.
-
-    looks = Looker(searcher).maps("words")
-    rows = scene_pointing(searcher.dataset, searcher.split, looks)      a row for each noun
-"""
+"""Whether words look at what they name, on generated pictures, where every box is known."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -20,13 +16,13 @@ from itr_study.evaluation.pointing import Target, boxes_of, target_rows
 
 @functools.cache
 def shape_of_nouns() -> dict[str, int]:
-    """The number of the shape that a noun names, singular or plural; vague nouns name none."""
+    """Map nouns, singular and plural, to the number of the shape they name; vague ones are out."""
     return {form: SHAPES.index(shape) for shape, nouns in NOUNS.items()
             for noun in nouns for form in (noun, plural(noun))}
 
 
 def named_shapes(caption: str) -> list[Named]:
-    """Which words of a caption name a shape, in their order.
+    """Find the words of a caption that name a shape, in their order.
 
     Example:
         >>> [(named.start, SHAPES[named.number]) for named in named_shapes("A red hoop on boxes")]
@@ -38,10 +34,10 @@ def named_shapes(caption: str) -> list[Named]:
 
 
 def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:
-    """Every noun that names a shape, where the text's own picture has it: with the boxes of all
-    things of that shape, whatever else the text says of them.
+    """Yield every noun for a shape of the text's own picture, with all boxes of that shape.
 
-    Raises:  ValueError for data without known boxes.
+    Raises:
+        ValueError: data without known boxes.
     """
     boxes = boxes_of(dataset, split.image_ids)
     for text, caption in enumerate(split.texts):
@@ -54,15 +50,19 @@ def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:
 
 
 def scene_pointing(dataset: RetrievalDataset, split: Split, looks: Sequence[Look]) -> pd.DataFrame:
-    """How much of what a model looks at falls in the boxes that each noun names.
+    """Compute how much of what a model looks at falls in the boxes that each noun names.
 
-    Args:    looks: one for each text, at its own image, as `Looker.maps` gives them. Where a look
-             has no row for each word, the mean of its rows stands for every word.
-    Returns: a row for each noun, with the measures and the maps that look nowhere of
-             `word_pointing`: text, image, class (the shape), mass, … A region that lies nowhere
-             (the detector invents some) is beside every box.
-    Raises:  ValueError for another number of looks, data without known boxes, no noun that names a
-             shape of its picture.
+    Args:
+        dataset, split: the images and texts.
+        looks: one for each text, at its own image, as `Looker.maps` gives them; without a row for
+            each word their mean counts for every word.
+
+    Returns:
+        A row for each noun, with the columns of `word_pointing`; class is the shape.
+
+    Raises:
+        ValueError: another number of looks, data without known boxes, no noun for a shape of its
+            picture.
     """
     if len(looks) != len(split.texts):
         raise ValueError(f"looks must be one for each text of split {split.name}: "

@@ -25,10 +25,8 @@ from itr_study.plots.schematics import (
     schematic_subembeddings,
     schematic_topk,
     schematic_weights,
-    sliding_windows,
     smooth_steps,
     step_table,
-    window_table,
 )
 from itr_study.plots.shapes import (
     heat_map,
@@ -36,7 +34,9 @@ from itr_study.plots.shapes import (
     loss_curves,
     rank_curve,
     score_histogram,
+    sliding_windows,
     tabulate,
+    window_table,
 )
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
 from itr_study.plots.tables import (

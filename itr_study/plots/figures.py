@@ -1,4 +1,4 @@
-"""Where figures go: PNG, the tidy CSV it was drawn from, and provenance; better ones are kept."""
+"""Save figures as PNG, CSV and provenance, and list them on pages; better ones are kept."""
 
 import os
 import re
@@ -32,25 +32,30 @@ MACHINE_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/])")
 def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: str, summary: str,
                 provenance: Mapping[str, Any], folder: Path | str | None = None,
                 published: bool = False) -> Path:
-    """Write a figure with its table and provenance, each atomically; returns the PNG's path, of
-    a table alone (figure None: what a paper prints) the CSV's.
+    """Write a figure with its table and provenance, each atomically: same data, same bytes.
 
     A figure made with more seeds or a fuller profile is never replaced: the new one then goes to
-    `figures-local/` beside the folder, and a line says so. Same data, same bytes.
+    `figures-local/` next to the folder, and a line is printed.
 
-    Args:    table: the tidy data the figure shows.
-             name: "<notebook>__<figure>", such as "03_topk__k_sweep".
-             dataset: its name, or COMMON for what is the same on all of them: filed once.
-             summary: one sentence with what the reader sees; the alt text of the gallery.
-             provenance: profile and seeds (a list), and run_ids, data, versions, parameters;
-             of COMMON no profile and no seed.
-             folder: of all figures; None takes `figures/` of the project.
-             published: git keeps this figure: where its table is the one that is there, but for
-             rounding (`published.table_difference`), table and picture stay as they are. To have
-             the picture drawn anew all the same, delete it.
-    Raises:  ValueError for a bad name, empty table, unfinished sentence, unknown profile, or
-             provenance that holds a time or a path of this machine, or one on disk that is damaged;
-             OSError with the remedy where the folder cannot be written.
+    Args:
+        figure: None for a table alone (what a paper prints).
+        table: the tidy data the figure shows.
+        name: "<notebook>__<figure>", such as "03_topk__k_sweep".
+        dataset: its name, or COMMON for what is the same on all of them.
+        summary: one sentence, the alternative text of the gallery.
+        provenance: profile and seeds (a list), and run_ids, data, versions, parameters; of COMMON
+            no profile and no seed.
+        folder: of all figures; None takes `figures/` of the project.
+        published: whether git keeps this figure: if its table is equal but for rounding, table and
+            picture are kept. To draw the picture again, delete it.
+
+    Returns:
+        Path of the PNG, of a table alone of the CSV.
+
+    Raises:
+        ValueError: bad name, empty table, unfinished sentence, unknown profile, provenance with a
+            time or a path of this machine, or a damaged one on disk.
+        OSError: the folder cannot be written.
     """
     record = full_record(name, dataset, summary, provenance)
     record |= {} if figure is not None else {"picture": False}
@@ -83,7 +88,7 @@ def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: 
 
 def full_record(name: str, dataset: str, summary: str,
                 provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """The checked provenance as it is written: equal inputs give equal text on any machine."""
+    """Check the provenance and complete it: equal inputs give equal text on any machine."""
     parts = NAME.fullmatch(name)
     if not parts:
         raise ValueError(f"name must look like 03_topk__k_sweep, got {name!r}")
@@ -125,7 +130,7 @@ def refuse_machine(value: Any, where: str) -> None:
 
 
 def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
-    """Why the figure that is there must stay, in words; empty when it may be replaced."""
+    """Say why the existing figure must be kept; empty if it may be replaced."""
     if "profile" not in record or not existing.is_file():
         return ""
     kept, reasons = read_record(existing), []
@@ -136,8 +141,7 @@ def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
     return "; ".join(reasons)
 
 
-# Pages with every figure, made from the provenance beside each: as HTML for your own figures, as
-# Markdown for the published ones; and the few pictures of generated data that are published.
+# Pages with every figure, from its provenance: HTML for your own, Markdown for the published ones.
 
 NOT_MEASURED = "nothing trained or measured"  # of a common figure that says nothing else
 EXAMPLES = "examples"  # in the place of a data set: published figures of scenes, those SHOWN
@@ -178,11 +182,15 @@ Records = list[tuple[str, dict[str, Any]]]
 
 
 def figure_records(folders: Sequence[Path], beside: Path) -> Records:
-    """(path without ending, provenance) of every figure, by folder, notebook and name.
+    """List (path without ending, provenance) of every figure, by folder, notebook and name.
 
-    Args:    folders: of a data set each; beside: the folder that paths are relative to.
-    Raises:  ValueError listing every figure that lacks its picture or its table, and those filed
-             under a data set though they are common to all; naming a provenance that is damaged.
+    Args:
+        folders: of a data set each.
+        beside: the folder that paths are relative to.
+
+    Raises:
+        ValueError: figures without picture or table, common ones filed under a data set, or a
+            damaged provenance.
     """
     records, broken = [], []
     for folder in folders:
@@ -205,7 +213,7 @@ def figure_records(folders: Sequence[Path], beside: Path) -> Records:
 
 
 def parts_of(records: Records) -> dict[str, dict[str, Records]]:
-    """The records by folder, and there by notebook."""
+    """Group the records by folder, and there by notebook."""
     parts: dict[str, dict[str, Records]] = {}
     for stem, record in records:
         of_folder = parts.setdefault(Path(stem).parent.name or record["dataset"], {})
@@ -214,7 +222,7 @@ def parts_of(records: Records) -> dict[str, dict[str, Records]]:
 
 
 def origin(record: dict[str, Any]) -> str:
-    """What a figure was made with, in words."""
+    """Say what a figure was made with."""
     seeds = counted(record["seeds_count"], "seed") if record["seeds_count"] else "nothing random"
     seeds += f"; drawn: {record['drawn']}" if "drawn" in record else ""
     return f"profile {record['profile']}, {seeds}" if "profile" in record else record.get(
@@ -222,7 +230,7 @@ def origin(record: dict[str, Any]) -> str:
 
 
 def markdown(records: Records) -> str:
-    """The page as Markdown: a section per folder, a part per notebook."""
+    """Write the page as Markdown: a section per folder, a part per notebook."""
     lines = [HEAD] + ["No figures yet: `make figures` draws them.\n"] * (not records)
     for folder, notebooks in parts_of(records).items():
         lines.append(f"## {folder}\n")
@@ -237,7 +245,7 @@ def markdown(records: Records) -> str:
 
 
 def html(records: Records) -> str:
-    """The page as HTML that opens from the disk: no script, nothing of another site."""
+    """Write the page as HTML without scripts."""
     links, parts = [], []
     for folder, notebooks in parts_of(records).items():
         parts.append(f"<h2>{escape(folder)}</h2>")
@@ -252,7 +260,7 @@ def html(records: Records) -> str:
 
 
 def html_figure(stem: str, record: dict[str, Any]) -> str:
-    """One figure of that page: the picture, if it has one, its sentence, and its origin."""
+    """Write one figure of that page: picture, if any, sentence and origin."""
     said = escape(record["summary"])
     picture = (f'<a href="{stem}.png"><img loading="lazy" src="{stem}.png" alt="{said}"></a>'
                if record.get("picture", True) else "")
@@ -262,22 +270,26 @@ def html_figure(stem: str, record: dict[str, Any]) -> str:
 
 
 def build_gallery(page: Path, folders: Sequence[Path]) -> Path:
-    """Write a page of the figures in some folders, each of a data set: README.md as Markdown,
-    index.html as HTML. The same figures give the same bytes. Raises: as `figure_records`."""
+    """Write a page of the figures in some folders: README.md as Markdown, index.html as HTML.
+
+    Raises:
+        ValueError: as `figure_records`.
+    """
     make = markdown if page.suffix == ".md" else html
     write_atomic(page, make(figure_records(folders, page.parent)).encode())
     return page
 
 
 def inside(folder: Path) -> list[Path]:
-    """The folders of data sets in a folder of all figures, by name."""
+    """List the folders of data sets in a folder of all figures, by name."""
     return sorted(path for path in folder.glob("*/") if path.is_dir())
 
 
 def publish(generated: str | None = None) -> Path:
     """Write README.md of the published figures, all but those of generated data.
 
-    Args:    generated: such a data set that was drawn just now: its examples are taken over.
+    Args:
+        generated: such a data set, drawn just now, whose examples are copied.
     """
     folder = figures_folder()
     generated_ones = {name for name, record in DATASETS.items() if record.generated}
@@ -288,8 +300,11 @@ def publish(generated: str | None = None) -> Path:
 
 
 def publish_examples(source: Path, target: Path) -> list[str]:
-    """Copy the figures SHOWN, with pictures of at most LARGEST bytes, from one folder into another;
-    better ones, and those whose table is the same, stay. Returns: the names of those copied."""
+    """Copy the figures SHOWN, as pictures of at most LARGEST bytes, unless equal or better exist.
+
+    Returns:
+        The names of those copied.
+    """
     copied = []
     for name in SHOWN:
         (picture, csv, record), kept = (

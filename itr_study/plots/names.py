@@ -1,8 +1,4 @@
-"""One name for every loss, setting and arm, wherever it is shown: pictures, tables, titles.
-
-An arm of the ledger says what was run ("two_branch+fisher/hardest+listwise"); a reader sees
-"Two-branch, Fisher: hardest + Smooth-NDCG".
-"""
+"""Names of losses, settings and arms for readers, and where they go in a picture."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -46,7 +42,7 @@ SAME = {"tau=0.1": TWICE, "hardest+approx_ndcg": TWICE}
 
 
 def name_of(arm: str) -> str:
-    """What a loss, a setting or an arm is called; a name that is none of them stays as it is.
+    """Name a loss, a setting or an arm for readers; leave any other name as it is.
 
     Example:
         >>> name_of("topk"), name_of("hardest+listwise"), name_of("bcls"), name_of("tau=0.01")
@@ -99,7 +95,7 @@ def name_of(arm: str) -> str:
 
 
 def unmarked(arm: str) -> str:
-    """An arm without the marks behind it.
+    """Remove the marks behind an arm.
 
     Example:
         >>> unmarked("hardest § †"), unmarked("sum")
@@ -109,7 +105,7 @@ def unmarked(arm: str) -> str:
 
 
 def marks_note(names: Iterable[str]) -> str:
-    """What the marks behind some names mean, for a note: those that are there.
+    """Explain the marks that occur behind some names, for a note.
 
     Example:
         >>> marks_note(["sum §", "hardest"])
@@ -121,14 +117,14 @@ def marks_note(names: Iterable[str]) -> str:
 
 
 def _with_value(hyperparameter: str, value: str) -> str:
-    """One point of a sweep: "d=64" is "d = 64"; a k names the loss it belongs to."""
+    """Name one point of a sweep: "d=64" is "d = 64"; a k names the loss it belongs to."""
     if hyperparameter in ("k", "kth"):
         return f"top-{value}" if hyperparameter == "k" else f"k-th, k = {value}"
     return f"{GREEK.get(hyperparameter, hyperparameter)} = {value}"
 
 
 def _term(term: str) -> str | None:
-    """One of the losses that are added; what stands in brackets behind it stays. None: no loss."""
+    """Name one of the losses that are added, keeping brackets behind it; None: no loss."""
     weight, times, weighed = term.partition("×")
     if times:
         return (name := _term(weighed)) and f"{weight} × {name}"
@@ -143,7 +139,7 @@ def _term(term: str) -> str | None:
 
 
 def joined(names: Sequence[str]) -> str:
-    """All names in a sentence, as they are.
+    """Join names in a sentence.
 
     Example:
         >>> joined(["RSUM"]), joined(["RSUM", "mass", "hit"])
@@ -152,11 +148,11 @@ def joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-# Names beside marks: where each covers nothing and cannot be taken for that of another mark.
+# Placing names at marks.
 
 WAYS = np.array([(np.cos(turn), np.sin(turn)) for turn in np.arange(0, 2 * np.pi, np.pi / 8)])
 AWAY = (5, 11, 19, 29, 41, 55, 70)  # points from a mark to the nearest edge of its name
-PASSES = 6  # each name is placed anew so often, around where the others stand by then
+PASSES = 6  # rounds in which each name is placed around the others
 STEPS, THICK = 16, 1.5  # a leader as boxes: how many, and half their width in points
 CLEAR = 7  # points: a name nearer than that to another mark could be its name
 # What a name over something costs, a line over something (for its area), a name near another mark,
@@ -166,11 +162,14 @@ COVERED, CROSSED, CONFUSED, FARTHER = 10.0, 12.0, 4.0, 8.0
 
 def name_marks(axes: Axes, names: Sequence[str], at: np.ndarray, colours: Sequence[str],
                taken: np.ndarray, size: float = 9) -> None:
-    """Each name near its mark; joined to it by a thin line where it does not touch it. Comes last,
-    after `settle`: the layout decides what fits.
+    """Write each name near its mark, joined by a line if they do not touch; after `settle`.
 
-    Args:    at: (N, 2) marks, in data units; taken: (M, 4) boxes that neither names nor lines
-             should cover, in pixels: left, bottom, right, top; size: of the type, in points.
+    Args:
+        axes: laid out.
+        names, colours: N each.
+        at: (N, 2) marks, in data units.
+        taken: (M, 4) boxes to keep free, in pixels: left, bottom, right, top.
+        size: of the type, in points.
     """
     marks, scale = axes.transData.transform(at), axes.figure.dpi / 72
     notes = [axes.annotate(name, place, (0, 0), fontsize=size, textcoords="offset points",
@@ -187,15 +186,18 @@ def name_marks(axes: Axes, names: Sequence[str], at: np.ndarray, colours: Sequen
 
 
 def settle(figure: Figure) -> None:
-    """Lay a figure out for good: only its second layout knows how large its texts are."""
+    """Draw a figure twice: only its second layout knows how large its texts are."""
     for _ in range(2):
         figure.canvas.draw()
 
 
 def obstacles(axes: Axes, points: pd.DataFrame, lines: Sequence[np.ndarray] = ()) -> np.ndarray:
-    """What names must not cover, (M, 4) boxes in pixels: marks, their intervals, lines.
+    """List the boxes (M, 4), in pixels, of marks, their intervals and lines.
 
-    Args:    points: x, y, low_x, high_x, low_y, high_y (NaN: no interval); lines: (N, 2) each.
+    Args:
+        axes: laid out.
+        points: x, y, low_x, high_x, low_y, high_y (NaN: no interval).
+        lines: (N, 2) each.
     """
     x, y = points["x"], points["y"]
     spans = [(x, y, x, y, 4), (points["low_x"], y, points["high_x"], y, 1.3),
@@ -215,10 +217,11 @@ def obstacles(axes: Axes, points: pd.DataFrame, lines: Sequence[np.ndarray] = ()
 
 def placed(marks: np.ndarray, sizes: np.ndarray, taken: np.ndarray, room: np.ndarray,
            scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """(N, 4) boxes of names, and (N,) which are joined to their mark by a line.
+    """Place names: (N, 4) boxes, and (N,) bool, which are joined to their mark by a line.
 
-    Args:    marks: (N, 2); sizes: (N, 2) of names; taken: (M, 4); room: (4,) to stay in: all in
-             pixels; scale: pixels in a point.
+    Args:
+        marks, sizes, taken, room: (N, 2), (N, 2) of names, (M, 4) and (4,) to stay in, in pixels.
+        scale: pixels in a point.
     """
     spots = [spots_of(mark, size, scale) for mark, size in zip(marks, sizes, strict=True)]
     lines = [leaders(mark, boxes, scale) for mark, boxes in zip(marks, spots, strict=True)]
@@ -242,7 +245,7 @@ def placed(marks: np.ndarray, sizes: np.ndarray, taken: np.ndarray, room: np.nda
 
 
 def spots_of(mark: np.ndarray, size: np.ndarray, scale: float) -> np.ndarray:
-    """(K, 4): where a name may stand, in every direction, the nearest first."""
+    """List the places (K, 4) of a name, in every direction, the nearest first."""
     away = np.repeat(AWAY, len(WAYS))[:, None] * scale
     ways = np.tile(WAYS, (len(AWAY), 1))
     middle = mark + away * ways + np.clip(2 ** 0.5 * ways, -1, 1) * size / 2  # a corner, aslant
@@ -250,8 +253,7 @@ def spots_of(mark: np.ndarray, size: np.ndarray, scale: float) -> np.ndarray:
 
 
 def leaders(mark: np.ndarray, boxes: np.ndarray, scale: float) -> np.ndarray:
-    """(K, STEPS, 4): the way from a mark to each box as small boxes of no size where there is no
-    line: on the mark, in the box, and to the boxes that touch the mark."""
+    """Cut the line from a mark to each box into boxes (K, STEPS, 4), empty where none is drawn."""
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     part = np.linspace(0, 1, STEPS)[None, :, None]
     way = mark + part * (middle - mark)[:, None]
@@ -263,13 +265,13 @@ def leaders(mark: np.ndarray, boxes: np.ndarray, scale: float) -> np.ndarray:
 
 
 def boxes_outside(boxes: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """(K,): what it costs that a part of each box lies outside of a room."""
+    """Compute the cost (K,) of the parts of boxes outside of a room."""
     area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
     return 3 * COVERED * (area - overlaps(boxes, room[None])[:, 0])
 
 
 def overlaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """(A, B): the areas that boxes share.
+    """Compute the areas (A, B) that boxes share.
 
     Example:
         >>> overlaps(np.array([[0, 0, 2, 2]]), np.array([[1, 1, 5, 5], [3, 0, 4, 1]])).tolist()

@@ -1,7 +1,4 @@
-"""What a batch drew beside what is published: which tables differ beyond rounding.
-
-Tables are compared by numbers, never by bytes: two machines round in different orders.
-"""
+"""Compare the tables of figures with the published ones, by numbers: machines round differently."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +24,11 @@ LEDGER, PAGE = "12_claims", "claims.md"  # the notebook that writes that page, t
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """The provenance of a figure. Raises: ValueError with the remedy where the file holds none."""
+    """Read the provenance of a figure.
+
+    Raises:
+        ValueError: the file holds none.
+    """
     record = read_json(path)
     if not isinstance(record, dict) or any(key not in record for key in NEEDED):
         raise ValueError(f"{path} is not the provenance of a figure; delete it to have it made "
@@ -36,12 +37,12 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def tolerance_of(record: Mapping[str, Any]) -> float:
-    """How far the numbers of a figure may lie from the published ones, by its provenance."""
+    """Look up how far the numbers of a figure may differ from the published ones."""
     return TOLERANCE if record.get("run_ids") else NEAR
 
 
 def table_difference(ours: str, published: str, tolerance: float = TOLERANCE) -> str:
-    """Where two tables (CSV) differ beyond a tolerance, in words; empty where they do not."""
+    """Describe where two tables (CSV) differ beyond a tolerance; empty if they do not."""
     if ours == published:
         return ""
     a, b = (pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
@@ -64,8 +65,7 @@ def table_difference(ours: str, published: str, tolerance: float = TOLERANCE) ->
 
 def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series,
             tolerance: float) -> pd.Series:
-    """Where cells hold another text, and not numbers within the tolerance, or numbers of a machine.
-    Tables print ten digits, so that the last of them may differ by one."""
+    """Find cells that differ, but for numbers within the tolerance (ten digits are printed)."""
     if (a == b).all():
         return a != b
     x, y = (pd.to_numeric(side, errors="coerce") for side in (a, b))
@@ -76,7 +76,7 @@ def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series,
 
 @dataclass
 class Comparison:
-    """Tables that were drawn beside those published, each by its data set and name."""
+    """Drawn tables against the published ones, each by its data set and name."""
 
     equal: list[str] = field(default_factory=list)
     near: list[str] = field(default_factory=list)  # computed here, and equal but for the machine
@@ -87,7 +87,7 @@ class Comparison:
     unpublished: list[str] = field(default_factory=list)  # data sets of which nothing is published
 
     def text(self) -> str:
-        """A line for each table that differs, then the counts."""
+        """Describe each table that differs, then the counts."""
         lines = [f"{name} differs from the published one: {where}"
                  for name, where in self.differing.items()]
         lines += [f"{title}: {', '.join(names)}" for title, names in (
@@ -108,12 +108,16 @@ class Comparison:
 
 def compare(drawn: Path, published: Path, datasets: Collection[str],
             notebooks: Collection[str] | None = None, since: float = 0) -> Comparison:
-    """Hold drawn figures against published ones.
+    """Compare drawn figures with the published ones.
 
-    Args:    drawn, published: folders of all figures; datasets: folders in both, such as
-             "flickr8k" and "common"; notebooks: whose figures, None for all; since: count only what
-             was drawn after that time (seconds of the epoch).
-    Raises:  ValueError naming a provenance that is damaged.
+    Args:
+        drawn, published: folders of all figures.
+        datasets: folders in both, such as "flickr8k" and "common".
+        notebooks: whose figures; None: all.
+        since: time from which drawings count (seconds of the epoch).
+
+    Raises:
+        ValueError: a provenance is damaged.
     """
     found = Comparison()
     for dataset in datasets:
@@ -131,8 +135,7 @@ def compare(drawn: Path, published: Path, datasets: Collection[str],
         pages = [folder / dataset / PAGE for folder in (drawn, published)]
         if f"{LEDGER}__ledger" in ours.keys() & theirs.keys() and f"{dataset}/{LEDGER}__ledger" \
                 not in found.profiles and all(page.is_file() for page in pages):
-            same = pages[0].read_text(encoding="utf-8") == pages[1].read_text(encoding="utf-8")
-            if same:
+            if pages[0].read_text(encoding="utf-8") == pages[1].read_text(encoding="utf-8"):
                 found.equal.append(f"{dataset}/{PAGE}")
             else:
                 found.differing[f"{dataset}/{PAGE}"] = "another text"

@@ -1,17 +1,16 @@
-"""Drawings of ideas: the top-k loss, the two branches, pairs against lists."""
+"""Drawings of ideas: losses on a small matrix, models, sub-embeddings, smooth steps."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
+import matplotlib
 import numpy as np
 import pandas as pd
-import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
-from matplotlib.ticker import MaxNLocator
 from scipy.special import ndtri
 
 from itr_study.digits import number
-from itr_study.losses import LOSSES
 from itr_study.metrics.entropy import score_entropy
 from itr_study.plots.style import (
     GREY,
@@ -23,7 +22,7 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     finish,
-    headline,
+    name_above,
     styled,
 )
 
@@ -36,13 +35,16 @@ MATCHES = (2, 1, 2)  # the text of each image: second, first and fourth in its l
 @styled
 def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHES, k: int = 2,
                    margin: float = 0.1) -> Picture:
-    """The top-k loss on a small score matrix: as scored, then sorted, the k-th negative framed.
+    """Draw the top-k loss on a small score matrix, as scored and sorted.
 
-    Args:    scores: (I, T), darker is larger.  matches: the matching text of each image.
-             k: negatives that may stand above the match.  margin: required gap.
-    Source:  Zhang et al., Deep Top-k Ranking, Fig. 2, redrawn.
-    Differs: the framed score is the k-th largest of the non-matching ones (second line of
-             Eq. 8); where the match stands in the top k it is the printed (k+1)-th of all.
+    Source: Zhang et al., Deep Top-k Ranking, Fig. 2, redrawn; the framed score is the k-th largest
+    of the non-matching ones (second line of Eq. 8).
+
+    Args:
+        scores: (I, T), darker is larger.
+        matches: the matching text of each image.
+        k: negatives that may be above the match.
+        margin: required gap.
     """
     figure, panels = canvas(2)
     order = np.argsort(-scores, axis=1, kind="stable")
@@ -51,12 +53,12 @@ def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHE
                 [f"rank {j + 1}" for j in range(scores.shape[1])])
     for row, match in enumerate(matches):
         outline(panels[0], row, match, WRONG, "-")
-        match_rank = int(np.flatnonzero(order[row] == match)[0])
-        others = [rank for rank in range(scores.shape[1]) if rank != match_rank]
-        outline(panels[1], row, match_rank, WRONG, "-")
-        outline(panels[1], row, others[k - 1], METHODS["topk"].colour, (0, (3, 1.5)))
+        rank = int(np.flatnonzero(order[row] == match)[0])
+        negative = np.delete(np.arange(scores.shape[1]), rank)[k - 1]
+        outline(panels[1], row, rank, WRONG, "-")
+        outline(panels[1], row, negative, METHODS["topk"].colour, (0, (3, 1.5)))
         ranked = scores[row][order[row]]
-        loss = max(0.0, ranked[others[k - 1]] - ranked[match_rank] + margin)
+        loss = max(0.0, ranked[negative] - ranked[rank] + margin)
         panels[1].text(scores.shape[1] - 0.35, row, f"pays {loss:.2f}" if loss > 0 else "pays 0",
                        va="center", fontsize=8.5, color=WRONG if loss > 0 else RIGHT)
     panels[0].set_title("scores of three images")
@@ -65,17 +67,17 @@ def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHE
                   f"A match pays only when it is not above the {ordinal(k)} negative by the "
                     f"margin {margin:g} (k = {k})",
                   f"red solid frame: match · green dashed frame: {ordinal(k)} largest "
-                    "non-match · darker is a larger score")
+                  "non-match · darker is a larger score")
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th …"""
+    """Write 1st, 2nd, 3rd, 4th …"""
     tens = 10 < number % 100 < 14
     return f"{number}{'th' if tens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def draw_matrix(axes: Axes, scores: np.ndarray, columns: Sequence[str]) -> None:
-    """Scores as grey cells with their values."""
+    """Draw scores as grey cells with their values."""
     axes.imshow(scores, cmap="Greys", vmin=0, vmax=1.3, aspect="auto")
     for (row, column), value in np.ndenumerate(scores):
         axes.text(column, row, number(value, 2), ha="center", va="center", fontsize=8.5,
@@ -84,19 +86,18 @@ def draw_matrix(axes: Axes, scores: np.ndarray, columns: Sequence[str]) -> None:
     axes.set_yticks(range(scores.shape[0]), [f"image {i + 1}" for i in range(scores.shape[0])])
     axes.grid(False)
     axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def outline(axes: Axes, row: int, column: int, colour: str, line: str | tuple) -> None:
-    """A frame inside one cell."""
+    """Frame one cell."""
     axes.add_patch(Rectangle((column - 0.45, row - 0.44), 0.9, 0.88, fill=False,
                              edgecolor=colour, linestyle=line, linewidth=2))
 
 
 def box(axes: Axes, x: float, y: float, text: str, colour: str = GREY, width: float = 1.5,
         height: float = 0.6) -> None:
-    """A rounded box with a text, centred at (x, y)."""
+    """Draw a rounded box with a text, centred at (x, y)."""
     axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height,
                                   boxstyle="round,pad=0.03,rounding_size=0.08",
                                   facecolor="white", edgecolor=colour, linewidth=1.3))
@@ -105,17 +106,19 @@ def box(axes: Axes, x: float, y: float, text: str, colour: str = GREY, width: fl
 
 def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float],
           colour: str = GREY) -> None:
-    """An arrow between two points."""
+    """Draw an arrow between two points."""
     axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=10,
                                    color=colour, linewidth=1.2, shrinkA=0, shrinkB=0))
 
 
 @styled
 def schematic_branches(relevance: bool = True) -> Picture:
-    """How every model here works: two encoders, one score matrix, one loss on it.
+    """Draw how every model here works: two encoders, one score matrix, one loss on it.
 
-    Args:    relevance: with the branch of graded relevance that listwise losses add.
-    Source:  Fig. 2 of the topk and of the listwise paper, redrawn.
+    Source: Fig. 2 of the topk and of the listwise paper, redrawn.
+
+    Args:
+        relevance: whether to draw the branch of graded relevance that listwise losses add.
     """
     figure, (axes,) = canvas(size=(9.6, 3.0))
     axes.set(xlim=(0, 9.6), ylim=(-0.35, 2.8))
@@ -139,21 +142,21 @@ def schematic_branches(relevance: bool = True) -> Picture:
         arrow(axes, (0.8, 0.87), (1.92, 0.05), green)
         arrow(axes, (3.48, 0.05), (3.97, 0.05), green)
         arrow(axes, (7.23, 0.05), (8.6, 1.37), green)
-    headline(figure, "Two encoders, one matrix of scores, one loss: only the loss changes from "
-                    "paper to paper")
-    return figure
+    return finish(figure, "Two encoders, one matrix of scores, one loss: only the loss changes "
+                          "from paper to paper")
 
 
 @styled
 def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05),
                               k: int = 2) -> Picture:
-    """What three losses have against one ranked list, of which two pairs stand the wrong way.
+    """Draw the pairs of one ranked list that three losses look at, two of them in wrong order.
 
-    Args:    relevance: of the items to the query, falling; 1 is the match, of which there is one.
-             k: of top-k, which lets the match stand below k - 1 others.
-    Source:  listwise Fig. 1 and topk Sec. I, redrawn as one story.
-    Differs: without margins; a pair that must be told apart by one may cost in the right order too.
-             Top-k is the first form of its paper (Eq. 8); the mean that is trained looks at all k.
+    Source: listwise Fig. 1 and topk Sec. I, redrawn as one story, without margins; top-k is the
+    first form of its paper (Eq. 8), while the mean that is trained looks at all k.
+
+    Args:
+        relevance: of the items to the query, falling; 1 is the only match.
+        k: of top-k, which lets the match be below k - 1 others.
     """
     first, second, third, fourth, *rest = relevance
     items = [second, first, fourth, third, *rest]  # by score: two neighbours twice in wrong order
@@ -164,7 +167,8 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
                  (upper, lower) for upper in range(len(items)) for lower in range(len(items))
                  if items[upper] > items[lower]]}
     figure, panels = canvas(3, size=(9.6, 3.1))
-    wrong = {name.split(":")[0]: sum(map(is_wrong, pairs)) for name, pairs in asked.items()}
+    wrong = {name.split(":")[0]: sum(upper > lower for upper, lower in pairs)
+             for name, pairs in asked.items()}
     for axes, (ask, pairs) in zip(panels, asked.items(), strict=True):
         draw_list(axes, items, pairs)
         axes.set_title(ask, fontsize=9, x=0.04)
@@ -173,20 +177,13 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
     return finish(figure, f"Wrong pairs in one list: {one} finds {found}, " + ", ".join(
         f"{name} {count}" for name, count in more),
                   "from top to bottom: by score · darker green: more relevant (value inside) · "
-                    "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
-                    "item should be above the upper one · top-k as drawn looks at the k-th best "
-                    "negative (Eq. 8); what is trained is the mean of the k best")
-
-
-def is_wrong(pair: tuple[int, int]) -> bool:
-    """Whether the item that should be above stands below: (its place, that of the other)."""
-    return pair[0] > pair[1]
+                  "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
+                  "item should be above the upper one · top-k as drawn looks at the k-th best "
+                  "negative (Eq. 8); what is trained is the mean of the k best")
 
 
 def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int, int]]) -> None:
-    """Items from top to bottom, and an arc for each pair (should be above, should be below)."""
-    import matplotlib
-
+    """Draw items from top to bottom, and an arc per pair (should be above, should be below)."""
     greens = matplotlib.colormaps["Greens"]
     axes.set(xlim=(-1.2, 2.6), ylim=(len(relevance) - 0.4, -0.6))
     axes.axis("off")
@@ -196,9 +193,9 @@ def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int,
         name = "match " if value == 1 else ""
         axes.text(0, place, f"{name}{value:.2f}", ha="center", va="center", fontsize=8.5,
                   color="white" if value > 0.7 else INK)
-    for pair in sorted(pairs, key=is_wrong):
-        upper, lower = sorted(pair)
-        bend, wrong = f"arc3,rad={0.3 + 0.07 * (lower - upper)}", is_wrong(pair)
+    for wrong, (upper, lower) in sorted(((a > b, sorted((a, b))) for a, b in pairs),
+                                        key=itemgetter(0)):
+        bend = f"arc3,rad={0.3 + 0.07 * (lower - upper)}"
         axes.add_patch(FancyArrowPatch((0.75, lower), (0.75, upper), connectionstyle=bend,
                                        arrowstyle="-|>" if wrong else "-", mutation_scale=11,
                                        color=WRONG if wrong else METHODS["topk"].colour,
@@ -206,17 +203,19 @@ def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int,
                                        linestyle="-" if wrong else (0, (4, 2))))
 
 
-# The step that counts ranks, and the sigmoid that stands in for it (listwise Fig. 4).
-
 LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1, 1, 1)))
 STEP_ORANGE = "#ee8866"
 ACTIVE = 0.1  # of the peak slope: where the slope is more than that, a pair gets a gradient
 
 
 def step_table(taus: Sequence[float], width: float = 0.2, points: int = 401) -> pd.DataFrame:
-    """Tidy table of the sigmoid and of its slope: tau, x, sigmoid, slope, active.
+    """Tabulate the sigmoid and its slope: tau, x, sigmoid, slope, active.
 
-    Args:    taus: temperatures, > 0; width: largest difference of scores shown; points: odd.
+    Args:
+        taus: temperatures, > 0.
+        width: largest difference of scores shown.
+        points: odd number of them.
+
     Example: at x = 0 the sigmoid is one half, and its slope 1 / (4 tau)
         >>> step_table([0.01], points=3)[["x", "sigmoid", "slope"]].iloc[1].tolist()
         [0.0, 0.5, 25.0]
@@ -232,7 +231,7 @@ def step_table(taus: Sequence[float], width: float = 0.2, points: int = 401) -> 
 
 
 def active_width(tau: float) -> float:
-    """Half the width of the activation area: differences of scores that still get a gradient.
+    """Compute half the width of the activation area, where differences get a gradient.
 
     Example:
         >>> round(active_width(0.01), 4)
@@ -245,10 +244,14 @@ def active_width(tau: float) -> float:
 @styled
 def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
                  note: str = "") -> Picture:
-    """The step, its derivative, the sigmoid and its slope with the activation area shaded.
+    """Draw the step, its derivative, the sigmoid and its slope with the activation area.
 
-    Args:    taus: temperatures, 1 to 4 of them; width: largest difference of scores shown.
-    Source:  listwise Fig. 4.
+    Source: listwise Fig. 4.
+
+    Args:
+        taus: 1 to 4 temperatures.
+        title, note: headline and caption.
+        width: largest difference of scores shown.
     """
     table = step_table(taus, width)
     figure, axes = canvas(2, 2, size=(9.6, 5.4), sharex=True)
@@ -259,8 +262,12 @@ def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
     step.plot([0], [1], "o", color=GREY)
     delta.axhline(0, color=GREY)
     delta.annotate("", (0, 1), (0, 0), arrowprops={"arrowstyle": "-|>", "color": GREY})
-    for place, (tau, part) in enumerate(table.groupby("tau", sort=False)):
-        draw_sigmoid(sigmoid, slope, part, tau, SPARE[place], LINES[place % len(LINES)])
+    for (tau, part), colour, line in zip(table.groupby("tau", sort=False), SPARE, LINES,
+                                         strict=False):
+        sigmoid.plot(part["x"], part["sigmoid"], color=colour, linestyle=line, label=f"τ = {tau:g}")
+        slope.plot(part["x"], part["slope"], color=colour, linestyle=line)
+        slope.fill_between(part["x"], part["slope"], where=part["active"], color=STEP_ORANGE,
+                           alpha=0.35, linewidth=0)
     for panel, name, label in zip(axes, "abcd", (
             "step H(x): is the other above?", "its derivative δ(x): no gradient but at 0",
             "sigmoid σ(x; τ)", "slope dσ/dx; shaded: activation area"), strict=True):
@@ -277,18 +284,6 @@ def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
                   note or f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")
 
 
-def draw_sigmoid(sigmoid: Axes, slope: Axes, part: pd.DataFrame, tau: float, colour: str,
-                 line: str | tuple) -> None:
-    """One temperature: the sigmoid, its slope, and where that is more than a tenth of its peak."""
-    sigmoid.plot(part["x"], part["sigmoid"], color=colour, linestyle=line, label=f"τ = {tau:g}")
-    slope.plot(part["x"], part["slope"], color=colour, linestyle=line)
-    slope.fill_between(part["x"], part["slope"], where=part["active"], color=STEP_ORANGE,
-                       alpha=0.35,
-                       linewidth=0)
-
-
-# Sub-embeddings as drawings: how a set collapses, how the model is built, what the weights do.
-
 BLUE, ORANGE, GREEN = (METHODS[name].colour for name in ("triplet_hardest", "triplet_sum", "topk"))
 TEXTS = np.array([[0.36, 0.8], [0.3, 0.26], [0.82, 0.52]])  # of one image, on different things
 OTHERS = np.array([[0.06, 0.97], [0.04, 0.5], [0.66, 0.99], [1.0, 0.86], [1.02, 0.2], [0.58, 0.04],
@@ -300,11 +295,10 @@ TARGET, PALE = 0.7, "#a6cbe3"  # the cosine of the target; the colour of texts o
 
 @styled
 def schematic_collapse() -> Picture:
-    """Three places for the sub-embeddings of an image with three texts: two ways to collapse, and
-    what they are for; below each the embedding entropy (Eq. 2) of what is drawn.
+    """Draw two ways in which sub-embeddings collapse, and the aim, with the embedding entropy.
 
-    Source:  dvse, Fig. 2, redrawn; the third panel and the numbers are ours.
-    Differs: the entropy is that of drawn places, with squared distances in the place of cosines.
+    Source: dvse, Fig. 2, redrawn; the third panel and the numbers are ours: the entropy (Eq. 2) of
+    the drawn places, with squared distances, not cosines.
     """
     turn = np.array([[0.0, 1.0], [-0.87, -0.5], [0.87, -0.5]]) * NEAR
     centre = TEXTS.mean(axis=0)
@@ -328,14 +322,14 @@ def schematic_collapse() -> Picture:
         axes.set_xlabel(f"entropy {number(drawn_entropy(heads), 2)} nats")
     return finish(figure,
                   "A set of sub-embeddings collapses in two ways, and entropy sees the second "
-                     "alone",
+                  "alone",
                   "circle: a sub-embedding; square: a text of the image; cross: another text; "
-                    "line: to texts about as near as the nearest · entropy: mean of the three, "
-                    f"{number(np.log(1 + len(TEXTS)), 2)} at most")
+                  "line: to texts about as near as the nearest · entropy: mean of the three, "
+                  f"{number(np.log(1 + len(TEXTS)), 2)} at most")
 
 
 def drawn_entropy(heads: np.ndarray) -> float:
-    """Mean embedding entropy of places (K, 2) among the texts that are drawn."""
+    """Compute the mean embedding entropy of places (K, 2) among the texts that are drawn."""
     texts = np.concatenate([TEXTS, OTHERS])
     distances = np.square(heads[:, None] - texts).sum(axis=-1)
     # a second row, which is not looked at, is the image that the other texts belong to
@@ -346,11 +340,13 @@ def drawn_entropy(heads: np.ndarray) -> float:
 
 @styled
 def schematic_subembeddings(heads: int = 6) -> Picture:
-    """The model: K sub-embeddings of the image, one embedding of the text, and where losses act.
+    """Draw the model: K sub-embeddings of the image, one embedding of the text, two losses.
 
-    Args:    heads: K, as it is written into the boxes.
-    Source:  dvse, Fig. 3, redrawn.
-    Differs: the mask multiplies the sub-embeddings themselves, which the paper leaves open.
+    Source: dvse, Fig. 3, redrawn; the mask multiplies the sub-embeddings themselves, which the
+    paper leaves open.
+
+    Args:
+        heads: K.
     """
     figure, (axes,) = canvas(size=(9.6, 4.0))
     axes.set(xlim=(0, 9.6), ylim=(0.1, 4.15))
@@ -386,22 +382,23 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
     axes.text(8.7, 3.95, "maximum over heads;\nre-ranking (FR)\nafter training", ha="center",
               va="center", fontsize=8.5, color=GREY)
     arrow(axes, (8.95, 2.37), (8.95, 3.58), GREY)
-    headline(figure, f"An image gets {heads} sub-embeddings, a text one embedding; two losses are "
-                     "to keep the set from collapsing")
-    return figure
+    return finish(figure, f"An image gets {heads} sub-embeddings, a text one embedding; two losses "
+                          "are to keep the set from collapsing")
 
 
 @styled
 def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.55, 0.6),
                       meaning: Sequence[float] = (0.05, 0.15, 0.2, 0.3)) -> Picture:
-    """What the variance of a head's cosines makes of its loss, for two heads of one image: one in
-    the middle of all its texts, and one that stands for a single of them.
+    """Draw how the variance of a head's cosines weights its loss, for two heads of one image.
 
-    Args:    texts: of a batch; middle, meaning: cosines of the two heads with the image's other
-             texts, which are not the target. Those with texts of other images are normal, mean
-             0.05, standard deviation 0.1, and the same for both heads.
-    Source:  dvse, Fig. 4 and Eqs. 7, 8 and 11, redrawn with numbers.
-    Differs: the paper draws neither axes nor numbers; the weights are computed as printed.
+    Cosines with texts of other images are normal, mean 0.05, standard deviation 0.1.
+
+    Source: dvse, Fig. 4 and Eqs. 7, 8 and 11, redrawn with axes and numbers.
+
+    Args:
+        texts: of a batch.
+        middle, meaning: cosines with the image's other texts of a head in the middle of them and
+            of one that stands for a single text.
     """
     heads = {"(a) a head in the middle": np.array(middle),
              "(b) a head for one meaning": np.array(meaning)}
@@ -414,9 +411,7 @@ def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.
         axes.hist([rest, own], edges, stacked=True, color=[PALE, BLUE],
                   label=["of other images", "of this image"])
         axes.axvline(TARGET, color=ORANGE, linestyle="-")
-        axes.annotate("target", (TARGET, 1), xycoords=("data", "axes fraction"), xytext=(0, 1),
-                      textcoords="offset points", ha="center", va="bottom", fontsize=8,
-                      color=ORANGE)
+        name_above(axes, TARGET, "target", ORANGE)
         axes.set(xlabel=f"cosine with the texts of a batch\nStd {number(spreads[-1], 3)}, weight "
                         f"{number(weight(spreads[-1]), 2)}", ylim=(0, 38))
         axes.set_title(name, fontsize=9, pad=14)
@@ -427,20 +422,19 @@ def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.
     alone = np.std(rest, ddof=1)  # of a batch without them, each head has this
     return finish(figure,
                   f"The variance weights a head for one meaning {number(weight(spreads[1]), 2)} "
-                     f"and one in the middle {number(weight(spreads[0]), 2)}",
+                  f"and one in the middle {number(weight(spreads[0]), 2)}",
                   f"weight: 1 / σ², σ = Std + 1, over {texts - 1} texts that are not the target; "
-                    "cosines are made up · without the image's other texts both heads have "
-                    f"{number(weight(alone), 2)}")
+                  "cosines are made up · without the image's other texts both heads have "
+                  f"{number(weight(alone), 2)}")
 
 
 def weight(spread: float) -> float:
-    """1 / sigma^2 of Eq. 8, of the standard deviation of the cosines."""
+    """Compute 1 / sigma^2 of Eq. 8 from the standard deviation of the cosines."""
     return 1 / (1 + spread) ** 2
 
 
 def draw_costs(axes: Axes, spreads: Sequence[float]) -> None:
-    """What a triplet costs by how much it violates its margin: equal weights solid, others dashed.
-    """
+    """Draw what a triplet costs by how much it violates its margin."""
     hinge = np.array([0.0, 0.6])
     axes.plot(hinge, hinge, "-", color=INK, label="equal weights")
     for name, spread, line, colour in zip("ab", spreads, (":", "--"), (GREY, BLUE), strict=True):
@@ -449,70 +443,3 @@ def draw_costs(axes: Axes, spreads: Sequence[float]) -> None:
     axes.set(xlabel="violation of the margin", ylabel="loss", xlim=(0, 0.6), ylim=(0, 0.75))
     axes.set_title("(c) what a triplet costs", fontsize=9, pad=14)
     axes.legend(loc="upper left", borderaxespad=0.2)
-
-
-def window_table(labels: Sequence[float], relaxation: float = 0.2,
-                 stride: float = 0.1) -> pd.DataFrame:
-    """What every window makes of a query's candidates: window (1 ... M), low, high (its edges),
-    negatives (labels below low), between, positives (labels of high and above).
-
-    Example: labels 1 and 0.3 are told apart by windows from (0.4, 0.6) to (0.8, 1)
-        >>> table = window_table([1.0, 0.3])
-        >>> useful = table[(table.negatives > 0) & (table.positives > 0)]
-        >>> len(table), len(useful), useful.low.round(1).tolist()
-        (18, 5, [0.4, 0.5, 0.6, 0.7, 0.8])
-    """
-    low, below, above = memberships(labels, relaxation, stride)
-    negatives, positives = below.sum(axis=1), above.sum(axis=1)
-    return pd.DataFrame({"window": np.arange(1, len(low) + 1), "low": low, "high": low + relaxation,
-                         "negatives": negatives, "between": len(labels) - negatives - positives,
-                         "positives": positives})
-
-
-def memberships(labels: Sequence[float], relaxation: float,
-                stride: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lower edges (M,), and as the loss has it which candidates are negative and positive (M, n).
-    """
-    loss = LOSSES["kendall_window"](relaxation=relaxation, stride=stride)
-    row = torch.tensor([list(labels)], dtype=torch.float64)
-    upto, after = (places.numpy() for places in loss.windows(row, row == 1))
-    window = np.arange(1, len(loss.edges) + 1)[:, None]
-    return np.array(loss.edges), after < window, upto >= window
-
-
-@styled
-def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: float = 0.1,
-                    chosen: int | None = None, title: str = "", note: str = "") -> Picture:
-    """Windows as bars over the label axis, one of them at work on the candidates of a query.
-
-    Args:    labels: relevance of each candidate, in [-1, 1]; relaxation, stride: alpha, beta;
-             chosen: the window (1 ... M) that is shown at work, None for one in the middle of
-             those that have negatives and positives.
-    Source:  bcls Fig. 3.
-    """
-    table, values = window_table(labels, relaxation, stride), np.asarray(labels, dtype=float)
-    useful = (table["negatives"] > 0) & (table["positives"] > 0)
-    if chosen is None:
-        chosen = int(table["window"][useful if useful.any() else slice(None)].median())
-    at, (_, below, above) = table.iloc[chosen - 1], memberships(labels, relaxation, stride)
-    figure, (items, bars) = canvas(rows=2, size=(7.2, 4.2), sharex=True, height_ratios=[1, 2.4])
-    kinds = np.select([below[chosen - 1], above[chosen - 1]], ["negative", "positive"], "left out")
-    looks = {"negative": (WRONG, "x"), "left out": (GREY, "|"), "positive": (RIGHT, "o")}
-    for kind, (colour, marker) in looks.items():
-        shown = values[kinds == kind]
-        items.plot(shown, np.zeros(len(shown)), marker, color=colour, markersize=7,
-                   label=f"{kind}: {len(shown)}")
-    items.set(yticks=[], ylim=(-1, 1), title=f"window {chosen}: from {number(at['low'], 2)} "
-                                              f"to {number(at['high'], 2)}")
-    items.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
-    for row, tells in zip(table.itertuples(), useful, strict=True):
-        colour = INK if row.window == chosen else "#0072b2" if tells else "#c9c9c9"
-        bars.plot([row.low, row.high], [row.window, row.window], color=colour,
-                  linewidth=4 if row.window == chosen else 2.2, solid_capstyle="butt")
-    for axes in (items, bars):
-        axes.axvspan(at["low"], at["high"], color=INK, alpha=0.08, linewidth=0)
-    bars.yaxis.set_major_locator(MaxNLocator(integer=True))
-    bars.set(xlabel="label r, cosine of sentence vectors", ylabel="window m", xlim=(-1.03, 1.03))
-    return finish(figure, title or f"{useful.sum()} of {len(table)} windows tell candidates apart",
-                  note or f"α = {relaxation:g}, β = {stride:g}; pale: no negatives or no "
-                            "positives, adds nothing")

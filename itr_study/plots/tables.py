@@ -1,4 +1,4 @@
-"""Tables for notebooks and pages (HTML), and what they are made of."""
+"""Tables of runs: their numbers, as HTML for notebooks and as pictures for slides."""
 
 from collections.abc import Sequence
 from html import escape
@@ -41,7 +41,7 @@ ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ",
 
 
 def head(column: str) -> str:
-    """What a column is called in tables and plots; a line break where it is long.
+    """Name a column in tables and plots, with a line break if it is long.
 
     Example:
         >>> head("test_i2t_r1"), head("test_t2i_ndcg_exact"), head("eccv_i2t_map"), head("loss")
@@ -57,7 +57,7 @@ def head(column: str) -> str:
 
 
 def title_of(column: str) -> str:
-    """What a column, or the difference of two, is called on one line; of arms `name_of` says it.
+    """Name a column, or the difference of two, on one line.
 
     Example:
         >>> title_of("test_t2i_ndcg_exact"), title_of("test_fast_rsum-test_rsum")
@@ -68,12 +68,16 @@ def title_of(column: str) -> str:
 
 def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
                 reported: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Mean and half width of the 95 % interval per method and column, printed rows after ours.
+    """Compute mean and half width of the 95 % interval per method and column.
 
-    Args:    rows: one run per row: `by`, seed, columns.
-             reported: one printed row each: `by` and columns (NaN where a paper prints a dash).
-    Returns: frame of `by`, column, mean, half (NaN for one seed, or seeds that all agree), n,
-             reported. No mean is marked as the best: the highest of several is no finding.
+    Args:
+        rows: one run per row: `by`, seed, columns.
+        by, columns: columns of the methods and of the numbers.
+        reported: printed rows: `by` and columns (NaN: a dash).
+
+    Returns:
+        Frame of `by`, column, mean, half (NaN for one seed, or seeds that all agree), n, reported;
+        printed rows after ours.
     """
     frames = [summarise(rows, by, column).assign(column=column, reported=False)
               for column in columns]
@@ -89,7 +93,7 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
 
 
 def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]:
-    """(name, reported, n, [cell of each column]) for each row of the table, in order."""
+    """List (name, reported, n, [cell of each column]) for each row of the table."""
     keys = cells[[by, "reported"]].drop_duplicates().itertuples(index=False)
     return [(name_of(str(name)), printed, int(part["n"].max()),
              [part.loc[column] for column in columns])
@@ -99,8 +103,7 @@ def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]
 
 
 def seam_of(grid: Sequence[tuple]) -> int | None:
-    """Before which row of `grid_of` the part starts that has seen captions (†): none where our rows
-    have no two parts, or these are not apart. Printed rows, which come last, have none.
+    """Find the row of `grid_of` that begins the part marked †; None if there are no two parts.
 
     Example:
         >>> rows = [("a", False, 5, []), ("b †", False, 5, []), ("printed", True, 0, [])]
@@ -113,7 +116,7 @@ def seam_of(grid: Sequence[tuple]) -> int | None:
 
 
 def number_text(value: float) -> str:
-    """A number of a table, or a dash.
+    """Write a number of a table, or a dash.
 
     Example:
         >>> number_text(12.34), number_text(0.03), number_text(0.0), number_text(float("nan"))
@@ -125,21 +128,24 @@ def number_text(value: float) -> str:
 
 
 def footnote(cells: pd.DataFrame, note: str) -> str:
-    """The words below a table, and what ± means where it stands there."""
+    """Join the words below a table, with the meaning of ± if there is any."""
     return "; ".join(filter(None, [note.rstrip("; "), HALF * bool(cells["half"].notna().any())]))
 
 
 class Page(str):
-    """HTML that a notebook shows as what it is."""
+    """HTML that a notebook renders."""
 
     def _repr_html_(self) -> str:
         return str(self)
 
 
 def marked(rows: pd.DataFrame, apart: bool = True) -> pd.DataFrame:
-    """Runs with the name of their arm in `method`, marked † where an encoder or the maker of the
-    labels has seen captions of this data, and if `apart` put last: only like may be compared with
-    like."""
+    """Name the arm of runs in `method`, with † if an encoder or the labels have seen captions.
+
+    Args:
+        rows: runs with arm and seen.
+        apart: whether to put the marked ones last.
+    """
     seen = rows["seen"] != ""
     named = rows.assign(method=[name_of(arm) + MARK * mark for arm, mark in zip(
         rows["arm"], seen, strict=True)])
@@ -147,16 +153,19 @@ def marked(rows: pd.DataFrame, apart: bool = True) -> pd.DataFrame:
 
 
 def marked_names(rows: pd.DataFrame) -> dict[str, str]:
-    """The name of every arm of some runs, with † where `marked` puts it."""
+    """Map the arms of some runs to their names, with the † of `marked`."""
     named = marked(rows)
     return dict(zip(named["arm"], named["method"], strict=True))
 
 
 def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECALL_COLUMNS,
                    reported: pd.DataFrame | None = None) -> Page:
-    """A table of the runs that have seen no captions, and one of those that have (†).
+    """Make one table of the runs that have seen no captions, and one of those that have (†).
 
-    Args:    rows: runs, as `Study.train` gives them; the others as in `table_cells`.
+    Args:
+        rows: runs, as `Study.train` gives them.
+        title: in front of each table.
+        columns, reported: as in `table_cells`.
     """
     rows = marked(rows)
     kinds = {False: "nothing has seen captions", True: "encoder or labels have seen captions (†)"}
@@ -166,10 +175,11 @@ def tables_by_seen(rows: pd.DataFrame, title: str, columns: Sequence[str] = RECA
 
 def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLUMNS,
                reported: pd.DataFrame | None = None, title: str = "", note: str = "") -> Page:
-    """The table for a notebook: intervals in small type, printed rows in the second colour of the
-    theme, dark or light; folded where many rows are printed and none is ours.
+    """Make the table for a notebook; folded if many rows are printed and none is ours.
 
-    Args:    as in `table_cells`.
+    Args:
+        rows, by, columns, reported: as in `table_cells`.
+        title, note: caption of the table, and the words below it.
     """
     cells = table_cells(rows, by, columns, reported)
     heads = "".join(f"<th>{escape(head(column)).replace(chr(10), '<br>')}</th>"
@@ -197,16 +207,13 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
                 if folded else page)
 
 
-# Tables as pictures, for slides; a notebook shows the real table.
-
 STEP, NARROW, COUNT = 0.86, 0.66, 0.8  # inches: a column, one without intervals, that of n
 ROW = 0.27  # inches
 HEADING = 1.6  # rows from the line above a block to the first of its names
 
 
 class TablePicture(Picture):
-    """A table drawn for slides that shows itself in a notebook as the table: its type does not
-    shrink with the window, it scrolls, and it can be read aloud and copied."""
+    """A table drawn for slides; a notebook shows the HTML, which scrolls and can be copied."""
 
     page = Page()
 
@@ -221,10 +228,11 @@ class TablePicture(Picture):
 def table_figure(rows: pd.DataFrame, by: str, title: str,
                  columns: Sequence[str] = RECALL_COLUMNS,
                  reported: pd.DataFrame | None = None, note: str = "") -> Picture:
-    """The table of `tables.table_html` as a picture; columns that would make it too wide to be read
-    go on below, with the names again.
+    """Draw the table of `table_html`; columns that do not fit go on below, with the names again.
 
-    Args:    as in `tables.table_cells`.
+    Args:
+        rows, by, columns, reported: as in `table_cells`.
+        title, note: headline and caption.
     """
     cells = table_cells(rows, by, columns, reported)
     grid = grid_of(cells, by, columns)
@@ -246,7 +254,7 @@ def table_figure(rows: pd.DataFrame, by: str, title: str,
 
 def in_blocks(columns: Sequence[str], room: float, intervals: bool
               ) -> tuple[list[list[str]], float]:
-    """Columns that stand side by side in so many inches, block by block, and how wide each is.
+    """Cut columns into blocks that fit into so many inches; also return a column's width.
 
     Example:
         >>> in_blocks("abcdefg", 4.9, False)[1], in_blocks("abcde", 1.8, True)[0]
@@ -259,7 +267,7 @@ def in_blocks(columns: Sequence[str], room: float, intervals: bool
 
 def draw_block(axes: Axes, grid: Sequence[tuple], columns: Sequence[str], top: float, left: float,
                step: float) -> None:
-    """Some columns of every row, from a height downwards (in rows)."""
+    """Draw some columns of every row, from a height downwards (in rows)."""
     for place, text in enumerate(["n", *map(head, columns)]):
         at = left + step * (place - 0.5) if place else left - 0.43
         axes.text(at, top + 0.3, text, ha="center", va="bottom", fontweight="bold", fontsize=8)
@@ -274,14 +282,10 @@ def draw_block(axes: Axes, grid: Sequence[tuple], columns: Sequence[str], top: f
         axes.text(left - 0.43, top + height, "reported" if printed else seeds, ha="center", **how)
         by_column = {cell.name: cell for cell in values}
         for place, column in enumerate(columns):
-            draw_number(axes, left + step * (place + 0.5), top + height, by_column[column], how)
-
-
-def draw_number(axes: Axes, x: float, y: float, cell: pd.Series, how: dict) -> None:
-    """One cell: the mean, and its interval small beside it."""
-    interval = not pd.isna(cell["half"])
-    axes.text(x + 0.02 if interval else x, y, number_text(cell["mean"]),
-              ha="right" if interval else "center", **how)
-    if interval:
-        axes.text(x + 0.05, y, f"±{cell['half']:.1f}", ha="left", **(how | {"fontsize": 8,
-                                                                           "color": GREY}))
+            cell, x = by_column[column], left + step * (place + 0.5)
+            if pd.isna(cell["half"]):
+                axes.text(x, top + height, number_text(cell["mean"]), ha="center", **how)
+                continue
+            axes.text(x + 0.02, top + height, number_text(cell["mean"]), ha="right", **how)
+            axes.text(x + 0.05, top + height, f"±{cell['half']:.1f}", ha="left",
+                      **how | {"fontsize": 8, "color": GREY})

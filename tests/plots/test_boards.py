@@ -9,9 +9,9 @@ from matplotlib.text import Text
 
 import itr_study.plots.claims as boards
 import itr_study.plots.names as naming
-import itr_study.plots.schematics as module
+import itr_study.plots.shapes as module
 from itr_study.plots.claims import trade_off
-from itr_study.plots.schematics import sliding_windows, window_table
+from itr_study.plots.shapes import sliding_windows, window_table
 from itr_study.plots.style import summarise
 
 LABELS = [1.0, 0.55, 0.3, 0.1, -0.05]
