@@ -1,4 +1,4 @@
-"""How far the retrieval table would move with other images."""
+"""Intervals of the retrieval table over resampled images."""
 
 from typing import NamedTuple
 
@@ -24,18 +24,25 @@ class Interval(NamedTuple):
 
 def bootstrap(best: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int = 0,
               level: float = LEVEL) -> dict[str, Interval]:
-    """Percentile intervals of the retrieval table over resampled images.
+    """Compute percentile intervals of the retrieval table over resampled images.
 
-    An image is drawn together with its texts, because these are not independent. The gallery
-    stays as it is, only the queries are resampled; the spread over seeds is another matter.
+    An image is drawn together with its texts, which are not independent. Only queries are
+    resampled, not the gallery. No median rank, which moves in steps of one.
+
+    Source: Efron and Tibshirani, An introduction to the bootstrap, 1993, chapter 13.
 
     Args:
-        best: ranks of one run; image_of_text: (T,), as given to `ranks`.
-        n: number of resamples; seed: of numpy's Generator; level: share inside, in (0, 1).
-    Shape: returns an Interval for each R@K in percent, both mean ranks, and rsum.
-    Raises: ValueError for n < 1, a level outside (0, 1), lengths that differ.
-    Source: Efron and Tibshirani, An introduction to the bootstrap, 1993, chapter 13.
-    Differs: no median rank, which moves in steps of one.
+        best: ranks of one run.
+        image_of_text: (T,), as given to `ranks`.
+        n: number of resamples.
+        seed: of numpy's Generator.
+        level: share inside, in (0, 1).
+
+    Returns:
+        An Interval for each R@K in percent, both mean ranks, and rsum.
+
+    Raises:
+        ValueError: n < 1, a level outside (0, 1), lengths that differ.
     """
     check_number("n", n, least=1)
     check_number("level", level, above=0, most=1 - 1e-9)
@@ -51,7 +58,7 @@ def bootstrap(best: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int =
 
 
 def image_totals(best: Ranks, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(I, 8) hits in percent and ranks of each image and, summed, of its texts; (I,) texts."""
+    """Sum hits in percent and ranks of each image and its texts (I, 8); count texts (I,)."""
     def columns(each: np.ndarray) -> np.ndarray:
         return np.stack([percent(each <= k) for k in KS] + [each.astype(float)], axis=1)
 
@@ -63,7 +70,7 @@ def image_totals(best: Ranks, owner: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def resampled(rng: np.random.Generator, totals: np.ndarray, counts: np.ndarray,
               n: int) -> np.ndarray:
-    """(n, 9) statistics of n samples of I images drawn with replacement."""
+    """Compute (n, 9) statistics of n samples of I images drawn with replacement."""
     images = len(counts)
     draws = rng.integers(0, images, (n, images)) + images * np.arange(n)[:, None]
     times = np.bincount(draws.ravel(), minlength=n * images).reshape(n, images)
@@ -71,7 +78,7 @@ def resampled(rng: np.random.Generator, totals: np.ndarray, counts: np.ndarray,
 
 
 def averages(times: np.ndarray, totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(n, 9) statistics where image i is taken times[., i] times: 4 of i2t, 4 of t2i, RSUM."""
+    """Compute (n, 9) statistics, image i taken times[., i] times: 4 of i2t, 4 of t2i, RSUM."""
     sums = times @ totals  # (n, 8)
     half = len(KS) + 1
     i2t = sums[:, :half] / times.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Which images are hardest to tell apart, and how wrong the wrong results are."""
+"""Images that are hard to tell apart, and the relevance of wrong results."""
 
 import numpy as np
 
@@ -7,11 +7,17 @@ from itr_study.metrics.scores import AnyScores, Scores
 
 def confusable_pairs(alike: AnyScores, image_of_text: np.ndarray,
                      count: int = 2) -> list[tuple[int, int, float]]:
-    """The images whose texts fit each other best, no image twice.
+    """Find the pairs of images whose texts fit each other best, no image twice.
 
-    Args:    alike: (I, T), how well each text fits each image (relevance, or scores of a model;
-             of two matrices their mean); image_of_text: (T,).
-    Returns: (first, second, mean over both directions of how well the other's texts fit).
+    Args:
+        alike: (I, T), how well each text fits each image (relevance, or scores of a model; of two
+            matrices their mean).
+        image_of_text: (T,).
+        count: number of pairs.
+
+    Returns:
+        (first, second, mean fit of the other's texts over both directions).
+
     Example: the text of image 1 fits image 0 with 0.9, that of image 0 fits image 1 with 0.7
         >>> table = np.array([[1.0, 0.9, 0.1], [0.7, 1.0, 0.2], [0.0, 0.3, 1.0]])
         >>> [(i, j, round(v, 2)) for i, j, v in confusable_pairs(table, np.array([0, 1, 2]), 1)]
@@ -38,11 +44,17 @@ def confusable_pairs(alike: AnyScores, image_of_text: np.ndarray,
 
 def mistakes(scores: AnyScores, relevance: np.ndarray,
              image_of_text: np.ndarray, top: int = 10) -> dict[str, float]:
-    """How relevant are the wrong results among the first ones, on average over all of them?
+    """Compute the mean relevance of the wrong results among the first ones.
 
-    Args:    scores: (I, T), or `Scores` of each direction; relevance: (I, T); image_of_text: (T,);
-             top: results of each query.
-    Returns: mean relevance by direction; NaN where nothing among the first is wrong.
+    Args:
+        scores: (I, T), or `Scores` of each direction.
+        relevance: (I, T).
+        image_of_text: (T,).
+        top: results of each query.
+
+    Returns:
+        Mean relevance by direction; NaN if nothing among the first is wrong.
+
     Example: image 0 finds the text of image 1, of relevance 0.8, among its first two
         >>> table = np.array([[0.9, 0.5, 0.1], [0.2, 0.7, 0.1], [0.2, 0.1, 0.9]])
         >>> graded = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.1], [0.3, 0.1, 1.0]])

@@ -1,4 +1,4 @@
-"""Several models as one: the mean of their scores, measured like those of one model.
+"""The mean of several models' scores, measured like those of one model.
 
     both = ensemble({"saf": study.searcher(saf), "sgr": study.searcher(sgr)})
     both.row["members"], both.row["rsum"]
@@ -21,8 +21,7 @@ TOGETHER = " + "  # between the names of members in a table
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """What the mean of several models' scores gives on a split: `scores` (I, T) float32, and
-    `table`, `ranks` and `costs` as an `Evaluation` has them; `members`: whose scores they were."""
+    """Names of the members, their mean scores (I, T) float32, and the parts of an `Evaluation`."""
 
     members: tuple[str, ...]
     scores: np.ndarray
@@ -32,22 +31,25 @@ class Ensemble:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The table with its members, such as "saf + sgr", in front."""
+        """The table after its members, such as "saf + sgr"."""
         return {"members": TOGETHER.join(self.members)} | self.table
 
 
 def ensemble(members: Mapping[str, Searcher], measures: bool = True) -> Ensemble:
-    """The mean of the scores of at least two models, all members counting alike.
+    """Average the scores of at least two models, as they are, and measure the mean.
 
-    Args:    members: trained models by name, each on the same split; they may read other features
-             and tokens of it. measures: whether to take all measures of the data set, too, as a
-             run does: on test also re-ranked, beside the queries of dev where there is that split.
-    Raises:  ValueError for fewer than two members, a name that would not be told apart in a table,
-             all splits in one, and members that search different data; where a score is not a
-             number.
-    Source:  SGRAF (Diao et al., AAAI 2021) is SAF and SGR; "+ Listwise*" of the listwise paper's
-             tables is two models. Neither says how; the codes of the field average the scores.
-    Differs: scores are taken as they are. Members whose scores spread wider count for more.
+    Source: SGRAF (Diao et al., AAAI 2021) is SAF and SGR; "+ Listwise*" of the listwise paper's
+    tables is two models. Neither tells how; published code averages the scores.
+
+    Args:
+        members: trained models by name, on the same split; features and tokens may differ.
+        measures: whether to take all measures of the data set, as a run does: on test also
+            re-ranked, with the queries of dev as a bank if there is that split.
+
+    Raises:
+        ValueError: fewer than two members, a name with " + ", all splits in one, members that
+            search different data, a score that is not a number.
+
     Example: two models are wrong about another text each, their mean about none
         >>> import numpy as np
         >>> a, b = np.array([[0.9, 0.1], [0.8, 0.7]]), np.array([[0.5, 0.6], [0.0, 0.9]])
@@ -69,7 +71,7 @@ def ensemble(members: Mapping[str, Searcher], measures: bool = True) -> Ensemble
 
 
 def mean(matrices: list[np.ndarray]) -> np.ndarray:
-    """The mean of matrices of one shape; one more is held."""
+    """Average matrices of one shape, holding one more."""
     total = matrices[0].copy()
     for matrix in matrices[1:]:
         total += matrix
@@ -77,15 +79,14 @@ def mean(matrices: list[np.ndarray]) -> np.ndarray:
 
 
 def bank_of(searchers: list[Searcher]) -> Bank:
-    """The mean scores of the images and texts of dev with the texts and images searched."""
+    """Average the scores of the images and texts of dev with the texts and images searched."""
     parts = [dev_scores(one) for one in searchers]
     return Bank(images=mean([images for images, _ in parts]),
                 texts=mean([texts for _, texts in parts]))
 
 
 def dev_scores(one: Searcher) -> tuple[np.ndarray, np.ndarray]:
-    """(scores of dev's images with the texts searched, of the images searched with dev's texts).
-    """
+    """Score dev's images with the texts searched, and the images searched with dev's texts."""
     if {"bank_images", "bank_texts"} <= one.known.keys():
         return one.known["bank_images"].numpy(), one.known["bank_texts"].numpy()
     images, texts = encode(one.model, one.data.splits["dev"])
@@ -116,6 +117,6 @@ def check_members(members: Mapping[str, Searcher]) -> None:
 
 
 def searched(one: Searcher) -> str:
-    """What a member searches, for people."""
+    """Describe what a member searches."""
     return (f"{one.name} of {one.dataset.name} ({len(one.split.image_ids)} images, "
             f"{len(one.split.texts)} texts, data {one.dataset.fingerprint[:8]})")

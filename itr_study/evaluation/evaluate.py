@@ -1,8 +1,7 @@
-"""A model measured: encode a split once, score it in blocks, and hand the scores to metrics.
+"""Encode a split once, score it in blocks, and measure the scores.
 
-Padding and block size never change a result: codes are padded with zeros that models mask, and
-every text is scored by itself. (Rounding of a matrix product may differ in the last bit between
-block shapes; the block size is a constant, so numbers are the same from run to run.)
+Padding and block size do not change a result, but for the last bit of a matrix product: codes are
+padded with zeros that models mask. The block size is constant, so runs repeat exactly.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,13 +17,14 @@ from torch.nn.functional import pad
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.measures import (
     MEASURES,
+    Heads,
+    Scored,
     all_scores,
     costs,
     kept_of,
     measure,
     measure_columns,
 )
-from itr_study.evaluation.scored import Heads, Scored
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
@@ -41,17 +41,21 @@ VERSION = 1  # raised when numbers of an evaluation change; part of every run id
 
 def columns(dataset: str, split: str, model: str = "",
             needs: Collection[str] = MEASURES) -> tuple[str, ...]:
-    """The names in the table of an evaluation of a split of a data set, in order. Args: as in
-    `measure_columns`."""
+    """Name the columns of an evaluation, in order; arguments as in `measure_columns`."""
     return RETRIEVAL + measure_columns(dataset, split, model, needs)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a split gave: `table` in percent (R@K, MedR and MeanR as ranks, RSUM), `ranks` per
-    query, and the codes of images and texts on the CPU in the order of the split; where the
-    measures of a data set were asked for also their `costs` in seconds, and what is `kept` of the
-    scores, or all of them in `scores` (see `kept`)."""
+    """The numbers of a split.
+
+    Attributes:
+        table: percent (R@K, RSUM, measures), MedR and MeanR as ranks.
+        ranks: of every query.
+        images, texts: codes on the CPU in the order of the split.
+        costs: of the measures, in seconds.
+        kept, scores: see `kept_of` and `all_scores`.
+    """
 
     table: dict[str, float]
     ranks: Ranks
@@ -64,7 +68,7 @@ class Evaluation:
 
 @contextmanager
 def evaluating(model: nn.Module):
-    """Dropout and batch statistics off, no gradients; the mode of every module is put back."""
+    """Switch off dropout, batch statistics and gradients; restore the mode of every module."""
     before = [(module, module.training) for module in model.modules()]
     if any(training for _, training in before):  # to set it anew costs more than a small model
         model.eval()
@@ -79,16 +83,19 @@ def evaluating(model: nn.Module):
 
 def encode(model: nn.Module, split: EncodedSplit,
            device: torch.device | str | None = None) -> tuple[Code, Code]:
-    """Codes of all images and all texts of a split, in its order, float32 on the CPU.
+    """Encode all images and all texts of a split, in its order, float32 on the CPU.
 
-    Args:    device: where they are computed; None = the model's own.
+    Args:
+        model: trained.
+        split: encoded.
+        device: where to compute; None: the model's own.
     """
     return encode_images(model, split, device), encode_texts(model, split, device)
 
 
 def encode_images(model: nn.Module, split: EncodedSplit,
                   device: torch.device | str | None = None) -> Code:
-    """Codes of all images of a split; see `encode`."""
+    """Encode all images of a split; see `encode`."""
     device = device or device_of(model)
     with evaluating(model):
         return join([model.encode_images(split.image_batch(block).to(device))
@@ -97,7 +104,7 @@ def encode_images(model: nn.Module, split: EncodedSplit,
 
 def encode_texts(model: nn.Module, split: EncodedSplit,
                  device: torch.device | str | None = None) -> Code:
-    """Codes of all texts of a split; see `encode`."""
+    """Encode all texts of a split; see `encode`."""
     device = device or device_of(model)
     with evaluating(model):
         lengths = ([len(tokens) for tokens in split.tokens] if split.tokens is not None
@@ -110,10 +117,10 @@ def encode_texts(model: nn.Module, split: EncodedSplit,
 
 def as_vectors(model: nn.Module, images: Code,
                texts: Code | None) -> tuple[np.ndarray, np.ndarray]:
-    """Codes as vectors, images (I, D) and texts (T, D).
+    """Return codes as vectors, images (I, D) and texts (T, D).
 
-    Raises:  ValueError for a model that gives an image or a text several, and where there are no
-             texts.
+    Raises:
+        ValueError: several vectors of an image or a text, or no texts.
     """
     if not all(isinstance(code, Tensor) and code.ndim == 2 for code in (images, texts)):
         raise ValueError(
@@ -125,9 +132,12 @@ def as_vectors(model: nn.Module, images: Code,
 
 def score(model: nn.Module, images: Code, texts: Code,
           device: torch.device | str | None = None) -> Tensor:
-    """Scores (I, T) float32 on the CPU, computed block by block.
+    """Score all pairs block by block: (I, T) float32 on the CPU.
 
-    Args:    device: where they are computed; None = the model's own.
+    Args:
+        model: trained.
+        images, texts: codes.
+        device: where to compute; None: the model's own.
     """
     device = device or device_of(model)
     n_images, n_texts = first(images).shape[0], first(texts).shape[0]
@@ -145,7 +155,7 @@ def score(model: nn.Module, images: Code, texts: Code,
 
 def head_pieces(model: nn.Module, images: Code, texts: Code,
                 device: torch.device | str | None = None) -> Iterator[tuple[int, Tensor]]:
-    """Scores of every vector of an image with all texts, (first image, (i, K, T)) in order."""
+    """Score every vector of an image with all texts; yield (first image, (i, K, T)) in order."""
     device = device or device_of(model)
     with evaluating(model):
         texts = take(texts, torch.arange(len(first(texts))), device)
@@ -158,12 +168,15 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str |
              measures_of: str | None = None, bank: Evaluation | None = None) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
-    Args:    device: None = the model's own; measures_of: the data set whose measures to take too
-             (see `measures`); None = retrieval alone, which is what a choice of epoch needs; bank:
-             what the dev split gave, to measure the test split re-ranked, too: its images and texts
-             are the other queries of `fast_bank` (see `reranked`).
-    Raises:  ValueError for a model or a split of another kind, saying what is missing, and where a
-             score is not a number.
+    Args:
+        model: as in `models.base`.
+        split: encoded.
+        device: where to compute; None: the model's own.
+        measures_of: data set whose measures to take (see `measures`); None: retrieval only.
+        bank: evaluation of the dev split, to measure the test split re-ranked (see `reranked`).
+
+    Raises:
+        ValueError: another kind of model or split, or a score that is not a number.
     """
     check_model(model)
     check_split(split)
@@ -183,10 +196,15 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str |
 def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | None = None,
                     bank: Bank | None = None,
                     heads: Heads | None = None) -> tuple[dict[str, float], Ranks]:
-    """The table and the ranks of scores (I, T) of a split, or of `Scores` of each direction.
+    """Compute the table (with costs of measures) and the ranks of scores of a split.
 
-    Args, Raises: as `evaluate`; bank: the scores of other queries; heads: as `Scored` has them.
-    With measures_of the table holds their costs, too.
+    Args:
+        scores: (I, T), or `Scores` of each direction.
+        split, measures_of: as in `evaluate`.
+        bank, heads: as in `Scored`.
+
+    Raises:
+        ValueError: a score that is not a number.
     """
     best = ranks(scores, split.image_of_text)
     table = retrieval_table(best)
@@ -214,24 +232,24 @@ def all_encoded(data: object) -> bool:
 
 
 def blocks(count: int, size: int) -> list[np.ndarray]:
-    """0 … count-1 cut into runs of `size`."""
+    """Cut 0 … count-1 into runs of `size`."""
     return [np.arange(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 def first(code: Code) -> Tensor:
-    """The code itself, or the first tensor of a tuple."""
+    """Return the code itself, or the first tensor of a tuple."""
     return code if isinstance(code, Tensor) else code[0]
 
 
 def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
-    """The given rows of every tensor of a code, on a device."""
+    """Take the given rows of every tensor of a code, on a device."""
     if isinstance(code, Tensor):
         return code[rows.to(code.device)].to(device)
     return tuple(take(part, rows, device) for part in code)
 
 
 def join(codes: list[Code]) -> Code:
-    """One code from blocks of it, on the CPU; axes that differ (words) are padded with zeros."""
+    """Join blocks of a code on the CPU; axes that differ (words) are padded with zeros."""
     if isinstance(codes[0], Tensor):
         return _join_tensors(codes)
     return tuple(_join_tensors(list(parts)) for parts in zip(*codes, strict=True))

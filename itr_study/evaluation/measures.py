@@ -1,16 +1,12 @@
-"""What runs are measured by beside the retrieval table: which metrics each data set carries.
+"""Measures of runs besides the retrieval table, by data set, and what is kept of the scores.
 
-Graded truth: `exact` where the data knows it (scenes), else labels from captions: `sentence`
-(MiniLM's cosine, on the unit scale) and its control `cider`, whose makers saw no captions. Columns
-are named <direction>_<metric>_<truth>. Human judgements where people gave them. COCO's test is also
-ranked in five folds, CUB is also measured by class. The test split is also re-ranked. Models with
-several vectors of an image are also measured by the entropy of these.
-
-An evaluation takes all measures. Older rows lack those that are `asked`: they serve where nobody
-asks for these, and elsewhere their run is measured again, which needs its weights.
+Graded truth is `exact` if the data knows it (scenes), else `sentence` (MiniLM's cosine) and its
+control `cider`; columns are <direction>_<metric>_<truth>. An evaluation takes all measures; rows
+may lack those that are `asked`, unless somebody needs them.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from time import process_time
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -21,9 +17,8 @@ from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.percent import percent
-from itr_study.evaluation.reranked import SECONDS, reranked, reranked_columns
-from itr_study.evaluation.scored import Scored
-from itr_study.metrics import GRADED_METRICS, first, five_fold, query_means
+from itr_study.evaluation.table import retrieval_table
+from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
 from itr_study.metrics.class_based import CLASS_METRICS, class_based
 from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.human import human_correlation
@@ -36,11 +31,27 @@ from itr_study.relevance import RELEVANCE
 from itr_study.rerank import RERANKERS, Bank
 from itr_study.rerank.fast import CUB_SCALES
 
-# R@1 and R-Precision by class, and the same after FR: what dvse prints of CUB (Table III).
+Heads = Callable[[], Iterator[tuple[int, Tensor]]]
+
+
+class Scored(NamedTuple):
+    """A split with the scores of a model.
+
+    Attributes:
+        scores: (I, T).
+        split: encoded.
+        bank: scores of the queries of another split, for re-ranking.
+        heads: gives the scores of the K vectors of images in pieces, (first image, (i, K, T)).
+    """
+
+    scores: AnyScores
+    split: EncodedSplit
+    bank: Bank | None = None
+    heads: Heads | None = None
+
 
 def class_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """i2t_class_r1 ... t2i_class_rp of dev and test, fast_cub_i2t_class_r1 ... of test, of data
-    sets that are measured by class."""
+    """Name the columns by class: i2t_class_r1 ... t2i_class_rp, of test also fast_cub_<name>."""
     if not DATASETS[dataset].by_class or split == "train":
         return ()
     after = tuple(f"fast_cub_{name}" for name in CLASS_METRICS)
@@ -48,9 +59,9 @@ def class_columns(dataset: str, split: str) -> tuple[str, ...]:
 
 
 def by_class(scored: Scored) -> dict[str, float]:
-    """Retrieval by class in percent, of the test split after FR with the scales of dvse, too.
+    """Measure retrieval by class in percent, of the test split also after FR; {} without classes.
 
-    As printed FR sees all queries of the split at once. {} where the split names no classes.
+    Source: dvse, Table III (CUB); FR sees all queries of the split at once, with its scales.
     """
     split, scores = scored.split, scored.scores
     if split.image_classes is None:
@@ -63,21 +74,18 @@ def by_class(scored: Scored) -> dict[str, float]:
             for name, value in class_based(each, truth, split.image_classes).items()}
 
 
-# Embedding entropy of models with several vectors of an image: the quantity that dvse is about.
-
 WITH_HEADS = frozenset(name for name, model in MODELS.items() if model.has_heads)
 
 
 def entropy_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """entropy and entropy_noise of the test split."""
+    """Name the columns of the test split: entropy, entropy_noise."""
     return ("entropy", "entropy_noise") if split == "test" else ()
 
 
 def head_entropy(scored: Scored) -> dict[str, float]:
-    """The mean entropy (nats) of a vector of an image against all texts of the split, and the mean
-    share of the noise in percent, over images and heads; {} for a model without heads.
+    """Average embedding entropy (nats) and noise (percent) over images and heads; {} without heads.
 
-    Source:  dvse Eqs. 1, 2 and 5, as `metrics.entropy` has them.
+    Source: dvse Eqs. 1, 2 and 5, as in `metrics.entropy`.
     """
     if scored.heads is None:
         return {}
@@ -85,29 +93,23 @@ def head_entropy(scored: Scored) -> dict[str, float]:
     return {"entropy": float(found.nats.mean()), "entropy_noise": percent(found.noise.mean())}
 
 
-# What is kept of the scores of a test split, which are too many to keep (5 million, 20 MB).
-#
-# The scores of the pairs that people judged, so that a claim about people can be asked later; the
-# first results of some queries, so that two runs can be compared by what they find. Both are
-# numbers
-# of a model about pairs: no picture, text or feature can be had back from them. Only of a model
-# that
-# compares every pair anew all scores are kept, on the machine that made them (`lab.runs.store`).
-
 QUERIES = 100  # of each direction, at most
 RESULTS = 10  # of each query
 ALL = slice(None)
 
 
 def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, np.ndarray]:
-    """The arrays that are kept of a test split's scores; none of another split.
+    """Choose the arrays that are kept of a test split's scores (all: 20 MB); none of other splits.
 
-    judged_<collection> (N,) float16: the scores of its pairs, in the order of the judgements, by
-    which images ask. i2t_queries, t2i_queries (Q,) int32: which images and texts were sampled;
-    i2t_first, t2i_first (Q, 10) int32: the results of each with the highest scores, best first, of
-    equal ones the first of the split; fewer where the split has fewer.
+    Args:
+        scores: (I, T) of the split.
+        split: encoded.
+        dataset: its name.
 
-    Args:    scores: (I, T) of the split; dataset: its name.
+    Returns:
+        judged_<collection> (N,) float16, scores of the pairs that people judged; i2t_queries,
+        t2i_queries (Q,) int32, sampled images and texts; i2t_first, t2i_first (Q, 10) int32, their
+        first results, best first, of equal scores the first of the split.
     """
     if split.name != "test":
         return {}
@@ -124,9 +126,11 @@ def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, n
 
 def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
                bank: Bank | None = None) -> dict[str, Tensor]:
-    """Of a model that compares every pair anew all scores of a test split: scores (I, T) and, where
-    they were made, those of the queries of dev: bank_images (B, T) and bank_texts (I, C); float32,
-    60 MB of 1,000 images and 5,000 texts each."""
+    """Return all scores of a test split if the model compares every pair, else {}.
+
+    They are slow to compute again. Returns scores (I, T), and of the queries of dev, if given,
+    bank_images (B, T) and bank_texts (I, C); float32.
+    """
     if split.name != "test" or not compares_pairs(model):
         return {}
     return {"scores": scores} | ({} if bank is None else {
@@ -134,15 +138,74 @@ def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
 
 
 def judged_scores(scores: Scores, split: EncodedSplit, collection: str) -> np.ndarray:
-    """(N,) float16: the scores of the pairs of a collection of judgements, in its order."""
+    """Return the scores (N,) float16 of the pairs of a collection of judgements."""
     pairs = split.judgements[collection]
     return np.asarray(scores.i2t[pairs.images, pairs.texts], np.float16)
 
 
 def sampled(count: int) -> np.ndarray:
-    """(Q,) int32 in rising order: the same queries of so many for every run, for ever (numpy keeps
-    the numbers of RandomState, not those of newer generators)."""
+    """Sample queries (Q,) int32, rising: the same for every run (numpy keeps RandomState)."""
     return np.sort(np.random.RandomState(0).permutation(count)[:QUERIES]).astype(np.int32)
+
+
+# `fast`, `reciprocal` and `multi` see all queries of the test split at once, `fast_bank` is FR with
+# the queries of the dev split instead.
+
+HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
+RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
+SECONDS = tuple(f"seconds_{method}" for method in RERANKERS)
+
+
+def reranked_columns(dataset: str, split: str) -> tuple[str, ...]:
+    """Name the columns of test: hubness of both directions, then <method>_<recall or hubness>."""
+    if split != "test":
+        return ()
+    return HUBNESS + tuple(f"{method}_{name}" for method in (*RERANKERS, "fast_bank")
+                           for name in RECALLS + HUBNESS)
+
+
+def reranked(scored: Scored) -> dict[str, float]:
+    """Measure hubness, and of each re-ranking method recall in percent, hubness and seconds.
+
+    Hubness is a skewness, not in percent. seconds_<method> are seconds of a core to re-rank and
+    count the ranks, beyond counting them without re-ranking. Without a bank nothing is re-ranked.
+
+    Raises:
+        ValueError: as the re-rankers.
+    """
+    scores, owner, bank = scored.scores, scored.split.image_of_text, scored.bank
+    table = hubness(scores)
+    if bank is None:
+        return table
+    start = process_time()
+    ranks(scores, owner)
+    plain = process_time() - start
+    taken = {"multi": as_cosines(scores)}
+    for method, rerank in RERANKERS.items():
+        start = process_time()
+        after = rerank(taken.get(method, scores))
+        best = ranks(after, owner)
+        table[f"seconds_{method}"] = max(0.0, process_time() - start - plain)
+        table |= _after(method, after, best)
+    after = RERANKERS["fast"](scores, bank=bank)
+    return table | _after("fast_bank", after, ranks(after, owner))
+
+
+def as_cosines(scores: AnyScores) -> AnyScores:
+    """Divide scores beyond [-1, 1] by the largest, which keeps every order."""
+    pair = Scores.of(scores)
+    largest = max(max(float(matrix.max()), -float(matrix.min())) for matrix in pair)
+    if largest <= 1:
+        return scores
+    i2t = pair.i2t / largest
+    return Scores(i2t, i2t if pair.single else pair.t2i / largest)
+
+
+def _after(method: str, scores: AnyScores, best: Ranks) -> dict[str, float]:
+    """Compute the columns of one method from its scores and their ranks."""
+    recalls = retrieval_table(best)
+    values = {name: recalls[name] for name in RECALLS} | hubness(scores)
+    return {f"{method}_{name}": value for name, value in values.items()}
 
 
 CAPTION_LABELS = ("sentence", "cider")
@@ -151,11 +214,13 @@ CAPTION_LABELS = ("sentence", "cider")
 class Measure(NamedTuple):
     """Columns that some data sets carry.
 
-    columns: of (data set, split), the names it gives there; metric: of a scored split, these names
-    and their values (shares in percent), or those for which it has what they need; measures that
-    share a metric share its walk over the scores; costs: names that metric gives, too, for all
-    splits together: seconds, which no two runs share; models: those that it is taken of, None for
-    all; asked: whether a row is complete without it, unless it is asked for.
+    Attributes:
+        columns: (data set, split) -> names.
+        metric: scored split -> names and values (shares in percent), as far as it can; measures
+            that share it share its walk over the scores.
+        costs: names that metric adds for all splits together: seconds, different for each run.
+        models: those it is taken of; None: all.
+        asked: whether a row is complete without it, unless it is asked for.
     """
 
     columns: Callable[[str, str], tuple[str, ...]]
@@ -166,7 +231,7 @@ class Measure(NamedTuple):
 
 
 def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
-    """Names of the label vectors that these label sources read of a split to grade it."""
+    """Name the label vectors of a split that these label sources read."""
     return tuple(sorted({name for source in sources
                          for name in RELEVANCE[source]().vectors_needed}))
 
@@ -175,10 +240,7 @@ _graded: WeakKeyDictionary[EncodedSplit, dict[str, Truth]] = WeakKeyDictionary()
 
 
 def truths(split: EncodedSplit) -> dict[str, Truth]:
-    """Graded truth of a split by every source whose label vectors it carries; computed once.
-
-    Training texts have label vectors only where training reads them, so train has none.
-    """
+    """Grade a split by every source whose label vectors it carries, once; train has none."""
     if split.name == "train":
         return {}
     if split not in _graded:
@@ -190,7 +252,7 @@ def truths(split: EncodedSplit) -> dict[str, Truth]:
 
 
 def truth_from(source: str, split: EncodedSplit) -> Truth:
-    """Truth of a whole split as a label source grades it, held as one (I, T) float32 array."""
+    """Grade a whole split by a label source, held as one (I, T) float32 array."""
     grade = RELEVANCE[source]()
     blocks = Truth(split.image_of_text, split.n_images).blocks()
     values = np.concatenate([grade.block(split, images) for images in blocks])
@@ -198,8 +260,7 @@ def truth_from(source: str, split: EncodedSplit) -> Truth:
 
 
 def graded_columns(*metrics: str) -> Callable[[str, str], tuple[str, ...]]:
-    """Columns <direction>_<metric>_<truth> of these graded metrics by every truth; none on train.
-    """
+    """Make a namer of columns <direction>_<metric>_<truth>; none on train."""
     def of(dataset: str, split: str) -> tuple[str, ...]:
         return () if split == "train" else tuple(
             f"{direction}_{metric}_{truth}" for metric in metrics
@@ -209,7 +270,7 @@ def graded_columns(*metrics: str) -> Callable[[str, str], tuple[str, ...]]:
 
 
 def graded(scored: Scored) -> dict[str, float]:
-    """All graded metrics by all truths that the split carries; one walk over scores a truth."""
+    """Measure all graded metrics by all truths of the split, one walk over scores a truth."""
     means = {name: query_means(scored.scores, truth, GRADED_METRICS)
              for name, truth in truths(scored.split).items()}
     return {f"{direction}_{metric}_{truth}": percent(table[f"{direction}_{metric}"])
@@ -218,13 +279,12 @@ def graded(scored: Scored) -> dict[str, float]:
 
 
 def human_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """human_<collection>_<coefficient>, such as human_expert_tau_c."""
+    """Name the columns human_<collection>_<coefficient>, such as human_expert_tau_c."""
     return tuple(f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ()))
 
 
 def human(scored: Scored) -> dict[str, float]:
-    """Agreement with people: tau-c with the experts, tau-b with the crowd. They saw an image and
-    judged texts, so of two matrices i2t is asked."""
+    """Measure agreement with people, who saw an image and judged texts, so by i2t scores."""
     i2t, table = Scores.of(scored.scores).i2t, {}
     for pairs in scored.split.judgements.values():
         judged = np.asarray(i2t[pairs.images, pairs.texts])
@@ -233,20 +293,19 @@ def human(scored: Scored) -> dict[str, float]:
 
 
 def fold_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """1k_i2t_r1, ..., 1k_rsum."""
+    """Name the columns 1k_i2t_r1, ..., 1k_rsum."""
     names = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
     return tuple(f"1k_{name}" for name in names if split in DATASETS[dataset].in_folds)
 
 
 def folded(scored: Scored) -> dict[str, float]:
-    """R@K and RSUM of the five folds: "1k_i2t_r1", ..., "1k_rsum"."""
+    """Measure R@K and RSUM of the five folds."""
     table = five_fold(scored.scores, scored.split.image_of_text)
     return {f"1k_{name}": percent(value)
             for name, value in (table | {"rsum": sum(table.values())}).items()}
 
 
-# Each joins the columns dev_<name> and test_<name> of rows; a row without them is incomplete. What
-# is added is `asked`, as long as there are rows without it.
+# Each gives columns dev_<name> and test_<name> of rows. New ones are `asked` while rows lack them.
 MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
     "human": Measure(human_columns, human),
@@ -260,10 +319,12 @@ MEASURES: dict[str, Measure] = {
 
 def measure_columns(dataset: str, split: str, model: str = "",
                     needs: Collection[str] = MEASURES) -> tuple[str, ...]:
-    """Names of what is measured on a split of a data set, in order.
+    """Name what is measured on a split of a data set, in order.
 
-    Args:    model: one of MODELS; "" for the names that all models have; needs: which of the
-             measures that are `asked` are counted in.
+    Args:
+        dataset, split: names.
+        model: one of MODELS; "": only names that all models have.
+        needs: which of the `asked` measures count.
     """
     for name in needs:
         check_choice("measure", name, MEASURES)
@@ -274,17 +335,21 @@ def measure_columns(dataset: str, split: str, model: str = "",
 
 
 def measure_of(dataset: str, column: str) -> str:
-    """The measure that gives rows of a data set a column, such as "test_fast_rsum" or
-    "seconds_fast"; empty for a column of none."""
+    """Name the measure of a column such as "test_fast_rsum" or "seconds_fast"; empty if none."""
     split, _, name = column.partition("_")
     return next((of for of, measure in MEASURES.items()
                  if column in measure.costs or name in measure.columns(dataset, split)), "")
 
 
 def measure(scored: Scored, dataset: str) -> dict[str, float]:
-    """The measures of a data set, as far as the scored split has what they need, and their costs.
+    """Take the measures of a data set, as far as the split allows, and their costs.
 
-    Args:    scored: a split of the data set of this name. Shares are in percent.
+    Args:
+        scored: a split of the data set.
+        dataset: its name.
+
+    Returns:
+        Values by name; shares in percent.
     """
     metrics = dict.fromkeys(measure.metric for measure in MEASURES.values()
                             if measure.columns(dataset, scored.split.name))
@@ -292,5 +357,5 @@ def measure(scored: Scored, dataset: str) -> dict[str, float]:
 
 
 def costs() -> set[str]:
-    """Names of what is measured for all splits together; never compared between runs."""
+    """Name what is measured for all splits together; never compared between runs."""
     return {name for measure in MEASURES.values() for name in measure.costs}

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def percent(part: float | np.ndarray, whole: float = 1) -> float | np.ndarray:
-    """How many percent of the whole a part is; a fraction without a whole.
+    """Convert a fraction, or a part of a whole, to percent.
 
     Example:
         >>> percent(0.25), percent(3, 4)

@@ -34,8 +34,7 @@ NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 
 
 class Hit(NamedTuple):
-    """One result: rank from 1, score (higher = more alike), its index in the split and its id, and
-    what it says."""
+    """One result: rank from 1, score (higher = more alike), index in the split, id and text."""
 
     rank: int
     score: float
@@ -47,17 +46,17 @@ class Hit(NamedTuple):
 
 @dataclass(eq=False)
 class Searcher:
-    """A split encoded and scored once, ready for queries.
+    """A split encoded and scored once, ready for queries; only new words and pictures are encoded.
 
-    `scores` (I, T) are the model's; `relevance` (I, T) is the exact one, None where the data does
-    not know it. What the split holds is looked up there by its index; only new words and new
-    pictures are encoded.
+    Args:
+        model: trained.
+        dataset, data: the same data before and after encoding, or new pictures without texts
+            (`load_pictures`, `with_pictures`).
+        name: of the split searched; "all": all of them in one.
+        known: scores that need not be computed again, by the names of `measures.all_scores`.
 
-    Args:    model: trained, in evaluation mode; dataset and data: the same data before and after
-             encoding, or new pictures (`load_pictures`, `with_pictures`), which have no texts;
-             name: of the split searched, "all" for all of them in one; known: scores that need
-             not be computed again, by the names of `kept.all_scores`.
-    Raises:  ValueError for a split that the data does not have, and known scores of another size.
+    Raises:
+        ValueError: a split that the data does not have, known scores of another size.
     """
 
     model: nn.Module
@@ -98,27 +97,30 @@ class Searcher:
 
     @property
     def _size(self) -> str:
-        """What there is to search, in words."""
+        """The size of the split in words."""
         return f"{len(self.split.image_ids):,} images and {len(self.split.texts):,} texts"
 
     @cached_property
     def relevance(self) -> np.ndarray | None:
-        """(I, T) exact relevance, where the data knows it."""
+        """(I, T) exact relevance, if the data knows it."""
         known = self.dataset.relevance
         return None if known is None else known(self.split)
 
     @cached_property
     def first_texts(self) -> list[str]:
-        """Of every image its first text, "" where there is none."""
+        """The first text of every image, "" if it has none."""
         first = dict(reversed(list(zip(self.split.image_of_text, self.split.texts, strict=True))))
         return [first.get(i, "") for i in range(len(self.split.image_ids))]
 
     def search_text(self, text: int | str, top: int = 10) -> list[Hit]:
-        """The images most alike to a text, each shown with its first text.
+        """Find the images most alike to a text, each with its first text.
 
-        Args:    text: its index in the split, or any words: those of the split are known by heart,
-                 and match every image they were written for; others have no known match.
-        Raises:  ValueError for an index that the split does not have, or new words that hold none.
+        Args:
+            text: its index in the split, or any words; new ones have no known match.
+            top: number of results.
+
+        Raises:
+            ValueError: an index out of range, or new words without a word.
         """
         owners, texts = self.split.image_of_text, self.split.texts
         if isinstance(text, str):
@@ -133,11 +135,15 @@ class Searcher:
                 for rank, value, i in best(scores, top)]
 
     def search_image(self, image: int | str | Image.Image, top: int = 10) -> list[Hit]:
-        """The texts most alike to an image.
+        """Find the texts most alike to an image.
 
-        Args:    image: its index or its id in the split, or any picture, whose matches are unknown.
-        Raises:  ValueError for an index or id that the split does not have, or a new picture where
-                 features came with the data, or a split without texts.
+        Args:
+            image: its index or its id in the split, or any picture, whose matches are unknown.
+            top: number of results.
+
+        Raises:
+            ValueError: an unknown index or id, a new picture if features came with the data, a
+                split without texts.
         """
         if self.texts is None:
             raise ValueError(f"{self.dataset.name} has no texts to find; search it by a text")
@@ -153,12 +159,11 @@ class Searcher:
                 for rank, value, t in best(scores, top)]
 
     def unknown_words(self, text: str) -> list[str]:
-        """Words of a query that the model has no way to read, each once: they change nothing, or
-        are all read as one."""
+        """List the words of a query, each once, that the model cannot read."""
         return self.data.unknown_words(text)
 
     def doubts(self, text: str) -> str:
-        """A sentence on the words of a query that the model cannot read, "" where it knows all."""
+        """Warn of the words of a query that the model cannot read; "" if it knows all."""
         unknown = self.unknown_words(text)
         if not unknown:
             return ""
@@ -168,14 +173,13 @@ class Searcher:
         return f"not known to the model, which cannot read it: {', '.join(unknown)}"
 
     def scores_for(self, image: int | None = None, text: int | None = None) -> np.ndarray:
-        """(T,) scores of an image or (I,) of a text, by its index, computed for it alone: what
-        `scores` holds, but for the last bits."""
+        """Score an image (T,) or a text (I,), by its index, alone: `scores` but for last bits."""
         images = self.images if image is None else take(self.images, torch.tensor([image]))
         texts = self.texts if text is None else take(self.texts, torch.tensor([text]))
         return score(self.model, images, texts).flatten().numpy()
 
     def _scores_of(self, image: int | None = None, text: int | None = None) -> np.ndarray:
-        """The same. Of one split all are kept; all splits may have too many pairs."""
+        """Look the same up in `scores`, but of all splits, which may have too many pairs."""
         if self.name == ALL:
             return self.scores_for(image, text)
         return self.scores[:, text] if image is None else self.scores[image]
@@ -194,7 +198,7 @@ class Searcher:
         return int(index)
 
     def _score_words(self, words: str) -> np.ndarray:
-        """(I,) scores of all images for new words."""
+        """Score all images (I,) for new words."""
         check_query(words)
         tokens, sentences = self.data.encode_texts([words])
         tokens, lengths = (None, None) if tokens is None else pad(tokens)
@@ -205,7 +209,7 @@ class Searcher:
         return score(self.model, self.images, code)[:, 0].numpy()
 
     def _score_picture(self, picture: Image.Image) -> np.ndarray:
-        """(T,) scores of all texts for a new picture."""
+        """Score all texts (T,) for a new picture."""
         features = self.data.encode_images([as_rgb(picture)])
         regions = as_tensor(evaluation_view(features, np.array([0])))
         batch = Batch(NEW, NOTHING, NOTHING, regions=regions,
@@ -216,7 +220,7 @@ class Searcher:
 
 
 def joined(splits: list[Split]) -> Split:
-    """Several splits as one; a single one is returned as it is."""
+    """Join several splits; a single one is returned as it is."""
     if len(splits) == 1:
         return splits[0]
     starts = np.cumsum([0, *(len(split.image_ids) for split in splits)])
@@ -227,18 +231,18 @@ def joined(splits: list[Split]) -> Split:
 
 
 def as_tensor(values: np.ndarray) -> Tensor:
-    """float32 on the CPU."""
+    """Convert to float32 on the CPU."""
     return torch.from_numpy(np.asarray(values, np.float32))
 
 
 def best(scores: np.ndarray, top: int) -> list[tuple[int, float, int]]:
-    """(rank, score, index) of the highest scores, the first of equals first."""
+    """List (rank, score, index) of the highest scores, the first of equals first."""
     order = np.argsort(-scores, kind="stable")[:top].tolist()
     return [(rank, scores[i].item(), i) for rank, i in enumerate(order, start=1)]
 
 
 def hit_table(hits: list[Hit]) -> str:
-    """One line a hit below the names of the columns; the right ones are marked."""
+    """Write one line per hit below the names of the columns; right ones are marked."""
     width = max(len("id"), *(len(hit.id) for hit in hits))
     mark = {True: "match", False: "", None: ""}
     lines = (f"{h.rank:4}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"

@@ -12,14 +12,18 @@ RETRIEVAL = tuple(f"{direction}_{metric}" for direction in DIRECTIONS
 
 
 def retrieval_table(best: Ranks) -> dict[str, float]:
-    """The row papers print: R@1, R@5, R@10 in percent, median and mean rank, RSUM.
+    """Compute the row papers print: R@1, R@5, R@10 in percent, median and mean rank, RSUM.
 
-    Keys: i2t_r1, i2t_r5, i2t_r10, i2t_medr, i2t_meanr, the same with t2i, and rsum, the sum of
-    the six percentages (at most 600).
+    Source: all four papers; RSUM as in listwise and bcls. The median of an even number of ranks may
+    end in .5, while published code rounds down.
 
-    Args: best: the rank of the best match of every query, as `ranks` gives them.
-    Source: all four papers; RSUM as in listwise and bcls.
-    Differs: the median of an even number of ranks may end in .5, where published code rounds down.
+    Args:
+        best: the rank of the best match of every query, as `ranks` gives them.
+
+    Returns:
+        i2t_r1, i2t_r5, i2t_r10, i2t_medr, i2t_meanr, the same with t2i, and rsum, the sum of the
+        six percentages (at most 600).
+
     Example:
         >>> table = retrieval_table(Ranks(i2t=np.array([1, 2]), t2i=np.array([1, 7, 30, 1])))
         >>> table["i2t_r1"], table["t2i_r5"], table["t2i_medr"], table["rsum"]

@@ -246,7 +246,9 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
                        look(column, place))
     headline(figure, title)
     level = "" if baseline is None else f"dashed: {baseline_name}"
-    holes = "dotted: nothing tried between" if log and has_holes(places) else ""
+    numbers = [value for value in places if not isinstance(value, str)]
+    holes = "dotted: nothing tried between" * (
+        log and any(high / low >= FAR for low, high in pairwise(numbers)))
     caption(figure, " · ".join(filter(None, [note, level, holes, seeds_note(pd.concat(counts))])))
     finish_labels(axes_list, ends)
     return figure
@@ -262,12 +264,6 @@ def prepare(axes: Axes, panel: str, places: Mapping[object, float], log: bool,
     if default is not None:
         axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
         name_above(axes, default, default_name)
-
-
-def has_holes(places: Mapping[object, float]) -> bool:
-    """Whether neighbouring values of a log axis are FAR apart."""
-    numbers = [value for value in places if not isinstance(value, str)]
-    return any(high / low >= FAR for low, high in pairwise(numbers))
 
 
 def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:

@@ -95,7 +95,11 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
                               label=shade.label)
         bar.set_ticks([at for at, _ in shade.ticks], labels=[text for _, text in shade.ticks])
     finish(figure, title, note)
-    add_legend(figure, shade)
+    kinds = [INK, INK] if shade.ticks else colours_of(shade)
+    marks = [mark("s", kinds[0], "image"), mark("o", kinds[1], "text")]
+    if shade.hollow.any():
+        marks += [mark("D", INK, shade.meaning[0]), mark("D", INK, shade.meaning[1], fill="none")]
+    legend_below(figure, marks)
     return figure
 
 
@@ -106,12 +110,3 @@ def draw_marks(axes: Axes, places: np.ndarray, colours: np.ndarray, hollow: np.n
         axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[part],
                      facecolors="none" if part is hollow else colours[part], linewidths=0.7,
                      alpha=alpha)
-
-
-def add_legend(figure: Picture, shade: Shade) -> None:
-    """Explain the marks; in their colours if these say the kind."""
-    kinds = colours_of(shade) if not shade.ticks else [INK, INK]
-    marks = [mark("s", kinds[0], "image"), mark("o", kinds[1], "text")]
-    if shade.hollow.any():
-        marks += [mark("D", INK, shade.meaning[0]), mark("D", INK, shade.meaning[1], fill="none")]
-    legend_below(figure, marks)

@@ -280,9 +280,9 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     marks: dict[str, Artist] = {}
     for axes, (measure, (label, others)) in zip(panels, PANELS.items(), strict=True):
         for column, name in others.items():
-            label_ = f"map that looks nowhere: {name}"
-            marks[label_] = axes.vlines(means[column], heights - 0.5, heights + 0.5, color=GREY,
-                                        linestyle=LINES[name], linewidth=1.2, label=label_)
+            marks[name] = axes.vlines(means[column], heights - 0.5, heights + 0.5, color=GREY,
+                                      linestyle=LINES[name], linewidth=1.2,
+                                      label=f"map that looks nowhere: {name}")
         for height, arm in enumerate(arms):
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
             mean = means.loc[arm, measure]
@@ -342,7 +342,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         ValueError: no row, shapes that differ, weights that are no map.
     """
     check_looks(rows, weights, boxes)
-    shown = drawn_rows(weights)
+    shown = sorted(np.argsort(-weights.max(axis=1), kind="stable")[:MOST_ROWS].tolist())
     scale, lost = heat_scale(weights, boxes), ~np.isfinite(boxes).all(axis=1)
     columns = min(COLUMNS, len(shown) + 1)
     lines = -(-(len(shown) + 1) // columns)
@@ -366,11 +366,6 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     hidden = f"{NOWHERE}: a region without a place in the picture, so its weight has no colour"
     return finish(figure, title, f"most: the largest weight of a region; {COVER}",
                   hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, note)
-
-
-def drawn_rows(weights: np.ndarray) -> list[int]:
-    """Choose the rows of (N, R) that are drawn, in order."""
-    return sorted(np.argsort(-weights.max(axis=1), kind="stable")[:MOST_ROWS].tolist())
 
 
 def heat_scale(weights: np.ndarray, boxes: np.ndarray) -> Normalize:

@@ -89,7 +89,10 @@ def name_of(arm: str) -> str:
         return arm.removeprefix("labels(").removesuffix(")")
     hyperparameter, equals, value = arm.partition("=")
     if equals and arm not in OTHER and re.fullmatch(r"[\d.e-]+", value):
-        return _with_value(hyperparameter, value)
+        if hyperparameter == "k":
+            return f"top-{value}"
+        return (f"k-th, k = {value}" if hyperparameter == "kth"
+                else f"{GREEK.get(hyperparameter, hyperparameter)} = {value}")
     names = [_term(term) for term in arm.split("+")]
     return arm if None in names else " + ".join(names)
 
@@ -114,13 +117,6 @@ def marks_note(names: Iterable[str]) -> str:
     text = "\n".join(names)
     return "; ".join(f"{mark.strip()} {meaning}" for mark, meaning in MARKS.items()
                      if mark in text)
-
-
-def _with_value(hyperparameter: str, value: str) -> str:
-    """Name one point of a sweep: "d=64" is "d = 64"; a k names the loss it belongs to."""
-    if hyperparameter in ("k", "kth"):
-        return f"top-{value}" if hyperparameter == "k" else f"k-th, k = {value}"
-    return f"{GREEK.get(hyperparameter, hyperparameter)} = {value}"
 
 
 def _term(term: str) -> str | None:
@@ -234,7 +230,9 @@ def placed(marks: np.ndarray, sizes: np.ndarray, taken: np.ndarray, room: np.nda
                 taken, *(spots[other][None, spot] for other, spot in others.items()),
                 *(lines[other][spot] for other, spot in others.items())])
             chosen[name] = int(np.argmin(
-                COVERED * overlaps(boxes, full).sum(axis=1) + boxes_outside(boxes, room)
+                COVERED * overlaps(boxes, full).sum(axis=1)
+                + 3 * COVERED * ((boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+                                 - overlaps(boxes, room[None])[:, 0])  # what leaves the room
                 + CROSSED * overlaps(ways.reshape(-1, 4), full).sum(axis=1).reshape(
                     len(boxes), -1).sum(axis=1)
                 + CONFUSED * overlaps(boxes, np.delete(around, name, axis=0)).sum(axis=1)
@@ -262,12 +260,6 @@ def leaders(mark: np.ndarray, boxes: np.ndarray, scale: float) -> np.ndarray:
     inside[:len(WAYS)] = True
     half = np.where(inside, 0, THICK * scale)[..., None]
     return np.concatenate([way - half, way + half], axis=2)
-
-
-def boxes_outside(boxes: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Compute the cost (K,) of the parts of boxes outside of a room."""
-    area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
-    return 3 * COVERED * (area - overlaps(boxes, room[None])[:, 0])
 
 
 def overlaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:

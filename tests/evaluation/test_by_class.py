@@ -11,8 +11,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS, Regions
 from itr_study.evaluation import measures
 from itr_study.evaluation.evaluate import evaluate
-from itr_study.evaluation.measures import by_class, class_columns
-from itr_study.evaluation.scored import Scored
+from itr_study.evaluation.measures import Scored, by_class, class_columns
 from itr_study.rerank.fast import CUB_SCALES
 from tests.data import tiny
 from tests.oracles import class_based, fast

@@ -8,7 +8,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS, Judgements
 from itr_study.data.batches import EncodedSplit, JudgedPairs
 from itr_study.evaluation import measures
-from itr_study.evaluation.scored import Scored
+from itr_study.evaluation.measures import Scored
 from itr_study.metrics import Scores, Truth, five_fold, ndcg
 
 OWNER = np.array([0, 0, 1, 2])

@@ -7,8 +7,7 @@ import shutil
 import pytest
 
 from itr_study.evaluation.evaluate import columns
-from itr_study.evaluation.measures import MEASURES, measure_of
-from itr_study.evaluation.reranked import SECONDS
+from itr_study.evaluation.measures import MEASURES, SECONDS, measure_of
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.sealed import seal
 from itr_study.lab.runs.identity import identify

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from itr_study.evaluation.reranked import reranked_columns
+from itr_study.evaluation.measures import reranked_columns
 from itr_study.files.atomic import write_json
 from itr_study.lab.ledger.verdict import judge
 from itr_study.lab.studies.nb08_reranking import (
