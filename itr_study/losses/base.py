@@ -25,6 +25,8 @@ class RankingLoss(nn.Module):
         version: part of a run's id, raised whenever its numbers change. None: it has none.
         labels: the scale of relevance it takes, "binary", "unit" ([0, 1]) or "cosine" ([-1, 1]);
             see `training.objective.ACCEPTED`. None: any.
+        symmetric: whether images and texts are treated the same, so that the transposes of scores
+            and relevance have the same value.
         takes: "scores", (I, T), or "output", the whole ModelOutput, in the place of scores.
     """
 
@@ -33,6 +35,7 @@ class RankingLoss(nn.Module):
     source: str | None = None
     version: int | None = None
     labels: str | None = None
+    symmetric: bool = True
     takes: str = "scores"
 
     def __init__(self) -> None:  # torch's own takes any argument
@@ -63,6 +66,7 @@ class OwnLoss(RankingLoss):
         self.name = getattr(module, "name", type(module).__name__)
         self.version = getattr(module, "version", None)
         self.labels = getattr(module, "labels", None)
+        self.symmetric = getattr(module, "symmetric", False)
         self.takes = getattr(module, "takes", "scores")
         self.forward = module.__call__
         self.diagnose = getattr(module, "diagnose", self.diagnose)
@@ -78,6 +82,7 @@ class FunctionLoss(RankingLoss):
     def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
         self.name = getattr(function, "__name__", type(function).__name__)
+        self.symmetric = getattr(function, "symmetric", False)
         self.takes = getattr(function, "takes", "scores")
         self.function = function
 
