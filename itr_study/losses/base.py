@@ -18,10 +18,13 @@ class RankingLoss(nn.Module):
     scores, or a pair (image_ids, text_ids), (I,) and (T,); or nothing, if image i belongs to text i
     alone. A class of yours may leave out what has a default here.
 
+    Raises:
+        ValueError: when built, for an argument out of the range that its class names; when called,
+            for shapes that differ and relevance that is not on its scale.
+
     Attributes:
         name: in LOSSES, configs and reports. None: reported by the name of its class.
         label: how a plot's legend calls it.
-        source: paper and equation.
         version: part of a run's id, raised whenever its numbers change. None: it has none.
         labels: the scale of relevance it takes, "binary", "unit" ([0, 1]) or "cosine" ([-1, 1]);
             see `training.objective.ACCEPTED`. None: any.
@@ -32,7 +35,6 @@ class RankingLoss(nn.Module):
 
     name: str | None = None
     label: str | None = None
-    source: str | None = None
     version: int | None = None
     labels: str | None = None
     symmetric: bool = True

@@ -21,7 +21,7 @@ SCALES = ("binary", "unit", "cosine")
 # Which axes of a field are images and texts.
 AXES = {"scores": "it", "head_scores": "kit", "subembeddings": "ikd", "residuals": "ikd",
         "mask": "ik", "text_subembeddings": "tkd", "text_residuals": "tkd"}
-HEADINGS = ("Use", "See", "Shape", "Raises", "Source", "Differs", "Example")
+HEADINGS = ("Use", "See", "Source", "Differs", "Example")
 # How torch refuses to read a tensor without values.
 READS = re.compile(r"item\(\)|nonzero|copy out of meta|convert meta")
 EDGES = {  # scores, relevance
@@ -296,14 +296,13 @@ def undocumented(part: object, read: RankingLoss) -> Iterator[str]:
         yield "no name, by which it could be registered and configured"
     if not 3 <= len(getattr(part, "label", None) or "") <= 20:
         yield "no label of 3 to 20 letters, for the legend of a plot"
-    if not getattr(part, "source", None):
-        yield "no source: paper and equation"
     if not (type(read.version) is int and read.version >= 1):
         yield "no version, 1 or more, for the id of a run"
     if read.labels is None:
         yield f"no labels: the scale of relevance that it takes, one of {', '.join(SCALES)}"
     text = inspect.getdoc(part) or ""
-    if missing := [name for name in HEADINGS if not re.search(rf"^{name}:", text, re.M)]:
+    headings = HEADINGS + ("Shape",) * (read.takes == "output")
+    if missing := [name for name in headings if not re.search(rf"^{name}:", text, re.M)]:
         yield f"nothing in its docstring under {', '.join(f'{name}:' for name in missing)}"
     if not re.search(r"^    L = ", text, re.M):
         yield "no formula in its docstring: an indented line, L = ..."

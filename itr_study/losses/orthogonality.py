@@ -1,10 +1,4 @@
-"""DVSE's orthogonality: what different heads add to an image shall not point the same way.
-
-Use:  beside a ranking loss, with a model of several heads; alone it retrieves nothing.
-See:  diversity (PVSE's way to the same end), variance_weighted (the other half of DVSE).
-
-    L = mean over images of [ sum_{a != b} m_a m_b |cos(v̂_a, v̂_b)| - bound ]+
-"""
+"""The orthogonality term of DVSE."""
 
 from torch import Tensor
 
@@ -19,20 +13,26 @@ OVER = ("sum", "mean", "pair")
 class OrthogonalityLoss(RankingLoss):
     """Keep the residuals of an image's heads at right angles, up to a bound.
 
+        L = mean over images of [ sum_{a != b} m_a m_b |cos(v̂_a, v̂_b)| - bound ]+
+
+    Use: with a ranking loss, for a model of several heads; alone it retrieves nothing.
+    See: diversity (PVSE's way to the same end), variance_weighted (the other half of DVSE).
+
     Args:
         bound: what correlation is free, >= 0; beta in Eq. 4.
-        masked: whether pairs of heads count only where the model's mask has both on (L_dc); else
-            all do (L_ort).
+        masked: whether pairs of heads count only if the model's mask has both on (L_dc); else all
+            do (L_ort).
         over: "sum", as printed: the bound is taken off the sum over all ordered pairs; "mean", off
             their mean; "pair", off every pair, and then the mean.
+
     Shape: output.residuals (I, K, D), output.mask (I, K); returns () >= 0; 0 for one head.
-    Raises: ValueError for bound < 0, another choice, or a model without residuals.
     Source: dvse paper Eq. 4 (masked), and L_ort of its Sec. IV-C.
-    Differs: residuals have length 1 here: the paper's bound of 0.4 means a correlation, its v̂ are
-        not said to be normalised. "Norm" of a number is its absolute value. Mean over images, which
-        the paper leaves open. The mask gets no gradient (it is rounded, of a frozen w2). Printed,
-        0.4 for 30 ordered pairs asks for a mean |cos| of 0.013, while random directions have 0.025
-        at D = 1024: nearly strict, against the paper's words; hence `over`.
+    Differs: residuals have length 1 here: the paper's bound of 0.4 means a correlation, and it does
+        not say that its v̂ are normalised. "Norm" of a number is its absolute value. Mean over
+        images, which the paper leaves open. The mask gets no gradient (it is rounded, of a frozen
+        w2). Printed, 0.4 for 30 ordered pairs asks for a mean |cos| of 0.013, while random
+        directions have 0.025 at D = 1024: nearly strict, against the paper's words; hence `over`.
+
     Example:
         >>> import torch
         >>> from types import SimpleNamespace
@@ -44,7 +44,7 @@ class OrthogonalityLoss(RankingLoss):
     """
 
     name, label, version, labels = "orthogonality", "Orthogonality", 1, "binary"
-    source, takes = "dvse paper Eq. 4", "output"
+    takes = "output"
 
     def __init__(self, bound: float = 0.4, masked: bool = True, over: str = "sum") -> None:
         super().__init__()
