@@ -118,6 +118,8 @@ def test_a_loader_gives_each_pair_once_and_draws_the_view():
         assert all(any(torch.equal(row, one.regions[place]) for one in alone)
                    for place, row in enumerate(batch.regions))
         seen += batch.text_ids.tolist()
-    assert sorted(seen) == list(pairs) == list(range(split.n_texts))
+    assert sorted(seen) == list(range(len(pairs))) == list(range(split.n_texts))
+    with pytest.raises(IndexError):
+        pairs[split.n_texts]
     drawn = {tuple(pairs.collate([0]).regions.flatten().tolist()) for _ in range(40)}
     assert len(drawn) == 2

@@ -38,6 +38,15 @@ class AnotherDiagnosis(Declared):
         return 2 * self(scores, relevance), {"many": scores}
 
 
+class AnotherMask(Declared):
+    def forward(self, scores, relevance):
+        return super().forward(scores, relevance) * (2 if relevance.dtype == torch.bool else 1)
+
+
+class InPercent(Declared):
+    labels = "percent"
+
+
 class OneDirection(Declared):
     def forward(self, scores, relevance):
         return (good(scores, relevance.to(scores.dtype))
@@ -72,6 +81,7 @@ of_output.takes = "output"
     (Declared, "does not refuse relevance of another shape by a ValueError"),
     (Declared, "relevance of 2 by a Val"), (Declared, "relevance of -1.5 by a ValueError: call"),
     (Declared, "does not widen half precision"),
+    (AnotherMask, "another value for a bool mask"), (InPercent, "'percent', which must be one of"),
     (AnotherDiagnosis, "diagnose that gives another value"), (AnotherDiagnosis, "whose many is no"),
     (WithAnExample, "prints something else:\n(.*\n)*.*Got:\n +2"),
 ])
@@ -86,6 +96,23 @@ def test_a_function_that_is_right_has_nothing_wrong_and_much_undocumented():
     lacks = "\n".join(found.undocumented)
     for part in ("label of 3 to 20", "version", "labels: the scale", "Use:, See:", "formula"):
         assert part in lacks
+
+
+class OneWay(torch.nn.Module):
+    """Of the images' lists alone, which a module of one's own may be."""
+
+    def forward(self, scores, relevance):
+        return good(scores.softmax(dim=1), relevance)
+
+
+def test_an_own_loss_has_both_directions_only_if_it_says_so():
+    def function(scores, relevance):
+        return good(scores.softmax(dim=1), relevance)
+
+    for loss in (OneWay(), function):
+        assert check_loss(loss).wrong == []
+        loss.symmetric = True
+        assert "symmetric = False" in check_loss(loss).wrong[0]
 
 
 def test_an_argument_that_no_word_is_said_of_is_named():
