@@ -35,10 +35,10 @@ class DummyLoss(RankingLoss):
         0.01
     """
 
-    name, label, version, labels = "dummy", "Dummy", 1, "binary"
+    name, display_name, version, relevance_scale = "dummy", "Dummy", 1, "binary"
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         others = negatives(scores, match)
         text, image = others.amax(1, keepdim=True), others.amax(0, keepdim=True)
         gap = (0.2 + text - scores).relu() ** 2 + (0.2 + image - scores).relu() ** 2

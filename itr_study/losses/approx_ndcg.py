@@ -42,7 +42,7 @@ class ApproxNDCGLoss(RankingLoss):
         -1.2565
     """
 
-    name, label, version, labels = "approx_ndcg", "ApproxNDCG", 1, "unit"
+    name, display_name, version, relevance_scale = "approx_ndcg", "ApproxNDCG", 1, "unit"
 
     def __init__(self, alpha: float = 10.0) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class ApproxNDCGLoss(RankingLoss):
         self.alpha = alpha
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         relevance = relevance.to(scores.dtype)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 

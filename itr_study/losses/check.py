@@ -67,7 +67,7 @@ def check_loss(loss: type[nn.Module] | nn.Module | Callable) -> Findings:
     if not wrong:  # the other rules compare values
         rules = [check_gradient, check_edges, check_nan, check_order, check_diagnose, check_reads]
         rules += [check_directions] * (read.symmetric and read.takes == "scores")
-        rules += [check_declared] * (read.labels is not None)
+        rules += [check_declared] * (read.relevance_scale is not None)
         wrong = [found for rule in rules for found in findings(rule, read)]
     return Findings(wrong + findings(check_example, part), list(undocumented(part, read)))
 
@@ -258,9 +258,9 @@ def check_declared(loss: RankingLoss) -> Iterator[str]:
     """What `read_batch` does: it refuses relevance of another shape or scale, and widens half
     precision; and relevance of the scale "binary" may be a mask."""
     fields, relevance = next(examples(loss))
-    if loss.labels not in SCALES:
-        yield f"has labels = {loss.labels!r}, which must be one of {', '.join(SCALES)}, or None"
-    low = -0.5 if loss.labels == "unit" else -1.5
+    if loss.relevance_scale not in SCALES:
+        yield f"has relevance_scale = {loss.relevance_scale!r}, not one of {', '.join(SCALES)}"
+    low = -0.5 if loss.relevance_scale == "unit" else -1.5
     for what, bad in (("of another shape", relevance[:, :-1]), ("of 2", 2 * relevance),
                       (f"of {low}", relevance.where(relevance == 1, low))):
         try:
@@ -276,8 +276,8 @@ def check_declared(loss: RankingLoss) -> Iterator[str]:
     wide = value_of(loss, {name: field.double() for name, field in half.items()}, relevance)
     if value.dtype != torch.float32 or not same(value, wide):
         yield "does not widen half precision to float32: call read_batch first"
-    if loss.labels == "binary" and not same(value_of(loss, fields, relevance == 1),
-                                            value_of(loss, fields, relevance)):
+    if loss.relevance_scale == "binary" and not same(
+            value_of(loss, fields, relevance == 1), value_of(loss, fields, relevance)):
         yield "gives another value for a bool mask than for 0/1 relevance"
 
 
@@ -294,12 +294,12 @@ def undocumented(part: object, read: RankingLoss) -> Iterator[str]:
     """What a reader, a plot or a run's id would miss of a class or a function."""
     if getattr(part, "name", None) is None:
         yield "no name, by which it could be registered and configured"
-    if not 3 <= len(getattr(part, "label", None) or "") <= 20:
-        yield "no label of 3 to 20 letters, for the legend of a plot"
+    if not 3 <= len(getattr(part, "display_name", None) or "") <= 20:
+        yield "no display_name of 3 to 20 letters, for the legend of a plot"
     if not (type(read.version) is int and read.version >= 1):
         yield "no version, 1 or more, for the id of a run"
-    if read.labels is None:
-        yield f"no labels: the scale of relevance that it takes, one of {', '.join(SCALES)}"
+    if read.relevance_scale is None:
+        yield f"no relevance_scale, one of {', '.join(SCALES)}"
     text = inspect.getdoc(part) or ""
     headings = HEADINGS + ("Shape",) * (read.takes == "output")
     if missing := [name for name in headings if not re.search(rf"^{name}:", text, re.M)]:

@@ -32,11 +32,11 @@ class DiversityLoss(RankingLoss):
         0.2121
     """
 
-    name, label, version, labels = "diversity", "Diversity", 1, "binary"
+    name, display_name, version, relevance_scale = "diversity", "Diversity", 1, "binary"
     takes = "output"
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        read_batch(output.scores, relevance, self.labels)  # checked alone: no label is used
+        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         total = self.spread(part(output, "residuals", self.name))
         if output.text_residuals is not None:
             total = total + self.spread(part(output, "text_residuals", self.name))

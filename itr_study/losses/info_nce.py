@@ -37,7 +37,7 @@ class InfoNCELoss(RankingLoss):
         1.0986
     """
 
-    name, label, version, labels = "info_nce", "InfoNCE", 1, "binary"
+    name, display_name, version, relevance_scale = "info_nce", "InfoNCE", 1, "binary"
 
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class InfoNCELoss(RankingLoss):
         self.temperature = temperature
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         logits = scores / self.temperature  # (I, T)
         # -log(a / (a + b)) = -log sigmoid(log a - log b): no exponential of a score is formed
         i2t = -logsigmoid(logits - log_sum_exp(logits, match, dim=1))  # (I, T)

@@ -53,7 +53,7 @@ class KendallLoss(RankingLoss):
         0.25
     """
 
-    name, label, version, labels = "kendall", "Kendall", 1, "cosine"
+    name, display_name, version, relevance_scale = "kendall", "Kendall", 1, "cosine"
 
     def __init__(self, relaxation: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class KendallLoss(RankingLoss):
         self.relaxation, self.reduction = relaxation, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ class KendallWindowLoss(RankingLoss):
         0.0944
     """
 
-    name, label, version, labels = "kendall_window", "windows", 1, "cosine"
+    name, display_name, version, relevance_scale = "kendall_window", "windows", 1, "cosine"
 
     def __init__(self, hard: bool = True, relaxation: float = 0.2, stride: float = 0.1,
                  reduction: str = "mean") -> None:
@@ -71,7 +71,7 @@ class KendallWindowLoss(RankingLoss):
         self.edges = window_edges(relaxation, stride)
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         positive_upto, negative_after = self.windows(relevance, match)
         return (self.direction(scores, positive_upto, negative_after)
                 + self.direction(scores.T, positive_upto.T, negative_after.T))

@@ -39,7 +39,7 @@ class KthLoss(RankingLoss):
         0.1
     """
 
-    name, label, version, labels = "kth", "k-th", 1, "binary"
+    name, display_name, version, relevance_scale = "kth", "k-th", 1, "binary"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class KthLoss(RankingLoss):
         self.margin, self.k, self.reduction = margin, k, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         kth_text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)
         kth_image = last_or_nan(k_largest(scores, match, self.k, dim=0), dim=0)  # (1, T)
         return hinge(scores, match, kth_text, kth_image, self.margin, self.reduction)

@@ -46,7 +46,7 @@ class LadderLoss(RankingLoss):
         0.0775
     """
 
-    name, label, version, labels = "ladder", "Ladder", 1, "cosine"
+    name, display_name, version, relevance_scale = "ladder", "Ladder", 1, "cosine"
 
     def __init__(self, thresholds: Sequence[float] = (0.63,),
                  margins: Sequence[float] = (0.2, 0.01), weights: Sequence[float] = (0.25,),
@@ -75,7 +75,7 @@ class LadderLoss(RankingLoss):
         self.reduction = reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         others = negatives(scores, match)  # (I, T), -inf at matches
         total = hinge(scores, match, others.amax(dim=1, keepdim=True),
                       others.amax(dim=0, keepdim=True), self.margins[0], self.reduction)

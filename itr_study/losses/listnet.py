@@ -40,7 +40,7 @@ class ListNetLoss(RankingLoss):
         0.6931
     """
 
-    name, label, version, labels = "listnet", "ListNet", 1, "unit"
+    name, display_name, version, relevance_scale = "listnet", "ListNet", 1, "unit"
 
     def __init__(self, temperature: float = 0.1, relevance_temperature: float = 0.05) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class ListNetLoss(RankingLoss):
         self.temperature, self.relevance_temperature = temperature, relevance_temperature
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         label_logits = relevance.to(scores.dtype) / self.relevance_temperature  # (I, T)
         logits = scores / self.temperature  # (I, T)
         return sum(-(label_logits.softmax(dim) * logits.log_softmax(dim)).sum(dim).mean()

@@ -40,7 +40,7 @@ class MMDLoss(RankingLoss):
         1.0139
     """
 
-    name, label, version, labels = "mmd", "MMD", 1, "binary"
+    name, display_name, version, relevance_scale = "mmd", "MMD", 1, "binary"
     takes = "output"
 
     def __init__(self, gamma: float = 0.5, kernel: str = "distance") -> None:
@@ -50,7 +50,7 @@ class MMDLoss(RankingLoss):
         self.gamma, self.kernel = gamma, kernel
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        read_batch(output.scores, relevance, self.labels)  # checked alone: no label is used
+        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         images = part(output, "subembeddings", self.name).flatten(0, 1)
         texts = part(output, "text_subembeddings", self.name).flatten(0, 1)
         return (self.mean_kernel(images, images) - 2 * self.mean_kernel(images, texts)

@@ -43,7 +43,7 @@ class OrthogonalityLoss(RankingLoss):
         0.8
     """
 
-    name, label, version, labels = "orthogonality", "Orthogonality", 1, "binary"
+    name, display_name, version, relevance_scale = "orthogonality", "Orthogonality", 1, "binary"
     takes = "output"
 
     def __init__(self, bound: float = 0.4, masked: bool = True, over: str = "sum") -> None:
@@ -60,7 +60,7 @@ class OrthogonalityLoss(RankingLoss):
                  relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss; correlation: mean |cosine| over pairs of heads, masked or not; mask_rate: the
         share of heads that are on; mask_std: how much that differs between images, by head."""
-        read_batch(output.scores, relevance, self.labels)  # checked alone: no label is used
+        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         cosines = head_cosines(part(output, "residuals", self.name)).abs()  # (I, K, K)
         heads = cosines.shape[1]
         mask = cosines.new_ones(cosines.shape[:2]) if not self.masked and output.mask is None \

@@ -43,7 +43,7 @@ class SemanticMarginLoss(RankingLoss):
         0.1
     """
 
-    name, label, version, labels = "semantic_margin", "Semantic margin", 1, "unit"
+    name, display_name, version, relevance_scale = "semantic_margin", "Semantic margin", 1, "unit"
 
     def __init__(self, temperature: float = 3.0, negatives: str = "all",
                  reduction: str = "mean") -> None:
@@ -54,7 +54,7 @@ class SemanticMarginLoss(RankingLoss):
         self.temperature, self.negatives, self.reduction = temperature, negatives, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         margin = ((1 - relevance.to(scores.dtype)) / self.temperature).clamp(max=LARGEST_MARGIN)
         if self.negatives == "all":
             return self.all(scores, margin, match)

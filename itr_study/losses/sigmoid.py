@@ -37,7 +37,7 @@ class SigmoidLoss(RankingLoss):
         1.3863
     """
 
-    name, label, version, labels = "sigmoid", "sigmoid", 1, "binary"
+    name, display_name, version, relevance_scale = "sigmoid", "sigmoid", 1, "binary"
 
     def __init__(self, scale: float = 10.0, bias: float = -10.0) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class SigmoidLoss(RankingLoss):
         self.scale, self.bias = scale, bias
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         logits = self.scale * scores + self.bias  # (I, T)
         values = -logsigmoid(logits.where(match, -logits))  # (I, T)
         has_match = match.any(dim=1, keepdim=True) | match.any(dim=0, keepdim=True)  # (I, T)

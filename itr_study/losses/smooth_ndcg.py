@@ -46,7 +46,7 @@ class SmoothNDCGLoss(RankingLoss):
         0.2435
     """
 
-    name, label, version, labels = "smooth_ndcg", "Smooth-NDCG", 1, "unit"
+    name, display_name, version, relevance_scale = "smooth_ndcg", "Smooth-NDCG", 1, "unit"
 
     def __init__(self, temperature: float = 0.01, reduction: str = "mean") -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class SmoothNDCGLoss(RankingLoss):
         self.temperature, self.reduction = temperature, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         relevance = relevance.to(scores.dtype)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
@@ -72,7 +72,7 @@ class SmoothNDCGLoss(RankingLoss):
         """The loss, and means over all lists of both directions: true and smooth NDCG (listwise
         Fig. 6), and "error", their absolute difference (Eq. 24), taken for each list. NaN where a
         direction has no list with a relevant item."""
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         relevance = relevance.to(scores.dtype)
         total, means = scores.new_zeros(()), []
         for scores_of, relevance_of in ((scores, relevance), (scores.T, relevance.T)):

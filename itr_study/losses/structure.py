@@ -47,7 +47,7 @@ class StructureLoss(RankingLoss):
         0.7508
     """
 
-    name, label, version, labels = "structure", "Structure", 1, "binary"
+    name, display_name, version, relevance_scale = "structure", "Structure", 1, "binary"
     takes = "output"
 
     def __init__(self, margin: float = 0.1, images: float = 1.0, texts: float = 1.0,
@@ -60,7 +60,7 @@ class StructureLoss(RankingLoss):
         self.reduction = reduction
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        match = read_batch(output.scores, relevance, self.labels)[1].float()  # (I, T)
+        match = read_batch(output.scores, relevance, self.relevance_scale)[1].float()  # (I, T)
         texts = part(output, "text_subembeddings", self.name)  # fewer models have them: asked first
         images = part(output, "subembeddings", self.name)
         if (len(images), len(texts)) != match.shape:

@@ -40,7 +40,7 @@ class TopKLoss(RankingLoss):
         0.1
     """
 
-    name, label, version, labels = "topk", "top-k", 1, "binary"
+    name, display_name, version, relevance_scale = "topk", "top-k", 1, "binary"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class TopKLoss(RankingLoss):
         self.margin, self.k, self.reduction = margin, k, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         hard_texts = k_largest(scores, match, self.k, dim=1)  # (I, k), of each image
         hard_images = k_largest(scores, match, self.k, dim=0)  # (k, T), of each text
         return hinge(scores, match, hard_texts.mean(dim=1, keepdim=True),

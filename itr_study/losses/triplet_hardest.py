@@ -34,7 +34,7 @@ class TripletHardestLoss(RankingLoss):
         0.3
     """
 
-    name, label, version, labels = "triplet_hardest", "hardest", 1, "binary"
+    name, display_name, version, relevance_scale = "triplet_hardest", "hardest", 1, "binary"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class TripletHardestLoss(RankingLoss):
         self.margin, self.reduction = margin, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         others = negatives(scores, match)  # (I, T), -inf at matches
         hardest_text = others.amax(dim=1, keepdim=True)  # (I, 1), of each image
         hardest_image = others.amax(dim=0, keepdim=True)  # (1, T), of each text

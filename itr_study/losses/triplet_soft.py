@@ -40,7 +40,7 @@ class TripletSoftLoss(RankingLoss):
         0.1693
     """
 
-    name, label, version, labels = "triplet_soft", "soft", 1, "binary"
+    name, display_name, version, relevance_scale = "triplet_soft", "soft", 1, "binary"
 
     def __init__(self, margin: float = 0.2, scale: float = 50.0, reduction: str = "mean") -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class TripletSoftLoss(RankingLoss):
         self.margin, self.scale, self.reduction = margin, scale, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         soft_text = log_sum_exp(self.scale * scores, match, dim=1) / self.scale  # (I, 1)
         soft_image = log_sum_exp(self.scale * scores, match, dim=0) / self.scale  # (1, T)
         return hinge(scores, match, soft_text, soft_image, self.margin, self.reduction)

@@ -38,7 +38,7 @@ class TripletSumLoss(RankingLoss):
         0.4
     """
 
-    name, label, version, labels = "triplet_sum", "sum", 1, "binary"
+    name, display_name, version, relevance_scale = "triplet_sum", "sum", 1, "binary"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class TripletSumLoss(RankingLoss):
         self.margin, self.reduction = margin, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         raised = negatives(scores + self.margin, match)  # (I, T), -inf at matches
         total = sum_of_hinges(raised, scores, match)
         return total if self.reduction == "sum" else total / match.sum().clamp(min=1)

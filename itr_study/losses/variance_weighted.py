@@ -53,7 +53,8 @@ class VarianceWeightedLoss(RankingLoss):
         0.209
     """
 
-    name, label, version, labels = "variance_weighted", "Variance-weighted", 1, "binary"
+    name, display_name, version, relevance_scale = (
+        "variance_weighted", "Variance-weighted", 1, "binary")
     takes = "output"
 
     def __init__(self, margin: float = 0.2, weights: str = "variance", spread: str = "cosine",
@@ -78,7 +79,7 @@ class VarianceWeightedLoss(RankingLoss):
             raise ValueError("head_scores must be (heads, images, texts) of one head at least, got "
                              f"{tuple(heads.shape)}")
         for scores, labels in ((heads, relevance), (heads.transpose(1, 2), relevance.T)):
-            match = read_batch(scores[0], labels, self.labels)[1]  # (Q, C) queries, candidates
+            match = read_batch(scores[0], labels, self.relevance_scale)[1]  # (Q, C)
             hardest = negatives(scores, match).amax(dim=2, keepdim=True)  # (K, Q, 1)
             hinges = (self.margin + hardest - scores).relu()  # (K, Q, C)
             if self.weights == "variance":

@@ -18,7 +18,7 @@ def good(scores, relevance):
 class Declared(RankingLoss):
     """As `good`, but it says what it takes."""
 
-    name, labels = "declared", "binary"
+    name, relevance_scale = "declared", "binary"
 
     def forward(self, scores, relevance):
         return good(scores, relevance.to(scores.dtype))
@@ -44,7 +44,7 @@ class AnotherMask(Declared):
 
 
 class InPercent(Declared):
-    labels = "percent"
+    relevance_scale = "percent"
 
 
 class OneDirection(Declared):
@@ -81,7 +81,7 @@ of_output.takes = "output"
     (Declared, "does not refuse relevance of another shape by a ValueError"),
     (Declared, "relevance of 2 by a Val"), (Declared, "relevance of -1.5 by a ValueError: call"),
     (Declared, "does not widen half precision"),
-    (AnotherMask, "another value for a bool mask"), (InPercent, "'percent', which must be one of"),
+    (AnotherMask, "another value for a bool mask"), (InPercent, "'percent', not one of"),
     (AnotherDiagnosis, "diagnose that gives another value"), (AnotherDiagnosis, "whose many is no"),
     (WithAnExample, "prints something else:\n(.*\n)*.*Got:\n +2"),
 ])
@@ -94,7 +94,7 @@ def test_a_function_that_is_right_has_nothing_wrong_and_much_undocumented():
     found = check_loss(good)
     assert found.wrong == [] and "wrong:\n  nothing\nundocumented:\n  no name" in repr(found)
     lacks = "\n".join(found.undocumented)
-    for part in ("label of 3 to 20", "version", "labels: the scale", "Use:, See:", "formula"):
+    for part in ("display_name", "version", "relevance_scale", "Use:, See:", "formula"):
         assert part in lacks
 
 

@@ -43,7 +43,7 @@ def test_a_registered_loss_keeps_the_rules(name):
 
 
 def test_every_label_is_its_own():
-    assert len({loss.label for loss in ALL.values()}) == len(ALL)
+    assert len({loss.display_name for loss in ALL.values()}) == len(ALL)
 
 
 # They order a list by its labels, also where its match is elsewhere.
@@ -54,7 +54,7 @@ ON_THE_LIST = {"smooth_ndcg", "listnet", "approx_ndcg", "kendall", "kendall_wind
 def test_without_any_match_only_losses_on_the_list_have_something_to_say(name):
     """What compares matches with the rest is 0 there, and moves nothing."""
     scores, relevance = graded_batch(0)
-    relevance = relevance.clamp(0 if LOSSES[name].labels == "unit" else -1, 0.8)
+    relevance = relevance.clamp(0 if LOSSES[name].relevance_scale == "unit" else -1, 0.8)
     value = LOSSES[name]()(scores.requires_grad_(), relevance)
     value.backward()
     assert (value != 0) == scores.grad.any() == (name in ON_THE_LIST)
@@ -75,7 +75,7 @@ def test_hand_worked_values(name):
 def test_equals_slow_oracle(name, make):
     for seed in range(50):
         scores, relevance = make(seed)
-        if LOSSES[name].labels == "unit":
+        if LOSSES[name].relevance_scale == "unit":
             relevance = relevance.clamp(min=0)
         ours = LOSSES[name]()(scores, relevance)
         assert ours.shape == () and ours.dtype == torch.float64
@@ -123,7 +123,7 @@ def test_repr_shows_every_argument(name):
 
 
 IDS = torch.tensor([0, 1, 2, 3, 0, 5, 1])  # of seven pairs
-TAKES_MATCHES = [name for name in ALL if ALL[name].labels != "cosine"]
+TAKES_MATCHES = [name for name in ALL if ALL[name].relevance_scale != "cosine"]
 
 
 @pytest.mark.parametrize("name", TAKES_MATCHES)
