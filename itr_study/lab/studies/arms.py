@@ -134,7 +134,7 @@ def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None) -> pd.
 
 
 def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
-    words = [f"{MODELS[c.model].label} on {c.images}, {c.sentences or c.tokens}"
+    words = [f"{MODELS[c.model].display_name} on {c.images}, {c.sentences or c.tokens}"
              for c in (arm.config for arm in arms)]
     return rows.assign(arm=[arm.label for arm in arms], model=words)
 
