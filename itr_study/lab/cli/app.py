@@ -239,7 +239,7 @@ def features(
 @app.command()
 def configs(dataset: MaybeDataset = None) -> None:
     """List the base configs, with what each is."""
-    from itr_study.lab.cli.commands import configs_report
+    from itr_study.lab.cli.listing import configs_report
 
     print(configs_report(dataset))
 
@@ -257,7 +257,7 @@ def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = No
         return
     if notebook or ranks:
         raise ValueError("--notebook and --ranks go with --publish")
-    from itr_study.lab.cli.commands import runs_report
+    from itr_study.lab.cli.listing import runs_report
 
     print(runs_report(names or ()))
 
