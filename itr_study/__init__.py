@@ -70,7 +70,13 @@ def __getattr__(name: str) -> object:
         from itr_study.checks import not_among  # here, so that the package itself costs nothing
 
         raise AttributeError(not_among("name in itr_study", name, __dir__()))
-    return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
+    try:
+        return vars(import_module(f"itr_study.{PUBLIC[name]}"))[name]
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("itr_study"):
+            raise
+        raise ModuleNotFoundError(f"itr_study.{name} needs {error.name}: pip install "
+                                  "'itr-study[plots,lab]'", name=error.name) from error
 
 
 def __dir__() -> list[str]:

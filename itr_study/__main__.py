@@ -1,6 +1,17 @@
-"""`python -m itr_study`: the command, also where its script is not installed."""
+"""`itr-study`, also as `python -m itr_study`."""
 
-from itr_study.lab.cli.app import app
+
+def main() -> None:
+    """Run the command. Exits with a message if the extra `lab` is not installed."""
+    try:
+        from itr_study.lab.cli.app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("itr_study"):
+            raise
+        raise SystemExit(f"itr-study needs {error.name}: pip install 'itr-study[plots,lab]'"
+                         ) from error
+    app()
+
 
 if __name__ == "__main__":
-    app()
+    main()

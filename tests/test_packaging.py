@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def project() -> dict:
 def wanted() -> dict[str, Requirement]:
     """Requirements of the package with the extras that `make` installs."""
     extras = project()["optional-dependencies"]
-    lines = [*project()["dependencies"], *extras["offline"], *extras["dev"]]
+    lines = [*project()["dependencies"], *(line for name in ("plots", "lab", "offline", "dev")
+                                              for line in extras[name])]
     return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
 
 
@@ -251,3 +253,53 @@ def test_citations_name_the_four_papers():
     assert len(citation["references"]) == 4 and citation["license"] == project()["license"]
     assert Version(project()["version"]) == Version(citation["version"])
     assert "itr_study authors" in (ROOT / "LICENSE").read_text()
+
+
+WITHOUT_EXTRAS = """
+import sys
+for name in sys.argv[1:]:
+    sys.modules[name] = None
+import torch
+import itr_study as itr
+for name in itr.__all__:
+    if name not in ("sweep", "Study", "rows", "curve", "arrays"):
+        getattr(itr, name)
+print(itr.LOSSES["topk"](k=1)(torch.eye(3)).item())
+try:
+    itr.rows
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_the_library_needs_no_extra():
+    """`pip install itr-study` alone: losses, models, metrics, training; the rest says what to
+    install."""
+    extras = project()["optional-dependencies"]
+    names = {Requirement(line).name
+             for extra in ("plots", "lab", "offline") for line in extras[extra]}
+    modules = {"scikit-learn": "sklearn", "beautifulsoup4": "bs4"}
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS, "IPython",
+                           *(modules.get(n, n.replace("-", "_")) for n in sorted(names))],
+                          capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[0] == "0.0", done.stderr
+    assert "itr_study.rows needs pyarrow: pip install 'itr-study[plots,lab]'" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_has_notebooks_and_evidence(tmp_path):
+    """So that `itr-study lab` and `reproduce` work from any folder."""
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True,
+                             check=True).stdout.split("\0")
+    for name in filter(None, tracked):
+        if not name.startswith(("figures/", "tests/")):
+            (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, tmp_path / "source" / name)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps",
+                    "--no-build-isolation", "-w", tmp_path, tmp_path / "source"], check=True)
+    wheel, = tmp_path.glob("*.whl")
+    inside = {name.partition("/data/share/itr_study/")[2] or name
+              for name in zipfile.ZipFile(wheel).namelist()}
+    wanted = [name for name in tracked if name.startswith(("notebooks/", "itr_study/"))
+              or re.match(r"evidence/(\w+/(packs/)?[^/]+)$", name)]
+    assert not sorted(set(wanted) - inside)

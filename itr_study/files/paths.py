@@ -1,6 +1,7 @@
 """Where things lie: the project and the home of runs and caches, from any working folder."""
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -15,6 +16,14 @@ def project_root() -> Path:
     away from its source."""
     root = Path(__file__).resolve().parent.parent.parent
     return root if (root / "pyproject.toml").is_file() else Path.cwd()
+
+
+def shipped_folder(name: str) -> Path:
+    """A folder of the project, `notebooks` or `evidence`; where the package is installed away from
+    its source and the working folder has none, the copy that came with it."""
+    folder = project_root() / name
+    copy = Path(sys.prefix) / "share" / "itr_study" / name
+    return copy if copy.is_dir() and not folder.is_dir() else folder
 
 
 def home() -> Path:
@@ -76,9 +85,9 @@ def kept_folders(generated: bool, figures: Path | str | None = None) -> list[Pat
 
 def evidence_folder() -> Path:
     """Folder of what is published of runs and benchmarks, a folder a data set: $ITR_STUDY_EVIDENCE,
-    else `evidence/` of the project. Read at every call; not created here."""
+    else `evidence/` (`shipped_folder`). Read at every call; not created here."""
     chosen = os.environ.get("ITR_STUDY_EVIDENCE")
-    folder = Path(chosen).expanduser().resolve() if chosen else project_root() / "evidence"
+    folder = Path(chosen).expanduser().resolve() if chosen else shipped_folder("evidence")
     if folder.is_file():  # else all rows would be taken for missing, and trained
         raise NotADirectoryError(f"the folder of evidence is a file, {folder}: set "
                                  "ITR_STUDY_EVIDENCE to a folder, or unset it")

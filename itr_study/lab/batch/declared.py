@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.checks import nearest
-from itr_study.files.paths import project_root
+from itr_study.files.paths import shipped_folder
 
 SCALARS = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
 
@@ -125,7 +125,11 @@ def find_notebooks(names: list[str] | tuple[str, ...] = ()) -> list[Path]:
 
     Raises:  ValueError for an unknown name, listing the names there are.
     """
-    paths = sorted((project_root() / "notebooks").glob("[0-9]*.ipynb"))
+    folder = shipped_folder("notebooks")
+    paths = sorted(folder.glob("[0-9]*.ipynb"))
+    if not paths:
+        raise ValueError(f"no notebooks in {folder}: start this in a copy of the repository, or "
+                         "install itr-study from a wheel, which has them")
     return [_find(name, paths) for name in names] if names else paths
 
 
