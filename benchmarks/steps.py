@@ -29,7 +29,7 @@ from itr_study.lab.runs.data import encoded_data  # noqa: E402
 from itr_study.lab.runs.run import build_model  # noqa: E402
 from itr_study.lab.studies.arms import TERMS, base_config, sum_of  # noqa: E402
 from itr_study.lab.studies.nb06_kendall import BRANCHES, changed  # noqa: E402
-from itr_study.lab.studies.parameters import choose  # noqa: E402
+from itr_study.lab.studies.plans import choose  # noqa: E402
 from itr_study.lab.studies.timing import STEPS, steps_file  # noqa: E402
 from itr_study.models import MODELS  # noqa: E402
 from itr_study.training.objective import Objective  # noqa: E402

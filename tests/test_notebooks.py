@@ -6,14 +6,17 @@ import re
 import subprocess
 from pathlib import Path
 from statistics import median
+from typing import Any, Literal, get_args, get_origin
 
 import nbformat
+import papermill
 import pytest
+from pydantic import JsonValue
+from pydantic.fields import FieldInfo
 
 from itr_study.lab.batch.declared import find_notebooks, read_notebook
 from itr_study.lab.batch.execute import run_notebook
-from itr_study.lab.studies import parameters as profiles
-from itr_study.lab.studies.parameters import read_profiles
+from itr_study.lab.studies.plans import STUDIES
 from itr_study.plots.figures import figure_records, inside
 from tests.small_notebooks import write_notebook
 
@@ -23,6 +26,8 @@ ALL = NOTEBOOKS + sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 COMMON = {"profile", "dataset", "data", "data_options", "figures", "device"}
 ON_A_DEVICE = {"itr.fit", "epoch_frames", "batch_log", "BackgroundRun"}  # what trains by itself
 SHOWN_LINES, IMPORTED_NAMES = 6, 8  # of the cells a student reads: half are no longer; at most
+LOOKED_UP = {"judged_arms", "second_arms"}  # whose rows are shown where there are some
+SOME_OF = {"scale_arms", "tuned_arms"}  # the runs of `reranked_arms`
 SECONDS = 240  # wall clock of one notebook at profile smoke, on a busy machine
 
 
@@ -143,11 +148,42 @@ def test_its_cells_can_be_executed_again(path):
     assert taken_again(path) == []
 
 
+def cell_type(kind: Any) -> str:
+    """How a parameters cell writes the type of a field, so that papermill can read it."""
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer is Literal:
+        return "str"
+    if outer in (list, dict) and JsonValue not in inner:
+        return f"{outer.__name__}[{', '.join(map(cell_type, inner))}]"
+    return (outer or kind).__name__ if outer in (None, dict) else cell_type(inner[0])
+
+
+def cell_line(name: str, field: FieldInfo) -> str:
+    """The line of a parameters cell that declares a field."""
+    kind, default = cell_type(field.annotation), json.dumps(field.default) if isinstance(
+        field.default, str | int) else "None"
+    kind = f"Optional[{kind}]" if default == "None" else kind
+    return f"{name}: {kind} = {default}  # {field.description}"
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_its_cell_names_every_parameter_of_its_profiles(path):
+def test_its_cell_is_its_class_and_papermill_can_read_it(path):
     """Else a change in the cell, or a `-p` of a batch, would change nothing."""
-    wanted = read_profiles(profiles.FILE).get(path.stem, {"smoke": {}})["smoke"]
-    assert set(wanted) <= set(read_notebook(path).parameters)
+    lines = {f"{name}: {found['inferred_type_name']} = {found['default']}  # {found['help']}"
+             for name, found in papermill.inspect_notebook(path).items()}
+    assert lines == {cell_line(*field) for field in STUDIES[path.stem][0].model_fields.items()}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_its_runs_are_planned_and_those_planned_are_its(path):
+    """Those of makers that it names, or of all ARMS."""
+    code = ast.parse("\n".join(c.source for c in nbformat.read(path, as_version=4).cells
+                               if c.cell_type == "code"))
+    used = {node.attr if isinstance(node, ast.Attribute) else node.id for node in ast.walk(code)
+            if isinstance(node, ast.Attribute | ast.Name)}
+    named = {name for name in used if name.endswith("_arms")} - LOOKED_UP - SOME_OF
+    planned = {make.__name__ for make in STUDIES[path.stem][1]}
+    assert named <= planned if "ARMS" in used else named == planned
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

@@ -6,7 +6,7 @@ torch is imported by the optimisers: a wrong setting is refused without waiting 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -24,22 +24,34 @@ Matmul = Literal["auto", "highest", "high", "medium"]
 class StrictModel(BaseModel):
     """A record that refuses unknown names, wrong types, NaN, and change."""
 
+    noun: ClassVar[str] = "field"  # what a name of it is called
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def refuse_unknown_names(cls, values: Any) -> Any:
         for name in values if isinstance(values, dict) else ():
-            check_choice(f"field of {cls.model_config.get('title', cls.__name__)}", name,
+            check_choice(f"{cls.noun} of {cls.model_config.get('title', cls.__name__)}", name,
                          cls.model_fields)
         return values
 
 
 def problems(error: ValidationError) -> str:
     """What pydantic found, a line a field, without what only programmers need."""
-    found = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, "))
-             for e in error.errors()]
-    return "\n".join(f"{field}: {message}" if field else message for field, message in found)
+    lines = []
+    for found in error.errors():
+        if found["type"] == "default_factory_not_called":
+            continue  # it reads other fields, and one of them is wrong
+        field, message = ".".join(map(str, found["loc"])), found["msg"]
+        if found["type"] == "value_error":  # one of ours, which may begin with the field
+            message = message.removeprefix("Value error, ")
+            field *= not message.startswith(field)
+        else:
+            message = f"{message}, got {found['input']!r}"
+        must, be, rest = message.partition("Input should be ")
+        lines.append(f"{field} must be {rest}" if be and not must else
+                     f"{field}: {message}" if field else message)
+    return "\n".join(lines)
 
 
 def constant(epoch: float, settings: Settings) -> float:

@@ -10,7 +10,7 @@ import pytest
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.lab.studies import nb03_topk
 from itr_study.lab.studies.nb03_topk import cca_baseline, cca_config
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.models.cca import fit_cca
 from tests.models.test_cca import splits
 

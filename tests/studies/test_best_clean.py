@@ -1,6 +1,5 @@
 """The ladder to best_clean: one step at a time above the second judge, on dev, without a leak."""
 
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -28,12 +27,11 @@ from itr_study.lab.studies.nb09_stronger_models import (
     why_none,
 )
 from itr_study.lab.studies.nb12_claims import judge_arms
-from itr_study.lab.studies.parameters import choose
-from itr_study.lab.studies.plans import expected_minutes, kinds_of
+from itr_study.lab.studies.plans import choose, expected_minutes, kinds_of
 from itr_study.models.image import TunesNetwork
 from tests.studies.test_ladder import values
 
-PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, best_clean_seeds=2, dear_seeds=1)
+PARAMETERS = choose("09_stronger_models", "full", best_clean_seeds=2, dear_seeds=1)
 RUNGS = [(dataset, name) for dataset, ladder in LADDERS.items() for name in ladder.rungs]
 
 
@@ -59,7 +57,7 @@ def test_every_rung_and_the_fisher_vectors_are_trained_over_paired_seeds(dataset
     """Dear ones over seeds of their own, and a network that is trained at a rate of its own."""
     rungs = LADDERS[dataset].rungs
     for dear, least in ((1, 1), (0, 0)):
-        arms = best_clean_arms(dataset, SimpleNamespace(**vars(PARAMETERS) | {"dear_seeds": dear}))
+        arms = best_clean_arms(dataset, PARAMETERS.model_copy(update={"dear_seeds": dear}))
         assert [(arm.label, arm.config.seed) for arm in arms] == [
             (f"{name}/hardest", seed) for name in [*rungs, FISHER]
             for seed in range(least if name in rungs and rungs[name].dear else 2)]
@@ -104,7 +102,7 @@ def test_the_base_is_the_rung_that_is_taken(dataset):
 
 
 def test_no_seeds_or_data_without_a_ladder_train_nothing_and_say_why():
-    none = SimpleNamespace(**vars(PARAMETERS) | {"best_clean_seeds": 0})
+    none = PARAMETERS.model_copy(update={"best_clean_seeds": 0})
     for dataset, told in (("flickr8k", f"4 rungs and {FISHER}, with dear_seeds = 1 9 others, too"),
                           ("scenes", f"5 rungs and {FISHER}")):
         assert best_clean_arms(dataset, none) == []

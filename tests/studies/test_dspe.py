@@ -10,7 +10,7 @@ from itr_study.lab.runs.published import rows
 from itr_study.lab.studies import bases
 from itr_study.lab.studies.nb03_topk import setting_arms
 from itr_study.lab.studies.nb09_stronger_models import stronger_config
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.metrics.intervals import student_interval
 
 pytestmark = pytest.mark.evidence

@@ -4,7 +4,7 @@ from itr_study.lab.ledger.reported import load_claims
 from itr_study.lab.ledger.verdict import asks_exact, named_arms
 from itr_study.lab.runs.published import keeps_rows
 from itr_study.lab.studies.nb12_claims import exact_arms
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 
 
 def test_every_arm_that_a_claim_about_exact_relevance_names_is_trained_once_a_seed():

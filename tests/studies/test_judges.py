@@ -10,17 +10,18 @@ from itr_study.lab.studies import bases
 from itr_study.lab.studies.arms import chosen_rates, rate_table
 from itr_study.lab.studies.bases import base
 from itr_study.lab.studies.nb12_claims import (
-    ARMS,
+    JUDGED,
     KIN,
     SEARCHED,
     judge_arms,
     judge_rate_arms,
     judge_rates,
+    ledger_arms,
     swept_configs,
     why_one_judge,
 )
-from itr_study.lab.studies.parameters import PROFILES, check_parameters, choose
-from itr_study.lab.studies.plans import PLANS, ledger_arms
+from itr_study.lab.studies.parameters import PROFILES
+from itr_study.lab.studies.plans import PLANS, choose
 
 ON = choose("12_claims", "full", judge_seeds=5)
 
@@ -44,9 +45,9 @@ def own_rates(no_rates):
 
 def test_twenty_arms_of_five_seeds_each_trained_once():
     runs = judge_arms("flickr8k", ON)
-    assert len(ARMS) == len(set(ARMS)) == 20
+    assert len(JUDGED) == len(set(JUDGED)) == 20
     assert len({run.config.model_dump_json() for run in runs}) == 20 * 5
-    assert {f"{JUDGE}/{arm}" for arm in ARMS} <= {run.label for run in runs}
+    assert {f"{JUDGE}/{arm}" for arm in JUDGED} <= {run.label for run in runs}
     seeds = {}
     for run in runs:
         seeds.setdefault(run.label, []).append(run.config.seed)
@@ -90,8 +91,8 @@ def test_it_is_off_in_every_profile_that_does_not_ask_for_it():
     assert "judge_seeds = 0" in why_one_judge("flickr8k", off)
     assert why_one_judge("flickr8k", ON) == ""
     for profile in PROFILES:
-        check_parameters("scenes" if profile == "quick" else "flickr8k",
-                         choose("12_claims", profile, judge_seeds=0))
+        choose("12_claims", profile, judge_seeds=0,
+               dataset="scenes" if profile == "quick" else "flickr8k")
 
 
 @pytest.mark.parametrize("dataset", ["scenes", "coco", "folder", "nowhere"])
@@ -108,7 +109,7 @@ def test_a_search_on_data_without_its_base_is_refused():
         judge_rate_arms("scenes", asked)
     for wrong in ("hardst", "alpha=0"):
         with pytest.raises(ValueError, match=f"judge_searched must be one of .*; got '{wrong}'"):
-            check_parameters("flickr8k", choose("12_claims", "full", judge_searched=[wrong]))
+            choose("12_claims", "full", dataset="flickr8k", judge_searched=[wrong])
 
 
 def test_a_profile_that_sweeps_less_has_fewer_arms():
@@ -125,7 +126,7 @@ def test_no_label_of_the_judge_is_one_of_the_sweeps():
 
 def test_without_a_search_every_arm_takes_the_rate_of_the_base(no_rates):
     usual = base("flickr8k", JUDGE).settings.learning_rate
-    assert judge_rates("flickr8k", ON) == dict.fromkeys(ARMS, usual)
+    assert judge_rates("flickr8k", ON) == dict.fromkeys(JUDGED, usual)
 
 
 def test_a_searched_rate_is_that_of_its_arm_under_every_label(own_rates):
@@ -138,7 +139,7 @@ def test_a_searched_rate_is_that_of_its_arm_under_every_label(own_rates):
 def test_the_values_of_a_sweep_share_the_rate_of_what_they_vary(own_rates):
     rates = judge_rates("flickr8k", ON)
     assert rates["alpha=0"] == rates["alpha=0.6"] == rates["bcls"] != rates["hardest"]
-    assert {*KIN} | {*SEARCHED} == {*ARMS} and {*KIN.values()} <= {*SEARCHED}
+    assert {*KIN} | {*SEARCHED} == {*JUDGED} and {*KIN.values()} <= {*SEARCHED}
 
 
 def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rates):
@@ -170,9 +171,8 @@ def test_a_search_is_wider_where_the_best_of_all_lay_at_an_end(own_rates):
             f"{JUDGE}/windows/{times * usual:g}" for times in (0.5, 1, 2, 4)]
 
 
-def test_the_plan_of_the_ledger_holds_what_is_asked_for(monkeypatch):
-    monkeypatch.setattr("itr_study.lab.studies.plans.choose", lambda *names, **given: choose(
-        *names, **given | {"judge_seeds": 2, "judge_searched": ["sum"]}))
-    labels = [run.label for run in PLANS["12_claims"]("flickr8k", "full")]
+def test_the_plan_of_the_ledger_holds_what_is_asked_for():
+    labels = [run.label for run in PLANS["12_claims"]("flickr8k", "full", judge_seeds=2,
+                                                      judge_searched=["sum"])]
     assert labels.count(f"{JUDGE}/ladder") == 2
     assert sum(label.startswith(f"{JUDGE}/sum/") for label in labels) == 3

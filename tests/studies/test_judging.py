@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.lab.studies.nb10_explorers import judged_arms, label_scores, loss_scores
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.relevance import RELEVANCE
 from tests.small import SmallData
 from tests.studies.test_results import kept_run

@@ -1,7 +1,6 @@
 """The ladder to the second judge: one step at a time, for both losses alike, without a leak."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,9 +10,10 @@ from itr_study.data.batches import InputSpec
 from itr_study.lab.studies import nb02_pairwise
 from itr_study.lab.studies.bases import base
 from itr_study.lab.studies.nb02_pairwise import LADDER_LOSSES, RUNGS, ladder_arms, rung_config
+from itr_study.lab.studies.plans import choose
 from itr_study.models import MODELS
 
-PARAMETERS = SimpleNamespace(epochs=0, scenes={}, data_options={}, ladder_seeds=2)
+PARAMETERS = choose("02_pairwise_losses", "full", ladder_seeds=2)
 ROOT = Path(__file__).resolve().parents[2]
 START = base("flickr8k", nb02_pairwise.START)
 
@@ -68,12 +68,12 @@ def test_the_base_warms_up_by_the_sum_for_some_epochs_and_not_for_all():
 
 
 def test_a_profile_sizes_every_rung_but_the_one_that_is_about_length():
-    sized = SimpleNamespace(**vars(PARAMETERS) | {"epochs": 11})
+    sized = PARAMETERS.model_copy(update={"epochs": 11})
     epochs = {arm.label.partition("/")[0]: arm.config.settings.epochs
               for arm in ladder_arms("flickr8k", sized)}
     assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24, "three times as long": 36}
-    short = rung_config("flickr8k", "mean of weights", SimpleNamespace(
-        **vars(PARAMETERS) | {"epochs": 2}))
+    short = rung_config("flickr8k", "mean of weights", PARAMETERS.model_copy(
+        update={"epochs": 2}))
     assert short.settings.average == 2  # of fewer epochs there is no mean of three
 
 

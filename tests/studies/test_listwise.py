@@ -12,7 +12,7 @@ from itr_study.lab.studies.nb05_listwise import (
     one_arm,
     tau_arms,
 )
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 
 ROWS = pd.DataFrame({"arm": ["tau=0.1", "hardest+approx_ndcg", "hardest+approx_ndcg", "hardest"],
                      "seed": [0, 0, 1, 0], "test_rsum": [274.0, 274.0, 275.0, 291.0]})

@@ -22,7 +22,7 @@ from itr_study.lab.studies.nb11_attention import (
     other_arms,
     pointing_rows,
 )
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.models import MODELS
 from tests.evaluation.looking import SCENES, searcher
 from tests.features.fakes import Tiny

@@ -1,7 +1,6 @@
 """Which runs the notebooks share, and that no label stands for two."""
 
 import re
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from itr_study.files.paths import figures_folder
 from itr_study.lab.ledger.paired import arms_in
 from itr_study.lab.ledger.reported import load_claims, split_list
-from itr_study.lab.studies import plans
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.lab.studies.nb03_topk import k_arms
 from itr_study.lab.studies.nb05_listwise import (
@@ -32,8 +30,8 @@ from itr_study.lab.studies.nb06_kendall import (
 )
 from itr_study.lab.studies.nb07_sub_embeddings import DECIDING, claimed_arms
 from itr_study.lab.studies.nb08_reranking import reranked_arms, scale_arms, tuned_arms
-from itr_study.lab.studies.parameters import choose
-from itr_study.lab.studies.plans import PLANS, ledger_arms
+from itr_study.lab.studies.nb12_claims import PAPERS, ledger_arms
+from itr_study.lab.studies.plans import PLANS, STUDIES, choose
 
 PLACES = (("scenes", "quick"), ("flickr8k", "full"))
 
@@ -54,7 +52,7 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
     parameters = choose("12_claims", "smoke")
     other = [ArmRun("k=1", arm.config.with_(**{"settings.epochs": 7}))
              for arm in k_arms("scenes", parameters) if arm.label == "k=1"]
-    monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: other)
+    monkeypatch.setitem(PAPERS, "topk", (k_arms, lambda dataset, parameters: other))
     with pytest.raises(ValueError, match="'k=1', seed 0, names two runs"):
         ledger_arms("scenes", parameters)
 
@@ -62,13 +60,13 @@ def test_a_label_that_names_two_runs_is_refused(monkeypatch):
 def test_an_arm_that_is_named_twice_has_all_needs(monkeypatch):
     parameters = choose("12_claims", "smoke", papers=["topk"])  # all else needs nothing
     arms = [arm._replace(needs=("reranked",)) for arm in k_arms("scenes", parameters)[:1]]
-    monkeypatch.setattr(plans, "d_arms", lambda dataset, parameters: arms)
+    monkeypatch.setitem(PAPERS, "topk", (*PAPERS["topk"], lambda dataset, parameters: arms))
     chosen = ledger_arms("scenes", parameters)
     assert [arm for arm in chosen if arm.needs] == arms and len(chosen) > 1
 
 
 def test_the_default_temperature_and_label_are_trained_once():
-    parameters = SimpleNamespace(**vars(choose("05_listwise", "full")))
+    parameters = choose("05_listwise", "full")
     runs = {(arm.label, arm.config.seed): arm.config for make in (term_arms, tau_arms, label_arms)
             for arm in make("flickr8k", parameters)}
     for seed in range(5):
@@ -160,7 +158,7 @@ def test_re_ranking_asks_for_runs_of_other_notebooks_re_ranked():
         ("reranked",)}
     others = {(arm.label, arm.config.model_dump_json()): arm.needs
               for notebook in ("03_topk", "05_listwise", "06_kendall", "13_when_to_forgive")
-              for make in plans.ARMS[notebook]
+              for make in STUDIES[notebook][1]
               for arm in make("flickr8k", choose(notebook, "full"))}
     assert {others[run.label, run.config.model_dump_json()] for run in runs} == {()}
 

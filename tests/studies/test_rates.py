@@ -9,7 +9,7 @@ import pytest
 from itr_study.lab.studies.arms import chosen_rates, rate_table, rates_verdict
 from itr_study.lab.studies.bases import at_edge, frozen_rates
 from itr_study.lab.studies.nb03_topk import rate_arms
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 
 SEARCH = pd.DataFrame([("gru/sum/0.001", 0, 200.0), ("gru/sum/0.002", 0, 210.0),
                        ("gru/top5/0.001", 0, 230.0), ("gru/top5/0.002", 0, 230.0)],

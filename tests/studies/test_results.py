@@ -22,9 +22,8 @@ from itr_study.lab.studies.nb05_listwise import term_arms
 from itr_study.lab.studies.nb06_kendall import branch_arms
 from itr_study.lab.studies.nb10_explorers import judged_arms
 from itr_study.lab.studies.nb11_attention import looking_arms
-from itr_study.lab.studies.nb12_claims import claimed_so, judge_arms
-from itr_study.lab.studies.parameters import choose
-from itr_study.lab.studies.plans import ARMS, ledger_arms
+from itr_study.lab.studies.nb12_claims import claimed_so, judge_arms, ledger_arms
+from itr_study.lab.studies.plans import STUDIES, choose
 from itr_study.lab.studies.results import (
     collapses,
     curves,
@@ -268,7 +267,7 @@ def test_of_all_published_runs_only_those_are_accused_that_collapsed():
     """Every arm of every notebook; the ledger's arms among them are whole or not at all."""
     known = remembered("flickr8k")
     arms = {(run.label, identify(run.config).id)
-            for notebook, makers in ARMS.items() for make in makers
+            for notebook, (_, makers) in STUDIES.items() for make in makers
             for run in make("flickr8k", choose(notebook, "full"))
             if run.config.dataset == "flickr8k" and digest(data_part(run.config)) in known}
     table = Published("flickr8k").table.read()

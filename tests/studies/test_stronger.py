@@ -26,7 +26,7 @@ from itr_study.lab.studies.nb09_stronger_models import (
     stronger_rate_arms,
     stronger_rates,
 )
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.timing import model_costs
 from itr_study.losses import LOSSES
 from itr_study.plots.names import name_of

@@ -13,7 +13,7 @@ from itr_study.lab.runs.run import execute
 from itr_study.lab.studies import nb03_topk
 from itr_study.lab.studies import study as study_module
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.study import Study
 from itr_study.lab.studies.wording import settled, standing
 from itr_study.plots import histogram
@@ -38,9 +38,12 @@ def rows():
     return Study("03_topk", CELL | {"figures": None}).train(RUNS)
 
 
-def test_variables_that_are_missing_are_named():
-    with pytest.raises(ValueError, match="a study needs dataset, .*, and lacks data and figures"):
-        Study("03_topk", {name: CELL[name] for name in ("dataset", "profile", "workers")})
+def test_a_variable_with_a_type_that_is_no_parameter_is_refused():
+    """A typing error in a parameters cell was ignored without a word."""
+    cell: dict = {"itr": None, "path": "not of the cell"}
+    exec('k_sees: int = 5  # runs of each k', cell)
+    with pytest.raises(ValueError, match="parameter of 03_topk .*'k_sees'; did you mean 'k_seeds'"):
+        Study("03_topk", CELL | cell)
 
 
 def test_its_numbers_are_those_of_the_profile_and_of_the_cell(study):
@@ -71,7 +74,7 @@ def test_options_of_the_data_reach_its_data_and_all_its_runs(tmp_path):
 def test_a_cell_may_leave_out_a_parameter_but_not_give_it_another_type():
     cell = {name: value for name, value in CELL.items() if name != "dims"} | {"figures": None}
     assert Study("03_topk", cell).parameters.dims == choose("03_topk", "smoke").dims
-    with pytest.raises(ValueError, match="dims must be like"):
+    with pytest.raises(ValueError, match="dims must be a valid list, got"):
         Study("03_topk", cell | {"dims": "(1, 2)"})
 
 

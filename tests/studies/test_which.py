@@ -8,7 +8,7 @@ import pytest
 
 from itr_study.lab.studies import which
 from itr_study.lab.studies.nb06_kendall import COMPARED, compared_arms
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.which import (
     EXPERTS,
     FINDING,

@@ -15,44 +15,21 @@ and its metadata may hold, under the key `itr_study`:
 """
 
 import ast
-import io
 import json
-import math
-import tokenize
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
+
+from pydantic import Field, ValidationError, create_model
 
 from itr_study.checks import nearest
 from itr_study.files.paths import shipped_folder
+from itr_study.training.settings import StrictModel, problems
 
-SCALARS = {"str": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict}
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One line of a parameters cell; `kind` is its annotation as written."""
-
-    name: str
-    kind: str
-    default: Any
-    help: str
-
-    def accepts(self, value: Any) -> bool:
-        """True if a value may be passed on: of the declared type, and finite."""
-        return _fits(ast.parse(self.kind, mode="eval").body, value)
-
-    def read(self, text: str) -> Any:
-        """The value a user typed: a Python or JSON literal, or the text itself.
-
-        Raises:  ValueError if no reading fits the declared type.
-        """
-        for candidate in readings(text):
-            if self.accepts(candidate):
-                return candidate
-        raise ValueError(f"{self.name} must be {self.kind}, got {text!r}")
+TYPES = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict,
+         "Optional": Optional}
 
 
 @dataclass(frozen=True)
@@ -60,7 +37,7 @@ class Notebook:
     """A notebook file and what it declares."""
 
     path: Path
-    parameters: dict[str, Parameter]
+    parameters: type[StrictModel]
     figures: tuple[str, ...] = ()
     datasets: tuple[str, ...] | None = None
     after: tuple[str, ...] | str = ()
@@ -77,17 +54,24 @@ class Notebook:
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Refuse unknown names and wrong types, all of them in one ValueError."""
-        problems = []
-        for name, value in given.items():
-            parameter = self.parameters.get(name)
-            if parameter is None:
-                valid = ", ".join(f"{p.name}: {p.kind}" for p in self.parameters.values())
-                problems.append(f"{self.name} has no parameter {name!r}; it has {valid or 'none'}"
-                                f"{nearest(name, self.parameters)}")
-            elif not parameter.accepts(value):
-                problems.append(f"{self.name}: {name} must be {parameter.kind}, got {value!r}")
-        if problems:
-            raise ValueError("\n".join(problems))
+        try:
+            self.parameters.model_validate(dict(given))
+        except ValidationError as error:
+            raise ValueError(f"{self.name}: {problems(error)}") from error
+
+    def read(self, name: str, text: str) -> Any:
+        """Read what a user typed for a parameter: a Python or JSON literal, or the text itself.
+
+        Raises:
+            ValueError: for an unknown parameter, or if no reading fits its type.
+        """
+        for value in (tried := readings(text)):
+            try:
+                self.check({name: value})
+                return value
+            except ValueError:
+                if value is tried[-1]:
+                    raise
 
 
 def read_notebook(path: Path | str) -> Notebook:
@@ -144,47 +128,44 @@ def _find(name: str, paths: list[Path]) -> Path:
     return named[0]
 
 
-def _parameters(source: str, path: Path) -> dict[str, Parameter]:
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
-    parameters = {}
+def _parameters(source: str, path: Path) -> type[StrictModel]:
+    """A record of what the lines of a parameters cell declare; an import may be among them."""
+    fields = {}
     for node in ast.parse(source).body:
         line = source.splitlines()[node.lineno - 1]
         expected = f"{path}: {line!r} should read `name: type = literal  # meaning`"
-        if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
-            raise ValueError(expected)
-        if node.lineno != node.end_lineno or not comments.get(node.lineno):
-            raise ValueError(f"{expected}, on one line")
+        match node:
+            case ast.ImportFrom(module="typing"):
+                continue
+            case ast.AnnAssign(target=ast.Name(name)) if node.value and " # " in line:
+                about = line[node.end_col_offset:].strip(" #")
+            case _:
+                raise ValueError(f"{expected}, on one line")
         try:
-            default = ast.literal_eval(node.value)
+            fields[name] = _type(node.annotation), Field(ast.literal_eval(node.value),
+                                                         description=about)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{expected}: {error}") from error
-        name, kind = node.target.id, ast.unparse(node.annotation)
-        parameters[name] = Parameter(name, kind, default, comments[node.lineno])
-        if not parameters[name].accepts(default):
-            raise ValueError(f"{path}: the default of {name} is not {kind}: {default!r}")
-    return parameters
+    model = create_model(path.stem, __base__=StrictModel, **fields)
+    model.noun = "parameter"
+    try:
+        model.model_validate({name: field.default for name, field in model.model_fields.items()})
+    except ValidationError as error:
+        raise ValueError(f"{path}: a default is wrong: {problems(error)}") from error
+    return model
 
 
-def _fits(kind: ast.expr, value: Any) -> bool:
-    """Whether a value is of an annotation made of scalars, list, dict, None and `|`."""
+def _type(kind: ast.expr) -> Any:
+    """The type that an annotation means, made of TYPES."""
     match kind:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _fits(left, value) or _fits(right, value)
-        case ast.Constant(value=None):
-            return value is None
-        case ast.Subscript(value=ast.Name(id="list"), slice=item):
-            return isinstance(value, list) and all(_fits(item, v) for v in value)
-        case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[key, item])):
-            pairs = value.items() if isinstance(value, dict) else [(None, None)]
-            return all(_fits(key, k) and _fits(item, v) for k, v in pairs)
-        case ast.Name(id=name) if name in SCALARS:
-            if isinstance(value, bool) != (name == "bool"):
-                return False  # True is an int to Python, not to a reader
-            finite = not isinstance(value, float) or math.isfinite(value)
-            return isinstance(value, SCALARS[name]) and finite
+        case ast.Name(name) if name in TYPES:
+            return TYPES[name]
+        case ast.Subscript(value=ast.Name(name), slice=ast.Tuple(elts)) if name in TYPES:
+            return TYPES[name][tuple(map(_type, elts))]
+        case ast.Subscript(value=ast.Name(name), slice=inner) if name in TYPES:
+            return TYPES[name][_type(inner)]
     raise ValueError(f"the type {ast.unparse(kind)!r} of a parameter should be made of "
-                     f"{', '.join(SCALARS)}, None and |")
+                     f"{', '.join(TYPES)}")
 
 
 def readings(text: str) -> list[Any]:

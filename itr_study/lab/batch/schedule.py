@@ -179,7 +179,7 @@ def trained_where(notebook: Notebook, dataset: str, at_once: int) -> dict[str, i
     """Where notebooks side by side take all cores, a notebook trains its small runs itself: each
     process that does it instead starts for seconds, and reads the data anew."""
     itself = DATASETS[dataset].generated and at_once >= (os.cpu_count() or 1)
-    return {"workers": 0} if itself and "workers" in notebook.parameters else {}
+    return {"workers": 0} if itself and "workers" in notebook.parameters.model_fields else {}
 
 
 def _check_all(notebooks: list[Notebook], parameters: Mapping[str, Any]) -> None:
@@ -456,8 +456,5 @@ def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
         if name in values:
             raise ValueError(f"{name} is given twice; which one holds is not for us to guess")
         for notebook in notebooks:
-            parameter = notebook.parameters.get(name)
-            if parameter is None:
-                notebook.check({name: value})
-            values[name] = parameter.read(value)
+            values[name] = notebook.read(name, value)
     return values

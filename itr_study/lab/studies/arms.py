@@ -6,7 +6,6 @@ ledger/reported/README.md.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from itr_study.data import DATASETS
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.sweeps import ended_row, sweep
 from itr_study.lab.studies.bases import base, frozen_rates
+from itr_study.lab.studies.parameters import Parameters
 from itr_study.models import MODELS
 from itr_study.training.objective import SENTENCE_COSINES
 
@@ -48,17 +48,19 @@ class ArmRun(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameters of a notebook)
+Maker = Callable[[str, Parameters], list[ArmRun]]  # of (dataset, parameters of a notebook)
 
 
-def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes: Any) -> RunConfig:
+def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any) -> RunConfig:
     """A base config at the size of the profile: `parameters.epochs` and, on generated data,
     `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is. On any data
-    `parameters.data_options`, of which there are mostly none. A dev split no larger than the part
-    of it that a base looks at is looked at whole."""
+    `parameters.data_options` and `parameters.images`, of which there are mostly none. A
+    dev split no larger than the part of it that a base looks at is looked at whole."""
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
+    if parameters.images:
+        sized["images"] = parameters.images
     scenes = parameters.scenes if DATASETS[dataset].generated else {}
     if options := scenes | parameters.data_options:
         sized["data_options"] = options
@@ -73,7 +75,7 @@ def over_seeds(label: str, config: RunConfig, seeds: int,
     return [ArmRun(label, config.with_(seed=seed), needs) for seed in range(seeds)]
 
 
-def with_loss(dataset: str, name: str, parameters: SimpleNamespace, loss: str,
+def with_loss(dataset: str, name: str, parameters: Parameters, loss: str,
               rate: float) -> RunConfig:
     """A setting with one loss at a learning rate."""
     return base_config(dataset, name, parameters, **{
@@ -86,7 +88,7 @@ def sum_of(start: RunConfig, *terms: str | dict[str, Any]) -> RunConfig:
                                   for term in terms])
 
 
-def in_one_model(dataset: str, parameters: SimpleNamespace, seeds: int,
+def in_one_model(dataset: str, parameters: Parameters, seeds: int,
                  objectives: Mapping[str, Sequence[str | dict[str, Any]]]) -> list[ArmRun]:
     """The sweeps' model with each of these objectives: label -> its terms, as in `sum_of`."""
     start = base_config(dataset, "two_branch", parameters)
@@ -94,14 +96,14 @@ def in_one_model(dataset: str, parameters: SimpleNamespace, seeds: int,
             for arm in over_seeds(label, sum_of(start, *terms), seeds)]
 
 
-def weighed(dataset: str, parameters: SimpleNamespace, first: str, second: str) -> list[ArmRun]:
+def weighed(dataset: str, parameters: Parameters, first: str, second: str) -> list[ArmRun]:
     """Two terms, the second of each weight of `parameters.weights`: "soft+0.3×windows"."""
     return in_one_model(dataset, parameters, parameters.weight_seeds, {
         f"{first}+{weight:g}×{second}": (first, TERMS[second] | {"weight": float(weight)})
         for weight in parameters.weights})
 
 
-def plugged_in(dataset: str, parameters: SimpleNamespace, settings: Sequence[str], seeds: int,
+def plugged_in(dataset: str, parameters: Parameters, settings: Sequence[str], seeds: int,
                label: str, terms: Sequence[str]) -> list[ArmRun]:
     """Every setting of Table IV with the hardest negative, and with other terms in its place.
 

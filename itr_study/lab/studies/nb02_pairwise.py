@@ -1,16 +1,17 @@
 """The arms of notebooks 00 and 02: one pairwise loss against another."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pandas as pd
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from itr_study.digits import counted
 from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, in_one_model, over_seeds, sum_of
 from itr_study.lab.studies.bases import base_tables, datasets_with_bases
+from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
 from itr_study.losses import LOSSES
 
 # The ladder to the second judge, `clean_gru`: what each step is worth on dev, one at a time.
@@ -68,7 +69,7 @@ class Ladder(NamedTuple):
 TO_JUDGE = Ladder(START, RUNGS, "twice as long")
 
 
-def ladder_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def ladder_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every rung with every loss, as "rung/loss", over `parameters.ladder_seeds` seeds; none on
     data without a base to start from, such as generated data.
 
@@ -103,7 +104,7 @@ def worth(rows: pd.DataFrame, rungs: Mapping[str, Rung] = RUNGS) -> pd.DataFrame
                                           "dev_rsum", "minutes"])
 
 
-def rung_config(dataset: str, name: str, parameters: SimpleNamespace,
+def rung_config(dataset: str, name: str, parameters: Parameters,
                 ladder: Ladder = TO_JUDGE) -> RunConfig:
     """The base that a ladder starts from with the changes of a rung and of all below it."""
     rung = ladder.rungs[name]
@@ -137,13 +138,34 @@ def summary(steps: pd.DataFrame) -> str:
             + f": {', '.join(helped)}" * bool(helped))
 
 
-def loss_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+class StartParameters(Parameters, title="00_start_here"):
+    """Parameters of notebook 00."""
+
+
+class PairwiseParameters(Parameters, title="02_pairwise_losses"):
+    """Parameters of notebook 02."""
+
+    epochs: NonNegativeInt = like(Parameters, "epochs", smoke=2)
+    seeds: PositiveInt = by_profile("runs of each loss in the comparison", 1, 3, 12)
+    losses: Names = by_profile("losses compared", *3 * [
+        ["sum", "hardest", "soft", "top5", "info_nce", "sigmoid"]], among=TERMS)
+    margins: list[NonNegativeFloat] = by_profile(
+        "margins of the hardest negative, units of score (cosine)",
+        [0.1, 0.2], *2 * [[0.05, 0.1, 0.2, 0.4, 0.8]])
+    margin_seeds: PositiveInt = by_profile("runs of each margin", 1, 1, 3)
+    sibling_seeds: PositiveInt = by_profile(
+        "runs with and without false negatives of the same image", 1, 3, 3)
+    collapse_seeds: PositiveInt = by_profile("runs of the collapse and of each remedy", 1, 1, 3)
+    ladder_seeds: PositiveInt = by_profile("runs of each rung", 1, 1, 2)
+
+
+def loss_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 02: every loss of the registry's pairwise kind in the sweeps' model."""
     return in_one_model(dataset, parameters, parameters.seeds,
                         {loss: (loss,) for loss in parameters.losses})
 
 
-def margin_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def margin_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 02: the margin of the hardest-negative loss; the default's runs are "hardest"."""
     default = LOSSES["triplet_hardest"]().margin
     return in_one_model(dataset, parameters, parameters.margin_seeds, {
@@ -152,7 +174,7 @@ def margin_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         for margin in parameters.margins})
 
 
-def sibling_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def sibling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 02: other captions of the same image as negatives (published code) or matches,
     which is what they are by default: those runs are the ones of `loss_arms`."""
     start = base_config(dataset, "two_branch", parameters)
@@ -162,7 +184,7 @@ def sibling_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
                 **{"objective.0": TERMS[loss] | change}), parameters.sibling_seeds)]
 
 
-def collapse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def collapse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 02: the hardest negative from scratch at a high learning rate, and its remedies."""
     start = base_config(dataset, "collapse", parameters)
     warm = {"objective.0": TERMS["hardest"], "warmup_objective": [TERMS["sum"]],
@@ -176,6 +198,9 @@ def collapse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
             for arm in over_seeds(label, start.with_(**change), parameters.collapse_seeds)]
 
 
-def first_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def first_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 00: one model, trained in about a minute."""
     return over_seeds("first", base_config(dataset, "first", parameters), 1)
+
+
+ARMS = (loss_arms, margin_arms, sibling_arms, collapse_arms, ladder_arms)

@@ -1,16 +1,31 @@
 """The arms of notebook 03: k, the embedding dimension, settings, learning rates."""
 
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Self
 
 import pandas as pd
+from pydantic import PositiveInt, model_validator
 
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.features.texts import EncodedData
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
-from itr_study.lab.studies.bases import base_tables, frozen_rates, tried_rates
+from itr_study.lab.studies.bases import (
+    base,
+    base_tables,
+    datasets_with_bases,
+    frozen_rates,
+    tried_rates,
+)
+from itr_study.lab.studies.parameters import (
+    SETTINGS,
+    Factor,
+    Names,
+    Parameters,
+    by_profile,
+    searched_settings,
+)
 from itr_study.models.cca import fit_cca
 
 # The old baseline of notebook 03: CCA in closed form, with both its numbers chosen on dev.
@@ -19,7 +34,7 @@ LEAST = 8  # directions; then twice as many, up to all that there are
 REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
-def cca_config(dataset: str, parameters: SimpleNamespace) -> RunConfig:
+def cca_config(dataset: str, parameters: Parameters) -> RunConfig:
     """Whose features CCA reads: those of the two-branch model over Fisher vectors, as the paper's
     rows of CCA do."""
     fisher = "two_branch+fisher"
@@ -70,7 +85,39 @@ def sizes(most: int) -> list[int]:
     return [*tried, most]
 
 
-def k_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+class TopkClaims(Parameters):
+    """Parameters of notebooks 03 and 12: what claims are about."""
+
+    k_seeds: PositiveInt = by_profile("runs of each k", 1, 3, 10)
+    ks: list[PositiveInt] = by_profile(
+        "negatives in the mean, 1 and up", [1, 5], *2 * [[1, 2, 3, 4, 5, 6, 8, 10]])
+    dims: list[PositiveInt] = by_profile("sizes d of the embedding", [200, 500], [
+        200, 350, 500, 650, 800], list(range(200, 801, 50)))
+    dim_seeds: PositiveInt = by_profile("runs of each d", 1, 1, 5)
+    settings: Names = by_profile("rows of Table IV", ["two_branch+fisher", "vsepp+gru"], [
+        "two_branch+fisher", "two_branch+sentence", "vsepp+gru"], SETTINGS, among=searched_settings)
+    setting_seeds: PositiveInt = by_profile("runs of each loss of Table IV", 1, 1, 5)
+
+    @model_validator(mode="after")
+    def check_ks(self) -> Self:
+        tables = base_tables(self.dataset) if self.dataset in datasets_with_bases() else {}
+        if (largest := max(self.ks)) > 1 and "two_branch" in tables:
+            batch = base(self.dataset, "two_branch").settings.batch_size
+            if largest >= batch:
+                raise ValueError(f"ks must be below {batch}, got {largest}: in a batch of {batch} "
+                                 f"pairs a match has at most {batch - 1} negatives")
+        return self
+
+
+class TopkParameters(TopkClaims, title="03_topk"):
+    """Parameters of notebook 03."""
+
+    rates: list[Factor] = by_profile(
+        "learning rates tried for Table IV, []: those of each setting", [2e-3], [], [], empty=True)
+    best_seeds: PositiveInt = by_profile("runs of the best model", 1, 1, 5)
+
+
+def k_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Fig. 6: k of the mean, with the sum over all negatives and the k-th one alone apart."""
     start = base_config(dataset, "two_branch", parameters)
     terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in parameters.ks}
@@ -79,14 +126,14 @@ def k_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
             for arm in over_seeds(label, start.with_(**{"objective.0": term}), parameters.k_seeds)]
 
 
-def d_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def d_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Fig. 7: the embedding dimension at k = 5."""
     start = base_config(dataset, "two_branch", parameters)
     return [arm for d in parameters.dims for arm in over_seeds(
         f"d={d}", start.with_(**{"model_arguments.size": d}), parameters.dim_seeds)]
 
 
-def setting_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def setting_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Table IV: every setting with every loss, each at its frozen learning rate."""
     rates = frozen_rates(dataset)
     return [arm for name in parameters.settings for loss in TABLE_IV for arm in over_seeds(
@@ -94,7 +141,7 @@ def setting_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         parameters.setting_seeds)]
 
 
-def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The search behind `frozen_rates`: a grid of learning rates for each setting and loss, one
     seed. Without `parameters.rates` the grid of each setting is the one of its base file."""
     grids = {} if parameters.rates else tried_rates(dataset)
@@ -103,7 +150,10 @@ def rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
             for rate in parameters.rates or grids[name]]
 
 
-def best_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def best_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The best single model of a data set, as frozen in its base configs."""
     best = base_config(dataset, "best", parameters)
     return over_seeds("largest model", best, parameters.best_seeds)
+
+
+ARMS = (k_arms, d_arms, rate_arms, setting_arms, best_arms)

@@ -5,9 +5,10 @@ Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a 
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Self
 
 import pandas as pd
+from pydantic import PositiveInt, model_validator
 from torch import Tensor
 
 from itr_study.data import DATASETS
@@ -17,10 +18,19 @@ from itr_study.lab.runs.config import build_objective
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
+from itr_study.lab.studies.parameters import (
+    PLUGGED_IN,
+    Factor,
+    Names,
+    Parameters,
+    by_profile,
+    searched_settings,
+)
 from itr_study.lab.studies.timing import STEPS
 from itr_study.losses import LOSSES
 from itr_study.metrics.intervals import student_interval
 from itr_study.models.base import ModelOutput
+from itr_study.relevance import RELEVANCE
 from itr_study.relevance.exact import Exact
 from itr_study.training.devices import choose_device
 from itr_study.training.loop import fit
@@ -69,32 +79,67 @@ SAME_ARM = {"hardest+approx_ndcg": "tau=0.1"}
 AS_LONG = 5  # %, within which a training step takes the same time (the margin of topk-eq12-cost)
 
 
-def plug_in_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+class ListwiseClaims(Parameters):
+    """Parameters of notebooks 05 and 12: what claims are about."""
+
+    seeds: PositiveInt = by_profile("runs of each combination of losses", 1, 3, 5)
+    term_seeds: PositiveInt = by_profile("runs of the papers' terms alone and together", 1, 3, 12)
+    losses: Names = by_profile("pairwise losses that Smooth-NDCG is added to", ["sum", "hardest"],
+                               *2 * [["sum", "hardest", "top5"]], among=TERMS)
+    plug_in_settings: Names = by_profile("models that it is added to", *PLUGGED_IN,
+                                         among=searched_settings)
+    plug_in_seeds: PositiveInt = by_profile("runs of each of these models", 1, 1, 5)
+    taus: list[Factor] = by_profile(
+        "temperatures of Smooth-NDCG, units of score, above 0", [0.01, 0.1],
+        [0.001, 0.01, 0.03, 0.1, 1.0], [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0])
+    tau_seeds: PositiveInt = by_profile("runs of each temperature", 1, 1, 5)
+    label_sources: Names = by_profile(
+        "who says how relevant a pair is", ["sentence", "cider", "binary"],
+        ["sentence", "cider", "exact", "binary"], ["sentence", "cider", "binary"], among=RELEVANCE)
+
+    @model_validator(mode="after")
+    def check_sources(self) -> Self:
+        """A profile may name labels for all data; `label_arms` leaves out what a data set lacks."""
+        if "label_sources" in self.explicit:
+            self.check_within("label_sources", [
+                name for name in RELEVANCE if has_labels(self.dataset, name)])
+        return self
+
+
+class ListwiseParameters(ListwiseClaims, title="05_listwise"):
+    """Parameters of notebook 05."""
+
+    weights: list[Factor] = by_profile("of Smooth-NDCG beside the hardest negative, above 0",
+                                       [0.3], [0.3, 1.0, 3.0], [0.1, 0.3, 1.0, 3.0, 10.0])
+    weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 1, 5)
+
+
+def plug_in_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Tables II-IV: every setting with the hardest negative, alone and beside Smooth-NDCG."""
     return plugged_in(dataset, parameters, parameters.plug_in_settings, parameters.plug_in_seeds,
                       "hardest+listwise", BOTH)
 
 
-def added_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def added_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Is + Listwise better, whatever the loss it is added to? In the sweeps' model."""
     return in_one_model(dataset, parameters, parameters.seeds, {
         label: terms for loss in parameters.losses
         for label, terms in ((loss, (loss,)), (f"{loss}+listwise", (loss, "listwise")))})
 
 
-def term_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def term_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Tables V-VII: the terms alone and together."""
     return in_one_model(dataset, parameters, parameters.term_seeds, {
         "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
 
 
-def explored_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def explored_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 10: two models to look at side by side, one run of each; those of `term_arms`."""
     return in_one_model(dataset, parameters, 1, {
         "hardest": ("hardest",), "hardest+listwise": BOTH})
 
 
-def tau_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def tau_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative.
 
     At the default temperature the runs are those of "hardest+listwise", trained once.
@@ -104,13 +149,13 @@ def tau_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
             {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in parameters.taus})
 
 
-def weight_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def weight_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Eq. 22 adds both terms with weight 1: what if Smooth-NDCG weighs less or more? At 1 the runs
     are those of "hardest+listwise"."""
     return weighed(dataset, parameters, "hardest", "listwise")
 
 
-def label_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
     whose maker saw no captions; "binary", a list of matches and the rest, without any relevance.
     "exact" is left out on data that does not know it."""
@@ -124,7 +169,7 @@ def has_labels(dataset: str, source: str) -> bool:
     return source != Exact.name or DATASETS[dataset].generated
 
 
-def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def alternative_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """What else ranks lists: a softmax over the batch, ListNet, ApproxNDCG."""
     return in_one_model(dataset, parameters, parameters.seeds, {
         "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
@@ -134,8 +179,12 @@ def alternative_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 def drawn_arms() -> list[ArmRun]:
     """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
     on a few generated scenes (five whole batches), since nothing of it is kept."""
-    return term_arms("scenes", SimpleNamespace(epochs=12, term_seeds=1, data_options={}, scenes={
+    return term_arms("scenes", ListwiseParameters.of(epochs=12, term_seeds=1, scenes={
         "train": 128, "dev": 10, "test": 10}))
+
+
+CLAIMED = (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms)
+ARMS = (*CLAIMED, weight_arms)
 
 
 def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:

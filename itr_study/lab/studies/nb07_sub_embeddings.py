@@ -6,17 +6,18 @@ and nothing that keeps them apart; "K=6", "bound=0.4" and "balance=0.6" *are* "d
 
 import math
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, field_validator
 from torch import Tensor
 
 from itr_study.evaluation.pointing import detected_objects, pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
+from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
 from itr_study.losses import OUTPUT_LOSSES
 from itr_study.metrics.attention import rank_map, region_cosines
 from itr_study.metrics.correlation import head_correlation, mean_correlation
@@ -24,6 +25,7 @@ from itr_study.metrics.entropy import TEMPERATURE, score_entropy
 from itr_study.metrics.retrieval_sets import r_precision
 from itr_study.metrics.truth import Truth
 from itr_study.models.base import ModelOutput
+from itr_study.models.subembeddings import MOST_HEADS
 from itr_study.training.collapse import TENTH
 from itr_study.training.objective import BALANCE
 
@@ -174,20 +176,69 @@ CHOICES: dict[str, Mapping[str, Any]] = {
     "ort=pair": {"objective.1.arguments": {"over": "pair"}}}
 
 
-def component_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+Heads = Annotated[int, Field(ge=0, le=MOST_HEADS)]
+Several = Annotated[int, Field(ge=1, le=MOST_HEADS)]
+Balance = Annotated[float, Field(gt=0, le=1)]
+
+
+class SubEmbeddingClaims(Parameters):
+    """Parameters of notebooks 07 and 12: what claims are about."""
+
+    components: Names = by_profile(
+        'rows of Table V, such as "dvse/heads"', *2 * [[WHOLE, "dvse/heads", SINGLE]],
+        list(COMPONENTS), among=COMPONENTS)
+    heads: list[Heads] = by_profile(
+        "sub-embeddings of an image, 0: a single embedding", *2 * [[0, 2, 6]],
+        [0, 2, 4, 6, 8, 10, 12])
+    bounds: list[NonNegativeFloat] = by_profile(
+        "bounds of the orthogonality (β), |cosine|, 0 and up", [0.0, 0.4], [0.4, 1.0],
+        [0.0, 0.2, 0.4, 0.6, 1.0])
+    balances: list[Balance] = by_profile(
+        "weights of the ranking loss (η), above 0, 1 at most", *2 * [[0.6, 1.0]],
+        [0.2, 0.4, 0.6, 0.8, 1.0])
+    pvse_heads: list[Several] = by_profile(
+        "embeddings of PVSE, 1 and up", [1, 2], [1, 4], [1, 2, 4])
+
+    @field_validator("components")
+    @classmethod
+    def check_components(cls, values: Names) -> Names:
+        if missing := {WHOLE, SINGLE} - set(values):
+            raise ValueError(f"components are held against {WHOLE} and {SINGLE}: name "
+                             f"{' and '.join(sorted(missing))}, too")
+        return values
+
+    @field_validator("heads")
+    @classmethod
+    def check_heads(cls, values: list[int]) -> list[int]:
+        if 0 not in values:
+            raise ValueError(f"heads = {values} are held against a single embedding: name 0, too")
+        return values
+
+
+class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):
+    """Parameters of notebook 07."""
+
+    epochs: NonNegativeInt = like(Parameters, "epochs", smoke=6)  # five of them are warm-up
+    seeds: PositiveInt = by_profile("runs of the parts and numbers of heads that decide", 1, 2, 5)
+    other_seeds: PositiveInt = by_profile("runs of all else", 1, 1, 3)
+    choices: Names = by_profile("what the paper leaves open, chosen otherwise", ["mask=loss"], [
+        "s=sigmoid", "ort=mean"], list(CHOICES), among=CHOICES)
+
+
+def component_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Table V: those of `parameters.components`."""
     return [run for label in parameters.components
             for run in _seeded(label, dataset, parameters, _component(label))]
 
 
-def head_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def head_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Table VI: numbers of heads; 0 is "K=none", the single embedding of Table V."""
     return [run for heads in parameters.heads for run in _seeded(
         f"K={heads or 'none'}", dataset, parameters,
         {"model_arguments.heads": heads} if heads else _component(SINGLE))]
 
 
-def bound_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def bound_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Fig. 8: how much correlation of heads is free (the paper's β); 0, 0.0 and -0.0 are one run.
     """
     return [run for bound in (bound + 0.0 for bound in parameters.bounds) for run in _seeded(
@@ -195,20 +246,20 @@ def bound_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         {} if bound == BOUND else {"objective.1.arguments": {"bound": bound}})]
 
 
-def balance_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def balance_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Fig. 9: the weight of the triplet loss, one less it of the orthogonality (the paper's η)."""
     return [run for balance in parameters.balances for run in _seeded(
         f"balance={balance:g}", dataset, parameters, {} if balance == BALANCE else _balanced(
             balance))]
 
 
-def choice_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def choice_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """What the paper leaves open, each chosen otherwise than by us: "dvse/s=sigmoid" …"""
     return [run for choice in parameters.choices
             for run in _seeded(f"dvse/{choice}", dataset, parameters, CHOICES[choice])]
 
 
-def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def pvse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Table III and its claim: PVSE with several numbers of embeddings, "pvse/K=2"; with one there
     is nothing to keep apart."""
     start = base_config(dataset, "pvse", parameters)
@@ -218,29 +269,16 @@ def pvse_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 
 CLAIMED: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms)
-SUBEMBEDDINGS: tuple[Maker, ...] = (*CLAIMED, choice_arms)  # of notebook 07
+ARMS: tuple[Maker, ...] = (*CLAIMED, choice_arms)
 
 
-def claimed_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def claimed_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 12: the arms that claims name, over `parameters.dvse_seeds` and, of those that do
     not decide, `parameters.dvse_other_seeds`; none at all where both are 0, on any data."""
-    own = SimpleNamespace(**vars(parameters) | {"seeds": parameters.dvse_seeds,
-                                                "other_seeds": parameters.dvse_other_seeds})
+    own = parameters.model_copy(update={"seeds": parameters.dvse_seeds,
+                                        "other_seeds": parameters.dvse_other_seeds})
     return [run for make in CLAIMED for run in make(dataset, own)] if (
         own.seeds or own.other_seeds) else []
-
-
-def check_components(values: Sequence[str]) -> None:
-    """Raise ValueError unless the parts of DVSE hold what every one is held against."""
-    if missing := {WHOLE, SINGLE} - set(values):
-        raise ValueError(f"components are held against {WHOLE} and {SINGLE}: name "
-                         f"{' and '.join(sorted(missing))}, too")
-
-
-def check_heads(values: Sequence[int]) -> None:
-    """Raise ValueError unless the numbers of heads hold none at all, for the same reason."""
-    if 0 not in values:
-        raise ValueError(f"heads = {list(values)} are held against a single embedding: name 0, too")
 
 
 def _component(label: str) -> dict[str, Any]:
@@ -262,7 +300,7 @@ def _balanced(balance: float) -> dict[str, Any]:
     return {"objective.0.weight": balance, "objective.1.weight": round(1 - balance, 9)}
 
 
-def _seeded(label: str, dataset: str, parameters: SimpleNamespace,
+def _seeded(label: str, dataset: str, parameters: Parameters,
             changes: Mapping[str, Any]) -> list[ArmRun]:
     seeds = parameters.seeds if label in DECIDING else parameters.other_seeds
     config = base_config(dataset, BASE, parameters, **changes)

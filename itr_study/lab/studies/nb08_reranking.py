@@ -5,42 +5,87 @@ No training is re-ranked: these are runs of other notebooks, measured re-ranked.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt, model_validator
 
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.ledger.reported import RECALLS
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of, with_loss
-from itr_study.lab.studies.bases import frozen_rates
+from itr_study.lab.studies.bases import frozen_rates, searched_rates
 from itr_study.lab.studies.nb06_kendall import COMPARED
+from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
 from itr_study.lab.studies.results import kept_table
 from itr_study.rerank import fast_grid
 
 RERANKED = ("reranked",)  # what rows with recalls after re-ranking are asked for
 
 
-def reranked_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+SCALES = [1.0, *map(float, [*range(5, 50, 5), *range(50, 500, 50), *range(500, 1501, 100)])]
+RANKED = ["hardest", "sum", "hardest+listwise", "soft", "bcls", "top5", "listwise", "info_nce",
+          "vsepp+gru/hardest", "vsepp+gru/sum"]
+
+
+def models_of(given: Mapping[str, Any]) -> list[str]:
+    """What can be re-ranked: "hardest" in the sweeps' model, "vsepp+gru/hardest" in a setting; []
+    where nobody has searched learning rates."""
+    rates = searched_rates(given["dataset"])
+    return [*COMPARED, *(f"{setting}/{loss}" for setting in rates for loss in COMPARED)] * bool(
+        rates)
+
+
+class RerankingParameters(Parameters, title="08_reranking"):
+    """Parameters of notebook 08."""
+
+    seeds: PositiveInt = by_profile(
+        'runs of each model with a setting of its own, such as "vsepp+gru/..."', 1, 3, 5)
+    reranked: Names = by_profile(
+        "models that are re-ranked", ["hardest", "sum", "vsepp+gru/hardest"],
+        [*RANKED, "vsepp+gru/bcls"], [*RANKED, "vsepp+gru/hardest+listwise", "vsepp+gru/bcls"],
+        among=models_of)
+    compared_seeds: PositiveInt = by_profile("runs of each of the others", 1, 3, 12)
+    swept: str = by_profile("the one of them that most sections look at", *3 * ["hardest"])
+    scales: list[Factor] = by_profile("grid of FR's scales, per unit of score, above 0",
+                                      [5.0, 25.0, 100.0], *2 * [SCALES])
+    tuned: Names = by_profile(
+        "models whose best scale is looked for", ["hardest", "sum"],
+        ["hardest", "sum", "vsepp+gru/hardest"], ["hardest", "sum", "listwise",
+                                                  "vsepp+gru/hardest"])
+    tuned_seeds: PositiveInt = by_profile("runs of each of these, whose weights are needed",
+                                          1, 3, 5)
+
+    @model_validator(mode="after")
+    def check_chosen(self) -> Self:
+        if len(self.scales) < 2:
+            raise ValueError(f"scales must hold two or more, got {self.scales}: the first of a "
+                             "pair is taken above and below the second")
+        for name in ("swept", "tuned"):
+            self.check_within(name, self.reranked, "reranked")
+        return self
+
+
+def reranked_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Tables I-IV: every model of `parameters.reranked`, labelled as everywhere ("hardest",
     "vsepp+gru/hardest"): those of one model over the seeds of its comparison, `compared_seeds`."""
     return [run for label in parameters.reranked
             for run in _over_seeds(label, dataset, parameters)]
 
 
-def scale_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def scale_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Fig. 7: the model whose scores are normalised on the whole grid of scales."""
     return [run for run in reranked_arms(dataset, parameters) if run.label == parameters.swept]
 
 
-def tuned_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def tuned_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Fig. 7 beyond the paper: models whose scores lie apart by more or less."""
     return [run for run in reranked_arms(dataset, parameters) if run.label in parameters.tuned
             and run.config.seed < parameters.tuned_seeds]
 
 
-def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def _over_seeds(label: str, dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The runs of a label, those that other notebooks train under it."""
     setting, _, loss = label.rpartition("/")
     start = base_config(dataset, "two_branch", parameters)
@@ -50,6 +95,9 @@ def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace) -> list[A
                           rates.get(loss, rates["hardest"]))
     seeds = parameters.seeds if setting else parameters.compared_seeds
     return over_seeds(label, sum_of(start, *COMPARED[loss]), seeds, RERANKED)
+
+
+ARMS = (reranked_arms,)  # the others are some of their runs
 
 
 # What re-ranking makes of runs, as arms beside them: rows that the ledger and tables can compare.

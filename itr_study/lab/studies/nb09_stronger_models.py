@@ -4,10 +4,11 @@ Labels: "<model>/<loss>", the loss as in the sweeps; "dspe" is the base `structu
 within the views stay beside the loss. Runs that are put together: `ensembles`.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from types import SimpleNamespace
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
+from pydantic import NonNegativeInt, PositiveInt
 
 from itr_study.checks import check_choice
 from itr_study.lab.ledger.reported import load_claims, reported_differences
@@ -23,6 +24,14 @@ from itr_study.lab.studies.bases import (
 from itr_study.lab.studies.nb02_pairwise import Ladder, Rung, rung_config, worth
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
+from itr_study.lab.studies.parameters import (
+    Factor,
+    Names,
+    Parameters,
+    Scenes,
+    by_profile,
+    like,
+)
 
 # The ladder from `clean_gru` up to `best_clean`, the best single model without a leak: what each
 # step is worth on dev, one at a time.
@@ -74,7 +83,7 @@ FISHER = "two_branch+fisher"
 TOGETHER, ALL = "best_clean and Two-branch (Fisher)", "all runs of both"
 
 
-def best_clean_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def best_clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every rung, and the base FISHER, as "rung/hardest", over `parameters.best_clean_seeds` seeds,
     of dear rungs `parameters.dear_seeds`; none where these are 0, or on data without a ladder."""
     if dataset not in LADDERS or not parameters.best_clean_seeds:
@@ -86,7 +95,7 @@ def best_clean_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
                                   count)]
 
 
-def best_clean_config(dataset: str, name: str, parameters: SimpleNamespace) -> RunConfig:
+def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunConfig:
     """A rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
         usual = base_tables(dataset)[FISHER]["settings"]["learning_rate"]
@@ -117,7 +126,7 @@ def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], 
     return pairs | {(ALL, 0): (*best, *fisher)} if len(best) > 1 else pairs
 
 
-def why_none(dataset: str, parameters: SimpleNamespace) -> str:
+def why_none(dataset: str, parameters: Parameters) -> str:
     """Why no rung is trained here, and how one trains them; a line for people."""
     if dataset not in LADDERS:
         return f"{dataset} has no such ladder; there is one of {' and '.join(LADDERS)}"
@@ -147,26 +156,58 @@ def stronger_models(dataset: str) -> list[str]:
     return list(dict.fromkeys(label.partition("/")[0] for label in stronger_labels(dataset)))
 
 
-# Parameters that hold names, and what they may choose from, as in `parameters.NAMES`.
-STRONGER: dict[str, Callable[[str, SimpleNamespace], list[str]]] = {
-    "stronger": lambda dataset, _parameters: stronger_labels(dataset),
-    "shown": lambda dataset, _parameters: stronger_labels(dataset),
-    "rate_models": lambda dataset, _parameters: stronger_models(dataset)}
+def known_labels(given: Mapping[str, Any]) -> list[str]:
+    """The labels of the data set among the parameters given."""
+    return stronger_labels(given["dataset"])
 
 
-def stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+CLAIMED = ["saf/hardest", "saf/hardest+listwise", "saf/bcls", "sgr/hardest", "sgr/hardest+listwise",
+           "sgr/bcls", "vse_infinity/hardest", "vse_infinity/hardest+listwise", "dan/sum",
+           "dan/top5", "dspe/sum", "dspe/top5"]
+
+
+class StrongerParameters(Parameters, title="09_stronger_models"):
+    """Parameters of notebook 09."""
+
+    epochs: NonNegativeInt = like(Parameters, "epochs", smoke=6)  # five of them are warm-up
+    scenes: Scenes = like(  # a run of SAF or SGR on these takes about 10 seconds of a core
+        Parameters, "scenes", quick={"train": 200, "dev": 60, "test": 120})
+    seeds: PositiveInt = by_profile("runs of each model and loss", 1, 1, 5)
+    stronger: Names = by_profile(
+        'models and losses that claims are about, such as "saf/bcls"',
+        ["saf/hardest", "saf/hardest+listwise", "sgr/hardest", "sgr/hardest+listwise",
+         "vse_infinity/hardest", "dan/sum", "dan/top5", "dspe/sum", "dspe/top5"],
+        CLAIMED, CLAIMED, among=known_labels)
+    shown: Names = by_profile("those that are shown with one seed", ["sgr/ladder"],
+                              *2 * [["sgr/ladder", "sgr/hardest+sam"]], among=known_labels,
+                              empty=True)
+    rate_models: Names = by_profile(
+        'models whose learning rate is searched, such as "saf"', [], [], list(BASES), empty=True,
+        among=lambda given: stronger_models(given["dataset"]))
+    rate_factors: list[Factor] = by_profile("multiples of their base's rate that are tried, above "
+                                            "0", *3 * [[0.5, 1.0, 2.0]])
+    ensemble_seeds: NonNegativeInt = by_profile(
+        "of SAF and SGR, how many are put together, 0: none", 1, 1, 5)
+    two_run_seeds: NonNegativeInt = by_profile(  # five seeds give two: they settle nothing
+        "of VSE∞, how many are put together two by two, 0: none", 0, 0, 0)
+    best_clean_seeds: NonNegativeInt = by_profile(
+        "of each rung of the ladder to best_clean, 0: none", 1, 0, 3)
+    dear_seeds: NonNegativeInt = by_profile("of its dear rungs (section 8), 0: none", 0, 0, 0)
+
+
+def stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """What claims are about: the arms of `parameters.stronger` over `parameters.seeds`."""
     return [run for label in parameters.stronger for run in _over_seeds(
         label, dataset, parameters, parameters.seeds)]
 
 
-def shown_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def shown_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """What is shown and not judged: the arms of `parameters.shown`, seed 0."""
     return [run for label in parameters.shown
             for run in _over_seeds(label, dataset, parameters, 1)]
 
 
-def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def stronger_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The search of learning rates: each of `parameters.rate_models` with its losses of SEARCHED at
     the multiples `parameters.rate_factors` of their rate, seed 0, "<model>/<loss>/<rate>".
     `rates.rate_table` and `rates.chosen_rates` read its rows."""
@@ -181,7 +222,7 @@ def stronger_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun
     return arms
 
 
-def stronger_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, dict[str, float]]:
+def stronger_rates(dataset: str, parameters: Parameters) -> dict[str, dict[str, float]]:
     """The rates at which the models of `parameters.rate_models` are trained, as `rates.rate_table`
     takes them: model -> each of its losses of SEARCHED -> rate."""
     return {model: {loss: stronger_config(f"{model}/{loss}", dataset, parameters)
@@ -189,16 +230,16 @@ def stronger_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, dict[
             for model in parameters.rate_models}
 
 
-def claimed_stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def claimed_stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Notebook 12: the arms of `parameters.stronger` over `parameters.stronger_seeds`; none at all
     where these are 0, on any data."""
     if not parameters.stronger_seeds:
         return []
-    return stronger_arms(dataset, SimpleNamespace(
-        **vars(parameters) | {"seeds": parameters.stronger_seeds}))
+    return stronger_arms(dataset, parameters.model_copy(
+        update={"seeds": parameters.stronger_seeds}))
 
 
-def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
+def stronger_config(label: str, dataset: str, parameters: Parameters) -> RunConfig:
     """The config of a label, seed 0: the model's base with the terms of the loss in the place of
     its first; what stands behind that, such as terms within the views, stays. The learning rate is
     that of the base, but for losses that have their own in this model (`bases.own_rates`), and so
@@ -217,8 +258,11 @@ def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> Ru
         *(TERMS[term] for term in COMPARED[loss]), *rest])
 
 
-def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace, seeds: int) -> list[ArmRun]:
+def _over_seeds(label: str, dataset: str, parameters: Parameters, seeds: int) -> list[ArmRun]:
     return over_seeds(label, stronger_config(label, dataset, parameters), seeds, RERANKED)
+
+
+ARMS = (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms)
 
 
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,8 @@ from itr_study.lab.runs.config import RunConfig, build_objective
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.nb06_kendall import compared_arms
-from itr_study.lab.studies.parameters import choose
+from itr_study.lab.studies.nb06_kendall import ComparedLosses, compared_arms
+from itr_study.lab.studies.parameters import Parameters
 from itr_study.lab.studies.results import judged_of
 from itr_study.plots.names import name_of
 from itr_study.training.devices import choose_device
@@ -72,13 +71,17 @@ def label_scores(split: EncodedSplit,
             for name, source in label_sources(names).items()}
 
 
-def judged_arms(dataset: str, _: SimpleNamespace) -> list[ArmRun]:
+class ExplorerParameters(Parameters, title="10_explorers"):
+    """Parameters of notebook 10."""
+
+
+def judged_arms(dataset: str, _: Parameters) -> list[ArmRun]:
     """One run of each loss that notebook 13 compares in profile `full`, whatever the profile that
     asks; none where rows keep no scores of pairs that experts judged. To be looked up
     (`Study.ended`), not trained."""
     if EXPERTS not in DATASETS[dataset].kept_judgements:
         return []
-    return compared_arms(dataset, choose("13_when_to_forgive", "full", compared_seeds=1))
+    return compared_arms(dataset, ComparedLosses.of(profile="full", compared_seeds=1))
 
 
 def loss_scores(rows: pd.DataFrame) -> dict[str, np.ndarray]:

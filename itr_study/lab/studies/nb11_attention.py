@@ -13,10 +13,10 @@ Labels: "saf/hardest" is that arm of notebook 09, at its learning rate, so that 
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from pydantic import PositiveInt
 
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.evaluation.looks import Look, Looker, word_maps
@@ -27,7 +27,9 @@ from itr_study.features.images import dataset_boxes
 from itr_study.files.paths import home
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb09_stronger_models import SEARCHED, stronger_config
+from itr_study.lab.studies.parameters import Names, Parameters, Scenes, by_profile, like
 from itr_study.lab.studies.results import kept_table, models_here
 
 WORDS = "saf"  # the model whose words look at regions, in which losses are compared
@@ -37,25 +39,42 @@ COLUMNS = {"kind", "names", "commonest", "commonest_share", *MEASURES,
 OTHERS = ("sgr", "vse_infinity", "dan", "dvse", "two_branch")  # bases that show something else
 
 
-def looking_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+class AttentionParameters(Parameters, title="11_attention_maps"):
+    """Parameters of notebook 11."""
+
+    scenes: Scenes = like(Parameters, "scenes", smoke={"train": 60, "dev": 20, "test": 20},
+                          quick={"train": 300, "dev": 60, "test": 100})
+    seeds: PositiveInt = by_profile("runs of each loss", 1, 3, 5)
+    compared: Names = by_profile(
+        "losses of the model whose words look at regions", *2 * [["sum", "hardest"]],
+        ["hardest", "hardest+listwise", "bcls"], among=COMPARED)
+    others: Names = by_profile('other models, such as "dvse"', ["vse_infinity", "dvse"],
+                               *2 * [["sgr", "vse_infinity", "dvse", "two_branch"]], among=OTHERS)
+    other_seeds: PositiveInt = by_profile("runs of each of them", 1, 1, 1)
+
+
+def looking_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """SAF with each of the losses `parameters.compared`, over `parameters.seeds`."""
     labels = [f"{WORDS}/{loss}" for loss in parameters.compared]
     return [run for label in labels for run in over_seeds(
         label, stronger_config(label, dataset, parameters), parameters.seeds)]
 
 
-def other_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def other_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The models of `parameters.others`, over `parameters.other_seeds`."""
     return [run for name in parameters.others
             for run in over_seeds(name, other_config(name, dataset, parameters),
                                   parameters.other_seeds)]
 
 
-def other_config(name: str, dataset: str, parameters: SimpleNamespace) -> RunConfig:
+def other_config(name: str, dataset: str, parameters: Parameters) -> RunConfig:
     """A base as it stands, seed 0; one of notebook 09 with the loss that it has there."""
     if name not in SEARCHED:
         return base_config(dataset, name, parameters)
     return stronger_config(f"{name}/{SEARCHED[name][0]}", dataset, parameters)
+
+
+ARMS = (looking_arms, other_arms)
 
 
 def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from types import SimpleNamespace
+from typing import Self
 
 import numpy as np
 import pandas as pd
+from pydantic import NonNegativeFloat, NonNegativeInt, model_validator
 
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
@@ -17,11 +18,20 @@ from itr_study.lab.ledger.report import ORIGINS, TITLES, ledger_parts
 from itr_study.lab.ledger.reported import load_claims, split_list
 from itr_study.lab.ledger.verdict import asks_exact, named_arms, unit_of
 from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_models
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.bases import base_tables, datasets_with_bases, rate_in
-from itr_study.lab.studies.nb03_topk import k_arms
-from itr_study.lab.studies.nb05_listwise import alternative_arms, label_arms, tau_arms, term_arms
+from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, setting_arms
+from itr_study.lab.studies.nb05_listwise import (
+    ListwiseClaims,
+    alternative_arms,
+    label_arms,
+    tau_arms,
+    term_arms,
+)
 from itr_study.lab.studies.nb06_kendall import (
+    ComparedLosses,
+    KendallClaims,
     alpha_arms,
     beta_arms,
     branch_arms,
@@ -29,6 +39,18 @@ from itr_study.lab.studies.nb06_kendall import (
     gamma_arms,
     sampling_arms,
 )
+from itr_study.lab.studies.nb07_sub_embeddings import (
+    SINGLE,
+    WHOLE,
+    Balance,
+    Heads,
+    Several,
+    SubEmbeddingClaims,
+    claimed_arms,
+)
+from itr_study.lab.studies.nb08_reranking import RerankingParameters, reranked_arms
+from itr_study.lab.studies.nb09_stronger_models import StrongerParameters, claimed_stronger_arms
+from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile, like
 from itr_study.lab.studies.results import curves, endings, generalisation, ranks_of
 from itr_study.lab.studies.timing import RERANKING
 from itr_study.metrics import Ranks
@@ -312,13 +334,13 @@ def _apart(one: pd.Series, two: pd.Series) -> float:
 EXACT_DATA = "scenes"
 
 
-def exact_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every arm that a claim about exact relevance names, with `parameters.exact_seeds` seeds; none
     on generated data, whose own runs have exact relevance."""
     if DATASETS[dataset].generated:
         return []
     seeds = parameters.exact_seeds
-    own_size = SimpleNamespace(**vars(parameters) | {
+    own_size = parameters.model_copy(update={
         "scenes": {}, "data_options": {}, "seeds": seeds, "term_seeds": seeds, "tau_seeds": seeds,
         "compared_seeds": seeds,
         "label_sources": [*parameters.label_sources, "exact"]})
@@ -334,14 +356,14 @@ def exact_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 # An arm has the objective that its label has in the sweeps; only the model is another. Labels are
 # "clean_gru/<label of the sweeps>". It exists where the data set has that base.
 
-ARMS = ("sum", "hardest", "soft", "top5", "k=1", "k=3", "k=10", "hardest+listwise", "tau=0.1",
-        "hardest+listwise(cider)", "windows", "bcls", "alpha=0", "alpha=0.6", "gamma=10",
-        "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce")
+JUDGED = ("sum", "hardest", "soft", "top5", "k=1", "k=3", "k=10", "hardest+listwise", "tau=0.1",
+          "hardest+listwise(cider)", "windows", "bcls", "alpha=0", "alpha=0.6", "gamma=10",
+          "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce")
 # One sweep, one learning rate, as in the sweeps' own model: whose rate an arm takes.
 KIN = {"k=1": "hardest", "k=3": "top5", "k=10": "top5", "tau=0.1": "hardest+listwise",
        "hardest+listwise(cider)": "hardest+listwise", "alpha=0": "bcls", "alpha=0.6": "bcls",
        "gamma=10": "soft", "gamma=200": "soft"}
-SEARCHED = tuple(arm for arm in ARMS if arm not in KIN)
+SEARCHED = tuple(arm for arm in JUDGED if arm not in KIN)
 # Multiples that are tried besides those of all, where the best of all lay at an end of them.
 WIDER = {"windows": (0.5,)}
 # Makers whose arms differ in their objective alone: `d_arms` and the rest of notebook 06 do not.
@@ -350,7 +372,7 @@ SWEEPS: tuple[Maker, ...] = (
     sampling_arms, gamma_arms, compared_arms)
 
 
-def why_one_judge(dataset: str, parameters: SimpleNamespace) -> str:
+def why_one_judge(dataset: str, parameters: Parameters) -> str:
     """Why no second judge runs on a data set, as a sentence; empty where it does."""
     if dataset not in datasets_with_bases() or JUDGE not in base_tables(dataset):
         return (f"{dataset} has no base config {JUDGE}, which the second judge is: every claim has "
@@ -361,9 +383,9 @@ def why_one_judge(dataset: str, parameters: SimpleNamespace) -> str:
     return ""
 
 
-def judge_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The arms of ARMS that these parameters sweep, over `parameters.judge_seeds` seeds; none where
-    a data set has no such judge.
+def judge_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """The arms of JUDGED that these parameters sweep, over `parameters.judge_seeds` seeds; none
+    where a data set has no such judge.
 
     Other labels of the same runs come along: "k=5" is "top5", "alpha=0.2" is "bcls", and
     "tau=0.01" is "hardest+listwise". "k=1" is the hardest negative by another loss, in runs of its
@@ -373,12 +395,12 @@ def judge_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         return []
     swept = swept_configs(dataset, parameters)
     rates = judge_rates(dataset, parameters)
-    return [run for label, config in swept.items() for arm in ARMS if swept.get(arm) == config
+    return [run for label, config in swept.items() for arm in JUDGED if swept.get(arm) == config
             for run in over_seeds(f"{JUDGE}/{label}", _judged(config, parameters, rates[arm]),
                                   parameters.judge_seeds)]
 
 
-def judge_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def judge_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The search of learning rates for `parameters.judge_searched` of SEARCHED: multiples
     `parameters.judge_factors` of the base's rate and those of WIDER, seed 0, as
     "clean_gru/<label>/<rate>".
@@ -396,21 +418,90 @@ def judge_rate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
             for times in sorted({*parameters.judge_factors, *WIDER.get(arm, ())})]
 
 
-def judge_rates(dataset: str, parameters: SimpleNamespace) -> dict[str, float]:
-    """The learning rate of every arm of ARMS: the one frozen in [rates.clean_gru] for it, or for
+def judge_rates(dataset: str, parameters: Parameters) -> dict[str, float]:
+    """The learning rate of every arm of JUDGED: the one frozen in [rates.clean_gru] for it, or for
     the arm of KIN that it varies; one without takes that of "hardest". Where nobody has searched,
     all take the base's."""
     usual = base_config(dataset, JUDGE, parameters).settings.learning_rate
-    return {arm: rate_in(dataset, JUDGE, KIN.get(arm, arm), usual) for arm in ARMS}
+    return {arm: rate_in(dataset, JUDGE, KIN.get(arm, arm), usual) for arm in JUDGED}
 
 
-def swept_configs(dataset: str, parameters: SimpleNamespace) -> dict[str, RunConfig]:
+def swept_configs(dataset: str, parameters: Parameters) -> dict[str, RunConfig]:
     """Every label of the sweeps with the config of its first run."""
     return {run.label: run.config for make in SWEEPS for run in make(dataset, parameters)
             if run.config.seed == 0}
 
 
-def _judged(config: RunConfig, parameters: SimpleNamespace, rate: float) -> RunConfig:
+def _judged(config: RunConfig, parameters: Parameters, rate: float) -> RunConfig:
     """A run of the sweeps in the second judge's model, at a learning rate."""
     return base_config(config.dataset, JUDGE, parameters, objective=config.objective,
                        **{"settings.learning_rate": rate})
+
+
+# What the notebook trains, and its parameters.
+
+INSIDE = 3  # rates of a search, at least: the best may lie at neither end
+PAPERS: dict[str, tuple[Maker, ...]] = {
+    "topk": (k_arms, d_arms, setting_arms), "listwise": nb05_listwise.CLAIMED,
+    "bcls": nb06_kendall.CLAIMED, "dvse": (reranked_arms, claimed_arms)}
+
+
+class ClaimsParameters(TopkClaims, ListwiseClaims, KendallClaims, ComparedLosses,
+                       SubEmbeddingClaims, title="12_claims"):
+    """Parameters of notebook 12."""
+
+    papers: Names = by_profile("whose arms are trained: topk, listwise, bcls, dvse",
+                               *3 * [list(PAPERS)], among=PAPERS)
+    exact_seeds: NonNegativeInt = by_profile(
+        "runs on scenes of each arm judged by exact relevance", 1, 1, 10)
+    judge_seeds: NonNegativeInt = by_profile(
+        "runs of each arm of the second judge, 0: every claim has one", 0, 0, 5)
+    judge_factors: list[Factor] = by_profile(
+        "multiples of its base's rate that are tried, above 0",
+        [0.5, 1.0, 2.0], [0.25, 0.5, 1.0, 2.0, 4.0], [1.0, 2.0, 4.0])
+    judge_searched: Names = by_profile(
+        "its arms whose learning rate is searched, on dev", [], [], list(SEARCHED), empty=True)
+    reranked: Names = like(RerankingParameters, "reranked")
+    dvse_seeds: NonNegativeInt = by_profile(
+        "runs of each arm of DVSE that decides, 0: such claims wait", 1, 0, 5)
+    dvse_other_seeds: NonNegativeInt = by_profile(
+        "runs of its other arms, 0: such claims wait", 1, 0, 3)
+    components: Names = like(SubEmbeddingClaims, "components", smoke=[WHOLE, SINGLE])
+    heads: list[Heads] = like(SubEmbeddingClaims, "heads", smoke=[0, 2])
+    bounds: list[NonNegativeFloat] = like(SubEmbeddingClaims, "bounds", smoke=[0.4])
+    balances: list[Balance] = like(SubEmbeddingClaims, "balances", smoke=[0.6])
+    pvse_heads: list[Several] = like(SubEmbeddingClaims, "pvse_heads", smoke=[1])
+    stronger: Names = like(StrongerParameters, "stronger", smoke=nb09_stronger_models.CLAIMED)
+    stronger_seeds: NonNegativeInt = by_profile(
+        "runs of each of these, 0: claims about them wait", 0, 0, 5)
+
+    @model_validator(mode="after")
+    def check_searched(self) -> Self:
+        if self.judge_searched:
+            swept = swept_configs(self.dataset, self)
+            self.check_within("judge_searched", [arm for arm in SEARCHED if arm in swept])
+            if len(self.judge_factors) < INSIDE:
+                raise ValueError(f"judge_factors must hold {INSIDE} or more for judge_searched, "
+                                 f"got {self.judge_factors}: a best rate at an end is not chosen")
+        return self
+
+
+def ledger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """Notebook 12: every arm that the claims of the papers chosen name, each once, with
+    all measures that they need of it.
+
+    Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
+    """
+    arms, chosen = {}, [make for paper in parameters.papers for make in PAPERS[paper]]
+    for arm in (arm for make in (*chosen, claimed_stronger_arms)
+                for arm in make(dataset, parameters)):
+        key = (arm.label, arm.config.seed)
+        known = arms.setdefault(key, arm)
+        if known.config != arm.config:
+            raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
+                             "give one of them another label")
+        arms[key] = known._replace(needs=tuple(sorted({*known.needs, *arm.needs})))
+    return list(arms.values())
+
+
+ARMS: tuple[Maker, ...] = (ledger_arms, judge_rate_arms, judge_arms, exact_arms)

@@ -6,22 +6,27 @@ are those of FORGIVING.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_validator
 
-from itr_study.checks import check_count
 from itr_study.data import DATASETS
-from itr_study.data.caption_noise import CHOICES, Pairs, as_true, check_share, expected_pairs
+from itr_study.data.caption_noise import CHOICES, Pairs, as_true, expected_pairs
 from itr_study.data.scenes.styles import STYLES
 from itr_study.lab.ledger.judges import JUDGE
 from itr_study.lab.ledger.paired import FEWEST, Arms
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import base_tables, rate_in
+from itr_study.lab.studies.nb06_kendall import (
+    ComparedLosses,
+    compared_arms,
+    compared_rate_arms,
+)
+from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
 from itr_study.lab.studies.wording import listed, too_few
 from itr_study.metrics.intervals import LEVEL
 from itr_study.metrics.truth import DIRECTIONS
@@ -41,25 +46,84 @@ SHOWN = 3  # pictures with a caption of each level
 EXACT = [f"test_{way}_ndcg_exact" for way in DIRECTIONS]
 
 
-def vagueness_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
+    """Parameters of notebook 13."""
+
+    seeds: PositiveInt = by_profile("runs of each arm", 1, 2, 5)
+    rate_factors: list[Factor] = by_profile("its control: times the base's learning rate",
+                                            [2.0], [0.5, 2.0], [0.125, 0.25, 0.5, 2.0])
+    rate_losses: Names = by_profile("losses of the control", ["hardest", "bcls"], ["hardest"],
+                                    ComparedLosses.of(profile="full").compared)
+    forgiving: Names = by_profile(
+        "losses of sections 4 to 6, the hardest negative among them",
+        ["hardest", "top5", "hardest+listwise"], ["hardest", "top5"], list(FORGIVING),
+        among=FORGIVING)
+    levels: list[Annotated[int, Field(ge=0, lt=len(STYLES))]] = by_profile(
+        "of vagueness, 0 (precise) to 4; []: none", [0, 4], [0, 4], WHOLE["levels"], empty=True)
+    noises: list[Annotated[float, Field(ge=0, lt=1)]] = by_profile(
+        "shares of captions at wrong images, 0 to below 1; []: none", [0.0, 0.4], [0.0, 0.4],
+        WHOLE["noises"], empty=True)
+    left_out: Names = by_profile(
+        "near_duplicates, as_many_others (Flickr8k); []: none", *3 * [WHOLE["left_out"]],
+        among=CHOICES[1:], empty=True)
+    second_losses: Names = by_profile(
+        "of sections 5 and 6 in the second judge's model", [], [], ["hardest", "top5", "soft"],
+        among=FORGIVING, empty=True)
+
+    @field_validator("forgiving", "second_losses")
+    @classmethod
+    def check_losses(cls, values: Names) -> Names:
+        if values and REFERENCE not in values:
+            raise ValueError(f"of {', '.join(values)} each is held against {REFERENCE!r}, which is "
+                             "not among them: name it, too")
+        if len(values) == 1:
+            raise ValueError(f"{REFERENCE!r} alone has nothing that is held against it: name "
+                             "another loss, too, such as 'soft'")
+        return values
+
+    @field_validator("noises", "left_out")
+    @classmethod
+    def check_pairs(cls, values: list, info: ValidationInfo) -> list:
+        if len(values) == 1:  # held against itself, what a loss gains would move by nothing
+            others = [other for other in WHOLE[info.field_name] if other not in values]
+            raise ValueError(f"{info.field_name} = {values} has nothing to be held against: name "
+                             f"another, too, such as {others[0]!r}, or none")
+        return values
+
+    @model_validator(mode="after")
+    def check_second(self) -> Self:
+        self.check_within("rate_losses", self.compared, "compared")
+        here = SECOND in base_tables(self.dataset)  # what a profile names may be for other data
+        if not self.second_losses or not (here or "second_losses" in self.explicit):
+            return self
+        if not here:
+            raise ValueError(f"second_losses are trained in the base config {SECOND}, which "
+                             f"{self.dataset} does not have: leave them out")
+        if not self.noises and not self.left_out:
+            raise ValueError(f"second_losses = {self.second_losses} train nothing by themselves: "
+                             "name noises, too, such as [0.0, 0.4], or left_out")
+        return self
+
+
+def vagueness_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every loss on captions from precise to vague."""
     return _arms(dataset, parameters, "vagueness", {
         f"vagueness={level}": level for level in parameters.levels}, {MODEL: parameters.forgiving})
 
 
-def scene_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def scene_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The same on `scenes`, whatever data set a notebook looks at: elsewhere nobody knows which
     negatives are false. In profile full their rows are published in evidence/scenes."""
     return vagueness_arms(SCENES, _for_scenes(dataset, parameters))
 
 
-def _for_scenes(dataset: str, parameters: SimpleNamespace) -> SimpleNamespace:
+def _for_scenes(dataset: str, parameters: Parameters) -> Parameters:
     """The parameters without the options of another data set."""
     options = parameters.data_options if dataset == SCENES else {}
-    return SimpleNamespace(**vars(parameters) | {"data_options": options})
+    return parameters.model_copy(update={"data_options": options})
 
 
-def noise_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every loss with a share of the training captions at wrong images; 0 is the data as it is.
     The second judge, whose runs take five times as long, sees the least and the most alone: the
     prediction is about these."""
@@ -70,19 +134,19 @@ def noise_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         dataset, parameters, "caption_noise", noises if base == MODEL else ends, {base: losses})]
 
 
-def near_duplicate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def near_duplicate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every loss on the data without its near-duplicates, and without as many other images."""
     return _arms(dataset, parameters, "leave_out", {
         f"without {what}": what for what in parameters.left_out}, _judges(dataset, parameters))
 
 
-def _judges(dataset: str, parameters: SimpleNamespace) -> dict[str, list[str]]:
+def _judges(dataset: str, parameters: Parameters) -> dict[str, list[str]]:
     """Base -> losses that are trained in it; the second judge where the data set has its base."""
     second = {SECOND: parameters.second_losses} if SECOND in base_tables(dataset) else {}
     return {MODEL: parameters.forgiving} | second
 
 
-def _arms(dataset: str, parameters: SimpleNamespace, option: str, values: Mapping[str, Any],
+def _arms(dataset: str, parameters: Parameters, option: str, values: Mapping[str, Any],
           judges: Mapping[str, Sequence[str]]) -> list[ArmRun]:
     """Every loss of each judge with each value of an option of the data, by what the label says of
     it; none where the data set has no such option."""
@@ -113,7 +177,7 @@ def why_none(dataset: str, parameter: str) -> str:
             f"{WHOLE[parameter]} trains them")
 
 
-def in_base(dataset: str, base: str, parameters: SimpleNamespace,
+def in_base(dataset: str, base: str, parameters: Parameters,
             objectives: Mapping[str, Sequence[str]], after: str = "") -> list[ArmRun]:
     """A base with each of these objectives, at the learning rate that was searched for it there;
     else at that of the hardest negative, or the base's own where nobody has searched. Labels as the
@@ -125,9 +189,12 @@ def in_base(dataset: str, base: str, parameters: SimpleNamespace,
             **{"settings.learning_rate": rate_in(dataset, base, loss, usual)}), parameters.seeds)]
 
 
-def _with_option(parameters: SimpleNamespace, option: str, value: Any) -> SimpleNamespace:
-    return SimpleNamespace(**vars(parameters) | {
+def _with_option(parameters: Parameters, option: str, value: Any) -> Parameters:
+    return parameters.model_copy(update={
         "data_options": parameters.data_options | {option: value}})
+
+
+ARMS = (compared_arms, compared_rate_arms, scene_arms, noise_arms, near_duplicate_arms)
 
 
 class Level(NamedTuple):
@@ -140,7 +207,7 @@ class Level(NamedTuple):
     ambiguous: float
 
 
-def vague_levels(dataset: str, parameters: SimpleNamespace) -> dict[int, Level]:
+def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     """Every level of vagueness that `scenes` has, at the size of the profile; of another data set
     that a notebook looks at only the name is taken."""
     found, own = {}, _for_scenes(dataset, parameters)
@@ -435,45 +502,3 @@ def crossing_words(found: pd.DataFrame, losses: Sequence[str], seeds: int) -> st
     rest = [name_of(loss) for loss in losses if loss not in set(found["loss"])]
     unsettled = f"no crossing is settled for {listed(rest, len(losses))}" if rest else ""
     return "; ".join(filter(None, [*words, unsettled]))
-
-
-# What the lists of notebook 13 must hold, so that each of their values is held against another.
-
-def noises(values: Sequence[float]) -> None:
-    """Shares of the training captions. One alone would be held against itself, and what a loss
-    gains would be settled to move by nothing."""
-    for share in values:
-        check_share(share, "noises")
-    if len(values) == 1:
-        other = 0.4 if not values[0] else 0.0
-        raise ValueError(f"noises = {list(values)} has nothing to be held against: name another "
-                         f"share, too, such as {other}, or none")
-
-
-def levels(values: Sequence[int]) -> None:
-    """Levels of vagueness that the generator has."""
-    for level in values:
-        check_count("levels", level, 0, len(STYLES) - 1)
-
-
-def against(values: Sequence[str]) -> None:
-    """Losses that are held against the hardest negative, which is one of them and not alone."""
-    if values and REFERENCE not in values:
-        raise ValueError(f"of {', '.join(values)} each is held against {REFERENCE!r}, which is not "
-                         "among them: name it, too")
-    if len(values) == 1:
-        raise ValueError(f"{REFERENCE!r} alone has nothing that is held against it: name another "
-                         "loss, too, such as 'soft'")
-
-
-def both_or_none(values: Sequence[str]) -> None:
-    """Images left out, and as many others: one is the measure of the other."""
-    if len(set(values)) == 1:
-        raise ValueError(f"left_out = {list(values)} has nothing to be held against: name both "
-                         f"{' and '.join(CHOICES[1:])}, or none")
-
-
-# A parameter whose values must be more than names: what refuses others.
-HELD_AGAINST: dict[str, Callable[[Sequence], None]] = {
-    "noises": noises, "levels": levels, "left_out": both_or_none, "forgiving": against,
-    "second_losses": against}

@@ -3,8 +3,8 @@
     parameters = choose("03_topk", "quick")
     rows = train_arms(k_arms("scenes", parameters), root=None)     one row per run, with its arm
 
-The arms of each paper stand in its file beside this one; numbers come from profiles.toml, base
-configs from studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
+The arms and the parameters of a notebook are in its file beside this one, base configs in
+studies/bases/<dataset>.toml; labels are explained in ledger/reported/README.md.
 """
 
 import json
@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
 
 from itr_study.checks import check_choice
@@ -26,99 +25,54 @@ from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published, keeps_rows
 from itr_study.lab.runs.run import ended
 from itr_study.lab.runs.store import RunStore
+from itr_study.lab.studies import (
+    nb02_pairwise,
+    nb03_topk,
+    nb05_listwise,
+    nb06_kendall,
+    nb07_sub_embeddings,
+    nb08_reranking,
+    nb09_stronger_models,
+    nb10_explorers,
+    nb11_attention,
+    nb12_claims,
+    nb13_forgive,
+)
 from itr_study.lab.studies.arms import ArmRun, Maker
-from itr_study.lab.studies.nb02_pairwise import (
-    collapse_arms,
-    first_arms,
-    ladder_arms,
-    loss_arms,
-    margin_arms,
-    sibling_arms,
+from itr_study.lab.studies.parameters import (
+    CHANGE_NO_RUN,
+    DataParameters,
+    Parameters,
+    RelevanceParameters,
 )
-from itr_study.lab.studies.nb03_topk import best_arms, d_arms, k_arms, rate_arms, setting_arms
-from itr_study.lab.studies.nb05_listwise import (
-    added_arms,
-    alternative_arms,
-    explored_arms,
-    label_arms,
-    plug_in_arms,
-    tau_arms,
-    term_arms,
-    weight_arms,
-)
-from itr_study.lab.studies.nb06_kendall import (
-    alpha_arms,
-    batch_arms,
-    bcls_plug_in_arms,
-    beta_arms,
-    branch_arms,
-    compared_arms,
-    compared_rate_arms,
-    gamma_arms,
-    grid_arms,
-    margin_check_arms,
-    sampling_arms,
-    window_weight_arms,
-)
-from itr_study.lab.studies.nb07_sub_embeddings import SUBEMBEDDINGS, claimed_arms
-from itr_study.lab.studies.nb08_reranking import reranked_arms
-from itr_study.lab.studies.nb09_stronger_models import (
-    best_clean_arms,
-    claimed_stronger_arms,
-    shown_arms,
-    stronger_arms,
-    stronger_rate_arms,
-)
-from itr_study.lab.studies.nb11_attention import looking_arms, other_arms
-from itr_study.lab.studies.nb12_claims import exact_arms, judge_arms, judge_rate_arms
-from itr_study.lab.studies.nb13_forgive import near_duplicate_arms, noise_arms, scene_arms
-from itr_study.lab.studies.parameters import check_parameters, choose
 from itr_study.progress import progress
 
+# The parameters of each notebook, and the makers of all runs that it trains.
+STUDIES: dict[str, tuple[type[Parameters], tuple[Maker, ...]]] = {
+    "00_start_here": (nb02_pairwise.StartParameters, (nb02_pairwise.first_arms,)),
+    "01_data_and_judgements": (DataParameters, ()),
+    "02_pairwise_losses": (nb02_pairwise.PairwiseParameters, nb02_pairwise.ARMS),
+    "03_topk": (nb03_topk.TopkParameters, nb03_topk.ARMS),
+    "04_relevance": (RelevanceParameters, ()),
+    "05_listwise": (nb05_listwise.ListwiseParameters, nb05_listwise.ARMS),
+    "06_kendall": (nb06_kendall.KendallParameters, nb06_kendall.ARMS),
+    "07_sub_embeddings": (nb07_sub_embeddings.SubEmbeddingParameters, nb07_sub_embeddings.ARMS),
+    "08_reranking": (nb08_reranking.RerankingParameters, nb08_reranking.ARMS),
+    "09_stronger_models": (nb09_stronger_models.StrongerParameters, nb09_stronger_models.ARMS),
+    "10_explorers": (nb10_explorers.ExplorerParameters, (nb05_listwise.explored_arms,)),
+    "11_attention_maps": (nb11_attention.AttentionParameters, nb11_attention.ARMS),
+    "12_claims": (nb12_claims.ClaimsParameters, nb12_claims.ARMS),
+    "13_when_to_forgive": (nb13_forgive.ForgiveParameters, nb13_forgive.ARMS)}
 
-def ledger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """Notebook 12: every arm that the claims of the papers chosen name, each once, with
-    all measures that they need of it.
 
-    Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
+def choose(notebook: str, profile: str, **given: Any) -> Parameters:
+    """Choose the parameters of a notebook: those of a profile, but for those given.
+
+    Raises:
+        ValueError: for an unknown notebook, and for what `Parameters` refuses.
     """
-    makers = {"topk": (k_arms, d_arms, setting_arms), "listwise": LISTWISE,
-              "bcls": BCLS, "dvse": (reranked_arms, claimed_arms)}
-    for paper in parameters.papers:
-        check_choice("paper of the ledger", paper, makers)
-    arms, chosen = {}, [make for paper in parameters.papers for make in makers[paper]]
-    for arm in (arm for make in (*chosen, claimed_stronger_arms)
-                for arm in make(dataset, parameters)):
-        key = (arm.label, arm.config.seed)
-        known = arms.setdefault(key, arm)
-        if known.config != arm.config:
-            raise ValueError(f"arm {arm.label!r}, seed {arm.config.seed}, names two runs; "
-                             "give one of them another label")
-        arms[key] = known._replace(needs=tuple(sorted({*known.needs, *arm.needs})))
-    return list(arms.values())
-
-
-LISTWISE: tuple[Maker, ...] = (plug_in_arms, added_arms, term_arms, tau_arms, label_arms,
-                               alternative_arms)
-BCLS: tuple[Maker, ...] = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms,
-                           gamma_arms, margin_check_arms, compared_arms)
-ARMS: dict[str, tuple[Maker, ...]] = {
-    "00_start_here": (first_arms,),
-    "01_data_and_judgements": (),  # nothing is trained, but its parameters are checked
-    "02_pairwise_losses": (loss_arms, margin_arms, sibling_arms, collapse_arms, ladder_arms),
-    "03_topk": (k_arms, d_arms, rate_arms, setting_arms, best_arms),
-    "04_relevance": (),
-    "05_listwise": (*LISTWISE, weight_arms),
-    "06_kendall": (*BCLS, window_weight_arms, grid_arms, batch_arms),
-    "07_sub_embeddings": SUBEMBEDDINGS,
-    "08_reranking": (reranked_arms,),
-    "09_stronger_models": (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms),
-    "10_explorers": (explored_arms,),
-    "11_attention_maps": (looking_arms, other_arms),
-    "12_claims": (ledger_arms, judge_rate_arms, judge_arms, exact_arms),
-    "13_when_to_forgive": (compared_arms, compared_rate_arms, scene_arms, noise_arms,
-                           near_duplicate_arms),
-}
+    check_choice("notebook with parameters", notebook, STUDIES)
+    return STUDIES[notebook][0].of(profile=profile, **given)
 
 
 def arms_of(notebook: str, dataset: str, profile: str, **given: Any) -> list[ArmRun]:
@@ -126,20 +80,16 @@ def arms_of(notebook: str, dataset: str, profile: str, **given: Any) -> list[Arm
 
     Raises:  ValueError for one that the notebook would refuse.
     """
-    parameters = choose(notebook, profile, **given)
-    check_parameters(dataset, parameters)
-    return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
+    parameters = choose(notebook, profile, dataset=dataset, **given)
+    return [arm for make in STUDIES[notebook][1] for arm in make(dataset, parameters)]
 
 
 # Called with dataset, profile and what else is set of a notebook's parameters.
 PLANS: dict[str, Callable[..., list[ArmRun]]] = {
-    notebook: partial(arms_of, notebook) for notebook in ARMS}
+    notebook: partial(arms_of, notebook) for notebook in STUDIES}
 
 
 # What a batch has to train: which runs are present, which are not, and the hours that takes.
-
-CHANGE_NO_RUN = ("data", "figures", "workers", "device")  # parameters of every notebook
-
 
 @dataclass
 class Planned:

@@ -8,7 +8,6 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -30,7 +29,7 @@ from itr_study.lab.runs.run import searcher, weights
 from itr_study.lab.runs.store import ENDED, RunStore
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
 from itr_study.lab.studies.bases import at_edge
-from itr_study.lab.studies.parameters import check_cell, check_parameters, chosen_from
+from itr_study.lab.studies.plans import STUDIES
 from itr_study.lab.studies.results import collapses, curves, over_images, ranks_of
 from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import LEVEL
@@ -44,21 +43,21 @@ class Study:
     """What one notebook looks at, and with how much computing.
 
     Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
-             (`globals()`): dataset, profile, data, figures, workers, device (as in `fit`; "auto"
-             if absent), and any of the parameters of its profile, None or absent for the
-             profile's own.
-    Raises:  ValueError for a variable that is missing, an unknown data set or profile, a device
-             that is not here, a parameter of another type, or one that trains nothing or names
-             what there is not.
+             (`globals()`), None or absent for the profile's own.
+    Raises:  ValueError for a device that is not here, and for what `Parameters` refuses: another
+             variable with a type is an unknown parameter.
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]):
-        (self.dataset_name, self.profile, self.root, self.figures, self.workers,
-         self.device) = check_cell(cell)
+        check_choice("notebook with parameters", notebook, STUDIES)
+        parameters, _ = STUDIES[notebook]
+        # of a cell the variables with a type, and those of a batch, which have none
+        names = parameters.model_fields.keys() | cell.get("__annotations__", {}).keys()
+        self.parameters = chosen = parameters.of(**{n: cell[n] for n in names if n in cell})
+        self.dataset_name, self.profile, self.root = chosen.dataset, chosen.profile, chosen.data
+        self.figures, self.workers, self.device = chosen.figures, chosen.workers, chosen.device
         choose_device(self.device)
         self.notebook = notebook
-        self.parameters = chosen_from(notebook, self.profile, cell)
-        check_parameters(self.dataset_name, self.parameters)
         self.saved: dict[str, Path] = {}  # pictures by name
         self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
 
@@ -77,8 +76,7 @@ class Study:
     @cached_property
     def dataset(self) -> RetrievalDataset:
         """The data set: pictures, texts, and what people said about them."""
-        parameters = SimpleNamespace(**{"epochs": 0} | vars(self.parameters))  # some train nothing
-        return dataset_of(base_config(self.dataset_name, "two_branch", parameters), self.root)
+        return dataset_of(base_config(self.dataset_name, "two_branch", self.parameters), self.root)
 
     def arms(self, make: Maker) -> list[ArmRun]:
         """Every run of some arms, such as `topk.k_arms`, at this notebook's numbers."""

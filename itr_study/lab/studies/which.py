@@ -7,7 +7,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import pandas as pd
@@ -19,6 +18,7 @@ from itr_study.lab.studies.arms import ArmRun
 from itr_study.lab.studies.bases import base_tables
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb13_forgive import SECOND, in_base, parts_of
+from itr_study.lab.studies.parameters import Parameters
 from itr_study.lab.studies.wording import NOTHING, quoted, too_few
 from itr_study.plots.names import name_of
 
@@ -26,7 +26,7 @@ MATCHES, GRADED = "trained on matches alone", "on graded labels, too"
 LEAK = "leak: labels of the encoder it reads"
 
 
-def second_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
+def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """The losses compared, in the model of the second judge: "clean_gru/<loss>"; none where the
     data set has no such base. What there is of them is shown; nobody trains them for the board."""
     if SECOND not in base_tables(dataset):
