@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from itr_study.data import DATASETS
 from itr_study.lab.studies.nb05_listwise import label_arms
 from itr_study.lab.studies.parameters import (
     COUNTS,
@@ -110,8 +111,6 @@ def test_only_arms_that_are_swept_are_searched_for_the_second_judge():
     ("13_when_to_forgive", "flickr8k", {
         "second_losses": ["hardest", "soft"], "noises": [], "left_out": []},
      "second_losses = .'hardest', 'soft'. train nothing by themselves: name noises, too"),
-    ("13_when_to_forgive", "scenes", {"second_losses": ["hardest", "soft"], "noises": [0.0, 0.4]},
-     "second_losses are trained in the base config clean_gru, which scenes does not have"),
     *((notebook, "flickr8k", {"label_sources": ["cider", "exact"]},
        "label_sources must be one of binary, sentence, .*; got 'exact'")
       for notebook in ("05_listwise", "12_claims"))])
@@ -246,8 +245,7 @@ def test_a_plan_checks_its_parameters_too(monkeypatch):
         arms_of("03_topk", "scenes", "smoke")
 
 
-def test_settings_of_data_without_searched_rates_are_left_to_who_looks_them_up():
-    for notebook in ("03_topk", "08_reranking"):
-        check_parameters("flickr30k", choose(notebook, "full"))
-        with pytest.raises(ValueError, match="nobody has searched the learning rates of flickr30k"):
-            arms_of(notebook, "flickr30k", "full")
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_notebook_has_arms_on_every_data_set(dataset):
+    for notebook, makers in ARMS.items():
+        assert arms_of(notebook, dataset, "full") or not makers

@@ -10,7 +10,7 @@ from itr_study.features.texts import EncodedData
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
-from itr_study.lab.studies.bases import base_tables, frozen_rates, tried_rates
+from itr_study.lab.studies.bases import frozen_rates, tried_rates
 from itr_study.models.cca import fit_cca
 
 # The old baseline of notebook 03: CCA in closed form, with both its numbers chosen on dev.
@@ -22,9 +22,7 @@ REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 def cca_config(dataset: str, parameters: SimpleNamespace) -> RunConfig:
     """Whose features CCA reads: those of the two-branch model over Fisher vectors, as the paper's
     rows of CCA do."""
-    fisher = "two_branch+fisher"
-    return base_config(dataset, fisher if fisher in base_tables(dataset) else "two_branch",
-                       parameters)
+    return base_config(dataset, "two_branch+fisher", parameters)
 
 
 def cca_of(config: RunConfig, root: Path | str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:

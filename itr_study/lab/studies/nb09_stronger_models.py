@@ -13,13 +13,7 @@ from itr_study.checks import check_choice
 from itr_study.lab.ledger.reported import load_claims, reported_differences
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, over_seeds, sum_of, with_loss
-from itr_study.lab.studies.bases import (
-    base_tables,
-    datasets_with_bases,
-    own_rates,
-    rate_in,
-    side_weights,
-)
+from itr_study.lab.studies.bases import frozen_rates, own_rates, rate_in, side_weights
 from itr_study.lab.studies.nb02_pairwise import Ladder, Rung, rung_config, worth
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
@@ -91,8 +85,7 @@ def best_clean_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 def best_clean_config(dataset: str, name: str, parameters: SimpleNamespace) -> RunConfig:
     """A rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
-        usual = base_tables(dataset)[FISHER]["settings"]["learning_rate"]
-        return with_loss(dataset, FISHER, parameters, LOSS, rate_in(dataset, FISHER, LOSS, usual))
+        return with_loss(dataset, FISHER, parameters, LOSS, frozen_rates(dataset)[FISHER][LOSS])
     ladder = LADDERS[dataset]
     config = rung_config(dataset, name, parameters, ladder)
     rate = rate_in(dataset, ladder.start, LOSS, config.settings.learning_rate)
@@ -137,23 +130,14 @@ SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest"
             "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
 
 
-def stronger_labels(dataset: str) -> list[str]:
-    """Every "<model>/<loss>" that a data set has a base for."""
-    tables = base_tables(dataset) if dataset in datasets_with_bases() else {}
-    return [f"{model}/{loss}" for model, base in BASES.items() if base in tables
-            for loss in COMPARED]
-
-
-def stronger_models(dataset: str) -> list[str]:
-    """The models of these labels."""
-    return list(dict.fromkeys(label.partition("/")[0] for label in stronger_labels(dataset)))
+STRONGER_LABELS = [f"{model}/{loss}" for model in BASES for loss in COMPARED]
 
 
 # Parameters that hold names, and what they may choose from, as in `parameters.NAMES`.
 STRONGER: dict[str, Callable[[str, SimpleNamespace], list[str]]] = {
-    "stronger": lambda dataset, _parameters: stronger_labels(dataset),
-    "shown": lambda dataset, _parameters: stronger_labels(dataset),
-    "rate_models": lambda dataset, _parameters: stronger_models(dataset)}
+    "stronger": lambda _dataset, _parameters: STRONGER_LABELS,
+    "shown": lambda _dataset, _parameters: STRONGER_LABELS,
+    "rate_models": lambda _dataset, _parameters: list(BASES)}
 
 
 def stronger_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
@@ -206,9 +190,9 @@ def stronger_config(label: str, dataset: str, parameters: SimpleNamespace) -> Ru
     that of the base, but for losses that have their own in this model (`bases.own_rates`), and so
     is the weight of what stays (`bases.side_weights`).
 
-    Raises:  ValueError for a label that is none of `stronger_labels`.
+    Raises:  ValueError for a label that is none of STRONGER_LABELS.
     """
-    check_choice(f"arm of the stronger models on {dataset}", label, stronger_labels(dataset))
+    check_choice("arm of the stronger models", label, STRONGER_LABELS)
     model, _, loss = label.partition("/")
     start = base_config(dataset, BASES[model], parameters)
     weights = side_weights(dataset, BASES[model])

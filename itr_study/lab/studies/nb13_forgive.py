@@ -21,7 +21,7 @@ from itr_study.lab.ledger.judges import JUDGE
 from itr_study.lab.ledger.paired import FEWEST, Arms
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
-from itr_study.lab.studies.bases import base_tables, rate_in
+from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.wording import listed, too_few
 from itr_study.metrics.intervals import LEVEL
 from itr_study.metrics.truth import DIRECTIONS
@@ -66,20 +66,19 @@ def noise_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     noises = {f"noise={share:g}": share for share in parameters.noises}
     ends = {words: share for words, share in noises.items()
             if share in (min(parameters.noises), max(parameters.noises))}
-    return [arm for base, losses in _judges(dataset, parameters).items() for arm in _arms(
+    return [arm for base, losses in _judges(parameters).items() for arm in _arms(
         dataset, parameters, "caption_noise", noises if base == MODEL else ends, {base: losses})]
 
 
 def near_duplicate_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
     """Every loss on the data without its near-duplicates, and without as many other images."""
     return _arms(dataset, parameters, "leave_out", {
-        f"without {what}": what for what in parameters.left_out}, _judges(dataset, parameters))
+        f"without {what}": what for what in parameters.left_out}, _judges(parameters))
 
 
-def _judges(dataset: str, parameters: SimpleNamespace) -> dict[str, list[str]]:
-    """Base -> losses that are trained in it; the second judge where the data set has its base."""
-    second = {SECOND: parameters.second_losses} if SECOND in base_tables(dataset) else {}
-    return {MODEL: parameters.forgiving} | second
+def _judges(parameters: SimpleNamespace) -> dict[str, list[str]]:
+    """Base -> losses that are trained in it."""
+    return {MODEL: parameters.forgiving, SECOND: parameters.second_losses}
 
 
 def _arms(dataset: str, parameters: SimpleNamespace, option: str, values: Mapping[str, Any],

@@ -20,7 +20,7 @@ from itr_study.lab.studies.nb07_sub_embeddings import CHOICES as OPEN
 from itr_study.lab.studies.nb07_sub_embeddings import COMPONENTS, check_components, check_heads
 from itr_study.lab.studies.nb09_stronger_models import STRONGER
 from itr_study.lab.studies.nb11_attention import OTHERS
-from itr_study.lab.studies.nb12_claims import JUDGE, SEARCHED, swept_configs
+from itr_study.lab.studies.nb12_claims import SEARCHED, swept_configs
 from itr_study.lab.studies.nb13_forgive import FORGIVING, HELD_AGAINST
 from itr_study.models.subembeddings import MOST_HEADS
 from itr_study.relevance import RELEVANCE
@@ -34,7 +34,7 @@ INSIDE = 3  # rates of a search, at least: the best may lie at neither end
 SEEDS = "seeds"  # how parameters that count runs end
 # Claims about exact relevance, about sub-embeddings are then not tested; every claim has one judge.
 NONE_WILL_DO = ("exact_seeds", "judge_seeds", "dvse_seeds", "dvse_other_seeds", "stronger_seeds",
-                "best_clean_seeds", "dear_seeds", "ensemble_seeds", "two_run_seeds")
+                "best_clean_seeds", "dear_seeds", "ladder_seeds", "ensemble_seeds", "two_run_seeds")
 
 
 def settings(dataset: str, _parameters: SimpleNamespace) -> Iterable[str]:
@@ -138,7 +138,7 @@ def check_parameters(dataset: str, parameters: SimpleNamespace) -> None:
             _check_names(name, parameters, known)
     for name in filter(given.__contains__, CHECKS):
         CHECKS[name](given[name])
-    _check_trained(dataset, parameters)
+    _check_trained(parameters)
 
 
 def _check_list(name: str, values: list | tuple) -> None:
@@ -183,19 +183,13 @@ def _check_pairs(dataset: str, parameters: SimpleNamespace) -> None:
                          "pair is taken above and below the second")
 
 
-def _check_trained(dataset: str, parameters: SimpleNamespace) -> None:
+def _check_trained(parameters: SimpleNamespace) -> None:
     """Refuse what would train nothing, or a search that could choose nothing."""
     given = {"judge_searched": [], "judge_factors": [], "second_losses": []} | vars(parameters)
     if given["judge_searched"] and len(given["judge_factors"]) < INSIDE:
         raise ValueError(f"judge_factors must hold {INSIDE} or more for judge_searched, got "
                          f"{given['judge_factors']}: a best rate at an end is not chosen")
-    if not given["second_losses"] or not (  # what a profile names may be for other data
-            (here := JUDGE in base_tables(dataset)) or "second_losses" in parameters.explicit):
-        return
-    if not here:
-        raise ValueError(f"second_losses are trained in the base config {JUDGE}, which {dataset} "
-                         "does not have: leave them out")
-    if not given["noises"] and not given["left_out"]:
+    if given["second_losses"] and not given["noises"] and not given["left_out"]:
         raise ValueError(f"second_losses = {given['second_losses']} train nothing by themselves: "
                          "name noises, too, such as [0.0, 0.4], or left_out")
 

@@ -16,7 +16,6 @@ from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.ledger.verdict import adjusted
 from itr_study.lab.runs.config import RunConfig, training_vectors
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.bases import base_tables
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb13_forgive import SECOND, in_base, parts_of
 from itr_study.lab.studies.wording import NOTHING, quoted, too_few
@@ -27,10 +26,8 @@ LEAK = "leak: labels of the encoder it reads"
 
 
 def second_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
-    """The losses compared, in the model of the second judge: "clean_gru/<loss>"; none where the
-    data set has no such base. What there is of them is shown; nobody trains them for the board."""
-    if SECOND not in base_tables(dataset):
-        return []
+    """The losses compared, in the model of the second judge: "clean_gru/<loss>". What there is of
+    them is shown; nobody trains them for the board."""
     return in_base(dataset, SECOND, parameters,
                    {label: COMPARED[label] for label in parameters.compared})
 
