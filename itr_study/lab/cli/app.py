@@ -236,7 +236,7 @@ def features(
 
 @app.command()
 def configs(dataset: SetOfData = "scenes") -> None:
-    """List the base configs of a data set, what each is and where it was tuned."""
+    """List the base configs, what each is and where it was tuned."""
     from itr_study.lab.cli.commands import configs_report
 
     print(configs_report(dataset))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from itr_study.data import DATASETS
+from itr_study.data import DATASETS, brings_features
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.sweeps import ended_row, sweep
 from itr_study.lab.studies.bases import base, frozen_rates
@@ -36,6 +36,7 @@ TERMS: dict[str, dict[str, Any]] = {
     "ladder": {"loss": "ladder"} | SENTENCE_COSINES,
     "sam": {"loss": "semantic_margin", "labels": "cider"},
 }
+GIVEN = "given"  # images: the published features beside the data
 TABLE_IV = ("sum", "hardest", "top5")
 
 
@@ -54,17 +55,30 @@ Maker = Callable[[str, SimpleNamespace], list[ArmRun]]  # of (dataset, parameter
 def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes: Any) -> RunConfig:
     """A base config at the size of the profile: `parameters.epochs` and, on generated data,
     `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is. On any data
-    `parameters.data_options`, of which there are mostly none. A dev split no larger than the part
+    `parameters.data_options`, of which there are mostly none, and with `parameters.images` in the
+    place of those of the base, where it is given: "given" are features that come with the data. A
+    dev split no larger than the part
     of it that a base looks at is looked at whole."""
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
     scenes = parameters.scenes if DATASETS[dataset].generated else {}
-    if options := scenes | parameters.data_options:
+    options = scenes | parameters.data_options
+    if images := getattr(parameters, "images", None):
+        sized["images"] = images
+        options |= {"features": DATASETS[dataset].features} if images == GIVEN else {}
+    if options:
         sized["data_options"] = options
     config = base(dataset, name, **sized | changes)
     part, dev = config.settings.dev_images, config.data_options.get("dev")
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
+
+
+def images_of(dataset: str, root: Path | str | None, parameters: SimpleNamespace) -> str | None:
+    """Choose the images that models read: what the parameter `images` says, else the published
+    features beside the data, else None: those of each setting."""
+    return getattr(parameters, "images", None) or (
+        GIVEN if brings_features(dataset, root) else None)
 
 
 def over_seeds(label: str, config: RunConfig, seeds: int,

@@ -320,8 +320,8 @@ def exact_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
         return []
     seeds = parameters.exact_seeds
     own_size = SimpleNamespace(**vars(parameters) | {
-        "scenes": {}, "data_options": {}, "seeds": seeds, "term_seeds": seeds, "tau_seeds": seeds,
-        "compared_seeds": seeds,
+        "scenes": {}, "data_options": {}, "images": None, "seeds": seeds, "term_seeds": seeds,
+        "tau_seeds": seeds, "compared_seeds": seeds,
         "label_sources": [*parameters.label_sources, "exact"]})
     named = {arm for claim in load_claims().to_dict("records") if asks_exact(claim)
              for arm in named_arms(claim["arm_a"], claim["arm_b"])}

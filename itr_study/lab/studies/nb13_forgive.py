@@ -55,8 +55,8 @@ def scene_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:
 
 def _for_scenes(dataset: str, parameters: SimpleNamespace) -> SimpleNamespace:
     """The parameters without the options of another data set."""
-    options = parameters.data_options if dataset == SCENES else {}
-    return SimpleNamespace(**vars(parameters) | {"data_options": options})
+    return parameters if dataset == SCENES else SimpleNamespace(
+        **vars(parameters) | {"data_options": {}, "images": None})
 
 
 def noise_arms(dataset: str, parameters: SimpleNamespace) -> list[ArmRun]:

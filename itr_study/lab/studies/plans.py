@@ -26,7 +26,7 @@ from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published, keeps_rows
 from itr_study.lab.runs.run import ended
 from itr_study.lab.runs.store import RunStore
-from itr_study.lab.studies.arms import ArmRun, Maker
+from itr_study.lab.studies.arms import ArmRun, Maker, images_of
 from itr_study.lab.studies.nb02_pairwise import (
     collapse_arms,
     first_arms,
@@ -121,13 +121,17 @@ ARMS: dict[str, tuple[Maker, ...]] = {
 }
 
 
-def arms_of(notebook: str, dataset: str, profile: str, **given: Any) -> list[ArmRun]:
+def arms_of(notebook: str, dataset: str, profile: str, data: Path | str | None = None,
+            **given: Any) -> list[ArmRun]:
     """Every run of a notebook in a profile, with the parameters given, `data_options` among them.
+
+    Args:    data: folder of the real data sets, whose files say what models read.
 
     Raises:  ValueError for one that the notebook would refuse.
     """
     parameters = choose(notebook, profile, **given)
     check_parameters(dataset, parameters)
+    parameters.images = images_of(dataset, data, parameters)
     return [arm for make in ARMS[notebook] for arm in make(dataset, parameters)]
 
 
@@ -138,7 +142,7 @@ PLANS: dict[str, Callable[..., list[ArmRun]]] = {
 
 # What a batch has to train: which runs are present, which are not, and the hours that takes.
 
-CHANGE_NO_RUN = ("data", "figures", "workers", "device")  # parameters of every notebook
+CHANGE_NO_RUN = ("figures", "workers", "device")  # parameters of every notebook
 
 
 @dataclass

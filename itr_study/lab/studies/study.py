@@ -28,7 +28,14 @@ from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import searcher, weights
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.lab.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
+from itr_study.lab.studies.arms import (
+    ArmRun,
+    Maker,
+    base_config,
+    ended_arms,
+    images_of,
+    train_arms,
+)
 from itr_study.lab.studies.bases import at_edge
 from itr_study.lab.studies.parameters import check_cell, check_parameters, chosen_from
 from itr_study.lab.studies.results import collapses, curves, over_images, ranks_of
@@ -59,6 +66,7 @@ class Study:
         self.notebook = notebook
         self.parameters = chosen_from(notebook, self.profile, cell)
         check_parameters(self.dataset_name, self.parameters)
+        self.parameters.images = images_of(self.dataset_name, self.root, self.parameters)
         self.saved: dict[str, Path] = {}  # pictures by name
         self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
 
