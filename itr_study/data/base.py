@@ -120,6 +120,7 @@ class RetrievalDataset:
     terms: str = ""  # licence and citation, one sentence
     judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people
     classes: dict[str, str] = field(default_factory=dict)  # image id -> class
+    has_pictures: bool = True  # else open_image gives a card with the id, to be shown alone
     part_of: "RetrievalDataset | None" = None
     content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
 from itr_study.data.base import (
@@ -107,7 +107,8 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
 
     The features are `dataset.features["given"](split)`: Regions (I, R, D), R = 1 where the file
     is (I, D), every region present. Of `testall` and `test` the former (all 5,000 test images of
-    COCO) is read where both exist. Pictures that lie beside, as images/<id>.jpg, can be opened.
+    COCO) is read where both exist. Pictures that lie beside, as images/<id>.jpg, are opened;
+    without them `open_image` gives a card with the id.
 
     Args:    folder: where the files lie; splits: which are read; cache: memory of checks.
     Raises:  DataError listing all problems: missing files, counts, shapes, NaN, pickles.
@@ -122,10 +123,11 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
              for part in parts.values()]
     report.counts.update(images=sum(len(part.images) for part in parts.values()),
                         texts=sum(len(part.captions) for part in parts.values()))
+    files_of = pictures(folder)
     return RetrievalDataset(
-        name, built, partial(_open, folder, pictures(folder)), fingerprint(built, files), report,
+        name, built, partial(_open, files_of), fingerprint(built, files), report,
         features={"given": lambda split: _regions(parts[split.name], split)},
-        seen_by=seen_by, terms=terms)
+        seen_by=seen_by, terms=terms, has_pictures=bool(files_of))
 
 
 def lies_in(folder: Path) -> bool:
@@ -254,8 +256,10 @@ def _regions(part: _Part, split: Split) -> Regions:
     return Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
 
 
-def _open(folder: Path, files: dict[str, Path], image: str) -> Image.Image:
-    if image not in files:
-        raise DataError(f"no picture of image {image} in {folder / 'images'}: its features were "
-                        f"read; put {image}.jpg there to look at it")
-    return open_picture(files[image])
+def _open(files: dict[str, Path], image: str) -> Image.Image:
+    if image in files:
+        return open_picture(files[image])
+    card = Image.new("RGB", (224, 224), "lightgrey")
+    ImageDraw.Draw(card).text((112, 112), f"no picture\n{image}", "black", anchor="mm",
+                              align="center", font_size=24)
+    return card

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from itr_study.data import DATASETS, brings_features
+from itr_study.data.box_table import KEPT
+from itr_study.encoders.weights import given_folder
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.sweeps import ended_row, sweep
 from itr_study.lab.studies.bases import base, frozen_rates
@@ -70,6 +72,8 @@ def base_config(dataset: str, name: str, parameters: SimpleNamespace, **changes:
     if options:
         sized["data_options"] = options
     config = base(dataset, name, **sized | changes)
+    if ":nanodet:" in config.images and dataset not in KEPT and given_folder("nanodet") is None:
+        config = config.with_(images="lite0:grid:one")  # regions without the detector
     part, dev = config.settings.dev_images, config.data_options.get("dev")
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
 

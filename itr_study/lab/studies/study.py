@@ -37,6 +37,7 @@ from itr_study.lab.studies.arms import (
     train_arms,
 )
 from itr_study.lab.studies.bases import at_edge
+from itr_study.lab.studies.needs import leave_out
 from itr_study.lab.studies.parameters import check_cell, check_parameters, chosen_from
 from itr_study.lab.studies.results import collapses, curves, over_images, ranks_of
 from itr_study.metrics import Ranks
@@ -69,6 +70,7 @@ class Study:
         self.parameters.images = images_of(self.dataset_name, self.root, self.parameters)
         self.saved: dict[str, Path] = {}  # pictures by name
         self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
+        leave_out(self)
 
     @property
     def generated(self) -> bool:
