@@ -27,7 +27,7 @@ from itr_study.files.atomic import write_atomic  # noqa: E402
 from itr_study.lab.runs.data import encoded_data  # noqa: E402
 from itr_study.lab.runs.run import build_model  # noqa: E402
 from itr_study.lab.studies.bases import base  # noqa: E402
-from itr_study.lab.studies.nb09_stronger_models import BASES, stronger_models  # noqa: E402
+from itr_study.lab.studies.nb09_stronger_models import BASES  # noqa: E402
 from itr_study.lab.studies.timing import COSTS, costs_file  # noqa: E402
 
 
@@ -58,7 +58,7 @@ def main() -> None:
         measure(given.model, given.dataset, given.data, given.repeats)
         return
     records = []
-    for model in stronger_models(given.dataset):
+    for model in BASES:
         done = subprocess.run([sys.executable, __file__, *sys.argv[1:], "--model", model],
                               check=True, stdout=subprocess.PIPE, text=True)
         numbers = [float(word) for word in done.stdout.split()[-3:]]

@@ -4,8 +4,8 @@ ends in its record, and that record here."""
 from pathlib import Path
 
 from itr_study.checks import Registry, check_arguments
-from itr_study.data import cub, flickr8k, folder, karpathy
-from itr_study.data.base import DatasetRecord, RetrievalDataset
+from itr_study.data import cub, flickr8k, folder, karpathy, precomputed
+from itr_study.data.base import DataError, DatasetRecord, RetrievalDataset, find_root
 from itr_study.data.scenes import load as scenes
 
 DATASETS: Registry[DatasetRecord] = Registry("dataset", (
@@ -29,3 +29,18 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object
     load = DATASETS[name].load
     check_arguments(f"dataset {name!r}", load, options, skip=1)
     return load(root, **options)
+
+
+def brings_features(name: str, root: Path | str | None) -> bool:
+    """Tell whether published features lie in the folder of a data set.
+
+    Args:    as `load_dataset`. Nothing is read: the names of files say it.
+    """
+    record = DATASETS[name]
+    if not record.features or root is None:
+        return False
+    try:
+        folder = find_root(root, name, also=record.folders[1:], marks=("*_ims.npy",))
+    except DataError:
+        return False
+    return precomputed.lies_in(folder)

@@ -120,6 +120,7 @@ class RetrievalDataset:
     terms: str = ""  # licence and citation, one sentence
     judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people
     classes: dict[str, str] = field(default_factory=dict)  # image id -> class
+    has_pictures: bool = True  # else open_image gives a card with the id, to be shown alone
     part_of: "RetrievalDataset | None" = None
     content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
 
@@ -145,6 +146,8 @@ class DatasetRecord:
     by_class: whether dev and test are also measured by class (`classes` of the data set).
     judged_by: who said of pairs that do not belong together how well they fit, in the words of a
     sentence; "" where nobody did.
+    features: value of the option of that name with which published features are read, "" where
+    there is no such option.
     kept_judgements: collections of which a run keeps the score of every judged pair of test.
     """
 
@@ -159,6 +162,7 @@ class DatasetRecord:
     kept_judgements: tuple[str, ...] = ()
     judged_by: str = ""
     by_class: bool = False
+    features: str = ""
 
 
 # Where a data set lies: below a root that holds several, or the very path given.

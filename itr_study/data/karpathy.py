@@ -91,7 +91,7 @@ def _load(name: str, folder: Path, obtain: str, features: str | None, splits: tu
     wrong = [split for split in splits if split not in SPLITS]
     if wrong or not splits:
         raise ValueError(f"splits must be some of {', '.join(SPLITS)}; got {splits!r}")
-    if features == "precomputed":
+    if features == "precomputed" or not _json(folder, name) and precomputed.lies_in(folder):
         return precomputed.load(name, folder, splits=splits, cache=cache, seen_by=("minilm",),
                                 terms=terms)
     report = DataReport()
@@ -104,9 +104,14 @@ def _load(name: str, folder: Path, obtain: str, features: str | None, splits: tu
                     seen_by=("minilm",), terms=terms)
 
 
+def _json(folder: Path, name: str) -> list[Path]:
+    """The JSON files of a data set that there are."""
+    return [p for p in (folder / f"dataset_{name}.json", folder / "dataset.json") if p.is_file()]
+
+
 def _records(folder: Path, name: str, obtain: str) -> list[dict[str, Any]]:
     """The image records of the JSON file; DataError if it is another data set's, or none."""
-    paths = [p for p in (folder / f"dataset_{name}.json", folder / "dataset.json") if p.is_file()]
+    paths = _json(folder, name)
     if not paths:
         raise DataError(f"{name}: {folder} holds neither dataset_{name}.json nor dataset.json. "
                         f"{obtain}")
@@ -177,6 +182,6 @@ def _picture(folder: Path, record: dict[str, Any]) -> Path:
 
 
 FLICKR30K = DatasetRecord("flickr30k", load_flickr30k, folders=("flickr30k", "f30k"),
-                          graded_by=("sentence", "cider"))
+                          graded_by=("sentence", "cider"), features="precomputed")
 COCO = DatasetRecord("coco", load_coco, folders=("coco", "coco5k"), in_folds=("test",),
-                     graded_by=("sentence", "cider"))
+                     graded_by=("sentence", "cider"), features="precomputed")

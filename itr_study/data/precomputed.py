@@ -6,12 +6,12 @@ of features once per caption; such rows are recognised, verified and read once.
 """
 
 import hashlib
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
 from itr_study.data.base import (
@@ -25,6 +25,7 @@ from itr_study.data.base import (
     read_lines,
 )
 from itr_study.data.check_cache import CheckCache
+from itr_study.data.picture_files import SUFFIXES, open_picture
 from itr_study.progress import progress
 
 # Checks of a file of precomputed features: format, shape, finite values, repeated rows.
@@ -106,7 +107,8 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
 
     The features are `dataset.features["given"](split)`: Regions (I, R, D), R = 1 where the file
     is (I, D), every region present. Of `testall` and `test` the former (all 5,000 test images of
-    COCO) is read where both exist. Pictures are not part of this layout: `open_image` says so.
+    COCO) is read where both exist. Pictures that lie beside, as images/<id>.jpg, are opened;
+    without them `open_image` gives a card with the id.
 
     Args:    folder: where the files lie; splits: which are read; cache: memory of checks.
     Raises:  DataError listing all problems: missing files, counts, shapes, NaN, pickles.
@@ -121,10 +123,22 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
              for part in parts.values()]
     report.counts.update(images=sum(len(part.images) for part in parts.values()),
                         texts=sum(len(part.captions) for part in parts.values()))
+    files_of = pictures(folder)
     return RetrievalDataset(
-        name, built, _no_pictures(folder), fingerprint(built, files), report,
+        name, built, partial(_open, files_of), fingerprint(built, files), report,
         features={"given": lambda split: _regions(parts[split.name], split)},
-        seen_by=seen_by, terms=terms)
+        seen_by=seen_by, terms=terms, has_pictures=bool(files_of))
+
+
+def lies_in(folder: Path) -> bool:
+    """Whether a folder holds published features."""
+    return any(folder.glob("*_ims.npy"))
+
+
+def pictures(folder: Path) -> dict[str, Path]:
+    """The picture files beside published features, by image id."""
+    return {path.stem: path for path in (folder / "images").glob("*")
+            if path.suffix.lower() in SUFFIXES}
 
 
 def read_captions(folder: Path, split: str) -> Split:
@@ -242,9 +256,10 @@ def _regions(part: _Part, split: Split) -> Regions:
     return Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
 
 
-def _no_pictures(folder: Path) -> Callable[[str], Image.Image]:
-    def open_image(image: str) -> Image.Image:
-        raise DataError(f"no picture of image {image}: {folder} was read as precomputed features; "
-                        "read the pictures instead (without features=\"precomputed\")")
-
-    return open_image
+def _open(files: dict[str, Path], image: str) -> Image.Image:
+    if image in files:
+        return open_picture(files[image])
+    card = Image.new("RGB", (224, 224), "lightgrey")
+    ImageDraw.Draw(card).text((112, 112), f"no picture\n{image}", "black", anchor="mm",
+                              align="center", font_size=24)
+    return card

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from itr_study.features.images import (
     Pixels,
     dataset_features,
     given_features,
+    open_picture,
     pixel_size,
 )
 from itr_study.features.regions import freeze
@@ -266,7 +268,7 @@ def split_pixels(dataset: RetrievalDataset, split: Split,
     """The pictures of a split for a network that is fine-tuned, else None."""
     if parts[0].kind != "pixels":
         return None
-    return Pixels(dataset.open_image, split.image_ids, pixel_size(parts[0]))
+    return Pixels(partial(open_picture, dataset), split.image_ids, pixel_size(parts[0]))
 
 
 def image_classes(dataset: RetrievalDataset, split: Split) -> np.ndarray | None:

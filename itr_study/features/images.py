@@ -134,6 +134,9 @@ def given_features(dataset: RetrievalDataset, name: str,
 
 
 def open_picture(dataset: RetrievalDataset, image: str):
+    if not dataset.has_pictures:
+        raise DataError(f"{dataset.name} has features and no pictures: images=\"given\" reads the "
+                        "features; for a network put the pictures into images/, <image id>.jpg")
     try:
         return dataset.open_image(image)
     except OSError as error:

@@ -9,6 +9,7 @@ import pytest
 from itr_study.data import load_dataset, precomputed
 from itr_study.data.base import DataError
 from itr_study.data.precomputed import read_captions
+from itr_study.features.images import open_picture
 from tests.data import tiny
 
 
@@ -40,8 +41,9 @@ def test_reads_features_captions_and_ids(folder):
     while base is not None and not isinstance(base, np.memmap):
         base = base.base
     assert isinstance(base, np.memmap)  # never loaded whole
-    with pytest.raises(DataError, match="no picture of image 100"):
-        data.open_image("100")
+    assert not data.has_pictures and data.open_image("100").size == (224, 224)  # a card
+    with pytest.raises(DataError, match="coco has features and no pictures"):
+        open_picture(data, "100")
 
 
 @pytest.mark.parametrize("with_ids", [True, False])

@@ -7,42 +7,70 @@ from itr_study.lab.studies import bases
 from itr_study.lab.studies.bases import base
 from tests.data import tiny
 
+CHEAP = ('[cheap]\nimages = "lite0:pooled:flip"\nmodel = "two_branch"\nsentences = "fisher"\n'
+         'objective = [{loss = "topk", arguments = {k = 4}}]\nsettings = {epochs = 3}\n')
 
-def test_base_configs_are_read_and_changed(tmp_path, monkeypatch):
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Write the common settings and those of scenes."""
+    def write(common: str, scenes: str = "") -> None:
+        (tmp_path / "settings.toml").write_text(common)
+        (tmp_path / "scenes.toml").write_text(scenes)
+
     monkeypatch.setattr(bases, "BASES", tmp_path)
-    (tmp_path / "scenes.toml").write_text(
-        '[cheap]\nimages = "detector"\nmodel = "two_branch"\nsentences = "fisher"\n'
-        'objective = [{loss = "topk", arguments = {k = 4}}]\nsettings = {epochs = 3}\n')
+    return write
+
+
+def test_base_configs_are_read_and_changed(files):
+    files(CHEAP)
     assert base("scenes", "cheap", seed=2).objective[0].arguments == {"k": 4}
-    assert base("scenes", "cheap", seed=2).settings.epochs == 3
+    assert base("coco", "cheap", seed=2).settings.epochs == 3
     with pytest.raises(ValueError, match="base config of scenes must be one of cheap"):
         base("scenes", "dear")
-    with pytest.raises(ValueError, match="must be one of scenes; got 'coco'"):
-        base("coco", "cheap")
+    with pytest.raises(ValueError, match="dataset with a base config must be one of .*coco"):
+        base("coca", "cheap")
 
 
-def test_learning_rates_that_nobody_searched_are_refused():
+def test_a_setting_starts_from_another_then_all_then_the_data_set(files):
+    files(CHEAP + '[dear]\nlike = "cheap"\nsentences = "minilm"\nsettings = {batch_size = 9}\n',
+          '[all]\nimages = "detector"\nsettings = {epochs = 4, warmup_steps = 2}\n'
+          '[cheap]\nsettings = {epochs = 5}\n'
+          '[mine]\nlike = "dear"\nsettings = {batch_size = 8}\n')
+    cheap, dear, mine = (base("scenes", name) for name in ("cheap", "dear", "mine"))
+    assert (cheap.images, cheap.settings.epochs, dear.settings.epochs) == ("detector", 5, 4)
+    assert (dear.sentences, dear.settings.batch_size, mine.settings.batch_size) == ("minilm", 9, 8)
+    assert mine.sentences == "minilm" and mine.settings.warmup_steps == 2
+    other = base("coco", "dear")
+    assert (other.images, other.settings.epochs) == ("lite0:pooled:flip", 3)
+
+
+def test_a_setting_that_starts_from_itself_is_refused(files):
+    files(CHEAP + '[a]\nlike = "b"\n[b]\nlike = "a"\n')
+    with pytest.raises(ValueError, match="like = 'a' of 'b' must name another setting"):
+        base("scenes", "cheap")
+
+
+def test_rates_that_nobody_searched_here_are_those_of_flickr8k():
     assert bases.frozen_rates("scenes")["vsepp+gru"]["sum"] == 5e-3
-    with pytest.raises(ValueError, match="nobody has searched the learning rates of folder"):
-        bases.frozen_rates("folder")
+    for dataset in ("folder", "coco"):
+        assert bases.frozen_rates(dataset) == bases.frozen_rates("flickr8k")
+        assert bases.tuned_on(dataset, "two_branch") == "flickr8k"
+    tuned = {name: bases.tuned_on("scenes", name) for name in ("saf", "sgr", "first", "clean_gru")}
+    assert tuned == {"saf": "scenes", "sgr": "scenes", "first": "scenes", "clean_gru": "flickr8k"}
 
 
-def test_an_arm_without_a_rate_of_its_own_lies_where_that_of_the_hardest_lies(tmp_path,
-                                                                              monkeypatch):
-    monkeypatch.setattr(bases, "BASES", tmp_path)
-    (tmp_path / "scenes.toml").write_text(
-        "[rates.a]\ntried = [1.0, 2.0, 3.0]\nsum = 3.0\nhardest = 2.0\n")
+def test_an_arm_without_a_rate_of_its_own_lies_where_that_of_the_hardest_lies(files):
+    files("", "[rates.a]\ntried = [1.0, 2.0, 3.0]\nsum = 3.0\nhardest = 2.0\n")
     assert bases.at_edge("scenes", "a/sum") and not bases.at_edge("scenes", "a/soft")
 
 
 @pytest.mark.parametrize("tried, found", [("tried = []\n", r"found \[\]"),
                                           ("", "found no `tried`")])
-def test_rates_without_the_grid_they_were_chosen_from_are_refused(tried, found, tmp_path,
-                                                                  monkeypatch):
-    monkeypatch.setattr(bases, "BASES", tmp_path)
-    (tmp_path / "scenes.toml").write_text(f"[rates.a]\n{tried}hardest = 2.0\n")
+def test_rates_without_the_grid_they_were_chosen_from_are_refused(tried, found, files):
+    files("", f"[rates.a]\n{tried}hardest = 2.0\n")
     for read in (lambda: bases.at_edge("scenes", "a/sum"), lambda: bases.tried_rates("scenes")):
-        with pytest.raises(ValueError, match=rf"scenes.toml.*rates.\"a\".* tried = \[.*{found}"):
+        with pytest.raises(ValueError, match=rf"rates.\"a\". of scenes .* tried = \[.*{found}"):
             read()
 
 

@@ -46,7 +46,7 @@ def test_what_the_base_says_of_the_other_weight_is_what_its_rows_say():
                  for rate in RATES]
         of_rates = pd.concat(found)
         told += [WORDS[len(of_rates)], f"{of_rates.max():.1f}"]
-    said = (bases.BASES / "flickr8k.toml").read_text(encoding="utf-8").replace("#", " ")
+    said = (bases.BASES / "settings.toml").read_text(encoding="utf-8").replace("#", " ")
     assert (f"its best of {told[0]} rates found {told[1]} of RSUM on dev, with 0.2 {told[3]} of "
             f"{told[2]}" in " ".join(said.split()))
 

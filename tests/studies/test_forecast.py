@@ -50,7 +50,7 @@ def test_every_parameter_is_planned_with_but_those_that_change_no_run(paths, mon
     given = {"data_options": {"skip_bad": True}, "k_seeds": 100}
     planned(paths[:1], PARAMETERS | given | {"data": None, "figures": None, "workers": 1,
                                               "device": "cuda:1"})
-    assert asked == [PARAMETERS, PARAMETERS | given]
+    assert asked == [PARAMETERS, PARAMETERS | given | {"data": None}]
 
 
 def test_a_plan_counts_what_the_parameters_ask_for_and_refuses_what_a_notebook_would(

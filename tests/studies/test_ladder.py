@@ -116,7 +116,3 @@ def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
     assert "both losses, at least 2 seeds (settles nothing)" in nb02_pairwise.summary(uneven)
     mixed = pd.concat([steps, steps[steps["group"] == "sum"].assign(label="own words")])
     assert "is right of zero for whichever of two losses they have" in nb02_pairwise.summary(mixed)
-
-
-def test_data_without_a_base_to_start_from_have_no_ladder():
-    assert ladder_arms("scenes", PARAMETERS) == ladder_arms("folder", PARAMETERS) == []

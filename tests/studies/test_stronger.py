@@ -22,7 +22,6 @@ from itr_study.lab.studies.nb09_stronger_models import (
     shown_arms,
     stronger_arms,
     stronger_config,
-    stronger_labels,
     stronger_rate_arms,
     stronger_rates,
 )
@@ -171,9 +170,9 @@ def test_a_dev_split_that_is_smaller_than_the_part_looked_at_is_looked_at_whole(
 
 
 def test_a_label_that_there_is_not_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match="stronger models on scenes must be one of saf/hardest"):
+    with pytest.raises(ValueError, match="stronger models must be one of saf/hardest"):
         stronger_config("saf/nope", "scenes", choose(NOTEBOOK, "smoke"))
-    assert stronger_labels("cub") == [] and "dspe/top5" in stronger_labels("scenes")
+    assert stronger_config("dspe/top5", "cub", choose(NOTEBOOK, "smoke")).dataset == "cub"
 
 
 def test_names_of_these_arms():

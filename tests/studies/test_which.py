@@ -111,9 +111,6 @@ def test_a_collapsed_loss_is_not_advised():
     assert which.every_pair(rows, fallen) == [("b", "c"), ("c", "b")]
 
 
-def test_a_data_set_without_the_base_has_no_second_judge():
-    assert second_arms("scenes", choose("13_when_to_forgive", "quick")) == []
-
 
 def test_arms_of_few_runs_are_not_held_against_others():
     rows = pd.DataFrame({"arm": ["a"] * 5 + ["b"] * 4, "seed": [*range(5), *range(4)]})

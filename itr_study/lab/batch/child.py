@@ -11,6 +11,7 @@ from pathlib import Path
 
 from itr_study.files.atomic import read_json, write_json
 from itr_study.lab.processes import KEEP_MEMORY, end_with_parent
+from itr_study.lab.studies.needs import left_out
 
 LONGEST_MESSAGE = 400  # characters
 
@@ -46,7 +47,8 @@ def execute(task: dict) -> tuple[str, str]:
                and c.execution_count is None]
     if waiting:
         return "failed", f"it stopped by itself with {len(waiting)} cells not executed"
-    return "done", ""
+    return "done", left_out(["".join(output.get("text", "")) for cell in executed.cells
+                             for output in cell.get("outputs", ())])
 
 
 def make_kernelspec(folder: Path) -> None:

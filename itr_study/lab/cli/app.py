@@ -39,8 +39,6 @@ Config = Annotated[str, typer.Argument(
 Device = Annotated[str, typer.Option(
     metavar="NAME", help="auto, cpu, cuda or one card, such as cuda:1.")]
 SetOfData = Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")]
-MaybeDataset = Annotated[str | None, typer.Argument(
-    metavar="DATASET", help="Name of a data set; default all.")]
 Runs = Annotated[list[str] | None, typer.Argument(
     metavar="NAME", help="Data sets, and ids of runs, whole or their first digits; default all.")]
 Publish = Annotated[bool, typer.Option(
@@ -237,8 +235,8 @@ def features(
 
 
 @app.command()
-def configs(dataset: MaybeDataset = None) -> None:
-    """List the base configs, with what each is."""
+def configs(dataset: SetOfData = "scenes") -> None:
+    """List the base configs, what each is and where it was tuned."""
     from itr_study.lab.cli.listing import configs_report
 
     print(configs_report(dataset))

@@ -4,25 +4,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from itr_study.checks import check_choice
 from itr_study.files.atomic import read_json
 from itr_study.files.paths import evidence_folder, home
 from itr_study.lab.runs.table import Table
-from itr_study.lab.studies.bases import base_tables, datasets_with_bases
+from itr_study.lab.studies.bases import base_tables, tuned_on
 
 
-def configs_report(dataset: str | None) -> str:
-    """The base configs of a data set, or of all, with what each is."""
-    known = datasets_with_bases()
-    if dataset is not None:
-        check_choice("dataset with a base config", dataset, known)
-    lines = []
-    for name in known if dataset is None else [dataset]:
-        tables = base_tables(name)
-        width = max(map(len, tables))
-        lines += [name, *(f"  {config:<{width}}  {table.get('about', '')}".rstrip()
-                          for config, table in tables.items())]
-    return "\n".join([*lines, "", f"Train one: itr-study train two_branch --dataset {known[-1]}"])
+def configs_report(dataset: str = "scenes") -> str:
+    """List the base configs of a data set, what each is, and where its rates were tuned."""
+    tables = base_tables(dataset)
+    width = max(map(len, tables))
+    return "\n".join([dataset, *(
+        f"  {name:<{width}}  {table['about']}; learning rates tuned on {tuned_on(dataset, name)}"
+        for name, table in tables.items()),
+        "", f"Train one: itr-study train two_branch --dataset {dataset}"])
 
 
 def runs_report(names: Sequence[str]) -> str:

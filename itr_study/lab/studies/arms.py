@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from itr_study.data import DATASETS
+from itr_study.data import DATASETS, brings_features
+from itr_study.data.box_table import KEPT
+from itr_study.encoders.weights import given_folder
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.sweeps import ended_row, sweep
 from itr_study.lab.studies.bases import base, frozen_rates
@@ -36,6 +38,7 @@ TERMS: dict[str, dict[str, Any]] = {
     "ladder": {"loss": "ladder"} | SENTENCE_COSINES,
     "sam": {"loss": "semantic_margin", "labels": "cider"},
 }
+GIVEN = "given"  # images: the published features beside the data
 TABLE_IV = ("sum", "hardest", "top5")
 
 
@@ -54,19 +57,32 @@ Maker = Callable[[str, Parameters], list[ArmRun]]  # of (dataset, parameters of 
 def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any) -> RunConfig:
     """A base config at the size of the profile: `parameters.epochs` and, on generated data,
     `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is. On any data
-    `parameters.data_options` and `parameters.images`, of which there are mostly none. A
+    `parameters.data_options`, of which there are mostly none, and with `parameters.images` in the
+    place of those of the base, where it is given: "given" are features that come with the data. A
     dev split no larger than the part of it that a base looks at is looked at whole."""
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
-    if parameters.images:
-        sized["images"] = parameters.images
     scenes = parameters.scenes if DATASETS[dataset].generated else {}
-    if options := scenes | parameters.data_options:
+    options = scenes | parameters.data_options
+    if images := parameters.images:
+        sized["images"] = images
+        options |= {"features": DATASETS[dataset].features} if images == GIVEN else {}
+    if options:
         sized["data_options"] = options
     config = base(dataset, name, **sized | changes)
+    if ":nanodet:" in config.images and dataset not in KEPT and given_folder("nanodet") is None:
+        config = config.with_(images="lite0:grid:one")  # regions without the detector
     part, dev = config.settings.dev_images, config.data_options.get("dev")
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
+
+
+def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
+    """The parameters with `images` = "given" where nothing is chosen and published features lie
+    beside the data; else as they are."""
+    if parameters.images or not brings_features(parameters.dataset, root):
+        return parameters
+    return parameters.model_copy(update={"images": GIVEN})
 
 
 def over_seeds(label: str, config: RunConfig, seeds: int,

@@ -10,7 +10,6 @@ from itr_study.digits import counted
 from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, in_one_model, over_seeds, sum_of
-from itr_study.lab.studies.bases import base_tables, datasets_with_bases
 from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
 from itr_study.losses import LOSSES
 
@@ -70,13 +69,10 @@ TO_JUDGE = Ladder(START, RUNGS, "twice as long")
 
 
 def ladder_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every rung with every loss, as "rung/loss", over `parameters.ladder_seeds` seeds; none on
-    data without a base to start from, such as generated data.
+    """Every rung with every loss, as "rung/loss", over `parameters.ladder_seeds` seeds.
 
     The sum has the settings of the hardest negative, whose warm-up it is.
     """
-    if dataset not in datasets_with_bases() or START not in base_tables(dataset):
-        return []
     return [arm for name in RUNGS for loss in LADDER_LOSSES for arm in over_seeds(
         f"{name}/{loss}", sum_of(rung_config(dataset, name, parameters), loss),
         parameters.ladder_seeds)]
@@ -156,7 +152,7 @@ class PairwiseParameters(Parameters, title="02_pairwise_losses"):
     sibling_seeds: PositiveInt = by_profile(
         "runs with and without false negatives of the same image", 1, 3, 3)
     collapse_seeds: PositiveInt = by_profile("runs of the collapse and of each remedy", 1, 1, 3)
-    ladder_seeds: PositiveInt = by_profile("runs of each rung", 1, 1, 2)
+    ladder_seeds: NonNegativeInt = by_profile("runs of each rung, 0: none", 0, 0, 2)
 
 
 def loss_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

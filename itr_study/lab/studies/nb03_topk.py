@@ -11,13 +11,7 @@ from itr_study.features.texts import EncodedData
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
-from itr_study.lab.studies.bases import (
-    base,
-    base_tables,
-    datasets_with_bases,
-    frozen_rates,
-    tried_rates,
-)
+from itr_study.lab.studies.bases import base, frozen_rates, tried_rates
 from itr_study.lab.studies.parameters import (
     SETTINGS,
     Factor,
@@ -37,9 +31,7 @@ REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 def cca_config(dataset: str, parameters: Parameters) -> RunConfig:
     """Whose features CCA reads: those of the two-branch model over Fisher vectors, as the paper's
     rows of CCA do."""
-    fisher = "two_branch+fisher"
-    return base_config(dataset, fisher if fisher in base_tables(dataset) else "two_branch",
-                       parameters)
+    return base_config(dataset, "two_branch+fisher", parameters)
 
 
 def cca_of(config: RunConfig, root: Path | str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -100,8 +92,7 @@ class TopkClaims(Parameters):
 
     @model_validator(mode="after")
     def check_ks(self) -> Self:
-        tables = base_tables(self.dataset) if self.dataset in datasets_with_bases() else {}
-        if (largest := max(self.ks)) > 1 and "two_branch" in tables:
+        if (largest := max(self.ks)) > 1:
             batch = base(self.dataset, "two_branch").settings.batch_size
             if largest >= batch:
                 raise ValueError(f"ks must be below {batch}, got {largest}: in a batch of {batch} "

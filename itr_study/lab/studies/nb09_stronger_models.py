@@ -4,8 +4,7 @@ Labels: "<model>/<loss>", the loss as in the sweeps; "dspe" is the base `structu
 within the views stay beside the loss. Runs that are put together: `ensembles`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 from pydantic import NonNegativeInt, PositiveInt
@@ -14,13 +13,7 @@ from itr_study.checks import check_choice
 from itr_study.lab.ledger.reported import load_claims, reported_differences
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, over_seeds, sum_of, with_loss
-from itr_study.lab.studies.bases import (
-    base_tables,
-    datasets_with_bases,
-    own_rates,
-    rate_in,
-    side_weights,
-)
+from itr_study.lab.studies.bases import frozen_rates, own_rates, rate_in, side_weights
 from itr_study.lab.studies.nb02_pairwise import Ladder, Rung, rung_config, worth
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
@@ -98,8 +91,7 @@ def best_clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunConfig:
     """A rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
-        usual = base_tables(dataset)[FISHER]["settings"]["learning_rate"]
-        return with_loss(dataset, FISHER, parameters, LOSS, rate_in(dataset, FISHER, LOSS, usual))
+        return with_loss(dataset, FISHER, parameters, LOSS, frozen_rates(dataset)[FISHER][LOSS])
     ladder = LADDERS[dataset]
     config = rung_config(dataset, name, parameters, ladder)
     rate = rate_in(dataset, ladder.start, LOSS, config.settings.learning_rate)
@@ -144,21 +136,9 @@ SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest"
             "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
 
 
-def stronger_labels(dataset: str) -> list[str]:
-    """Every "<model>/<loss>" that a data set has a base for."""
-    tables = base_tables(dataset) if dataset in datasets_with_bases() else {}
-    return [f"{model}/{loss}" for model, base in BASES.items() if base in tables
-            for loss in COMPARED]
+STRONGER_LABELS = [f"{model}/{loss}" for model in BASES for loss in COMPARED]
 
 
-def stronger_models(dataset: str) -> list[str]:
-    """The models of these labels."""
-    return list(dict.fromkeys(label.partition("/")[0] for label in stronger_labels(dataset)))
-
-
-def known_labels(given: Mapping[str, Any]) -> list[str]:
-    """The labels of the data set among the parameters given."""
-    return stronger_labels(given["dataset"])
 
 
 CLAIMED = ["saf/hardest", "saf/hardest+listwise", "saf/bcls", "sgr/hardest", "sgr/hardest+listwise",
@@ -177,13 +157,13 @@ class StrongerParameters(Parameters, title="09_stronger_models"):
         'models and losses that claims are about, such as "saf/bcls"',
         ["saf/hardest", "saf/hardest+listwise", "sgr/hardest", "sgr/hardest+listwise",
          "vse_infinity/hardest", "dan/sum", "dan/top5", "dspe/sum", "dspe/top5"],
-        CLAIMED, CLAIMED, among=known_labels)
+        CLAIMED, CLAIMED, among=STRONGER_LABELS)
     shown: Names = by_profile("those that are shown with one seed", ["sgr/ladder"],
-                              *2 * [["sgr/ladder", "sgr/hardest+sam"]], among=known_labels,
+                              *2 * [["sgr/ladder", "sgr/hardest+sam"]], among=STRONGER_LABELS,
                               empty=True)
     rate_models: Names = by_profile(
         'models whose learning rate is searched, such as "saf"', [], [], list(BASES), empty=True,
-        among=lambda given: stronger_models(given["dataset"]))
+        among=list(BASES))
     rate_factors: list[Factor] = by_profile("multiples of their base's rate that are tried, above "
                                             "0", *3 * [[0.5, 1.0, 2.0]])
     ensemble_seeds: NonNegativeInt = by_profile(
@@ -245,9 +225,9 @@ def stronger_config(label: str, dataset: str, parameters: Parameters) -> RunConf
     that of the base, but for losses that have their own in this model (`bases.own_rates`), and so
     is the weight of what stays (`bases.side_weights`).
 
-    Raises:  ValueError for a label that is none of `stronger_labels`.
+    Raises:  ValueError for a label that is none of STRONGER_LABELS.
     """
-    check_choice(f"arm of the stronger models on {dataset}", label, stronger_labels(dataset))
+    check_choice("arm of the stronger models", label, STRONGER_LABELS)
     model, _, loss = label.partition("/")
     start = base_config(dataset, BASES[model], parameters)
     weights = side_weights(dataset, BASES[model])

@@ -20,7 +20,7 @@ from itr_study.lab.ledger.verdict import asks_exact, named_arms, unit_of
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_models
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
-from itr_study.lab.studies.bases import base_tables, datasets_with_bases, rate_in
+from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, setting_arms
 from itr_study.lab.studies.nb05_listwise import (
     ListwiseClaims,
@@ -341,8 +341,8 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         return []
     seeds = parameters.exact_seeds
     own_size = parameters.model_copy(update={
-        "scenes": {}, "data_options": {}, "seeds": seeds, "term_seeds": seeds, "tau_seeds": seeds,
-        "compared_seeds": seeds,
+        "scenes": {}, "data_options": {}, "images": None, "seeds": seeds, "term_seeds": seeds,
+        "tau_seeds": seeds, "compared_seeds": seeds,
         "label_sources": [*parameters.label_sources, "exact"]})
     named = {arm for claim in load_claims().to_dict("records") if asks_exact(claim)
              for arm in named_arms(claim["arm_a"], claim["arm_b"])}
@@ -354,7 +354,7 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 # The second judge of the ledger: twenty arms of the sweeps on the base `clean_gru`.
 #
 # An arm has the objective that its label has in the sweeps; only the model is another. Labels are
-# "clean_gru/<label of the sweeps>". It exists where the data set has that base.
+# "clean_gru/<label of the sweeps>".
 
 JUDGED = ("sum", "hardest", "soft", "top5", "k=1", "k=3", "k=10", "hardest+listwise", "tau=0.1",
           "hardest+listwise(cider)", "windows", "bcls", "alpha=0", "alpha=0.6", "gamma=10",
@@ -372,26 +372,20 @@ SWEEPS: tuple[Maker, ...] = (
     sampling_arms, gamma_arms, compared_arms)
 
 
-def why_one_judge(dataset: str, parameters: Parameters) -> str:
-    """Why no second judge runs on a data set, as a sentence; empty where it does."""
-    if dataset not in datasets_with_bases() or JUDGE not in base_tables(dataset):
-        return (f"{dataset} has no base config {JUDGE}, which the second judge is: every claim has "
-                "one judge here.")
-    if not parameters.judge_seeds:
-        return (f"The second judge, {JUDGE}, is left out (judge_seeds = 0): every claim has one "
-                "judge here.")
-    return ""
+def why_one_judge(parameters: Parameters) -> str:
+    """Why no second judge runs, as a sentence; empty where it does."""
+    return (f"The second judge, {JUDGE}, is left out (judge_seeds = 0): every claim has one judge "
+            "here.") * (not parameters.judge_seeds)
 
 
 def judge_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The arms of JUDGED that these parameters sweep, over `parameters.judge_seeds` seeds; none
-    where a data set has no such judge.
+    """The arms of JUDGED that these parameters sweep, over `parameters.judge_seeds` seeds.
 
     Other labels of the same runs come along: "k=5" is "top5", "alpha=0.2" is "bcls", and
     "tau=0.01" is "hardest+listwise". "k=1" is the hardest negative by another loss, in runs of its
     own, as in the sweeps.
     """
-    if why_one_judge(dataset, parameters):
+    if not parameters.judge_seeds:
         return []
     swept = swept_configs(dataset, parameters)
     rates = judge_rates(dataset, parameters)
@@ -406,7 +400,6 @@ def judge_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     "clean_gru/<label>/<rate>".
 
     `rates.chosen_rates` chooses on dev from `rates.rate_table` of these rows, and refuses the edge.
-    Raises:  ValueError for a data set without this base, where somebody asks for a search.
     """
     if not parameters.judge_searched:
         return []

@@ -20,7 +20,7 @@ from itr_study.lab.ledger.judges import JUDGE
 from itr_study.lab.ledger.paired import FEWEST, Arms
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
-from itr_study.lab.studies.bases import base_tables, rate_in
+from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb06_kendall import (
     ComparedLosses,
     compared_arms,
@@ -93,13 +93,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     @model_validator(mode="after")
     def check_second(self) -> Self:
         self.check_within("rate_losses", self.compared, "compared")
-        here = SECOND in base_tables(self.dataset)  # what a profile names may be for other data
-        if not self.second_losses or not (here or "second_losses" in self.explicit):
-            return self
-        if not here:
-            raise ValueError(f"second_losses are trained in the base config {SECOND}, which "
-                             f"{self.dataset} does not have: leave them out")
-        if not self.noises and not self.left_out:
+        if self.second_losses and not self.noises and not self.left_out:
             raise ValueError(f"second_losses = {self.second_losses} train nothing by themselves: "
                              "name noises, too, such as [0.0, 0.4], or left_out")
         return self
@@ -119,8 +113,8 @@ def scene_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def _for_scenes(dataset: str, parameters: Parameters) -> Parameters:
     """The parameters without the options of another data set."""
-    options = parameters.data_options if dataset == SCENES else {}
-    return parameters.model_copy(update={"data_options": options})
+    return parameters if dataset == SCENES else parameters.model_copy(
+        update={"data_options": {}, "images": None})
 
 
 def noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -130,20 +124,19 @@ def noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     noises = {f"noise={share:g}": share for share in parameters.noises}
     ends = {words: share for words, share in noises.items()
             if share in (min(parameters.noises), max(parameters.noises))}
-    return [arm for base, losses in _judges(dataset, parameters).items() for arm in _arms(
+    return [arm for base, losses in _judges(parameters).items() for arm in _arms(
         dataset, parameters, "caption_noise", noises if base == MODEL else ends, {base: losses})]
 
 
 def near_duplicate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every loss on the data without its near-duplicates, and without as many other images."""
     return _arms(dataset, parameters, "leave_out", {
-        f"without {what}": what for what in parameters.left_out}, _judges(dataset, parameters))
+        f"without {what}": what for what in parameters.left_out}, _judges(parameters))
 
 
-def _judges(dataset: str, parameters: Parameters) -> dict[str, list[str]]:
-    """Base -> losses that are trained in it; the second judge where the data set has its base."""
-    second = {SECOND: parameters.second_losses} if SECOND in base_tables(dataset) else {}
-    return {MODEL: parameters.forgiving} | second
+def _judges(parameters: Parameters) -> dict[str, list[str]]:
+    """Base -> losses that are trained in it."""
+    return {MODEL: parameters.forgiving, SECOND: parameters.second_losses}
 
 
 def _arms(dataset: str, parameters: Parameters, option: str, values: Mapping[str, Any],

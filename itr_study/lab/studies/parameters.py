@@ -36,7 +36,7 @@ from itr_study.lab.studies.bases import searched_rates
 from itr_study.training.settings import StrictModel, problems
 
 PROFILES = ("smoke", "quick", "full")
-CHANGE_NO_RUN = ("data", "figures", "workers", "device")
+CHANGE_NO_RUN = ("figures", "workers", "device")
 Names = list[str]
 # What multiplies scores, losses or steps: at most a number far below where float32 ends.
 Factor = Annotated[float, Field(gt=0, le=1e6)]
@@ -130,7 +130,7 @@ class Parameters(StrictModel):
     @property
     def explicit(self) -> dict[str, Any]:
         """Those that somebody set and that change a run, for the provenance of figures."""
-        own = self.model_fields_set - {"profile", "dataset", *CHANGE_NO_RUN}
+        own = self.model_fields_set - {"profile", "dataset", "data", *CHANGE_NO_RUN}
         return {name: value for name, value in vars(self).items() if name in own}
 
     @model_validator(mode="before")

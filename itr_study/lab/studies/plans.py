@@ -38,7 +38,7 @@ from itr_study.lab.studies import (
     nb12_claims,
     nb13_forgive,
 )
-from itr_study.lab.studies.arms import ArmRun, Maker
+from itr_study.lab.studies.arms import ArmRun, Maker, reading
 from itr_study.lab.studies.parameters import (
     CHANGE_NO_RUN,
     DataParameters,
@@ -75,12 +75,15 @@ def choose(notebook: str, profile: str, **given: Any) -> Parameters:
     return STUDIES[notebook][0].of(profile=profile, **given)
 
 
-def arms_of(notebook: str, dataset: str, profile: str, **given: Any) -> list[ArmRun]:
+def arms_of(notebook: str, dataset: str, profile: str, data: Path | str | None = None,
+            **given: Any) -> list[ArmRun]:
     """Every run of a notebook in a profile, with the parameters given, `data_options` among them.
+
+    Args:    data: folder of the real data sets, whose files say what models read.
 
     Raises:  ValueError for one that the notebook would refuse.
     """
-    parameters = choose(notebook, profile, dataset=dataset, **given)
+    parameters = reading(choose(notebook, profile, dataset=dataset, **given), data)
     return [arm for make in STUDIES[notebook][1] for arm in make(dataset, parameters)]
 
 

@@ -27,8 +27,16 @@ from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import searcher, weights
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.lab.studies.arms import ArmRun, Maker, base_config, ended_arms, train_arms
+from itr_study.lab.studies.arms import (
+    ArmRun,
+    Maker,
+    base_config,
+    ended_arms,
+    reading,
+    train_arms,
+)
 from itr_study.lab.studies.bases import at_edge
+from itr_study.lab.studies.needs import leave_out
 from itr_study.lab.studies.plans import STUDIES
 from itr_study.lab.studies.results import collapses, curves, over_images, ranks_of
 from itr_study.metrics import Ranks
@@ -58,8 +66,10 @@ class Study:
         self.figures, self.workers, self.device = chosen.figures, chosen.workers, chosen.device
         choose_device(self.device)
         self.notebook = notebook
+        self.parameters = reading(chosen, self.root)
         self.saved: dict[str, Path] = {}  # pictures by name
         self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
+        leave_out(self)
 
     @property
     def generated(self) -> bool:

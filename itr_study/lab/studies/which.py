@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from itr_study.data import DATASETS
+from itr_study.evaluation.measures import measure_columns
 from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.ledger.verdict import adjusted
 from itr_study.lab.runs.config import RunConfig, training_vectors
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.bases import base_tables
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb13_forgive import SECOND, in_base, parts_of
 from itr_study.lab.studies.parameters import Parameters
@@ -27,10 +28,8 @@ LEAK = "leak: labels of the encoder it reads"
 
 
 def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The losses compared, in the model of the second judge: "clean_gru/<loss>"; none where the
-    data set has no such base. What there is of them is shown; nobody trains them for the board."""
-    if SECOND not in base_tables(dataset):
-        return []
+    """The losses compared, in the model of the second judge: "clean_gru/<loss>". What there is of
+    them is shown; nobody trains them for the board."""
     return in_base(dataset, SECOND, parameters,
                    {label: COMPARED[label] for label in parameters.compared})
 
@@ -88,18 +87,34 @@ def unbeaten(differences: pd.DataFrame, metric: str) -> list[str]:
 
 
 class Purpose(NamedTuple):
-    """What a measure is looked at for: "to find the match"; what it is called."""
+    """What a measure is looked at for: "to find the match"; what it is called; who judges."""
 
     metric: str
     to: str
     name: str
+    whom: str = ""
 
 
 FINDING = Purpose("test_rsum", "find the match", "RSUM")
 # Who judges the rest of the list and made no training labels: people, or what is known.
-EXPERTS = Purpose("test_human_expert_tau_c", "agree with experts", "agreement with experts")
+EXPERTS = Purpose("test_human_expert_tau_c", "agree with experts", "agreement with experts",
+                  "people")
 KNOWN = Purpose("test_i2t_tau_exact", "agree with exact relevance",
-                "agreement with exact relevance")
+                "agreement with exact relevance", "exact relevance")
+CAPTIONS = Purpose("test_i2t_tau_cider", "agree with CIDEr", "agreement with CIDEr", "CIDEr")
+
+
+def fair_judge(dataset: str) -> Purpose:
+    """Choose who judges the rest of the list: what is known, else people, else other captions of
+    the same image (CIDEr), which no loss compared is trained on but `sam`."""
+    record = DATASETS[dataset]
+    return KNOWN if "exact" in record.graded_by else EXPERTS if record.judged_by else CAPTIONS
+
+
+def fair_columns(dataset: str) -> list[str]:
+    """List the columns of rows that hold what that judge says, both ways where it has two."""
+    part = {KNOWN: "ndcg_exact", EXPERTS: "human", CAPTIONS: "tau_cider"}[fair_judge(dataset)]
+    return [f"test_{name}" for name in measure_columns(dataset, "test", 1) if part in name]
 
 
 def advice(differences: pd.DataFrame, purposes: tuple[Purpose, Purpose]) -> str:
