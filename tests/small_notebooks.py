@@ -9,7 +9,7 @@ import psutil
 PARAMETERS = """\
 profile: str = "quick"  # smoke, quick or full
 k: int = 5  # negatives in the mean, 1 and up
-rate: float | None = None  # step size, None = the profile's
+rate: float | None = None  # step size, None: the profile's
 names: list[str] = ["a"]  # losses"""
 LEAVE_GRANDCHILD = """\
 import subprocess, sys

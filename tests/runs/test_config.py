@@ -41,7 +41,7 @@ def test_wrong_configs_are_refused_with_the_names_there_are():
 def test_the_first_line_says_what_is_wrong_and_nothing_else_is_added():
     """A table of notebooks shows "why" by one line; a second complaint was false."""
     assert refused(**{"objective.0.weight": -1}) == (
-        "objective.0.weight: Input should be greater than or equal to 0")
+        "objective.0.weight must be greater than or equal to 0, got -1")
     assert refused(**{"objective.0.arguments.margin": -0.1}) == "margin must be >= 0, got -0.1"
     assert refused(objective=[]).startswith("objective must have a term, such as ")
     with pytest.raises(ValidationError, match="must have a term"):

@@ -65,7 +65,7 @@ def test_a_plan_counts_what_the_parameters_ask_for_and_refuses_what_a_notebook_w
     assert many == few + 3 * 3  # of k=1, the sum and the 5th alone
     for name, wrong in (("03_topk", {"ks": [0]}), ("04_relevance", {"pairs": 0}),
                         ("01_data_and_judgements", {"scenes": {"train": 0}})):
-        with pytest.raises(ValueError, match=f"{[*wrong][0]}.* must be an integer >= 1, got 0"):
+        with pytest.raises(ValueError, match=f"{[*wrong][0]}.* must be greater than 0, got 0"):
             plan(name, **wrong)
 
 

@@ -203,7 +203,6 @@ def test_exact_ndcg_is_the_mean_of_both_directions():
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "figures": None}
 
 
-
 def test_fewer_captions_than_the_noise_shuffles():
     study = Study("13_when_to_forgive", CELL | {
         "noises": [0.0, 0.2], "scenes": {"train": 1, "dev": 1, "test": 1}})

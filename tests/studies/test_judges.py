@@ -136,8 +136,8 @@ def test_the_values_of_a_sweep_share_the_rate_of_what_they_vary(own_rates):
 
 
 def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rates):
-    asked = choose("12_claims", "full", judge_searched=["bcls", "hardest+listwise"],
-                   judge_factors=[0.25, 0.5, 1.0, 2.0, 4.0])
+    asked = ON.model_copy(update={"judge_searched": ["bcls", "hardest+listwise"],
+                                  "judge_factors": [0.25, 0.5, 1.0, 2.0, 4.0]})
     usual = base("flickr8k", JUDGE).settings.learning_rate
     runs = judge_rate_arms("flickr8k", asked)
     assert [run.label for run in runs[:5]] == [
@@ -157,8 +157,8 @@ def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rate
 def test_a_search_is_wider_where_the_best_of_all_lay_at_an_end(own_rates):
     usual = base("flickr8k", JUDGE).settings.learning_rate
     for factors in ([1.0, 2.0, 4.0], [0.5, 1.0, 2.0, 4.0]):  # none is tried twice
-        asked = choose("12_claims", "full", judge_searched=["sum", "windows"],
-                       judge_factors=factors)
+        asked = ON.model_copy(update={"judge_factors": factors,
+                                      "judge_searched": ["sum", "windows"]})
         labels = [run.label for run in judge_rate_arms("flickr8k", asked)]
         assert labels == [f"{JUDGE}/sum/{times * usual:g}" for times in factors] + [
             f"{JUDGE}/windows/{times * usual:g}" for times in (0.5, 1, 2, 4)]

@@ -151,13 +151,17 @@ def _parameters(source: str, path: Path) -> type[StrictModel]:
     try:
         model.model_validate({name: field.default for name, field in model.model_fields.items()})
     except ValidationError as error:
-        raise ValueError(f"{path}: a default is wrong: {problems(error)}") from error
+        raise ValueError(f"{path}: {problems(error)}") from error
     return model
 
 
 def _type(kind: ast.expr) -> Any:
     """The type that an annotation means, made of TYPES."""
     match kind:
+        case ast.Constant(value=None):
+            return None
+        case ast.BinOp(left, ast.BitOr(), right):
+            return _type(left) | _type(right)
         case ast.Name(name) if name in TYPES:
             return TYPES[name]
         case ast.Subscript(value=ast.Name(name), slice=ast.Tuple(elts)) if name in TYPES:

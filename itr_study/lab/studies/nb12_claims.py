@@ -22,23 +22,6 @@ from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_mod
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, setting_arms
-from itr_study.lab.studies.nb05_listwise import (
-    ListwiseClaims,
-    alternative_arms,
-    label_arms,
-    tau_arms,
-    term_arms,
-)
-from itr_study.lab.studies.nb06_kendall import (
-    ComparedLosses,
-    KendallClaims,
-    alpha_arms,
-    beta_arms,
-    branch_arms,
-    compared_arms,
-    gamma_arms,
-    sampling_arms,
-)
 from itr_study.lab.studies.nb07_sub_embeddings import (
     SINGLE,
     WHOLE,
@@ -346,7 +329,9 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         "label_sources": [*parameters.label_sources, "exact"]})
     named = {arm for claim in load_claims().to_dict("records") if asks_exact(claim)
              for arm in named_arms(claim["arm_a"], claim["arm_b"])}
-    runs = [run for make in (term_arms, tau_arms, label_arms, branch_arms, compared_arms)
+    runs = [run for make in (
+        nb05_listwise.term_arms, nb05_listwise.tau_arms, nb05_listwise.label_arms,
+        nb06_kendall.branch_arms, nb06_kendall.compared_arms)
             for run in make(EXACT_DATA, own_size) if run.label in named]
     return list({(run.label, run.config.seed): run for run in runs}.values())
 
@@ -368,8 +353,10 @@ SEARCHED = tuple(arm for arm in JUDGED if arm not in KIN)
 WIDER = {"windows": (0.5,)}
 # Makers whose arms differ in their objective alone: `d_arms` and the rest of notebook 06 do not.
 SWEEPS: tuple[Maker, ...] = (
-    k_arms, term_arms, tau_arms, label_arms, alternative_arms, branch_arms, alpha_arms, beta_arms,
-    sampling_arms, gamma_arms, compared_arms)
+    k_arms, nb05_listwise.term_arms, nb05_listwise.tau_arms, nb05_listwise.label_arms,
+    nb05_listwise.alternative_arms, nb06_kendall.branch_arms, nb06_kendall.alpha_arms,
+    nb06_kendall.beta_arms, nb06_kendall.sampling_arms, nb06_kendall.gamma_arms,
+    nb06_kendall.compared_arms)
 
 
 def why_one_judge(parameters: Parameters) -> str:
@@ -439,8 +426,8 @@ PAPERS: dict[str, tuple[Maker, ...]] = {
     "bcls": nb06_kendall.CLAIMED, "dvse": (reranked_arms, claimed_arms)}
 
 
-class ClaimsParameters(TopkClaims, ListwiseClaims, KendallClaims, ComparedLosses,
-                       SubEmbeddingClaims, title="12_claims"):
+class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.KendallClaims,
+                       nb06_kendall.ComparedLosses, SubEmbeddingClaims, title="12_claims"):
     """Parameters of notebook 12."""
 
     papers: Names = by_profile("whose arms are trained: topk, listwise, bcls, dvse",

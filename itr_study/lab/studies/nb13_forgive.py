@@ -21,11 +21,7 @@ from itr_study.lab.ledger.paired import FEWEST, Arms
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
-from itr_study.lab.studies.nb06_kendall import (
-    ComparedLosses,
-    compared_arms,
-    compared_rate_arms,
-)
+from itr_study.lab.studies.nb06_kendall import ComparedLosses, compared_arms, compared_rate_arms
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
 from itr_study.lab.studies.wording import listed, too_few
 from itr_study.metrics.intervals import LEVEL

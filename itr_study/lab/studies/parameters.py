@@ -11,6 +11,7 @@ A field of such a class is a variable of the notebook's parameters cell:
 import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import (
@@ -103,11 +104,11 @@ class Parameters(StrictModel):
     dataset: str = Field(
         "scenes", description="data set: scenes (generated here), flickr8k",
         json_schema_extra={"among": DATASETS})
-    data: str | None = Field(
+    data: str | Path | None = Field(
         None, description="folder of the real data sets, None for generated data")
     data_options: dict[str, JsonValue] = Field(
         default_factory=dict, description="of the data set, such as {'skip_bad': True}")
-    figures: str | None = Field(
+    figures: str | Path | None = Field(
         None, description="folder of figures, None: figures/scenes, of real data my/figures")
     workers: NonNegativeInt = Field(2, description="processes that train side by side")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1")
@@ -215,8 +216,8 @@ class RelevanceParameters(Parameters, title="04_relevance"):
 
     dataset: str = Field("scenes", description="scenes (generated here) or flickr8k (with COCO and "
                          "CxC where they are)", json_schema_extra={"among": DATASETS})
-    data: str | None = Field(None, description="folder that holds flickr8k/, coco5k/, cxc/; None "
-                             "for generated data")
+    data: str | Path | None = Field(None, description="folder that holds flickr8k/, coco5k/, cxc/; "
+                                    "None for generated data")
     sources: Names = by_profile(
         'label sources, such as "cider/mean"', ["binary", "sentence/max", "cider/max"],
         ["binary", "sentence/max", "sentence/mean", "cider/max", "cider/mean"],
