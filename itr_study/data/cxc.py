@@ -50,6 +50,15 @@ class Crisscrossed:
         return len(self.ratings)
 
 
+def lies_in(root: Path | str | None) -> bool:
+    """Tell whether the ratings of images and texts lie below a folder."""
+    name = "sits_test.csv"
+    try:
+        return (find_root(root, "cxc", marks=(name,)) / name).is_file()
+    except DataError:
+        return False
+
+
 def read_cxc(root: Path | str | None, kind: str = "sits", split: str = "test") -> Crisscrossed:
     """Read one file of ratings.
 

@@ -108,9 +108,8 @@ def test_no_seeds_or_data_without_a_ladder_train_nothing_and_say_why():
         assert best_clean_arms(dataset, none) == []
         assert why_none(dataset, none) == ("nothing of this ladder is trained: best_clean_seeds is "
                                            f"0. With 1 it trains {told}")
-    assert best_clean_arms("cub", PARAMETERS) == []
-    assert why_none("cub", PARAMETERS) == "cub has no such ladder; there is one of flickr8k and " \
-        "scenes"
+    assert {run.config.images for run in best_clean_arms("cub", PARAMETERS)} == {
+        "lite0:pooled:flip"}  # on other data the ladder of scenes, which changes no images
     seeds = [choose("09_stronger_models", profile).best_clean_seeds
              for profile in ("smoke", "quick", "full")]
     assert seeds == [1, 0, 3]

@@ -73,7 +73,9 @@ def ladder_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
     The sum has the settings of the hardest negative, whose warm-up it is.
     """
-    return [arm for name in RUNGS for loss in LADDER_LOSSES for arm in over_seeds(
+    networks = ":" in base_config(dataset, START, parameters).images  # not features of the data
+    return [arm for name, rung in RUNGS.items() if networks or "images" not in rung.changes
+            for loss in LADDER_LOSSES for arm in over_seeds(
         f"{name}/{loss}", sum_of(rung_config(dataset, name, parameters), loss),
         parameters.ladder_seeds)]
 

@@ -70,19 +70,24 @@ SCENES = Ladder("vsepp+gru", {
     "learnt pool": Rung("vsepp+gru", {"model_arguments.pool": "gpo"}),
     "regions dropped": Rung("learnt pool", {"model_arguments.region_dropout": 0.2}),
 }, "vsepp+gru")
-LADDERS = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}
+LADDERS = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}  # on other data that of scenes
 # Whose scores are added to those of the best rung: the base FISHER, and all runs of both.
 FISHER = "two_branch+fisher"
 TOGETHER, ALL = "best_clean and Two-branch (Fisher)", "all runs of both"
 
 
+def ladder_of(dataset: str) -> Ladder:
+    """The ladder of a data set; that of scenes changes no images, so that any data can climb it."""
+    return LADDERS.get(dataset, SCENES)
+
+
 def best_clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Every rung, and the base FISHER, as "rung/hardest", over `parameters.best_clean_seeds` seeds,
-    of dear rungs `parameters.dear_seeds`; none where these are 0, or on data without a ladder."""
-    if dataset not in LADDERS or not parameters.best_clean_seeds:
+    of dear rungs `parameters.dear_seeds`; none where these are 0."""
+    if not parameters.best_clean_seeds:
         return []
     seeds = {name: parameters.dear_seeds if rung.dear else parameters.best_clean_seeds
-             for name, rung in LADDERS[dataset].rungs.items()}
+             for name, rung in ladder_of(dataset).rungs.items()}
     return [arm for name, count in (seeds | {FISHER: parameters.best_clean_seeds}).items()
             for arm in over_seeds(f"{name}/{LOSS}", best_clean_config(dataset, name, parameters),
                                   count)]
@@ -92,7 +97,7 @@ def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunCon
     """A rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
         return with_loss(dataset, FISHER, parameters, LOSS, frozen_rates(dataset)[FISHER][LOSS])
-    ladder = LADDERS[dataset]
+    ladder = ladder_of(dataset)
     config = rung_config(dataset, name, parameters, ladder)
     rate = rate_in(dataset, ladder.start, LOSS, config.settings.learning_rate)
     return sum_of(config, LOSS).with_(**{"settings.learning_rate": rate})
@@ -100,12 +105,12 @@ def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunCon
 
 def best_arm(dataset: str) -> str:
     """The arm of the rung that is taken."""
-    return f"{LADDERS[dataset].best}/{LOSS}"
+    return f"{ladder_of(dataset).best}/{LOSS}"
 
 
 def steps(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
     """What each rung adds on dev, as `ladder.worth` has it; rows: of `best_clean_arms`."""
-    return worth(rows, LADDERS[dataset].rungs)
+    return worth(rows, ladder_of(dataset).rungs)
 
 
 def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ...]]:
@@ -120,9 +125,7 @@ def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], 
 
 def why_none(dataset: str, parameters: Parameters) -> str:
     """Why no rung is trained here, and how one trains them; a line for people."""
-    if dataset not in LADDERS:
-        return f"{dataset} has no such ladder; there is one of {' and '.join(LADDERS)}"
-    dear = [rung.dear for rung in LADDERS[dataset].rungs.values()]
+    dear = [rung.dear for rung in ladder_of(dataset).rungs.values()]
     more = f", with dear_seeds = 1 {sum(dear)} others, too" * any(dear)
     return (f"nothing of this ladder is trained: best_clean_seeds is {parameters.best_clean_seeds}."
             f" With 1 it trains {len(dear) - sum(dear)} rungs and {FISHER}{more}")

@@ -1,70 +1,81 @@
 """Sections of a notebook that a data set cannot fill, left out with a sentence in their place.
 
-A cell says in its first line what it cannot do without: `# needs: people's grades, boxes`.
+A cell says in its first line what it cannot do without: `# needs: people's grades, boxes`,
+`# needs: people's grades or exact relevance`; later cells of its section `# needs: the cells
+above`.
 """
 
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.box_table import kept_boxes
+from itr_study.data.cxc import lies_in
 
-if TYPE_CHECKING:
-    from itr_study.lab.studies.study import Study
+
+class HasData(Protocol):
+    """What is asked of a `Study`."""
+
+    dataset_name: str
+    root: Path | str | None
+    dataset: RetrievalDataset
+
 
 MARK = "# needs: "
+ABOVE = "the cells above"
 SENTENCE = re.compile(r"^Left out: (.+) has (.+) \(needed here\)$", re.MULTILINE)
 # What a cell may need: words for a data set without it, and whether it is there.
-NEEDS: dict[str, tuple[str, Callable[[RetrievalDataset], bool]]] = {
-    "people's grades": ("no people's grades", lambda data: bool(data.judgements)),
-    "exact relevance": ("no exact relevance", lambda data: data.relevance is not None),
-    "boxes": ("no boxes of objects", lambda data: data.boxes is not None
-              or kept_boxes(data.name) is not None),
-    "pictures": ("no pictures", lambda data: data.has_pictures),
-    "classes": ("no classes", lambda data: bool(data.classes)),
-    "many texts an image": ("one text an image", lambda data: bool(
-        np.bincount(data.splits["test"].image_of_text).min() > 1)),
+NEEDS: dict[str, tuple[str, Callable[[HasData], bool]]] = {
+    "people's grades": ("no people's grades", lambda study: bool(
+        study.dataset.judgements) or study.dataset.name == "coco" and lies_in(study.root)),
+    "exact relevance": ("no exact relevance", lambda study: study.dataset.relevance is not None),
+    "boxes": ("no boxes of objects", lambda study: study.dataset.boxes is not None
+              or kept_boxes(study.dataset.name) is not None),
+    "pictures": ("no pictures", lambda study: study.dataset.has_pictures),
+    "classes": ("no classes", lambda study: bool(study.dataset.classes)),
+    "many texts an image": ("one text an image", lambda study: bool(
+        np.bincount(study.dataset.splits["test"].image_of_text).min() > 1)),
 }
 IMAGES = re.compile(r"at least (\d+) images")
 
 
-def lacking(data: RetrievalDataset, need: str) -> str:
-    """Say in words what a data set lacks of a need; "" if it has it.
+def lacking(study: HasData, need: str) -> str:
+    """Say in words what the data set of a study lacks of a need; "" if it has it.
 
     Raises:
         ValueError: A need that there is not.
     """
+    if " or " in need:
+        absent = [lacking(study, one) for one in need.split(" or ")]
+        return " and ".join(absent) * all(absent)
     if least := IMAGES.fullmatch(need):
-        found = len(data.splits["test"].image_ids)
+        found = len(study.dataset.splits["test"].image_ids)
         return f"{found} images in test, fewer than {least[1]}" * (found < int(least[1]))
     check_choice("need of a cell", need, [*NEEDS, "at least 100 images"])
     words, is_there = NEEDS[need]
-    return "" if is_there(data) else words
+    return "" if is_there(study) else words
 
 
-def leave_out(study: "Study") -> None:
-    """Replace cells of the running notebook whose needs the data set lacks, one sentence a section.
-    """
-    def replaced(lines: Sequence[str]) -> list[str]:
+def leave_out(study: HasData) -> None:
+    """Replace cells of the running notebook whose needs the data set lacks by a sentence, and cells
+    that need those above by nothing."""
+    absent: list[str] = []  # of the last cell that said what it needs
+
+    def replaced(lines: list[str]) -> list[str]:
         if not lines or not lines[0].startswith(MARK):
-            said.clear()
-            return list(lines)
-        needs = lines[0].removeprefix(MARK).strip().split(", ")
-        absent = [words for need in needs if (words := lacking(study.dataset, need))]
-        if not absent:
-            said.clear()
-            return list(lines)
+            return lines
+        if (needs := lines[0].removeprefix(MARK).strip()) == ABOVE:
+            return ["pass\n"] if absent else lines
+        absent[:] = [words for need in needs.split(", ") if (words := lacking(study, need))]
         sentence = f"Left out: {study.dataset_name} has {' and '.join(absent)} (needed here)"
-        new = sentence not in said
-        said.add(sentence)
-        return [f"print({sentence!r})\n" if new else "pass\n"]
+        return [f"print({sentence!r})\n"] if absent else lines
 
-    said: set[str] = set()
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         known = shell.input_transformers_cleanup

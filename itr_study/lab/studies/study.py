@@ -35,7 +35,7 @@ from itr_study.lab.studies.arms import (
     reading,
     train_arms,
 )
-from itr_study.lab.studies.bases import at_edge
+from itr_study.lab.studies.bases import at_edge, tuned_on
 from itr_study.lab.studies.needs import leave_out
 from itr_study.lab.studies.plans import STUDIES
 from itr_study.lab.studies.results import collapses, curves, over_images, ranks_of
@@ -189,8 +189,11 @@ class Study:
                                                                  level=level)
 
     def note(self, *words: str) -> str:
-        """What is written under a picture: the data set, and words."""
-        return "; ".join(filter(None, [self.dataset_name, *words]))
+        """What is written under a picture: the data set, where its learning rates were tuned if not
+        on it, and words."""
+        tuned = tuned_on(self.dataset_name, "two_branch")
+        taken = f"learning rates tuned on {tuned}" * (tuned != self.dataset_name)
+        return "; ".join(filter(None, [self.dataset_name, taken, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One line per epoch of every run, with its arm and seed."""
