@@ -144,7 +144,7 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     (("train", "{}", "--set", "modell=3"), "did you mean 'model'?"),
     (("train", "{}", "--set", "seed"), "--set takes key=value, got 'seed'"),
     (("train", "{}", "--set", "objective.3.weight=1"), "config has no 'objective.3.weight'"),
-    (("train", "{}", "--set", "settings.epochs=many"), "settings.epochs: "),
+    (("train", "{}", "--set", "settings.epochs=many"), "settings.epochs must be "),
     (("train", "nowhere.toml"), "no config file nowhere.toml"),
     (("evaluate", "{}"), "is not finished on this machine, and no row of it is published"),
     (("search", "{}", "--text", "a", "--image", "b"), "--text WORDS or --image"),
@@ -247,7 +247,7 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),
     (("train", "first", "--set", "epoch=2"), "did you mean 'settings.epochs'"),
     (("train", "first", "--set", "settings.epoch=2"), "did you mean 'epochs'"),
-    (("train", "first", "--set", "settings.epochs=many"), "settings.epochs: "),
+    (("train", "first", "--set", "settings.epochs=many"), "settings.epochs must be "),
     (("train", "first", "--set", "model=vsep"), "did you mean 'vsepp'"),
     (("train", "first", "--set", "objective.0.loss=top_k"), "did you mean 'topk'"),
     (("train", "first", "--set", "objective.0.labels=binery"), "did you mean 'binary'"),
@@ -452,8 +452,8 @@ def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
 
 
 @pytest.mark.parametrize(("given", "told"), [
-    (("-p", "k=many"), "k must be int, got 'many'"),
-    (("-p", "kk=1"), "has no parameter 'kk'"),
+    (("-p", "k=many"), "k must be a valid integer, got 'many'"),
+    (("-p", "kk=1"), "parameter of 00_good must be one of profile, dataset, data, k; got 'kk'"),
     (("-p", "k"), "given as name=value"),
     (("-p", "k=1", "-p", "k=2"), "k is given twice"),
     (("--timeout", "nan"), "--timeout (minutes) must be a finite number"),
@@ -485,7 +485,8 @@ def test_reproduce_hands_options_of_the_data_to_the_notebooks(run, tmp_path, sto
     assert code == 2 and "argument of dataset 'scenes' must be one of" in error
     plain = write_notebook(tmp_path / "01_plain.ipynb", "1", parameters=COMMON)
     code, _, error = run("reproduce", plain, *given)
-    assert code == 2 and "01_plain has no parameter 'data_options'" in error and len(asked) == 2
+    assert code == 2 and "parameter of 01_plain must be one of profile, " in error
+    assert "got 'data_options'" in error and len(asked) == 2
     assert not asked[0].publish and run("reproduce", path, "--publish")[0] == 0
     assert asked[2].publish and asked[2].parameters["figures"] == str(figures_folder())
 

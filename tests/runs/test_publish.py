@@ -133,7 +133,7 @@ def test_a_publisher_that_is_killed_leaves_all_or_nothing(three, evidence, monke
     with monkeypatch.context() as patch:
         for where in (packs, atomic):
             patch.setattr(where, "write_atomic", write)
-        patch.setattr("itr_study.lab.runs.rows.write_atomic", write)
+        patch.setattr("itr_study.lab.runs.table.write_atomic", write)
         with pytest.raises(KeyboardInterrupt):
             publish(three[1:])
     assert list(rows("photos")["run"]) == three[:1] and len(curve(three[0])) == 1
@@ -156,7 +156,7 @@ def test_the_first_publisher_of_a_data_set_may_be_killed(three, evidence, monkey
     atomic_write = atomic.write_atomic
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "write_atomic", write)
-        patch.setattr("itr_study.lab.runs.rows.write_atomic", write)
+        patch.setattr("itr_study.lab.runs.table.write_atomic", write)
         with pytest.raises(KeyboardInterrupt):
             publish(three)
     assert not (evidence / "photos" / "packs").exists() or Published("photos").table.read() == {}
