@@ -47,6 +47,7 @@ def table_difference(ours: str, published: str, tolerance: float = TOLERANCE) ->
         return ""
     a, b = (pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
             for text in (ours, published))
+    a, b = (table.loc[:, (table != "").any()] for table in (a, b))  # an empty column says nothing
     if only := set(a.columns) ^ set(b.columns):
         return f"columns of one of them alone: {', '.join(sorted(only))}"
     if len(a) != len(b):

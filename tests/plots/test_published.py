@@ -24,6 +24,13 @@ def test_tables_differ_by_what_is_beyond_rounding(old, new, told):
     assert found.startswith(told) and bool(found) == bool(told), found
 
 
+def test_an_empty_column_makes_no_difference():
+    """A table of rows gains one with each measure that other rows have."""
+    wider = "\n".join(f"{line}," for line in ROWS.splitlines()).replace("value,", "value,size", 1)
+    assert table_difference(wider, ROWS) == table_difference(ROWS, wider) == ""
+    assert table_difference(wider + "4", ROWS).startswith("columns of one of them alone: size")
+
+
 def test_what_the_machine_took_is_left_out():
     table = "arm,minutes,rerank_seconds\na,{},{}\n"
     assert table_difference(table.format(1, 2), table.format(3, 4)) == ""
