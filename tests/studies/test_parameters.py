@@ -2,6 +2,7 @@
 
 import pytest
 
+from itr_study.data import DATASETS
 from itr_study.lab.studies.nb05_listwise import label_arms
 from itr_study.lab.studies.parameters import PROFILES
 from itr_study.lab.studies.plans import STUDIES, arms_of, choose
@@ -139,8 +140,6 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
     ("13_when_to_forgive", "flickr8k", "full",
      {"second_losses": ["hardest", "soft"], "noises": [], "left_out": []},
      "second_losses = .'hardest', 'soft'. train nothing by themselves: name noises, too"),
-    ("13_when_to_forgive", "scenes", "full", {"second_losses": ["hardest", "soft"]},
-     "second_losses are trained in the base config clean_gru, which scenes does not have"),
     ("13_when_to_forgive", "scenes", "smoke", {"noises": [0.4]}, ".*name another, too, such as "),
     ("13_when_to_forgive", "scenes", "smoke", {"left_out": ["near_duplicates"]},
      "left_out = .* such as 'as_many_others', or none"),
@@ -193,8 +192,7 @@ def test_exact_labels_of_a_profile_are_left_out_where_nobody_knows_them():
         assert "hardest+listwise(cider)" in labels
 
 
-def test_settings_of_data_without_searched_rates_are_left_to_who_looks_them_up():
-    for notebook in ("03_topk", "08_reranking"):
-        choose(notebook, "full", dataset="flickr30k")
-        with pytest.raises(ValueError, match="nobody has searched the learning rates of flickr30k"):
-            arms_of(notebook, "flickr30k", "full")
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_notebook_has_arms_on_every_data_set(dataset):
+    for notebook, (_, makers) in STUDIES.items():
+        assert arms_of(notebook, dataset, "full") or not makers

@@ -111,7 +111,7 @@ def find_notebooks(names: list[str] | tuple[str, ...] = ()) -> list[Path]:
     """
     folder = shipped_folder("notebooks")
     paths = sorted(folder.glob("[0-9]*.ipynb"))
-    if not paths:
+    if not paths and not (names and all(name.endswith(".ipynb") for name in names)):
         raise ValueError(f"no notebooks in {folder}: start this in a copy of the repository, or "
                          "install itr-study from a wheel, which has them")
     return [_find(name, paths) for name in names] if names else paths
