@@ -3,9 +3,9 @@
     python benchmarks/models.py [--dataset scenes --data DATA --repeats 3] [--save]
 
 Every model of `lab.studies.nb09_stronger_models` at the size of its base, with first weights: what
-a score costs does not depend on what was learnt. Encoding and scoring all images with all texts of test, CPU
-seconds of one thread, the least of the repeats, and what that raises the peak of memory by (0: less
-than loading the data took), each in a fresh process. With --save the table is kept in
+a score costs does not depend on what was learnt. Encoding and scoring all images with all texts of
+test, CPU seconds of one thread, the least of the repeats, and what that raises the peak of memory
+by (0: less than loading the data took), each in a fresh process. With --save the table is kept in
 evidence/<dataset>/models.csv, which the leaderboard of notebook 09 reads.
 """
 

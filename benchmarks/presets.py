@@ -3,12 +3,12 @@
     python benchmarks/presets.py [--pairs 8 --steps 3 --presets dvse listwise+sgr] [--save]
 
 A preset of each model of `lab.studies.presets` on made-up features of the sizes that its paper's
-model read, with captions of 12 words from 8,500, which are ours: forward, losses, gradient, clipping and
-update in float32, each preset in a fresh process. CPU seconds of one thread, the median of some
-steps after a first one; none is begun once they have taken two minutes, so that the table says how
-many there were. Memory is what model, optimizer and steps raise the peak by. Eight pairs show that
-it works, not what it costs: with --save every preset is measured with all pairs of its batch, 128
-where the paper states any, and the table is kept in evidence/common/presets.csv.
+model read, with captions of 12 words from 8,500, which are ours: forward, losses, gradient,
+clipping and update in float32, each preset in a fresh process. CPU seconds of one thread, the
+median of some steps after a first one; none is begun once they have taken two minutes, so that the
+table says how many there were. Memory is what model, optimizer and steps raise the peak by. Eight
+pairs show that it works, not what it costs: with --save every preset is measured with all pairs of
+its batch, 128 where the paper states any, and the table is kept in evidence/common/presets.csv.
 """
 
 import argparse

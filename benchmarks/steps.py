@@ -83,7 +83,7 @@ def measure(name: str, arguments: dict[str, int], rounds: int, count: int,
             taken.append((label, number // count, next(turns[label])))
     table = pd.DataFrame(taken, columns=["arm", "seed", STEPS])
     table = table[table["seed"] >= 0].groupby(["arm", "seed"], sort=False, as_index=False).median()
-    label = " of ".join([MODELS[start.model].label, *map(str, arguments.values())])
+    label = " of ".join([MODELS[start.model].display_name, *map(str, arguments.values())])
     return table.assign(dataset="scenes", model=f"{label} on {start.images}, "
                                                 f"{start.tokens or start.sentences}")
 

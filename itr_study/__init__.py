@@ -48,7 +48,7 @@ PUBLIC = {
     "IMAGE_ENCODERS": "encoders", "TEXT_ENCODERS": "encoders",
     "encode_dataset": "features.dataset", "RELEVANCE": "relevance",
     "MODELS": "models", "ModelOutput": "models.base", "LOSSES": "losses",
-    "OUTPUT_LOSSES": "losses",
+    "OUTPUT_LOSSES": "losses", "check_loss": "losses.check",
     "Objective": "training.objective", "Term": "training.objective",
     "Settings": "training.settings", "fit": "training.loop",
     "RERANKERS": "rerank", "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",

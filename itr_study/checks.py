@@ -223,21 +223,21 @@ def check_scores(scores: Tensor, relevance: Tensor) -> None:
         raise ValueError(f"scores must be floating point, got {scores.dtype}")
 
 
-def check_relevance(relevance: Tensor, labels: str) -> None:
+def check_relevance(relevance: Tensor, scale: str) -> None:
     """Raise ValueError unless every value is 1 (a match) or lies in [floor, 1 - 1e-4].
 
-    The floor is 0 for labels "unit" and -1 for "cosine" and "binary": a loss of "binary" reads
+    The floor is 0 for the scale "unit" and -1 for "cosine" and "binary": a loss of "binary" reads
     only which pairs are matches, so it takes any scale, and a bool mask too.
     """
     import torch
 
-    if relevance.dtype == torch.bool and labels == "binary":
+    if relevance.dtype == torch.bool and scale == "binary":
         return
     if relevance.dtype not in (torch.float32, torch.float64):
         raise ValueError(f"relevance must be float32 or float64 (half precision rounds 1 - {GAP} "
                          f"to 1, a match), got {relevance.dtype}")
     between = (relevance > MATCH - GAP + 1e-6) & (relevance < MATCH)
-    floor = 0.0 if labels == "unit" else -1.0
+    floor = 0.0 if scale == "unit" else -1.0
 
     def complaint(values: list[float]) -> str | None:
         low, high, near_one = values

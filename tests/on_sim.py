@@ -121,7 +121,7 @@ def assert_same(on_device, expected, **tolerance):
 def test_losses(name, arguments, make):
     for seed in range(4):
         scores, relevance = make(seed)
-        relevance = relevance.clamp(min=0) if ALL[name].labels == "unit" else relevance
+        relevance = relevance.clamp(min=0) if ALL[name].relevance_scale == "unit" else relevance
         heads = torch.stack((scores, scores - 0.1, scores.roll(1, 0)))
         loss = ALL[name](**arguments)
         with gathered() as checks, syncs(most=0):
@@ -201,7 +201,7 @@ def model_for(name):
 @pytest.mark.parametrize("name", ALL)
 def test_one_stop_a_step_for_every_loss_with_every_source(name, source, split, folder):
     labels = made(source, folder)
-    if labels.scale not in ACCEPTED[ALL[name].labels]:
+    if labels.scale not in ACCEPTED[ALL[name].relevance_scale]:
         with pytest.raises(ValueError, match="choose another source"):
             Objective([Term(name, labels=labels)])
         return

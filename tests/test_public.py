@@ -77,6 +77,8 @@ def test_a_block_of_python_runs_alone(block, store, capsys):
     if "history" in space:
         losses = [row.get("own_loss", row.get("loss")) for row in space["history"].rows]
         assert losses[-1] < losses[0] and space["table"]["rsum"] > 150  # chance of 60 images: 70
+    if "values" in space:
+        assert sum(space["values"][-10:]) < 0.8 * sum(space["values"][:10])
     if "reranked" in space:
         assert space["reranked"].shape == space["scores"].shape == (8, 8)
     if printed := capsys.readouterr().out:

@@ -11,13 +11,7 @@ from itr_study.files.paths import project_root
 
 pytestmark = pytest.mark.slow
 
-LOSS = '''"""Squared hinge on the hardest negative: a dummy.
-
-Use:  to try the recipe.
-See:  triplet_hardest (not squared), topk (the mean of several).
-
-    L = mean over matches (i, t) of  [0.2 + max_u s_iu - s_it]+ ^ 2  +  the same over images
-"""
+LOSS = '''"""A dummy."""
 
 from torch import Tensor
 
@@ -26,23 +20,25 @@ from itr_study.losses.base import RankingLoss
 
 
 class DummyLoss(RankingLoss):
-    """Square of the distance to the margin.
+    """Square the hinge on the hardest negative.
 
-    Args: none.
-    Shape: scores (I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for shapes that differ, or relevance out of range.
+        L = mean over matches (i, t) of  [0.2 + max_u s_iu - s_it]+ ^ 2  +  the same over images
+
+    Use: to try the recipe.
+    See: triplet_hardest (not squared), topk (the mean of several).
     Source: none.
     Differs: not at all.
+
     Example:
         >>> import torch
         >>> round(DummyLoss()(torch.tensor([[0.5, 0.4]]), torch.tensor([[1.0, 0]])).item(), 4)
         0.01
     """
 
-    name, label, source, version, labels = "dummy", "Dummy", "none", 1, "binary"
+    name, display_name, version, relevance_scale = "dummy", "Dummy", 1, "binary"
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         others = negatives(scores, match)
         text, image = others.amax(1, keepdim=True), others.amax(0, keepdim=True)
         gap = (0.2 + text - scores).relu() ** 2 + (0.2 + image - scores).relu() ** 2

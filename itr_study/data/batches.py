@@ -1,12 +1,13 @@
 """The batch that every model takes, and the arrays it is cut from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from itr_study.data.base import Judgements
 
@@ -165,6 +166,10 @@ class EncodedSplit:
         """Training batch: the given texts, each with its own image (images may repeat)."""
         return self._batch(self.image_of_text[texts], texts, views)
 
+    def pairs(self) -> "Pairs":
+        """Give the pairs of the split to a `torch.utils.data.DataLoader`."""
+        return Pairs(self)
+
     def _batch(self, images: np.ndarray, texts: np.ndarray, views: np.ndarray | None) -> Batch:
         tokens = lengths = sentences = None
         if self.tokens is not None:
@@ -195,6 +200,32 @@ class EncodedSplit:
         if views is not None:
             return as_float32(self.regions[images, views])
         return evaluation_view(self.regions, images)
+
+
+class Pairs(Dataset[int]):
+    """The pairs of a split, each text with its image; `collate` makes a Batch of some.
+
+    An item is the number of a text, so that a batch is cut from the arrays at once:
+    `DataLoader(pairs, batch_size=64, shuffle=True, collate_fn=pairs.collate)`.
+
+    Args:
+        split: whose pairs these are. Of several views of an image one is drawn at random, by
+            torch's generator.
+    """
+
+    def __init__(self, split: EncodedSplit) -> None:
+        self.split = split
+
+    def __len__(self) -> int:
+        return self.split.n_texts
+
+    def __getitem__(self, text: int) -> int:
+        return range(len(self))[text]  # an IndexError past the end, which ends a plain loop
+
+    def collate(self, texts: Sequence[int]) -> Batch:
+        """Cut the batch of these texts and their images: row i is the image of text i."""
+        views = torch.randint(self.split.regions.shape[1], (len(texts),))
+        return self.split.pair_batch(np.asarray(texts, np.int64), views.numpy())
 
 
 def evaluation_view(regions: np.ndarray, images: np.ndarray) -> np.ndarray:

@@ -112,11 +112,9 @@ def covered(places: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 # The 80 classes of COCO's objects, and which words of a caption name one of them.
 #
 # `coco_classes.csv` gives the words of each class, in the order in which detectors count the
-# classes;
-# words of a name that belong together are joined by "_". Its last line holds names of no class,
-# such
-# as "train track", so that the train in them is not taken for one. The words are ours, chosen while
-# reading captions of Flickr8k's training split.
+# classes; words of a name that belong together are joined by "_". Its last line holds names of no
+# class, such as "train track", so that the train in them is not taken for one. The words are
+# ours, chosen while reading captions of Flickr8k's training split.
 
 TABLE = Path(__file__).with_name("coco_classes.csv")
 

@@ -93,10 +93,9 @@ def _check_enough(own: np.ndarray, share: float, texts: int) -> None:
 #     graded = dataset.relevance(dataset.splits["train"])
 #     expected_pairs(graded, dataset.splits["train"].image_of_text, batch=128).share
 #
-# Every loss takes such a pair for a negative. Other texts of the same image, siblings, are no false
-# negatives: a match is decided by image id, and they are matches (`same_image="negative"` of a
-# label
-# source would make them negatives).
+# Every loss takes such a pair for a negative. Other texts of the same image, siblings, are no
+# false negatives: a match is decided by image id, and they are matches (`same_image="negative"`
+# of a label source would make them negatives).
 
 ROWS = 256  # images looked at at a time
 

@@ -89,10 +89,9 @@ def head_entropy(scored: Scored) -> dict[str, float]:
 #
 # The scores of the pairs that people judged, so that a claim about people can be asked later; the
 # first results of some queries, so that two runs can be compared by what they find. Both are
-# numbers
-# of a model about pairs: no picture, text or feature can be had back from them. Only of a model
-# that
-# compares every pair anew all scores are kept, on the machine that made them (`lab.runs.store`).
+# numbers of a model about pairs: no picture, text or feature can be had back from them. Only of a
+# model that compares every pair anew all scores are kept, on the machine that made them
+# (`lab.runs.store`).
 
 QUERIES = 100  # of each direction, at most
 RESULTS = 10  # of each query

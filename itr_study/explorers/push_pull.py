@@ -94,7 +94,7 @@ def called(loss: str) -> str:
         >>> called("topk"), called("triplet_hardest")
         ('Top-k', 'Hardest')
     """
-    label = LOSSES[loss].label
+    label = LOSSES[loss].display_name
     return label[0].upper() + label[1:]
 
 
@@ -108,7 +108,7 @@ def push_of(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
     labels = torch.tensor(relevance)[None]
     try:
         made = LOSSES[loss](**arguments)
-        value = made(given[None], 2 * labels - 1 if made.labels == "cosine" else labels)
+        value = made(given[None], 2 * labels - 1 if made.relevance_scale == "cosine" else labels)
         value.backward()
     except ValueError as error:
         return Push(0.0, np.zeros(len(scores)), f"{called(loss)}: {error}")

@@ -1,12 +1,9 @@
 """Losses by name. To add one: its file, its class here, and its oracle under tests/oracles.
 
-A loss is a `RankingLoss`, which says what it must have: called with scores (I, T) and relevance
-(I, T) it gives a 0-dim tensor. Losses of OUTPUT_LOSSES take a ModelOutput in the place of scores
-(`takes = "output"`).
-
-A loss never reads a number of its tensors, which would stop a GPU until all its work is done: no
-`item`, no `if` on a tensor, no boolean mask as an index. What must be checked goes through
-`checks.check_values`; the training loop reads everything at once. tests/on_sim.py counts.
+A loss is a `RankingLoss`; those of OUTPUT_LOSSES take a ModelOutput instead of scores. None reads a
+number of its tensors, for which a GPU stops until all its work is done: no `item`, no `if` on a
+tensor, no boolean mask as an index. Checks go through `checks.check_values`; the training loop
+reads all their numbers at once. `check_loss` (itr_study.losses.check) says whether one keeps this.
 """
 
 from itr_study.checks import Registry

@@ -49,14 +49,14 @@ def read_relevance(scores: Tensor, given: object, scale: str | None) -> object:
     return match if scale == "binary" else match.float()
 
 
-def read_batch(scores: Tensor, relevance: Tensor, labels: str) -> tuple[Tensor, Tensor]:
+def read_batch(scores: Tensor, relevance: Tensor, scale: str) -> tuple[Tensor, Tensor]:
     """Scores (I, T) in float32 (float64 stays) and the match mask (I, T) bool, both checked.
 
     Half precision is widened because its spacing near a cosine of 1 (0.004 in bfloat16) is of
     the size of the differences that a ranking loss is about.
     """
     check_scores(scores, relevance)
-    check_relevance(relevance, labels)
+    check_relevance(relevance, scale)
     return scores if scores.dtype == torch.float64 else scores.float(), relevance >= MATCH
 
 

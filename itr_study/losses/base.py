@@ -18,21 +18,26 @@ class RankingLoss(nn.Module):
     scores, or a pair (image_ids, text_ids), (I,) and (T,); or nothing, if image i belongs to text i
     alone. A class of yours may leave out what has a default here.
 
+    Raises:
+        ValueError: when built, for an argument out of the range that its class names; when called,
+            for shapes that differ and relevance that is not on its scale.
+
     Attributes:
         name: in LOSSES, configs and reports. None: reported by the name of its class.
-        label: how a plot's legend calls it.
-        source: paper and equation.
+        display_name: how a plot's legend calls it.
         version: part of a run's id, raised whenever its numbers change. None: it has none.
-        labels: the scale of relevance it takes, "binary", "unit" ([0, 1]) or "cosine" ([-1, 1]);
-            see `training.objective.ACCEPTED`. None: any.
+        relevance_scale: of the relevance it takes, "binary", "unit" ([0, 1]) or "cosine"
+            ([-1, 1]); see `training.objective.ACCEPTED`. None: any.
+        symmetric: whether images and texts are treated the same, so that the transposes of scores
+            and relevance have the same value.
         takes: "scores", (I, T), or "output", the whole ModelOutput, in the place of scores.
     """
 
     name: str | None = None
-    label: str | None = None
-    source: str | None = None
+    display_name: str | None = None
     version: int | None = None
-    labels: str | None = None
+    relevance_scale: str | None = None
+    symmetric: bool = True
     takes: str = "scores"
 
     def __init__(self) -> None:  # torch's own takes any argument
@@ -40,7 +45,7 @@ class RankingLoss(nn.Module):
 
     def __call__(self, scores: Tensor, relevance: object = None) -> Tensor:
         of_pairs = getattr(scores, "scores", scores)  # of an output, its scores
-        return super().__call__(scores, read_relevance(of_pairs, relevance, self.labels))
+        return super().__call__(scores, read_relevance(of_pairs, relevance, self.relevance_scale))
 
     def extra_repr(self) -> str:
         return kept_arguments(self)
@@ -62,7 +67,8 @@ class OwnLoss(RankingLoss):
         super().__init__()
         self.name = getattr(module, "name", type(module).__name__)
         self.version = getattr(module, "version", None)
-        self.labels = getattr(module, "labels", None)
+        self.relevance_scale = getattr(module, "relevance_scale", None)
+        self.symmetric = getattr(module, "symmetric", False)
         self.takes = getattr(module, "takes", "scores")
         self.forward = module.__call__
         self.diagnose = getattr(module, "diagnose", self.diagnose)
@@ -78,6 +84,7 @@ class FunctionLoss(RankingLoss):
     def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
         self.name = getattr(function, "__name__", type(function).__name__)
+        self.symmetric = getattr(function, "symmetric", False)
         self.takes = getattr(function, "takes", "scores")
         self.function = function
 

@@ -1,10 +1,4 @@
-"""PVSE's diversity: what different heads add to an item shall be different, images and texts alike.
-
-Use:  beside a ranking loss, with pvse; its weight is small (0.1 and less).
-See:  orthogonality (DVSE's, with a bound and a mask), mmd (PVSE's other term).
-
-    L = mean over images of || C - diag C || / K^2 + the same over texts,  C cosines of residuals
-"""
+"""The diversity term of PVSE."""
 
 import torch
 from torch import Tensor
@@ -17,13 +11,17 @@ from itr_study.losses.base import RankingLoss
 class DiversityLoss(RankingLoss):
     """Keep the residuals of an item's K heads apart: the Frobenius norm of their cosines.
 
-    Args:    none.
-    Shape: output.residuals (I, K, D), and output.text_residuals (T, K, D) where the model has
-        them; returns () >= 0; 0 for one head.
-    Raises: ValueError for a model without residuals.
+        L = mean over images of || C - diag C || / K^2 + the same over texts
+        C: cosines of residuals
+
+    Use: with a ranking loss, for pvse; its weight is small (0.1 and less).
+    See: orthogonality (DVSE's, with a bound and a mask), mmd (PVSE's other term).
+    Shape: output.residuals (I, K, D), and output.text_residuals (T, K, D) if the model has them;
+        returns () >= 0; 0 for one head.
     Source: Song and Soleymani, PVSE, CVPR 2019, Eq. 5 and the authors' code (the K^2).
-    Differs: a model with one embedding of a text (dvse) has no second part. Where all cosines are 0
+    Differs: a model with one embedding of a text (dvse) has no second part. If all cosines are 0
         the gradient is 0; the root has none there.
+
     Example:
         >>> import torch
         >>> from types import SimpleNamespace
@@ -34,11 +32,11 @@ class DiversityLoss(RankingLoss):
         0.2121
     """
 
-    name, label, version, labels = "diversity", "Diversity", 1, "binary"
-    source, takes = "PVSE (CVPR 2019), Eq. 5", "output"
+    name, display_name, version, relevance_scale = "diversity", "Diversity", 1, "binary"
+    takes = "output"
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        read_batch(output.scores, relevance, self.labels)  # checked alone: no label is used
+        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         total = self.spread(part(output, "residuals", self.name))
         if output.text_residuals is not None:
             total = total + self.spread(part(output, "text_residuals", self.name))

@@ -1,14 +1,4 @@
-"""InfoNCE: pick the match among all non-matches, as a classifier with a softmax does.
-
-Use:  as the contrastive baseline: no margin; all negatives push, those with large scores most.
-      A smaller temperature narrows it to the largest; CLIP starts at 0.07 and learns it, down to
-      0.01.
-See:  sigmoid (every pair on its own, no softmax), triplet_soft (the same smooth maximum, with a
-      margin), listnet (a softmax too, against graded labels).
-
-    L = mean over matches (i, t) of  -log( e_it / (e_it + sum_u e_iu) ) - the same over images
-    e_it = exp(s_it / tau),  u over the non-matches of i
-"""
+"""InfoNCE, the contrastive loss of CLIP."""
 
 from torch import Tensor
 from torch.nn.functional import logsigmoid
@@ -21,15 +11,24 @@ from itr_study.losses.base import RankingLoss
 class InfoNCELoss(RankingLoss):
     """Classify every match among its non-matches by a softmax, in both directions.
 
+        L = mean over matches (i, t) of  -log( e_it / (e_it + sum_u e_iu) ) - the same over images
+        e_it = exp(s_it / tau),  u over the non-matches of i
+
+    Use: as the contrastive baseline: no margin; all negatives push, those with large scores most. A
+        smaller temperature narrows it to the largest; CLIP starts at 0.07 and learns it, down to
+        0.01.
+    See: sigmoid (every pair on its own, no softmax), triplet_soft (the same smooth maximum, with a
+        margin), listnet (a softmax too, against graded labels).
+
     Args:
-        temperature: > 0, in units of scores; tau. 0.07 is where CLIP starts, 0.01 its smallest.
-    Shape: scores (I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for temperature <= 0, shapes that differ, relevance out of range.
+        temperature: > 0, in units of scores; tau.
+
     Source: van den Oord et al., Representation learning with contrastive predictive coding, 2018
         (InfoNCE); Radford et al., CLIP, ICML 2021 (both directions over a batch).
     Differs: the temperature is fixed (losses hold no state), CLIP learns it; the directions are
-        added, CLIP halves their sum; where a query has several matches each is classified on
-        its own, the other matches left out of its denominator.
+        added, CLIP halves their sum; each of several matches of a query is classified on its own,
+        the others left out of its denominator.
+
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.5, 0.5]])
@@ -38,8 +37,7 @@ class InfoNCELoss(RankingLoss):
         1.0986
     """
 
-    name, label, version, labels = "info_nce", "InfoNCE", 1, "binary"
-    source = "van den Oord et al., 2018; Radford et al., CLIP, ICML 2021"
+    name, display_name, version, relevance_scale = "info_nce", "InfoNCE", 1, "binary"
 
     def __init__(self, temperature: float = 0.07) -> None:
         super().__init__()
@@ -47,7 +45,7 @@ class InfoNCELoss(RankingLoss):
         self.temperature = temperature
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         logits = scores / self.temperature  # (I, T)
         # -log(a / (a + b)) = -log sigmoid(log a - log b): no exponential of a score is formed
         i2t = -logsigmoid(logits - log_sum_exp(logits, match, dim=1))  # (I, T)

@@ -1,19 +1,4 @@
-"""Kendall ranking loss: of any two candidates the more relevant one should have the higher score.
-
-Use:  beside a loss with a margin, on cosine labels, to order the non-matches as well; alone,
-      equal scores satisfy it. The bcls paper takes relaxation = 0.2, about the standard deviation
-      of similarities among captions of one image, and trains kendall_window in its place.
-See:  kendall_window (samples the pairs), smooth_ndcg (ranks in the place of pairs), triplet_sum
-      (with a margin, only pairs that hold a match).
-
-    L = (1/P) sum_i sum_{(j, k): r_ij - r_ik >= alpha, r_ij > r_ik} [s_ik - s_ij]+  +  t2i
-
-P counts the pairs of a direction. The sum is linear in the scores as long as their order stays, so
-it equals sum_ij s_ij G_ij, where G_ij, its gradient, counts for every j
-
-    the k with r_ik + alpha <= r_ij and s_ik > s_ij (-1 each), those it is to beat and does not
-    the k with r_ik >= r_ij + alpha and s_ik < s_ij (+1 each), those it beats and is not to
-"""
+"""Kendall ranking loss."""
 
 import torch
 from torch import Tensor
@@ -29,23 +14,37 @@ TOLERANCE = 1e-6  # labels are float32: 1 - 0.8 falls short of 0.2 by 1e-8
 
 
 class KendallLoss(RankingLoss):
-    """Push the more relevant of two candidates above the other, where labels differ enough.
+    """Push the more relevant of two candidates above the other, if labels differ enough.
 
-    Exact, in O(I T) memory, by sorting: pairs are counted, never listed. Equal scores of a pair
-    have value and gradient 0; all scores equal is a minimum with value 0, whatever the labels:
-    use it beside a loss with a margin. A query without a pair adds 0, one without a match counts
-    as any other: its labels make the pairs.
+        L = (1/P) sum_i sum_{(j, k): r_ij - r_ik >= alpha, r_ij > r_ik} [s_ik - s_ij]+  +  t2i
+
+    P counts the pairs of a direction. Exact, in O(I T) memory, by sorting: the sum is linear in the
+    scores as long as their order stays, so it equals sum_ij s_ij G_ij, where its gradient G_ij
+    counts
+
+        -1 for each k with r_ik + alpha <= r_ij and s_ik > s_ij, which j is to beat and does not
+        +1 for each k with r_ik >= r_ij + alpha and s_ik < s_ij, which j beats and is not to
+
+    Equal scores of a pair have value and gradient 0; all scores equal is a minimum with value 0,
+    whatever the labels. A query without a pair adds 0, one without a match counts as any other: its
+    labels make the pairs.
+
+    Use: with a loss that has a margin, on cosine labels, to order the non-matches as well. The bcls
+        paper takes relaxation = 0.2, about the standard deviation of similarities among captions of
+        one image, and trains kendall_window instead.
+    See: kendall_window (samples the pairs), smooth_ndcg (ranks instead of pairs), triplet_sum (with
+        a margin, only pairs that hold a match).
 
     Args:
         relaxation: least difference of relevance that a pair must have, in [0, 2); alpha. 0 takes
             every pair of different relevance, the plain loss.
         reduction: "mean" over the pairs of each direction, or "sum" as the paper prints it.
-    Shape: scores (I, T), relevance (I, T) in [-1, 1]; returns () >= 0.
-    Raises: ValueError for relaxation outside [0, 2), shapes that differ, relevance out of range.
+
     Source: bcls Eqs. 4 (relaxation 0) and 17.
     Differs: no margin, which Eqs. 6 to 9 have and Eqs. 4, 11 and 17 have not; mean over pairs, not
-        a sum; a difference of exactly alpha (within 1e-6) counts, as in the windows, where Eq. 17
-        prints >.
+        a sum; a difference of exactly alpha (within 1e-6) counts, as in the windows; Eq. 17 prints
+        >.
+
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.1, 0.5, 0.2]]), torch.tensor([[1.0, 0.4, 0.3]])
@@ -54,8 +53,7 @@ class KendallLoss(RankingLoss):
         0.25
     """
 
-    name, label, version, labels = "kendall", "Kendall", 1, "cosine"
-    source = "bcls Eqs. 4 and 17"
+    name, display_name, version, relevance_scale = "kendall", "Kendall", 1, "cosine"
 
     def __init__(self, relaxation: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -64,7 +62,7 @@ class KendallLoss(RankingLoss):
         self.relaxation, self.reduction = relaxation, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:

@@ -1,16 +1,4 @@
-"""Kendall loss by sliding windows: at many levels of relevance, what is above beats what is below.
-
-Use:  beside triplet_soft, on cosine labels: together they are the bcls paper's objective, with
-      relaxation = 0.2 and stride = 0.1. A smaller stride did better there, and costs more. Alone,
-      equal scores satisfy it.
-See:  kendall (every pair, no windows), ladder (a few levels that one chooses, with margins),
-      triplet_soft (its companion).
-
-    w_m = -1 + m beta,  m = 1 ... M = (2 - alpha) / beta
-    Neg_m = {k: r_ik < w_m},  Pos_m = {j: r_ij >= w_m + alpha};  what lies between is left out
-    SW-HS  L = mean_i (1/M) sum_m [max_{k in Neg_m} s_ik - min_{j in Pos_m} s_ij]+  +  t2i
-    SW     L = (1/N) sum_i sum_m sum_{j in Pos_m} sum_{k in Neg_m} [s_ik - s_ij]+  +  t2i
-"""
+"""Kendall loss by sliding windows over relevance."""
 
 import math
 
@@ -33,26 +21,34 @@ from itr_study.losses.kendall import (
 class KendallWindowLoss(RankingLoss):
     """Push what a window of labels calls relevant above what it does not, for every window.
 
-    hard=True (SW-HS) asks this of the least positive and the largest negative score of each window,
-    hard=False (SW) of every pair. A pair lies in as many windows as fit between its two labels, so
-    SW weighs pairs by the gap of their labels: with smaller strides it tends to a gap-weighted
-    Kendall loss, not to Eq. 17. Matches are positive in every window; a query without one counts as
-    any other. A window without positives or negatives adds 0, and is still counted in M. All scores
-    equal is a minimum with value 0.
+        L = mean_i (1/M) sum_m [max_{k in Neg_m} s_ik - min_{j in Pos_m} s_ij]+  +  t2i     (SW-HS)
+        L = (1/N) sum_i sum_m sum_{j in Pos_m} sum_{k in Neg_m} [s_ik - s_ij]+  +  t2i         (SW)
+        w_m = -1 + m beta,  m = 1 ... M = (2 - alpha) / beta
+        Neg_m = {k: r_ik < w_m},  Pos_m = {j: r_ij >= w_m + alpha};  what is between is left out
+
+    A pair is in as many windows as fit between its two labels, so SW weighs pairs by the gap of
+    their labels: with smaller strides it tends to a gap-weighted Kendall loss, not to Eq. 17.
+    Matches are positive in every window; a query without one counts as any other. A window without
+    positives or negatives adds 0, and is still counted in M. All scores equal is a minimum with
+    value 0.
+
+    Use: with triplet_soft, on cosine labels: together they are the bcls paper's objective, with
+        relaxation = 0.2 and stride = 0.1. A smaller stride did better there, and costs more.
+    See: kendall (every pair, no windows), ladder (a few levels that one chooses, with margins),
+        triplet_soft (its companion).
 
     Args:
-        hard: the hardest pair of a window, or all its pairs.
+        hard: the hardest pair of a window (SW-HS), or all its pairs (SW).
         relaxation: size of a window, in [0, 2); alpha.
-        stride: step between windows, > 0 and at most 2 - relaxation; beta. Where M is not whole,
-            a last window is added at 1 - alpha.
+        stride: step between windows, > 0 and at most 2 - relaxation; beta. If M is not whole, a
+            last window is added at 1 - alpha.
         reduction: "mean" over queries (hard) or over pairs and windows, N of them (SW), in each
             direction; "sum" as the paper prints it (with 1 / M in SW-HS, without in SW).
-    Shape: scores (I, T), relevance (I, T) in [-1, 1]; returns () >= 0.
-    Raises: ValueError for relaxation or stride out of range, shapes that differ, relevance out of
-        range.
+
     Source: bcls Eq. 18 (SW), Eqs. 19 and 20 (SW-HS).
     Differs: the edges, which the paper describes in words, are those above, in float64, each met
         within 1e-6: no window at -1, where nothing is below, and one at 1 - alpha. Means.
+
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.1, 0.5, 0.2]]), torch.tensor([[1.0, 0.4, 0.3]])
@@ -61,8 +57,7 @@ class KendallWindowLoss(RankingLoss):
         0.0944
     """
 
-    name, label, version, labels = "kendall_window", "windows", 1, "cosine"
-    source = "bcls Eqs. 18 to 20"
+    name, display_name, version, relevance_scale = "kendall_window", "windows", 1, "cosine"
 
     def __init__(self, hard: bool = True, relaxation: float = 0.2, stride: float = 0.1,
                  reduction: str = "mean") -> None:
@@ -76,7 +71,7 @@ class KendallWindowLoss(RankingLoss):
         self.edges = window_edges(relaxation, stride)
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         positive_upto, negative_after = self.windows(relevance, match)
         return (self.direction(scores, positive_upto, negative_after)
                 + self.direction(scores.T, positive_upto.T, negative_after.T))

@@ -1,14 +1,4 @@
-"""The original top-k loss: a match may lose to k - 1 negatives, and must beat the k-th by a margin.
-
-Use:  to see what topk stands for: "the match is among the k best", taken literally. The paper
-      derives topk from it and trains that, because it is convex in the scores. k = 1 is
-      triplet_hardest.
-See:  topk (the mean of the k largest, an upper bound), triplet_hardest (only the largest).
-
-    L = mean over matches (i, t) of  [m + s_i[k] - s_it]+  +  [m + s_t[k] - s_it]+
-
-where s_i[k] is the k-th largest score among the non-matching texts of image i.
-"""
+"""The original top-k loss, which is not convex."""
 
 from torch import Tensor
 
@@ -21,19 +11,26 @@ from itr_study.losses.base import RankingLoss
 class KthLoss(RankingLoss):
     """Push every match above its k-th hardest non-match: it need only be in the top k.
 
-    Not convex in the scores for k > 1; `topk` is its convex upper bound.
+        L = mean over matches (i, t) of  [m + s_i[k] - s_it]+  +  [m + s_t[k] - s_it]+
+
+    s_i[k] is the k-th largest score among the non-matching texts of image i. Not convex in the
+    scores for k > 1; `topk` is its convex upper bound.
+
+    Use: to see what topk stands for, taken literally. The paper derives topk from it and trains
+        that.
+    See: topk (the mean of the k largest), triplet_hardest (only the largest).
 
     Args:
         margin: required gap in units of scores (cosine: 0 to 2); Delta, a value the paper omits.
-        k: the rank that a match may have without being punished, >= 1; k = 1 is triplet_hardest.
+        k: the rank that a match may have without being punished, >= 1, at most the negatives of a
+            query with a match and a negative; k = 1 is triplet_hardest.
         reduction: "mean" over matches, or "sum" as the paper prints it (Eq. 1).
-    Shape: scores (I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for margin < 0, k < 1, shapes that differ, relevance out of range, or a
-        query with a match that has some negatives but fewer than k.
+
     Source: topk Eqs. 2, 3 and the second line of Eq. 8.
     Differs: mean over matches, not a sum over the batch. The first line of Eq. 8 is not taken: it
-        equals the second only for a match that ranks at most k, and at rank k + 1 it compares
-        the match with itself, a constant without gradient.
+        equals the second only for a match that ranks at most k, and at rank k + 1 it compares the
+        match with itself, a constant without gradient.
+
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.6, 0.4]])
@@ -42,8 +39,7 @@ class KthLoss(RankingLoss):
         0.1
     """
 
-    name, label, version, labels = "kth", "k-th", 1, "binary"
-    source = "topk Eqs. 2, 3 and 8"
+    name, display_name, version, relevance_scale = "kth", "k-th", 1, "binary"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
@@ -52,7 +48,7 @@ class KthLoss(RankingLoss):
         self.margin, self.k, self.reduction = margin, k, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         kth_text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)
         kth_image = last_or_nan(k_largest(scores, match, self.k, dim=0), dim=0)  # (1, T)
         return hinge(scores, match, kth_text, kth_image, self.margin, self.reduction)

@@ -1,14 +1,4 @@
-"""Ladder loss: the match first; then, at each level of relevance, what is above it before the rest.
-
-Use:  on cosine labels, where a few coarse levels of relevance will do. The levels depend on the
-      labels: look at their distribution before choosing thresholds.
-See:  triplet_hardest (its first term, alone), kendall_window (many levels, no margins),
-      semantic_margin (relevance sets the margin).
-
-    L = triplet_hardest with margin alpha_0
-        + sum_l beta_l mean_i [alpha_l + max_{r_ik < theta_l} s_ik - min_{r_ij >= theta_l} s_ij]+
-        + the rungs of the texts
-"""
+"""Ladder loss of CVSE++."""
 
 from collections.abc import Sequence
 
@@ -24,22 +14,30 @@ from itr_study.losses.base import RankingLoss
 class LadderLoss(RankingLoss):
     """Push matches above the rest, and at each rung all more relevant above all less relevant.
 
+        L = triplet_hardest with margin alpha_0
+            + sum_l beta_l mean_i [alpha_l + max_{r_ik<theta_l} s_ik - min_{r_ij>=theta_l} s_ij]+
+            + the rungs of the texts
+
     A query adds 0 to a rung that has nothing above or nothing below. One without a match adds 0 to
     the triplet; its rungs count as those of any other.
 
+    Use: on cosine labels, if a few coarse levels of relevance will do. They depend on the labels:
+        look at their distribution before choosing thresholds.
+    See: triplet_hardest (its first term), kendall_window (many levels, no margins), semantic_margin
+        (relevance sets the margin).
+
     Args:
-        thresholds: relevance at which a rung lies, falling, each in (-1, 1); theta. They depend
-            on the labels: the authors' 0.63 is for cosines of averaged word vectors.
+        thresholds: relevance of each rung, falling, each in (-1, 1); theta. The authors' 0.63 is
+            for cosines of averaged word vectors.
         margins: of the triplet, then of each rung, >= 0, in units of scores; alpha.
         weights: of each rung, >= 0; beta.
         reduction: "mean" over matches (triplet) and over queries (rungs), or "sum".
-    Shape: scores (I, T), relevance (I, T) in [-1, 1]; returns () >= 0.
-    Raises: ValueError for thresholds that do not fall, numbers of arguments that do not fit or are
-        out of range, shapes that differ, relevance out of range.
+
     Source: Zhou et al., Ladder loss for coherent visual-semantic embedding, AAAI 2020, with the
         hard contrastive sampling of CVSE++; the defaults are those of the authors' code.
     Differs: means, not sums over the batch; matches are above every rung whatever their label. In
         the authors' code items of the other side take part in the extremes with a score of 0 or 1.
+
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.9, 0.2, 0.5]]), torch.tensor([[1.0, 0.7, 0.3]])
@@ -48,8 +46,7 @@ class LadderLoss(RankingLoss):
         0.0775
     """
 
-    name, label, version, labels = "ladder", "Ladder", 1, "cosine"
-    source = "Zhou et al., CVSE++, AAAI 2020"
+    name, display_name, version, relevance_scale = "ladder", "Ladder", 1, "cosine"
 
     def __init__(self, thresholds: Sequence[float] = (0.63,),
                  margins: Sequence[float] = (0.2, 0.01), weights: Sequence[float] = (0.25,),
@@ -78,7 +75,7 @@ class LadderLoss(RankingLoss):
         self.reduction = reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         others = negatives(scores, match)  # (I, T), -inf at matches
         total = hinge(scores, match, others.amax(dim=1, keepdim=True),
                       others.amax(dim=0, keepdim=True), self.margins[0], self.reduction)

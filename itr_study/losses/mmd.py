@@ -1,10 +1,4 @@
-"""PVSE's domain discrepancy: image and text embeddings of a batch shall be spread alike.
-
-Use:  beside a ranking loss, with pvse; its weight is small (0.01 and less).
-See:  diversity (PVSE's other term), orthogonality (DVSE's).
-
-    L = mean k(v, v') - 2 mean k(v, t) + mean k(t, t'),   k(a, b) = exp(-gamma |a - b|)
-"""
+"""The domain discrepancy term of PVSE."""
 
 import torch
 from torch import Tensor
@@ -18,16 +12,24 @@ KERNELS = ("distance", "square")
 
 
 class MMDLoss(RankingLoss):
-    """Maximum mean discrepancy between all embeddings of the images and of the texts of a batch.
+    """Make the embeddings of images and of texts be spread alike: maximum mean discrepancy.
+
+        L = mean k(v, v') - 2 mean k(v, t) + mean k(t, t'),   k(a, b) = exp(-gamma |a - b|)
+
+    Over all embeddings v of the images and t of the texts of a batch.
+
+    Use: with a ranking loss, for pvse; its weight is small (0.01 and less).
+    See: diversity (PVSE's other term), orthogonality (DVSE's).
 
     Args:
         gamma: > 0, how fast the kernel falls.
         kernel: of the "distance", as the authors' code has it, or of its "square", a Gaussian.
+
     Shape: output.subembeddings (I, K, D), output.text_subembeddings (T, K', D), each of length 1;
         returns () >= 0.
-    Raises: ValueError for gamma <= 0, another choice, or a model without these.
     Source: Song and Soleymani, PVSE, CVPR 2019, §3.3, and the authors' code (gamma = 0.5).
     Differs: of two equal vectors the distance has no gradient; it is 0 here.
+
     Example:
         >>> import torch
         >>> from types import SimpleNamespace
@@ -38,8 +40,8 @@ class MMDLoss(RankingLoss):
         1.0139
     """
 
-    name, label, version, labels = "mmd", "MMD", 1, "binary"
-    source, takes = "PVSE (CVPR 2019), §3.3", "output"
+    name, display_name, version, relevance_scale = "mmd", "MMD", 1, "binary"
+    takes = "output"
 
     def __init__(self, gamma: float = 0.5, kernel: str = "distance") -> None:
         super().__init__()
@@ -48,7 +50,7 @@ class MMDLoss(RankingLoss):
         self.gamma, self.kernel = gamma, kernel
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        read_batch(output.scores, relevance, self.labels)  # checked alone: no label is used
+        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         images = part(output, "subembeddings", self.name).flatten(0, 1)
         texts = part(output, "text_subembeddings", self.name).flatten(0, 1)
         return (self.mean_kernel(images, images) - 2 * self.mean_kernel(images, texts)

@@ -1,12 +1,4 @@
-"""SAM, semantic adaptive margin: the less relevant a non-match, the further it must stay behind.
-
-Use:  beside an ordinary triplet loss, as the paper does, on labels in [0, 1] (CIDEr there).
-See:  triplet_sum (one margin for all), triplet_hardest (its usual companion here), ladder (levels
-      of relevance, a margin each).
-
-    L = mean over matches (i, t) of  mean_u [(1 - r_iu) / tau + s_iu - s_it]+
-                                     + the same over the images for the text
-"""
+"""SAM, the semantic adaptive margin."""
 
 from torch import Tensor
 
@@ -22,7 +14,14 @@ LARGEST_MARGIN = 1.0
 class SemanticMarginLoss(RankingLoss):
     """Push every match above non-matches by a margin that falls with their relevance.
 
-    The term alone: the paper adds it to an ordinary triplet loss. Memory: as `triplet_sum`.
+        L = mean over matches (i, t) of  mean_u [(1 - r_iu) / tau + s_iu - s_it]+
+                                         + the same over the images for the text
+
+    The term alone: the paper adds it to an ordinary triplet loss. Memory: that of `triplet_sum`.
+
+    Use: with an ordinary triplet loss, as in the paper, on labels in [0, 1] (CIDEr there).
+    See: triplet_sum (one margin for all), triplet_hardest (its usual companion here), ladder
+        (levels of relevance, a margin each).
 
     Args:
         temperature: > 0, units of relevance for one unit of margin; tau. With 3 an irrelevant
@@ -30,13 +29,12 @@ class SemanticMarginLoss(RankingLoss):
         negatives: "all", the mean over all non-matches, or "hardest", the one with the largest
             score.
         reduction: "mean" over matches, or "sum".
-    Shape: scores (I, T), relevance (I, T) in [0, 1]; returns () >= 0.
-    Raises: ValueError for temperature <= 0, another choice, shapes that differ, relevance out of
-        range.
+
     Source: Biten et al., Is an image worth five sentences? WACV 2022.
-    Differs: a match has relevance 1, where the paper takes its CIDEr against the image's captions;
-        labels in [0, 1] (CIDEr-D / 10 for the paper's); "all" is the expectation of the random
-        negative of the paper, so that the loss draws no random numbers.
+    Differs: a match has relevance 1, not its CIDEr against the image's captions; labels in [0, 1]
+        (CIDEr-D / 10 for the paper's); "all" is the expectation of the random negative of the
+        paper, so that the loss draws no random numbers.
+
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.4, 0.3]]), torch.tensor([[1.0, 0.4, 0.1]])
@@ -45,8 +43,7 @@ class SemanticMarginLoss(RankingLoss):
         0.1
     """
 
-    name, label, version, labels = "semantic_margin", "Semantic margin", 1, "unit"
-    source = "Biten et al., WACV 2022"
+    name, display_name, version, relevance_scale = "semantic_margin", "Semantic margin", 1, "unit"
 
     def __init__(self, temperature: float = 3.0, negatives: str = "all",
                  reduction: str = "mean") -> None:
@@ -57,7 +54,7 @@ class SemanticMarginLoss(RankingLoss):
         self.temperature, self.negatives, self.reduction = temperature, negatives, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         margin = ((1 - relevance.to(scores.dtype)) / self.temperature).clamp(max=LARGEST_MARGIN)
         if self.negatives == "all":
             return self.all(scores, margin, match)

@@ -1,11 +1,4 @@
-"""The sigmoid loss of SigLIP: every pair of the batch is a yes-or-no question of its own.
-
-Use:  to compare with info_nce: no pair waits for the others, so there is no softmax over the batch.
-      SigLIP starts at scale = 10 and bias = -10 and learns both; here they are fixed.
-See:  info_nce (the non-matches of a query compete), triplet_sum (a match against each non-match).
-
-    L = -(1/n) sum_it log sigmoid( z_it (scale s_it + bias) ),  z = 1 for a match, else -1
-"""
+"""The sigmoid loss of SigLIP."""
 
 from torch import Tensor
 from torch.nn.functional import logsigmoid
@@ -18,17 +11,24 @@ from itr_study.losses.base import RankingLoss
 class SigmoidLoss(RankingLoss):
     """Ask of every pair whether it is a match; divide by the number n of matches.
 
+        L = -(1/n) sum_it log sigmoid( z_it (scale s_it + bias) ),  z = 1 for a match, else -1
+
+    Use: to compare with info_nce: no pair waits for the others, so there is no softmax over the
+        batch.
+    See: info_nce (the non-matches of a query compete), triplet_sum (a match against each
+        non-match).
+
     Args:
         scale: > 0, per unit of scores; t of Eq. 1, 10 at the start of the paper's training.
         bias: added to the scaled score; b of Eq. 1, -10 at the start, because most pairs are not
             matches.
-    Shape: scores (I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for scale <= 0, shapes that differ, relevance out of range.
+
     Source: Zhai et al., Sigmoid loss for language image pre-training, ICCV 2023, Eq. 1.
     Differs: scale and bias are fixed (losses hold no state), the paper learns both; the bias is
-        added as in its Algorithm 1 (Eq. 1 prints the opposite sign); n counts matches, which is
-        the batch size for a batch of pairs. A pair belongs to two queries, its image and its
-        text, and is left out where neither has a match.
+        added as in its Algorithm 1 (Eq. 1 prints the opposite sign); n counts matches, which is the
+        batch size for a batch of pairs. A pair belongs to two queries, its image and its text, and
+        is left out if neither has a match.
+
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
@@ -37,8 +37,7 @@ class SigmoidLoss(RankingLoss):
         1.3863
     """
 
-    name, label, version, labels = "sigmoid", "sigmoid", 1, "binary"
-    source = "Zhai et al., SigLIP, ICCV 2023, Eq. 1"
+    name, display_name, version, relevance_scale = "sigmoid", "sigmoid", 1, "binary"
 
     def __init__(self, scale: float = 10.0, bias: float = -10.0) -> None:
         super().__init__()
@@ -47,7 +46,7 @@ class SigmoidLoss(RankingLoss):
         self.scale, self.bias = scale, bias
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         logits = self.scale * scores + self.bias  # (I, T)
         values = -logsigmoid(logits.where(match, -logits))  # (I, T)
         has_match = match.any(dim=1, keepdim=True) | match.any(dim=0, keepdim=True)  # (I, T)

@@ -1,17 +1,4 @@
-"""Smooth-NDCG: put the whole list in the order of relevance, by an NDCG that has a gradient.
-
-Use:  beside a pairwise loss, on graded labels, to order the non-matches as well: the listwise paper
-      adds it to triplet_hardest with weight 1 and temperature = 0.01. Alone it has no margin and
-      finds the match less well.
-See:  approx_ndcg (the same but for a constant; another default), listnet (a softmax in the place of
-      ranks), kendall (pairs in the place of ranks).
-
-    L = mean_i (1 - NDCG_i) + mean_t (1 - NDCG_t)
-    NDCG_i = (1 / ideal_i) sum_j (2^r_ij - 1) / log2(1 + rank_ij)
-    rank_ij = 1 + sum_{k != j} sigmoid((s_ik - s_ij) / tau)
-
-and the same for every text on the transpose of scores and of relevance.
-"""
+"""Smooth-NDCG of the listwise paper."""
 
 import torch
 from torch import Tensor
@@ -26,20 +13,31 @@ from itr_study.losses.base import RankingLoss
 class SmoothNDCGLoss(RankingLoss):
     """Raise the NDCG of every image's list of texts and of every text's list of images.
 
-    Memory O(I T). A list without a match is put in the order of its labels as any other; one
-    without a relevant item adds 0. One in which all are equally relevant has nothing to order, but
-    its smooth NDCG is below 1 where scores are near each other.
+        L = mean_i (1 - NDCG_i) + mean_t (1 - NDCG_t)
+        NDCG_i = (1 / ideal_i) sum_j (2^r_ij - 1) / log2(1 + rank_ij)
+        rank_ij = 1 + sum_{k != j} sigmoid((s_ik - s_ij) / tau)
+
+    and the same for every text on the transpose of scores and of relevance. Memory O(I T). A list
+    without a match is put in the order of its labels as any other; one without a relevant item adds
+    0. One in which all are equally relevant has nothing to order, but its smooth NDCG is below 1 if
+    scores are near each other.
+
+    Use: with a pairwise loss, on graded labels, to order the non-matches as well: the listwise
+        paper adds it to triplet_hardest with weight 1 and temperature = 0.01. Alone it has no
+        margin and finds the match less well.
+    See: approx_ndcg (the same but for a constant; another default), listnet (a softmax instead of
+        ranks), kendall (pairs instead of ranks).
 
     Args:
         temperature: > 0, in units of scores; tau. Small is close to the true rank, but only items
             within some tau of each other get a gradient.
         reduction: "mean" over the queries of a direction, or "sum".
-    Shape: scores (I, T), relevance (I, T) in [0, 1]; returns () >= 0.
-    Raises: ValueError for temperature <= 0, shapes that differ, relevance outside [0, 1] or NaN.
-    Source: listwise Eqs. 17 to 21.
+
+    Source: listwise Eqs. 16 to 21.
     Differs: Eq. 16 prints the sigmoid of the opposite difference, which is the list upside down,
         and drops tau; Eqs. 12, 13 give tied relevances the same rank, so that no order reaches 1:
         here the ideal sorts them. t2i uses the transpose of relevance (published code does not).
+
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
@@ -48,8 +46,7 @@ class SmoothNDCGLoss(RankingLoss):
         0.2435
     """
 
-    name, label, version, labels = "smooth_ndcg", "Smooth-NDCG", 1, "unit"
-    source = "listwise Eqs. 16 to 21"
+    name, display_name, version, relevance_scale = "smooth_ndcg", "Smooth-NDCG", 1, "unit"
 
     def __init__(self, temperature: float = 0.01, reduction: str = "mean") -> None:
         super().__init__()
@@ -58,7 +55,7 @@ class SmoothNDCGLoss(RankingLoss):
         self.temperature, self.reduction = temperature, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         relevance = relevance.to(scores.dtype)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
@@ -75,7 +72,7 @@ class SmoothNDCGLoss(RankingLoss):
         """The loss, and means over all lists of both directions: true and smooth NDCG (listwise
         Fig. 6), and "error", their absolute difference (Eq. 24), taken for each list. NaN where a
         direction has no list with a relevant item."""
-        scores, _ = read_batch(scores, relevance, self.labels)
+        scores, _ = read_batch(scores, relevance, self.relevance_scale)
         relevance = relevance.to(scores.dtype)
         total, means = scores.new_zeros(()), []
         for scores_of, relevance_of in ((scores, relevance), (scores.T, relevance.T)):

@@ -1,12 +1,4 @@
-"""DSPE's structure within a view: two texts of one image lie closer than texts of different images.
-
-Use:  beside a ranking loss, with batches that hold several texts of an image; alone it compares no
-      image with any text.
-See:  triplet_sum (the same hinge between images and texts), mmd (spreads both views alike).
-
-    L = images x mean [margin + d(x_i, x_j) - d(x_i, x_k)]+  +  texts x the same of texts,
-    j a neighbour of i, k none;  neighbours: images that share a text, texts that share an image
-"""
+"""The structure within a view, of DSPE."""
 
 import torch
 from torch import Tensor
@@ -21,22 +13,28 @@ from itr_study.losses.base import RankingLoss
 class StructureLoss(RankingLoss):
     """Keep neighbours of a view closer than all others of that view, by a margin.
 
+        L = images x mean [margin + d(x_i, x_j) - d(x_i, x_k)]+  +  texts x the same of texts,
+        j a neighbour of i, k none;  neighbours: images that share a text, texts that share an image
+
+    Use: with a ranking loss, and batches that hold several texts of an image
+        (settings.texts_per_image): of 128 texts drawn from 30,000 about one pair shares an image.
+        Alone it compares no image with any text.
+    See: triplet_sum (the same hinge between images and texts), mmd (spreads both views alike).
+
     Args:
         margin: between distances, >= 0; m of Eq. 6. Vectors of length 1 are 0 to 2 apart.
         images, texts: weights of the two views, >= 0; lambda_2 and lambda_3 over the weight of the
             cross-view loss.
         reduction: "mean" over the triplets of a view, or "sum".
+
     Shape: output.subembeddings (I, K, D), output.text_subembeddings (T, K', D), of length 1, K = 1
-        for models with one vector; returns () >= 0; 0 where no text and no image has a neighbour.
-    Raises: ValueError for a number out of its range, or a model without these, or too few.
+        for models with one vector; returns () >= 0; 0 if no text and no image has a neighbour.
     Source: Wang et al., DSPE, CVPR 2016, Eqs. 4 to 6, the last two terms; topk paper, Table IV.
-    Differs: the mean over triplets (the paper sums over those it samples), all of a batch (the
-        paper takes the most violated), each view weighed alike. An item is no neighbour of itself;
-        an image that is drawn twice is one of its copy. Of several vectors head k is compared with
-        head k, and the mean taken over heads. Of two equal vectors the distance has no gradient;
-        it is 0 here. The paper's batches hold two texts at least of every image; of 128 texts
-        drawn from 30,000 about one pair shares an image, so that there is little to learn:
-        settings.texts_per_image draws several of an image together.
+    Differs: the mean over all triplets of a batch, each view weighed alike (the paper sums over the
+        most violated of those it samples). An item is no neighbour of itself; an image that is
+        drawn twice is one of its copy. Of several vectors head k is compared with head k, and the
+        mean taken over heads. Of two equal vectors the distance has no gradient; it is 0 here.
+
     Example:
         >>> import torch
         >>> from types import SimpleNamespace
@@ -49,8 +47,8 @@ class StructureLoss(RankingLoss):
         0.7508
     """
 
-    name, label, version, labels = "structure", "Structure", 1, "binary"
-    source, takes = "DSPE (CVPR 2016), Eq. 6", "output"
+    name, display_name, version, relevance_scale = "structure", "Structure", 1, "binary"
+    takes = "output"
 
     def __init__(self, margin: float = 0.1, images: float = 1.0, texts: float = 1.0,
                  reduction: str = "mean") -> None:
@@ -62,7 +60,7 @@ class StructureLoss(RankingLoss):
         self.reduction = reduction
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        match = read_batch(output.scores, relevance, self.labels)[1].float()  # (I, T)
+        match = read_batch(output.scores, relevance, self.relevance_scale)[1].float()  # (I, T)
         texts = part(output, "text_subembeddings", self.name)  # fewer models have them: asked first
         images = part(output, "subembeddings", self.name)
         if (len(images), len(texts)) != match.shape:

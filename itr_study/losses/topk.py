@@ -1,14 +1,4 @@
-"""Top-k triplet loss: a match may lose to a few negatives, but not to the average of the k hardest.
-
-Use:  when negatives may be false (captions that also fit), so that the single hardest one is a bad
-      teacher. The paper recommends k = 4 to 6; k = 1 is triplet_hardest.
-See:  triplet_hardest (stricter), triplet_soft (a smooth maximum), kth (the paper's non-convex
-      original).
-
-    L = mean over matches (i, t) of  [m + (1/k) sum_{r<=k} s_i[r] - s_it]+  +  the same over images
-
-where s_i[r] is the r-th largest score among the non-matching texts of image i.
-"""
+"""Top-k triplet loss."""
 
 from torch import Tensor
 
@@ -21,20 +11,27 @@ from itr_study.losses.base import RankingLoss
 class TopKLoss(RankingLoss):
     """Push every match above the mean of its k hardest non-matches, in both directions.
 
-    The mean is taken before the hinge, so it is convex in the scores and lies between the k-th
-    and the largest negative: kth <= topk <= triplet_hardest, and it never grows with k.
+        L = mean over matches (i, t) of  [m + (1/k) sum_{r<=k} s_i[r] - s_it]+  +  over images
+
+    s_i[r] is the r-th largest score among the non-matching texts of image i. The mean is taken
+    before the hinge, so the loss is convex in the scores and lies between the k-th and the largest
+    negative: kth <= topk <= triplet_hardest, and it never grows with k.
+
+    Use: if negatives may be false (captions that also fit), so that the single hardest one is a bad
+        teacher.
+    See: triplet_hardest (stricter), triplet_soft (a smooth maximum), kth (the paper's non-convex
+        original).
 
     Args:
         margin: required gap in units of scores (cosine: 0 to 2); Delta, a value the paper omits.
-        k: how many of the hardest negatives are averaged, >= 1; the paper recommends 4 to 6.
-            k = 1 is triplet_hardest.
+        k: how many of the hardest negatives are averaged, >= 1, at most those of a query with a
+            match and a negative; the paper recommends 4 to 6. k = 1 is triplet_hardest.
         reduction: "mean" over matches, or "sum" as the paper prints it (Eq. 1).
-    Shape: scores (I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for margin < 0, k < 1, shapes that differ, relevance out of range, or a
-        query with a match that has some negatives but fewer than k.
+
     Source: topk Eqs. 9, 10 and 12.
-    Differs: mean over matches, not a sum over the batch; other texts of the same image in the
-        batch are matches, where the paper's Eq. 12 counts them as negatives.
+    Differs: mean over matches, not a sum over the batch; other texts of the same image in the batch
+        are matches, not negatives as in the paper's Eq. 12.
+
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.5, 0.6, 0.2]])
@@ -43,8 +40,7 @@ class TopKLoss(RankingLoss):
         0.1
     """
 
-    name, label, version, labels = "topk", "top-k", 1, "binary"
-    source = "topk Eqs. 9, 10 and 12"
+    name, display_name, version, relevance_scale = "topk", "top-k", 1, "binary"
 
     def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
         super().__init__()
@@ -53,7 +49,7 @@ class TopKLoss(RankingLoss):
         self.margin, self.k, self.reduction = margin, k, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         hard_texts = k_largest(scores, match, self.k, dim=1)  # (I, k), of each image
         hard_images = k_largest(scores, match, self.k, dim=0)  # (k, T), of each text
         return hinge(scores, match, hard_texts.mean(dim=1, keepdim=True),

@@ -1,13 +1,4 @@
-"""Triplet loss with the hardest negative: a match must beat the best non-match by a margin.
-
-Use:  to find the match; the loss that the listwise and bcls papers start from. It listens to one
-      negative a query: if that one is false (a caption that also fits) it pushes the wrong way, and
-      training from scratch may collapse: warm up with triplet_sum.
-See:  triplet_soft (a smooth maximum), topk (the mean of the k largest), triplet_sum (all
-      negatives), ladder (this loss, and further ones at levels of relevance).
-
-    L = mean over matches (i, t) of  [m + max_u s_iu - s_it]+  +  [m + max_j s_jt - s_it]+
-"""
+"""Triplet loss with the hardest negative."""
 
 from torch import Tensor
 
@@ -19,14 +10,22 @@ from itr_study.losses.base import RankingLoss
 class TripletHardestLoss(RankingLoss):
     """Push every match above its hardest non-match by a margin, in both directions.
 
+        L = mean over matches (i, t) of  [m + max_u s_iu - s_it]+  +  [m + max_j s_jt - s_it]+
+
+    Use: to find the match; the loss that the listwise and bcls papers start from. It follows one
+        negative a query: if that one is false (a caption that also fits) it pushes the wrong way,
+        and training from scratch may collapse: warm up with triplet_sum.
+    See: triplet_soft (a smooth maximum), topk (the mean of the k largest), triplet_sum (all
+        negatives), ladder (this loss, and further ones at levels of relevance).
+
     Args:
         margin: required gap in units of scores (cosine: 0 to 2); m in bcls Eq. 12, alpha in VSE++.
         reduction: "mean" over matches, or "sum" as the papers print it.
-    Shape: scores (I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for margin < 0, shapes that differ, relevance out of range.
+
     Source: Faghri et al., VSE++, BMVC 2018 (max of hinges); bcls Eqs. 12 and 13.
-    Differs: mean over matches, not a sum over the batch; other texts of the same image are
-        matches, never negatives (bcls excludes them by r < 1 as well).
+    Differs: mean over matches, not a sum over the batch; other texts of the same image are matches,
+        never negatives (bcls excludes them by r < 1 as well).
+
     Example:
         >>> import torch
         >>> scores = torch.tensor([[0.9, 0.8], [0.3, 0.5]])
@@ -35,8 +34,7 @@ class TripletHardestLoss(RankingLoss):
         0.3
     """
 
-    name, label, version, labels = "triplet_hardest", "hardest", 1, "binary"
-    source = "Faghri et al., VSE++, BMVC 2018; bcls Eqs. 12 and 13"
+    name, display_name, version, relevance_scale = "triplet_hardest", "hardest", 1, "binary"
 
     def __init__(self, margin: float = 0.2, reduction: str = "mean") -> None:
         super().__init__()
@@ -44,7 +42,7 @@ class TripletHardestLoss(RankingLoss):
         self.margin, self.reduction = margin, reduction
 
     def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.labels)
+        scores, match = read_batch(scores, relevance, self.relevance_scale)
         others = negatives(scores, match)  # (I, T), -inf at matches
         hardest_text = others.amax(dim=1, keepdim=True)  # (I, 1), of each image
         hardest_image = others.amax(dim=0, keepdim=True)  # (1, T), of each text

@@ -1,13 +1,4 @@
-"""DVSE's triplet loss: each head has its own, weighted by how widely its scores spread.
-
-Use:  with a model of several heads (dvse, pvse), beside orthogonality, which keeps heads apart.
-See:  triplet_hardest (the same hinge on one score a pair), orthogonality (the other half of DVSE),
-      diversity (what PVSE adds).
-
-    L = mean over matches (image i, text t) of the sum over heads k of
-            [m + max_u s^k_iu - s^k_it]+ / sigma^2 + log sigma      u over texts of other images
-        + the same over images for the text;   sigma = 1 + Std of s^k_iu over all texts u but t
-"""
+"""The variance-weighted triplet loss of DVSE."""
 
 import torch
 from torch import Tensor
@@ -23,7 +14,15 @@ SPREADS = ("cosine", "softmax")
 
 
 class VarianceWeightedLoss(RankingLoss):
-    """Push every head's score of a match above its hardest non-match, where it spreads little.
+    """Push every head's score of a match above its hardest non-match, weighted by its spread.
+
+        L = mean over matches (image i, text t) of the sum over heads k of
+                [m + max_u s^k_iu - s^k_it]+ / sigma^2 + log sigma      u over texts of other images
+            + the same over images for the text;   sigma = 1 + Std of s^k_iu over all texts u but t
+
+    Use: with a model of several heads (dvse, pvse), and orthogonality, which keeps heads apart.
+    See: triplet_hardest (the same hinge on one score a pair), orthogonality (the other half of
+        DVSE), diversity (what PVSE adds).
 
     Args:
         margin: required gap in units of scores; alpha in Eq. 11.
@@ -32,17 +31,17 @@ class VarianceWeightedLoss(RankingLoss):
         spread: sigma - 1 is the sample standard deviation of the "cosine" of a head with all
             candidates of a query but the target (its other matches, too: Eq. 7), or of their
             "softmax" probabilities over the batch.
-        detach: whether sigma is a constant to the gradient.
+        detach: whether sigma is a constant to the gradient: as a weight it should not be learnt
+            smaller.
         reduction: "mean" over matches, or "sum"; over heads it is a sum, as printed.
+
     Shape: output.head_scores (K, I, T), relevance (I, T); returns () >= 0.
-    Raises: ValueError for margin < 0, another choice, a model without head_scores, relevance out
-        of range.
     Source: dvse paper Eqs. 8 to 11.
-    Differs: Eq. 8 takes the Std of "P(Theta = 0)": of cosines here, as the text says; of softmax
+    Differs: Eq. 8 takes the Std of "P(Theta = 0)": of cosines here, as the text has it; of softmax
         probabilities it is below 0.001 and weighs nothing. sigma belongs to a match, a head and a
-        direction; the paper writes sigma_k. Eq. 10 is no identity (log exp x
-        is x, not [x]+); the hinge is what is trained. Other texts of the same image are matches.
-        sigma is detached: as a weight it should not be learnt smaller. Mean over matches.
+        direction; the paper writes sigma_k. Eq. 10 is no identity (log exp x is x, not [x]+); the
+        hinge is what is trained. Other texts of the same image are matches. Mean over matches.
+
     Example:
         >>> import torch
         >>> from types import SimpleNamespace
@@ -54,8 +53,9 @@ class VarianceWeightedLoss(RankingLoss):
         0.209
     """
 
-    name, label, version, labels = "variance_weighted", "Variance-weighted", 1, "binary"
-    source, takes = "dvse paper Eqs. 8 to 11", "output"
+    name, display_name, version, relevance_scale = (
+        "variance_weighted", "Variance-weighted", 1, "binary")
+    takes = "output"
 
     def __init__(self, margin: float = 0.2, weights: str = "variance", spread: str = "cosine",
                  detach: bool = True, reduction: str = "mean") -> None:
@@ -79,7 +79,7 @@ class VarianceWeightedLoss(RankingLoss):
             raise ValueError("head_scores must be (heads, images, texts) of one head at least, got "
                              f"{tuple(heads.shape)}")
         for scores, labels in ((heads, relevance), (heads.transpose(1, 2), relevance.T)):
-            match = read_batch(scores[0], labels, self.labels)[1]  # (Q, C) queries, candidates
+            match = read_batch(scores[0], labels, self.relevance_scale)[1]  # (Q, C)
             hardest = negatives(scores, match).amax(dim=2, keepdim=True)  # (K, Q, 1)
             hinges = (self.margin + hardest - scores).relu()  # (K, Q, C)
             if self.weights == "variance":

@@ -40,7 +40,7 @@ class RetrievalModel(nn.Module, ABC):
     model is built as MODELS[name](inputs: InputSpec, **arguments).
 
     Attributes:
-        name: in MODELS and configs; label: how a plot calls it; source: paper and section;
+        name: in MODELS and configs; display_name: how a plot calls it; source: paper and section;
         version: part of a run's id, raised whenever its numbers change; has_heads: whether it has
         several vectors of an image, and `score` gives the scores of each (head_scores);
         compares_pairs: whether it compares every pair anew, which is no product of two vectors:
@@ -48,7 +48,7 @@ class RetrievalModel(nn.Module, ABC):
     """
 
     name: str
-    label: str
+    display_name: str
     source: str
     version: int
     has_heads = False

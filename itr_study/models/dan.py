@@ -89,7 +89,7 @@ class DAN(RetrievalModel):
              directions (the paper: the sum of an LSTM's); maps of the attention without biases.
     """
 
-    name, label, source, version = "dan", "DAN", "Nam et al., CVPR 2017, m-DAN", 2
+    name, display_name, source, version = "dan", "DAN", "Nam et al., CVPR 2017, m-DAN", 2
 
     def __init__(self, inputs: InputSpec, size: int = 512, steps: int = 2, text: str = "bigru",
                  word_size: int = 300, dropout: float = 0.0, image_dropout: float = 0.0,

@@ -46,7 +46,7 @@ class DVSE(RetrievalModel):
              regions are allowed.
     """
 
-    name, label, source, version = "dvse", "DVSE", "dvse paper, Sec. III-A", 1
+    name, display_name, source, version = "dvse", "DVSE", "dvse paper, Sec. III-A", 1
     has_heads = True
 
     def __init__(self, inputs: InputSpec, size: int = 1024, heads: int = 6, text: str = "bigru",

@@ -37,7 +37,7 @@ class PVSE(RetrievalModel):
              and `mmd`, weighted by the objective.
     """
 
-    name, label, source, version = "pvse", "PVSE", "Song and Soleymani, CVPR 2019", 1
+    name, display_name, source, version = "pvse", "PVSE", "Song and Soleymani, CVPR 2019", 1
     has_heads = True
 
     def __init__(self, inputs: InputSpec, size: int = 1024, heads: int = 2, text: str = "bigru",

@@ -54,7 +54,7 @@ class SAF(CrossAttention):
              a margin of 0.2.
     """
 
-    name, label, source, version = "saf", "SAF", "SGRAF: Diao et al., AAAI 2021", 2
+    name, display_name, source, version = "saf", "SAF", "SGRAF: Diao et al., AAAI 2021", 2
 
     def __init__(self, inputs: InputSpec, size: int = 1024, similarity: int = 256,
                  text: str = "bigru", word_size: int = 300, scale: float = 9.0,

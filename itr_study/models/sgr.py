@@ -60,7 +60,7 @@ class SGR(CrossAttention):
              with the hinge of the hardest negatives at a margin of 0.2.
     """
 
-    name, label, source, version = "sgr", "SGR", "SGRAF: Diao et al., AAAI 2021", 2
+    name, display_name, source, version = "sgr", "SGR", "SGRAF: Diao et al., AAAI 2021", 2
 
     def __init__(self, inputs: InputSpec, size: int = 1024, similarity: int = 256,
                  steps: int = 3, text: str = "bigru", word_size: int = 300, scale: float = 9.0,

@@ -36,7 +36,7 @@ class TwoBranch(RetrievalModel):
              layer (linear, ReLU, batch norm, dropout) is ours, the paper gives none.
     """
 
-    name, label, source, version = "two_branch", "Two-branch", "topk paper, Fig. 2", 1
+    name, display_name, source, version = "two_branch", "Two-branch", "topk paper, Fig. 2", 1
 
     def __init__(self, inputs: InputSpec, size: int = 512, hidden: int = 1024,
                  text_layers: int = 2, dropout: float = 0.3, input_dropout: float = 0.0):

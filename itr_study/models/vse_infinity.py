@@ -60,7 +60,7 @@ class VSEInfinity(TunesNetwork):
              since padded regions would count in it; recurrent nets only, no BERT.
     """
 
-    name, label, source, version = "vse_infinity", "VSE∞", "Chen et al., CVPR 2021", 2
+    name, display_name, source, version = "vse_infinity", "VSE∞", "Chen et al., CVPR 2021", 2
 
     def __init__(self, inputs: InputSpec, size: int = 1024, text: str = "bigru",
                  word_size: int = 300, region_dropout: float = 0.2, word_dropout: float = 0.2,

@@ -35,7 +35,7 @@ class VSEPP(TunesNetwork):
              follows image_dropout is not in the paper, and off by default.
     """
 
-    name, label, source, version = "vsepp", "VSE++", "Faghri et al., BMVC 2018", 1
+    name, display_name, source, version = "vsepp", "VSE++", "Faghri et al., BMVC 2018", 1
 
     def __init__(self, inputs: InputSpec, size: int = 1024, text: str = "gru",
                  word_size: int = 300, pool: str = "mean", dropout: float = 0.0,

@@ -84,7 +84,7 @@ def name_of(arm: str) -> str:
     setting, slash, terms = arm.partition("/")
     model, plus, inputs = setting.partition("+")
     if model in MODELS or setting in JUDGES:
-        named = JUDGES.get(setting) or MODELS[model].label + (
+        named = JUDGES.get(setting) or MODELS[model].display_name + (
             f", {INPUTS.get(inputs, inputs)}" if plus else "")
         return f"{named}: {name_of(terms)}" if slash else named
     if arm in SAME:
@@ -136,7 +136,7 @@ def _term(term: str) -> str | None:
     if loss in OTHER:
         name = OTHER[loss]
     elif (loss := SHORT.get(loss, loss)) in LOSSES | OUTPUT_LOSSES:
-        name = (LOSSES | OUTPUT_LOSSES)[loss].label
+        name = (LOSSES | OUTPUT_LOSSES)[loss].display_name
     else:
         return None
     return f"{name} ({rest}" if bracket else name

@@ -107,8 +107,7 @@ def ranks_of_queries(scores: LazyScores, direction: str, image_of_text: np.ndarr
 #
 # Single precision decides nearly all comparisons: counted are the candidates above a bound just
 # below the best match and those above one just above it. Where a query has others between the two
-# it
-# is counted anew in double precision.
+# it is counted anew in double precision.
 
 MOST_ROWS = 255  # of which hits are summed in uint8
 

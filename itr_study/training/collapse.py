@@ -49,11 +49,11 @@ def equal_scores(objective: Objective, pairs: int) -> EqualScores:
     """
     scores, relevance = torch.zeros(pairs, pairs), torch.eye(pairs)
     known = [(name, term.weight, float(loss(scores, relevance)),
-              "binary" in (loss.labels, objective.sources[key].scale))
+              "binary" in (loss.relevance_scale, objective.sources[key].scale))
              for name, term, loss, key in zip(objective.names, objective.terms,
                                               objective.ranking_losses, objective.source_keys,
                                               strict=True)
-             if loss.takes == "scores" and loss.labels is not None and term.weight > 0]
+             if loss.takes == "scores" and loss.relevance_scale is not None and term.weight > 0]
     weights = {name: weight for name, weight, _, exact in known if exact}
     loss = sum(weight * value for _, weight, value, exact in known if exact)
     flat = len(known) == len(objective.terms) and all(value == 0 for _, _, value, _ in known)

@@ -135,7 +135,7 @@ def named_objective(name: str) -> tuple[Term, ...]:
     check_choice("objective", name, [*OBJECTIVES, *LOSSES, *OUTPUT_LOSSES])
     if name in OBJECTIVES:
         return OBJECTIVES[name]
-    cosine = (LOSSES | OUTPUT_LOSSES)[name].labels == "cosine"
+    cosine = (LOSSES | OUTPUT_LOSSES)[name].relevance_scale == "cosine"
     return (Term(name, **SENTENCE_COSINES) if cosine else Term(name),)
 
 
@@ -179,10 +179,10 @@ def unique_names(losses: Iterable[RankingLoss]) -> list[str]:
 def check_pairing(name: str, loss: RankingLoss, source: LabelSource) -> None:
     """Raise ValueError unless the loss takes labels on the source's scale."""
     check_choice("scale of a label source", source.scale, ACCEPTED)
-    if loss.labels is None:  # a user's own loss may leave it open
+    if loss.relevance_scale is None:  # a user's own loss may leave it open
         return
-    check_choice(f"labels of {name}", loss.labels, ACCEPTED)
-    accepted = ACCEPTED[loss.labels]
+    check_choice(f"relevance_scale of {name}", loss.relevance_scale, ACCEPTED)
+    accepted = ACCEPTED[loss.relevance_scale]
     if source.scale not in accepted:
         raise ValueError(f'{name} takes labels on a scale of {" or ".join(accepted)}, and this '
                          f'label source gives "{source.scale}"; choose another source')

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 from itr_study.data.batches import EncodedSplit, as_float32, pad
 
@@ -105,3 +106,20 @@ def test_features_of_another_machine_are_widened_too(kind):
     found = as_float32(np.array([[0.1, -2.0]], kind))
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.array([[0.1, -2.0]], kind).astype(np.float32))
+
+
+def test_a_loader_gives_each_pair_once_and_draws_the_view():
+    split = small_split()
+    pairs, seen = split.pairs(), []
+    for batch in DataLoader(pairs, 3, shuffle=True, collate_fn=pairs.collate):
+        assert batch.match.diagonal().all()
+        alone = [split.pair_batch(batch.text_ids.numpy(), np.full(len(batch.text_ids), view))
+                 for view in (0, 1)]
+        assert all(any(torch.equal(row, one.regions[place]) for one in alone)
+                   for place, row in enumerate(batch.regions))
+        seen += batch.text_ids.tolist()
+    assert sorted(seen) == list(range(len(pairs))) == list(range(split.n_texts))
+    with pytest.raises(IndexError):
+        pairs[split.n_texts]
+    drawn = {tuple(pairs.collate([0]).regions.flatten().tolist()) for _ in range(40)}
+    assert len(drawn) == 2

@@ -70,7 +70,7 @@ def loss_numbers(name: str) -> list[float]:
     images = torch.randn(PAIRS, HEADS, SIZE, dtype=torch.float64, requires_grad=True)
     texts = torch.randn(PAIRS, SIZE, dtype=torch.float64, requires_grad=True)
     relevance = {"binary": torch.zeros(PAIRS, PAIRS), "unit": torch.rand(PAIRS, PAIRS),
-                 "cosine": 2 * torch.rand(PAIRS, PAIRS) - 1}[loss.labels].double()
+                 "cosine": 2 * torch.rand(PAIRS, PAIRS) - 1}[loss.relevance_scale].double()
     relevance = relevance.clamp(max=0.99).fill_diagonal_(1.0)
     if name == "structure":  # which has nothing to say without texts of one image
         relevance[torch.arange(0, PAIRS, 2), torch.arange(1, PAIRS, 2)] = 1.0

@@ -143,7 +143,7 @@ def test_a_branch_on_lists_goes_with_every_model(name, loss):
     assert gradients and all(grad is not None and grad.isfinite().all() for grad in gradients)
     assert all(grad.abs().sum() > 0 for grad in (gradients[0], gradients[-1]))
     assert Objective([Term("triplet_hardest"), Term(LOSSES[loss](), labels="sentence",
-                                                    label_arguments={"scale": LOSSES[loss].labels})
+                          label_arguments={"scale": LOSSES[loss].relevance_scale})
                       ]).names == ["triplet_hardest", loss]
 
 

@@ -1,10 +1,8 @@
 """What every loss on outputs must do; one without an oracle is red here."""
 
-import doctest
 import importlib
 import inspect
-import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -83,47 +81,12 @@ def test_gradient_is_right(name, arguments):
 
 
 @pytest.mark.parametrize("name", OUTPUT_LOSSES)
-def test_example_in_docstring(name):
-    result = doctest.testmod(sys.modules[OUTPUT_LOSSES[name].__module__])
-    assert result.attempted and not result.failed
-
-
-@pytest.mark.parametrize("name", OUTPUT_LOSSES)
 def test_a_model_without_heads_is_refused_by_the_name_of_what_it_lacks(name):
     output = ModelOutput(torch.zeros(2, 2))
     if read(name) == "text_subembeddings":
         output = replace(output, subembeddings=torch.zeros(2, 1, 3))
     with pytest.raises(ValueError, match=f"{name} needs {read(name)} in the output.*'[dp]vse'"):
         OUTPUT_LOSSES[name]()(output, torch.eye(2))
-
-
-@pytest.mark.parametrize("name", OUTPUT_LOSSES)
-@pytest.mark.parametrize("relevance", [torch.full((5, 7), 2.0), torch.ones(5, 6)])
-def test_bad_labels_are_refused(name, relevance):
-    with pytest.raises(ValueError, match="relevance must"):
-        OUTPUT_LOSSES[name]()(random_output(0)[0], relevance)
-
-
-@pytest.mark.parametrize("name", OUTPUT_LOSSES)
-def test_nan_is_not_hidden(name):
-    output, relevance = random_output(0)
-    values = getattr(output, read(name)).clone()
-    values[0, 0, 0] = torch.nan
-    broken = replace(output, **{read(name): values}, mask=torch.ones_like(output.mask))
-    assert OUTPUT_LOSSES[name]()(broken, relevance).isnan()
-
-
-@pytest.mark.parametrize("name", OUTPUT_LOSSES)
-def test_half_precision_is_widened(name):
-    output, relevance = random_output(0)
-    half = ModelOutput(**{f.name: value if value is None else value.bfloat16() for f in
-                          fields(output) for value in [getattr(output, f.name)]})
-    value = OUTPUT_LOSSES[name]()(half, relevance.float())
-    wide = ModelOutput(**{f.name: value if value is None else value.double() for f in
-                          fields(half) for value in [getattr(half, f.name)]})
-    assert value.dtype == torch.float32
-    torch.testing.assert_close(value.double(), OUTPUT_LOSSES[name]()(wide, relevance),
-                               atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", OUTPUT_LOSSES)

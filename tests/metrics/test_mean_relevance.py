@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.metrics import mean_relevance_per_query
+from itr_study.metrics import mean_relevance, mean_relevance_per_query
 from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
 from tests.oracles.mean_relevance import graded_oracle
 
@@ -35,8 +35,8 @@ def test_it_is_the_first_ten_not_the_last():
     """Of twelve texts in falling order the two least relevant stand last."""
     relevance = np.array([[1.0] * 10 + [0.25, 0.5]], np.float32)
     scores, truth = np.arange(12.0)[::-1][None], graded(relevance, np.zeros(12, int))
-    assert graded(scores, truth)["i2t_rel10"] == 1
-    assert graded(-scores, truth)["i2t_rel10"] == pytest.approx((8 + 0.75) / 10)
+    assert mean_relevance(scores, truth)["i2t_rel10"] == 1
+    assert mean_relevance(-scores, truth)["i2t_rel10"] == pytest.approx((8 + 0.75) / 10)
 
 
 def test_of_equal_scores_the_least_relevant_count():
@@ -44,20 +44,20 @@ def test_of_equal_scores_the_least_relevant_count():
     relevance = np.random.default_rng(0).random((1, 30)).astype(np.float32)
     truth = graded(relevance, np.zeros(30, int))
     expected = np.sort(relevance[0])[:10].mean(dtype=np.float64)
-    assert graded(np.zeros((1, 30)), truth)["i2t_rel10"] == pytest.approx(expected)
+    assert mean_relevance(np.zeros((1, 30)), truth)["i2t_rel10"] == pytest.approx(expected)
     with_minus = np.where(np.arange(30) % 2, 0.0, -0.0)[None]
-    assert graded(with_minus, truth)["i2t_rel10"] == pytest.approx(expected)
+    assert mean_relevance(with_minus, truth)["i2t_rel10"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 def test_tensor_and_array_agree(dtype):
     scores, _, truth = graded_set(4, ties=True)
     tensor = torch.from_numpy(scores).to(dtype).requires_grad_()
-    assert graded(tensor, truth, 3) == graded(scores, truth, 3)
+    assert mean_relevance(tensor, truth, 3) == mean_relevance(scores, truth, 3)
 
 
 def test_bad_input_is_refused():
-    bad_input_is_refused(graded)
+    bad_input_is_refused(mean_relevance)
     for k in (0, -3, 2.0, None):
         with pytest.raises(ValueError, match="k must be"):
-            graded(np.eye(2), graded(np.eye(2)), k=k)
+            mean_relevance(np.eye(2), graded(np.eye(2)), k=k)

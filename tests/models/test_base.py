@@ -52,7 +52,7 @@ class OnlyImages(RetrievalModel):
 def test_registered_models_say_what_they_are(name):
     model = MODELS[name]
     assert issubclass(model, RetrievalModel) and model.name == name
-    assert model.label and model.source and model.version >= 1
+    assert model.display_name and model.source and model.version >= 1
     weights = set(model(INPUTS).state_dict())
     assert WEIGHTS[name] <= weights and not [w for w in weights if w.split(".")[0] not in
                                              ("image", "text", "network", "pair")]

@@ -29,7 +29,7 @@ def test_a_name_says_what_a_reader_knows(arm, name):
 def test_every_loss_of_a_study_has_the_name_of_its_loss_and_no_two_share_one():
     for arm, term in TERMS.items():
         if not term.get("arguments"):
-            assert name_of(arm) == LOSSES[term["loss"]].label
+            assert name_of(arm) == LOSSES[term["loss"]].display_name
     names = [name_of(arm) for arm in COMPARED]
     assert len(set(names)) == len(names)
 

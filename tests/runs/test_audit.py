@@ -8,8 +8,9 @@ from itr_study.arithmetic import OPTIMIZER, SEQUENCES, instructions
 from itr_study.evaluation.measures import MEASURES, measure_of
 from itr_study.lab.runs.audit import MACHINE, audit, compare
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.rows import Table, make_row
+from itr_study.lab.runs.rows import make_row
 from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.table import Table
 from tests.small_runs import SMALL
 
 

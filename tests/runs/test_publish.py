@@ -17,8 +17,8 @@ from itr_study.lab.runs import identity, packs
 from itr_study.lab.runs import publish as module
 from itr_study.lab.runs.publish import publish, publishable
 from itr_study.lab.runs.published import Published, arrays, curve, rows
-from itr_study.lab.runs.rows import Table
 from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.table import Table
 from itr_study.metrics import Ranks
 from itr_study.training.state import History
 

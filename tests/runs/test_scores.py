@@ -60,9 +60,12 @@ def test_scores_of_other_weights_are_not_taken(store):
 
 
 def test_a_disk_that_is_full_costs_the_scores_alone(store, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    def full(path, *tensors):
+        if path.name == scores.SCORES:
+            raise OSError(28, "No space left on device")
+        save_weights(path, *tensors)
 
+    save_weights = scores.save_weights
     monkeypatch.setattr(scores, "save_weights", full)
     with pytest.warns(UserWarning, match="cannot be kept in .*No space left.*computes them again"):
         result = execute(identify(SAF))

@@ -17,18 +17,11 @@ from itr_study.files.paths import project_root
 from itr_study.lab import processes
 from itr_study.lab.runs import sweeps
 from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.jobs import Answer, Job
 from itr_study.lab.runs.publish import publish
 from itr_study.lab.runs.run import execute
 from itr_study.lab.runs.store import RunStore
-from itr_study.lab.runs.sweeps import (
-    Answer,
-    Job,
-    SerialExecutor,
-    end_workers,
-    ended_row,
-    run_in_worker,
-    sweep,
-)
+from itr_study.lab.runs.sweeps import SerialExecutor, end_workers, ended_row, run_in_worker, sweep
 from itr_study.lab.runs.worker import STOPPED
 from itr_study.lab.studies.bases import base
 from tests.posix import posix_only

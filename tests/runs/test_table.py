@@ -2,7 +2,7 @@
 
 import pytest
 
-from itr_study.lab.runs.rows import Table, typed
+from itr_study.lab.runs.table import Table, typed
 
 
 def test_a_broken_table_is_refused(tmp_path):

@@ -10,9 +10,9 @@ import pytest
 from itr_study.files.paths import project_root
 from itr_study.lab.processes import MARK
 from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.jobs import Answer, Job
 from itr_study.lab.runs.run import execute
 from itr_study.lab.runs.store import RunStore
-from itr_study.lab.runs.sweeps import Answer, Job
 from itr_study.lab.runs.worker import STOP, STOPPED
 from itr_study.training.checkpoints import Checkpoints
 from tests.posix import posix_only

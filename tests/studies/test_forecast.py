@@ -7,8 +7,8 @@ import pytest
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.rows import Table
 from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.table import Table
 from itr_study.lab.studies import plans as forecast
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.lab.studies.plans import expected_minutes, plan_table, planned

@@ -13,8 +13,8 @@ from itr_study.lab.runs.data import data_part, encoded_data
 from itr_study.lab.runs.identity import digest, identify, remembered
 from itr_study.lab.runs.packs import Packs
 from itr_study.lab.runs.published import Published, arrays
-from itr_study.lab.runs.rows import Table, cell
 from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.table import Table, cell
 from itr_study.lab.studies import results
 from itr_study.lab.studies.arms import TERMS, ArmRun, train_arms
 from itr_study.lab.studies.nb03_topk import k_arms

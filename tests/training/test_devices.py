@@ -14,9 +14,9 @@ from itr_study.lab.runs import identity, run, sweeps
 from itr_study.lab.runs.background import BackgroundRun
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.jobs import Answer, Job, attempt
 from itr_study.lab.runs.rows import make_row
 from itr_study.lab.runs.run import execute
-from itr_study.lab.runs.sweeps import Answer, Job, attempt
 from itr_study.lab.studies import nb05_listwise as batches
 from itr_study.lab.studies.arms import ArmRun, train_arms
 from itr_study.training import devices, loop

@@ -36,7 +36,7 @@ class Reporting(nn.Module):
 
     def __init__(self, labels="unit"):
         super().__init__()
-        self.labels = labels
+        self.relevance_scale = labels
         self.factor = nn.Parameter(torch.tensor(2.0))
 
     def forward(self, scores, relevance):
@@ -69,7 +69,7 @@ def test_example_in_docstring():
 def test_every_objective_and_every_loss_is_one_by_name(name):
     terms = Objective(name).terms
     labels = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
-    if name in LOSSES and LOSSES[name].labels == "cosine":  # binary labels would be refused
+    if name in LOSSES and LOSSES[name].relevance_scale == "cosine":  # refuses binary labels
         assert terms == (Term(name, **labels),)
     else:
         assert terms == OBJECTIVES.get(name, (Term(name),))

@@ -154,7 +154,7 @@ def test_a_searcher_takes_a_model_that_returns_tensors(scenes, store):
 class NamedLoss(nn.Module):
     """A loss of somebody who knows nothing of `RankingLoss`, but for its attributes."""
 
-    name, labels, takes = "mine", "unit", "scores"
+    name, relevance_scale, takes = "mine", "unit", "scores"
 
     def forward(self, scores, relevance):
         return SmallLoss()(scores, relevance)

@@ -237,7 +237,7 @@ def features(
 @app.command()
 def configs(dataset: SetOfData = "scenes") -> None:
     """List the base configs, what each is and where it was tuned."""
-    from itr_study.lab.cli.commands import configs_report
+    from itr_study.lab.cli.listing import configs_report
 
     print(configs_report(dataset))
 
@@ -255,7 +255,7 @@ def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = No
         return
     if notebook or ranks:
         raise ValueError("--notebook and --ranks go with --publish")
-    from itr_study.lab.cli.commands import runs_report
+    from itr_study.lab.cli.listing import runs_report
 
     print(runs_report(names or ()))
 

@@ -17,8 +17,8 @@ from itr_study.data import DATASETS
 from itr_study.files.atomic import read_json
 from itr_study.files.paths import evidence_folder, home
 from itr_study.lab.batch.declared import readings
-from itr_study.lab.runs.config import ConfigFields
-from itr_study.lab.runs.rows import Table
+from itr_study.lab.runs.fields import ConfigFields
+from itr_study.lab.runs.table import Table
 from itr_study.lab.studies.bases import base_tables, base_values
 
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from itr_study.data.folder import too_small
 from itr_study.evaluation.evaluate import columns
 from itr_study.evaluation.measures import MEASURES
 from itr_study.features.dataset import encode_dataset
-from itr_study.files.atomic import read_json
 from itr_study.files.paths import check_home, evidence_folder, home
 from itr_study.lab.batch.declared import find_notebooks
 from itr_study.lab.batch.schedule import data_root, known_root
@@ -21,10 +20,9 @@ from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published
-from itr_study.lab.runs.rows import SPLITS, Table
+from itr_study.lab.runs.rows import SPLITS
 from itr_study.lab.runs.run import check_model, execute, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
-from itr_study.lab.studies.bases import base_tables, tuned_on
 from itr_study.training.devices import choose_device
 from itr_study.training.interrupts import OutOfMemory
 
@@ -127,66 +125,6 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
     of_train = f" train: its first {most:,} images at most." if "train" in tables else ""
     return [*lines, "In percent, but for ranks, rsum, hubness and entropy; - is not measured."
             + of_train, *legend(names)]
-
-
-# What there is to name on the command line: base configs, and runs that ended. Loads no torch.
-
-def configs_report(dataset: str = "scenes") -> str:
-    """List the base configs of a data set, what each is, and where its rates were tuned."""
-    tables = base_tables(dataset)
-    width = max(map(len, tables))
-    return "\n".join([dataset, *(
-        f"  {name:<{width}}  {table['about']}; learning rates tuned on {tuned_on(dataset, name)}"
-        for name, table in tables.items()),
-        "", f"Train one: itr-study train two_branch --dataset {dataset}"])
-
-
-def runs_report(names: Sequence[str]) -> str:
-    """The runs in the store of this machine, the newest last, and how many rows are published.
-
-    Args:    names: only those of these data sets, or whose ids begin so; empty = all.
-    """
-    statuses = sorted((home() / "runs").glob("*/status.json"), key=lambda p: p.stat().st_mtime)
-    described = [(path.parent.name, *_describe(path.parent)) for path in statuses]
-    shown = [(run, what) for run, of, what in described
-             if not names or of in names or run.startswith(tuple(names))]
-    lines = [f"{run}  {what}" for run, what in shown]
-    lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
-    for table in sorted(evidence_folder().glob("*/runs.csv")):
-        if not names or table.parent.name in names:
-            lines.append(_count(table))
-    return "\n".join(lines)
-
-
-def _count(table: Path) -> str:
-    """A line that counts the rows of a table, or says why they are refused."""
-    what = f"published rows of {table.parent.name}"
-    try:
-        return f"{len(Table(table).read()):,} {what}: {table}"
-    except ValueError as error:
-        return f"{what} are refused: {error}"
-
-
-def _describe(folder: Path) -> tuple[str, str]:
-    """(data set, one line) of a run; what is not written yet, or damaged, is said to be so."""
-    try:
-        state = read_json(folder / "status.json")["state"]
-        if not (folder / "manifest.json").exists():
-            return "", f"{state}, not finished here"
-        config, result = read_json(folder / "config.json"), read_json(folder / "result.json")
-        rsum = result["tables"].get("test", {}).get("rsum")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return "", f"damaged: {error!r}"
-    words = [state, config["dataset"], config["model"],
-             "+".join(filter(None, [config["images"], config["tokens"], config["sentences"]])),
-             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}"]
-    return config["dataset"], ", ".join([*words, *([f"test RSUM {rsum:.1f}"] if rsum else [])])
-
-
-def _term(term: dict[str, Any]) -> str:
-    """A term of an objective: topk(k=5)."""
-    arguments = ", ".join(f"{name}={value}" for name, value in term["arguments"].items())
-    return f"{term['loss']}({arguments})" if arguments else term["loss"]
 
 
 def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:

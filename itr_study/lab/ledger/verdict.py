@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from itr_study.data import DATASETS
-from itr_study.evaluation.measures import measure_of
+from itr_study.evaluation.measures import MEASURES, measure_of
 from itr_study.lab.ledger.evidence import (
     COLUMNS,
     LABELS,
@@ -96,19 +96,15 @@ def units_of(metrics: str, margin: str = "") -> str:
 # definition   nothing to measure: held by a test, which is named
 # misprint     the same, and what the test holds is not what is printed
 #
-# Generalisation is 100 log(RSUM on test / RSUM on training images): how much of what was learnt by
-# heart is kept. The difference train - test is not it, for an arm that learns little has a small
-# one.
-# Even so, only arms that fit their training images about equally well are compared: within 30
-# points
-# of RSUM of the best of the claim, else the claim is not tested.
+# Generalisation is 100 log(RSUM on test / RSUM on training images): how much of what was learnt
+# by heart is kept. The difference train - test is not it, for an arm that learns little has a
+# small one. Even so, only arms that fit their training images about equally well are compared:
+# within 30 points of RSUM of the best of the claim, else the claim is not tested.
 #
 # Claims about label sources ("labels(sentence, max)") have no runs and no seeds. There the sample
-# is
-# the images that were judged: both sources are judged on the same images, drawn anew with
-# replacement
-# (the bootstrap), and the interval of their difference is mean -+ the quantile of the normal
-# distribution x the standard deviation over the draws. The kinds and levels are the same.
+# is the images that were judged: both sources are judged on the same images, drawn anew with
+# replacement (the bootstrap), and the interval of their difference is mean -+ the quantile of the
+# normal distribution x the standard deviation over the draws. The kinds and levels are the same.
 
 # Kinds without a measurement, and their outcomes.
 HELD = {"definition": "held by a test", "misprint": "not as printed"}
@@ -275,7 +271,8 @@ def needs_of(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
 def _how_to_measure(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
     """How to get the columns that these rows lack, in words, where that can be."""
     datasets = rows["dataset"].unique() if "dataset" in rows else ()
-    names = sorted({measure_of(dataset, name) for name in columns for dataset in datasets} - {""})
+    found = {measure_of(dataset, name) for name in columns for dataset in datasets} - {""}
+    names = sorted(name for name in found if MEASURES[name].asked)  # others no training adds
     return [f"these runs lack the measures {', '.join(names)}: train and publish them again "
             "(itr-study train ID, itr-study runs ID --publish)"] * bool(names)
 

@@ -15,8 +15,9 @@ from itr_study.files.paths import check_home
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.jobs import Answer, Job
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.lab.runs.sweeps import Answer, Job, Worker
+from itr_study.lab.runs.sweeps import Worker
 
 SAVE_SECONDS = 20.0  # between checkpoints: what a kernel that is killed may lose
 

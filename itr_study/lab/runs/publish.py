@@ -17,8 +17,9 @@ from itr_study.files.paths import evidence_folder, try_writing
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.identity import Run, remember
 from itr_study.lab.runs.published import Published, keeps_rows
-from itr_study.lab.runs.rows import cell, is_complete, make_row
+from itr_study.lab.runs.rows import is_complete, make_row
 from itr_study.lab.runs.store import RunResult, RunStore, clear_temporary
+from itr_study.lab.runs.table import cell
 from itr_study.metrics.truth import DIRECTIONS
 
 Finished = list[tuple[Run, RunResult]]

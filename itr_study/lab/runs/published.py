@@ -24,8 +24,9 @@ from itr_study.data import DATASETS
 from itr_study.files.paths import evidence_folder
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.packs import Packs, restore
-from itr_study.lab.runs.rows import Table, is_complete
+from itr_study.lab.runs.rows import is_complete
 from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.table import Table
 from itr_study.metrics.truth import DIRECTIONS
 
 LEAST_TEST = 100

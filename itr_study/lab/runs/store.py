@@ -365,9 +365,8 @@ def _check(folder: Path, model: nn.Module) -> None:
 #
 # They took minutes; an explorer or an ensemble would compute them again. What is kept is a saving
 # alone: it may be deleted, and where it cannot be written, or is damaged, scores are computed
-# again.
-# A run has them if it was trained where this module was; `evaluation.measures.all_scores` says
-# which.
+# again. A run has them if it was trained where this module was; `evaluation.measures.all_scores`
+# says which.
 
 SCORES = "test.safetensors"
 

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import traceback
 import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,61 +27,14 @@ from itr_study.lab.processes import KEEP_MEMORY, MARK, kill_marked, new_mark
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import data_part, encoded_data
 from itr_study.lab.runs.identity import Run, identify
+from itr_study.lab.runs.jobs import Answer, Job, attempt
 from itr_study.lab.runs.rows import first_columns, hyperparameters, make_row
-from itr_study.lab.runs.run import ended, execute
+from itr_study.lab.runs.run import ended
 from itr_study.lab.runs.store import ENDED, RunStore
 from itr_study.lab.runs.watch import Watch
 from itr_study.lab.runs.worker import STOP, STOPPED
 from itr_study.progress import counting, in_lines
 from itr_study.training.devices import choose_device
-from itr_study.training.interrupts import OutOfMemory
-from itr_study.training.settings import Least0, StrictModel
-
-# A run as another process is asked for it: a job in, an answer out, each one line of JSON.
-
-class Job(StrictModel):
-    """A config, and where and how to execute it; the other fields as in `run.execute`, `store` its
-    folder."""
-
-    config: RunConfig
-    root: str | None = None
-    store: str | None = None
-    device: str = "auto"
-    save_seconds: Least0 = 60.0
-    needs: list[str] = []
-
-
-class Answer(StrictModel):
-    """How a run ended: a state of `store.STATES`, the reason unless it is done, and the run's id,
-    empty where the run did not get that far."""
-
-    state: str
-    reason: str = ""
-    id: str = ""
-
-
-def attempt(job: str) -> str:
-    """Execute the run of a `Job` given as JSON; its `Answer` as JSON.
-
-    A failure is an answer too, because the next run is not to blame; only KeyboardInterrupt, the
-    request to stop, is raised.
-    """
-    return _attempt(job).model_dump_json()
-
-
-def _attempt(text: str) -> Answer:
-    try:
-        job = Job.model_validate_json(text)
-        result = execute(identify(job.config, job.root), job.root, device=job.device,
-                         store=RunStore(job.store), save_seconds=job.save_seconds,
-                         needs=job.needs)
-        return Answer(state=result.status, reason=result.reason, id=result.id)
-    except OutOfMemory as error:
-        return Answer(state="oom", reason=str(error))
-    except Exception as error:
-        traceback.print_exc()
-        return Answer(state="failed", reason=f"{type(error).__name__}: {error}")
-
 
 # Where the runs of a sweep are executed: any executor of `concurrent.futures` will do.
 #
@@ -93,12 +45,10 @@ def _attempt(text: str) -> Answer:
 # $ITR_STUDY_HOME.
 #
 # A worker that dies (killed, out of memory) fails its run only; the next run gets a new one.
-# Workers
-# end within seconds of their parent, however it ends. An interrupt lets the runs save that wait in
-# threads of this process; other processes of this machine (`ProcessPoolExecutor`) get the signal
-# with
-# it where it goes to all (Ctrl-C, the button of a notebook), and do the same. What another machine
-# runs goes on to its end: nobody tells it.
+# Workers end within seconds of their parent, however it ends. An interrupt lets the runs save
+# that wait in threads of this process; other processes of this machine (`ProcessPoolExecutor`)
+# get the signal with it where it goes to all (Ctrl-C, the button of a notebook), and do the same.
+# What another machine runs goes on to its end: nobody tells it.
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KILLED = -9  # by SIGKILL, which Windows does not have

@@ -39,7 +39,7 @@ def main(parent: int) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: os._exit(STOPPED))
     threading.Thread(target=listen, args=(jobs, stopped), daemon=True).start()
     try:
-        from itr_study.lab.runs.sweeps import attempt  # loads torch: after the parent is watched
+        from itr_study.lab.runs.jobs import attempt
 
         signal.signal(signal.SIGTERM, stop)
         while not stopped.is_set() and (job := jobs.get()):

@@ -152,7 +152,7 @@ def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None) -> pd.
 
 
 def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
-    words = [f"{MODELS[c.model].label} on {c.images}, {c.sentences or c.tokens}"
+    words = [f"{MODELS[c.model].display_name} on {c.images}, {c.sentences or c.tokens}"
              for c in (arm.config for arm in arms)]
     return rows.assign(arm=[arm.label for arm in arms], model=words)
 
@@ -160,9 +160,8 @@ def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
 # How learning rates are chosen: the best on dev of a grid, which must lie inside it.
 #
 # A best rate at the edge of its grid says that a better one may lie beyond, and a comparison at
-# such
-# rates may be one of grids. `chosen_rates` refuses it. What was frozen before that rule stays until
-# the grids are widened, and is marked wherever it is shown (`bases.at_edge`).
+# such rates may be one of grids. `chosen_rates` refuses it. What was frozen before that rule
+# stays until the grids are widened, and is marked wherever it is shown (`bases.at_edge`).
 
 def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     """The search behind the frozen learning rates: one line per setting, loss and rate.

@@ -15,10 +15,9 @@ from itr_study.losses import LOSSES
 # The ladder to the second judge, `clean_gru`: what each step is worth on dev, one at a time.
 #
 # `best_clean` climbs on from there with what stands here. It has nothing to do with the ladder
-# loss.
-# A run must not take longer than six minutes on one core: regions of a grid, 9 x 9 vectors an
-# image,
-# make a step 7 times as long as their mean does, 12 with a learnt pool, so that no rung has them.
+# loss. A run must not take longer than six minutes on one core: regions of a grid, 9 x 9 vectors
+# an image, make a step 7 times as long as their mean does, 12 with a learnt pool, so that no rung
+# has them.
 
 START = "ladder_start"  # the base that the lowest rung is
 LADDER_LOSSES = ("sum", "hardest")  # the steps are chosen for both alike

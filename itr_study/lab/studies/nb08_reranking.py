@@ -61,9 +61,8 @@ def _over_seeds(label: str, dataset: str, parameters: SimpleNamespace) -> list[A
 #     "hardest@fast(1<2)" …
 #
 # A pair of scales is written first, second: of Eq. 15 first is what multiplies the scores inside
-# the
-# sum (gamma1, for texts that are searched by images; lambda1 the other way), second what multiplies
-# the pair's own score (gamma2, lambda2).
+# the sum (gamma1, for texts that are searched by images; lambda1 the other way), second what
+# multiplies the pair's own score (gamma2, lambda2).
 
 METHODS = ("fast", "fast_bank", "reciprocal", "multi")
 MEASURED = (*RECALLS, "test_rsum", "test_i2t_hubness", "test_t2i_hubness")

@@ -23,14 +23,12 @@ from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
 #
 # Trained with the hardest negative alone, the better of the two losses on the upper rungs of
 # `ladder`, where the mean of weights was tried, too. No rate here was searched but that of the
-# start: each rung keeps it, and a network that is fine-tuned has a hundredth of it. Regions of two
-# networks, 7 x 7 and 9 x 9, cannot be joined along D, so that rungs with a grid or a network that
-# is
-# trained have one network. There all cells of an image lack the same features, as their mean does
-# below: else more would change. Those rungs and ten crops are dear, with what they stand on: a step
-# over 81 cells costs 7 to 12 times as much as over their mean, and a run that trains the last
-# stages
-# takes 40 minutes of a core, of the bigger network 66.
+# start: each rung keeps it, and a network that is fine-tuned has a hundredth of it. Regions of
+# two networks, 7 x 7 and 9 x 9, cannot be joined along D, so that rungs with a grid or a network
+# that is trained have one network. There all cells of an image lack the same features, as their
+# mean does below: else more would change. Those rungs and ten crops are dear, with what they
+# stand on: a step over 81 cells costs 7 to 12 times as much as over their mean, and a run that
+# trains the last stages takes 40 minutes of a core, of the bigger network 66.
 
 LOSS = "hardest"
 TRAINED = {"settings.learning_rate_factors": {"network": 0.01}}  # a first guess

@@ -307,8 +307,7 @@ def _apart(one: pd.Series, two: pd.Series) -> float:
 # Arms for claims that are judged by exact relevance, which generated data alone has.
 #
 # They are trained on `scenes` at its own size, whatever data set a notebook looks at, and their
-# rows
-# are published in evidence/scenes.
+# rows are published in evidence/scenes.
 
 EXACT_DATA = "scenes"
 

@@ -25,8 +25,8 @@ from itr_study.training.collapse import collapse, equal_scores, flattened
 # are on another machine.
 #
 # Rows of runs travel with the project, trained models do not. A table made of models (an
-# ensemble, a
-# share of attention inside boxes) would cost whoever has the rows alone hours of training.
+# ensemble, a share of attention inside boxes) would cost whoever has the rows alone hours of
+# training.
 
 def kept_table(figures: Path | str | None, dataset: str, name: str,
                rows: pd.DataFrame) -> pd.DataFrame | None:
