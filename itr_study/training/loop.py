@@ -185,14 +185,12 @@ def dev_split(data: TrainingData, settings: Settings) -> EncodedSplit | None:
     """The split that chooses the best epoch, or its first images; None where the last epoch is
     taken anyway.
 
-    Raises:  ValueError where there are no such splits or fewer images.
+    Raises:  ValueError where there is no such split.
     """
     if "dev" not in data.splits and settings.select != "last":
         raise ValueError(f"select={settings.select!r} chooses the best epoch on the dev split, but "
                          f"the data has {', '.join(data.splits)}; use Settings(select='last')")
     dev, most = data.splits.get("dev"), settings.dev_images
-    if most and (dev is None or most > dev.n_images):
-        found = "no dev split" if dev is None else f"{dev.n_images} images in dev"
-        raise ValueError(f"dev_images={most}, but the data has {found}; ask for no more, or leave "
-                         "it out, which takes all there are")
-    return dev.head(most) if most else dev
+    if most and dev is None:
+        raise ValueError(f"dev_images={most}, but the data has no dev split; leave it out")
+    return dev.head(min(most, dev.n_images)) if most else dev

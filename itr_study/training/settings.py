@@ -113,11 +113,11 @@ class Settings(StrictModel):
     rounded to 10 bits behind the point) and "highest", all in float32, elsewhere; rows state it;
     warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
     metric that chooses the best epoch after them, or "last"; dev_images: an epoch is evaluated on
-    the first so many images of dev and all their texts, and in the end a run on as many of train; 0
-    = all of dev (of train: see `lab.runs.run`). R@K of fewer images is higher; average: an epoch is
-    evaluated, and chosen, with the mean of the weights after it and after the epochs before, so
-    many in all, 1 = its own; patience: epochs without a better one before stopping, None = never;
-    bucket: batches of captions of like length, None = where there are tokens.
+    the first so many images of dev at most and all their texts, and in the end a run on as many of
+    train; 0 = all of dev (of train: see `lab.runs.run`). R@K of fewer images is higher; average: an
+    epoch is evaluated, and chosen, with the mean of the weights after it and after the epochs
+    before, so many in all, 1 = its own; patience: epochs without a better one before stopping, None
+    = never; bucket: batches of captions of like length, None = where there are tokens.
     """
 
     epochs: int = Field(30, ge=1)

@@ -29,6 +29,7 @@ from itr_study.files.paths import (
     figures_folder,
     home,
     output_folder,
+    shipped_folder,
 )
 from itr_study.lab.batch.declared import Notebook, find_notebooks, read_notebook
 from itr_study.lab.batch.execute import FINE, NotebookResult, run_notebook
@@ -316,6 +317,9 @@ class Request:
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
         check_choice("profile", profile, PROFILES)
         paths = find_notebooks(list(names))
+        if not paths:
+            raise ValueError(f"no notebooks in {shipped_folder('notebooks')}: start this in a copy "
+                             "of the repository, or install itr-study from a wheel")
         if not paths:
             raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
         parameters = {"profile": profile, "dataset": dataset}

@@ -39,7 +39,8 @@ def alike_within(dataset: RetrievalDataset, root: Path | str | None, absent: dic
     test captions of a data set and, for real data, of all others at hand, by name."""
     sets = {dataset.name: lambda: own_vectors(dataset, absent)}
     if root is not None:
-        sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS}
+        sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS
+                 if name != dataset.name}
     alike = {}
     for name, read in sets.items():
         captions = attempt(f"captions of {name}", absent, read)

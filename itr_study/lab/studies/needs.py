@@ -17,26 +17,29 @@ from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.box_table import kept_boxes
 from itr_study.data.cxc import lies_in
-
-
-class HasData(Protocol):
-    """What is asked of a `Study`."""
-
-    dataset_name: str
-    root: Path | str | None
-    dataset: RetrievalDataset
-
+from itr_study.encoders.weights import given_folder
 
 MARK = "# needs: "
 ABOVE = "the cells above"
 SENTENCE = re.compile(r"^Left out: (.+) has (.+) \(needed here\)$", re.MULTILINE)
+
+
+class Source(Protocol):
+    """What is asked of a `Study`: its data."""
+
+    dataset: RetrievalDataset
+    dataset_name: str
+    root: Path | str | None
+
+
 # What a cell may need: words for a data set without it, and whether it is there.
-NEEDS: dict[str, tuple[str, Callable[[HasData], bool]]] = {
+NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "people's grades": ("no people's grades", lambda study: bool(
         study.dataset.judgements) or study.dataset.name == "coco" and lies_in(study.root)),
     "exact relevance": ("no exact relevance", lambda study: study.dataset.relevance is not None),
     "boxes": ("no boxes of objects", lambda study: study.dataset.boxes is not None
-              or kept_boxes(study.dataset.name) is not None),
+              or kept_boxes(study.dataset.name) is not None  # else found by the detector
+              or study.dataset.has_pictures and given_folder("nanodet") is not None),
     "pictures": ("no pictures", lambda study: study.dataset.has_pictures),
     "classes": ("no classes", lambda study: bool(study.dataset.classes)),
     "many texts an image": ("one text an image", lambda study: bool(
@@ -45,7 +48,7 @@ NEEDS: dict[str, tuple[str, Callable[[HasData], bool]]] = {
 IMAGES = re.compile(r"at least (\d+) images")
 
 
-def lacking(study: HasData, need: str) -> str:
+def lacking(study: Source, need: str) -> str:
     """Say in words what the data set of a study lacks of a need; "" if it has it.
 
     Raises:
@@ -62,7 +65,7 @@ def lacking(study: HasData, need: str) -> str:
     return "" if is_there(study) else words
 
 
-def leave_out(study: HasData) -> None:
+def leave_out(study: Source) -> None:
     """Replace cells of the running notebook whose needs the data set lacks by a sentence, and cells
     that need those above by nothing."""
     absent: list[str] = []  # of the last cell that said what it needs
