@@ -17,6 +17,7 @@ from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.box_table import kept_boxes
 from itr_study.data.cxc import lies_in
+from itr_study.digits import counted
 from itr_study.encoders.weights import given_folder
 
 MARK = "# needs: "
@@ -59,7 +60,7 @@ def lacking(study: Source, need: str) -> str:
         return " and ".join(absent) * all(absent)
     if least := IMAGES.fullmatch(need):
         found = len(study.dataset.splits["test"].image_ids)
-        return f"{found} images in test, fewer than {least[1]}" * (found < int(least[1]))
+        return f"{counted(found, 'image')} in test, fewer than {least[1]}" * (found < int(least[1]))
     check_choice("need of a cell", need, [*NEEDS, "at least 100 images"])
     words, is_there = NEEDS[need]
     return "" if is_there(study) else words
