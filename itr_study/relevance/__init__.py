@@ -5,7 +5,7 @@ exactly 1 for matches, at most 1 - 1e-4 otherwise; `block(split, images)` gives 
 text of a split and a slice of its images, as numpy. Attributes: `name`, `version` (raised whenever
 its values change), `scale`: "binary" (0 or 1), "unit" ([0, 1]) or "cosine" ([-1, 1]), and
 `vectors_needed`: names of what it reads in `split.label_vectors`. A batch's tensors are never read
-back, which would stop a GPU: what is computed on the host takes `lab.batch.ids`, which it knows.
+back, which would stop a GPU: what is computed on the host takes `batch.ids`, which it knows.
 """
 
 from itr_study.checks import Registry
