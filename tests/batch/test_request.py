@@ -136,14 +136,6 @@ def test_what_the_user_says_about_notebooks_at_once_holds(monkeypatch):
         assert made.workers == expected
 
 
-def test_no_run_is_planned_of_a_notebook_that_is_for_other_data(tmp_path):
-    """It is skipped, and so no hours are asked for either."""
-    here, elsewhere = (write_notebook(tmp_path / f"{name}.ipynb", datasets=datasets)
-                       for name, datasets in (("here", ["scenes"]), ("elsewhere", ["coco"])))
-    asked = Request([here, elsewhere], "scenes", "quick", {}, 1, 60, ())
-    assert asked.suiting() == [here]
-
-
 def test_a_device_goes_to_the_notebooks_and_into_the_retry(monkeypatch, tmp_path):
     """The one that is taken anyway does not: a copy of a notebook from before has no such line."""
     put_in(monkeypatch, Card(), Card())

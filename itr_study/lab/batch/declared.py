@@ -9,7 +9,6 @@ and its metadata may hold, under the key `itr_study`:
     figures   names it promises on every data set, such as "03_topk__k_sweep"
     scenes_only  those of them that show pictures: never saved of photographs
     real_only    names it promises on real data only, where all its parts are there
-    datasets  the data sets it is for (absent: all)
     after     notebooks of the same batch that must end first, or "all"
     minutes   what it takes in profile `quick` of scenes on two cores, beside another one
 """
@@ -39,7 +38,6 @@ class Notebook:
     path: Path
     parameters: type[StrictModel]
     figures: tuple[str, ...] = ()
-    datasets: tuple[str, ...] | None = None
     after: tuple[str, ...] | str = ()
     minutes: float | None = None
     cells: list[dict] = field(default_factory=list, repr=False)
@@ -47,10 +45,6 @@ class Notebook:
     @property
     def name(self) -> str:
         return self.path.stem
-
-    def suits(self, dataset: str) -> bool:
-        """Whether it is for this data set."""
-        return self.datasets is None or dataset in self.datasets
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Refuse unknown names and wrong types, all of them in one ValueError."""
@@ -97,7 +91,6 @@ def read_notebook(path: Path | str) -> Notebook:
         path=path,
         parameters=_parameters("".join(tagged[0]["source"]), path),
         figures=tuple(own.get("figures", ())),
-        datasets=tuple(own["datasets"]) if "datasets" in own else None,
         after=after if isinstance(after, str) else tuple(after),
         minutes=own.get("minutes"),
         cells=cells,

@@ -1,8 +1,7 @@
 """One notebook in a process of its own, with its true status.
 
 done; failed (a cell raised); kernel-died (killed, often for memory); timeout; interrupted (the
-batch was stopped); busy (being executed by another batch); skipped (not for this data set). Only
-done and skipped count as success.
+batch was stopped); busy (being executed by another batch). Only done counts as success.
 """
 
 import os
@@ -23,7 +22,6 @@ from itr_study.files.atomic import read_json, write_json
 from itr_study.lab.batch.declared import Notebook, read_notebook
 from itr_study.lab.processes import MARK, kill_marked, new_mark
 
-FINE = ("done", "skipped")
 POLL = 0.1  # seconds between looks at a running notebook
 # A line of its log that says how far something is (see `progress`), and what that is.
 COUNTED = re.compile(r"[\d:]{8} ((.+): \d+( of \d+)?.*, \d+ s.*)")

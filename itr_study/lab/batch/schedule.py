@@ -32,7 +32,7 @@ from itr_study.files.paths import (
     shipped_folder,
 )
 from itr_study.lab.batch.declared import Notebook, find_notebooks, read_notebook
-from itr_study.lab.batch.execute import FINE, NotebookResult, run_notebook
+from itr_study.lab.batch.execute import NotebookResult, run_notebook
 
 # How long a batch will still take: from what its notebooks took before, corrected as they end.
 
@@ -146,15 +146,9 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     """
     notebooks = [read_notebook(path) for path in paths]
     _check_all(notebooks, parameters)
-    results: dict[str, NotebookResult] = {}
-    for notebook in notebooks:
-        if not notebook.suits(dataset):
-            reason = f"it is for {', '.join(notebook.datasets)}"
-            results[notebook.name] = NotebookResult(notebook.name, "skipped", 0.0, reason)
-    chosen = [n for n in notebooks if n.name not in results]
     threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
     remaining = Remaining({n.name: expected_minutes(n, parameters, executed_folder(dataset))
-                           for n in sorted(chosen, key=lambda n: n.after == "all")}, workers)
+                           for n in sorted(notebooks, key=lambda n: n.after == "all")}, workers)
 
     def report(line: str) -> None:
         say("; ".join(part for part in (line, remaining.text()) if part))
@@ -172,7 +166,7 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
         return result
 
     with _stoppable() as stop:
-        results |= _schedule(chosen, run, workers, stop)
+        results = _schedule(notebooks, run, workers, stop)
     return [results[n.name] for n in notebooks]
 
 
@@ -355,11 +349,7 @@ class Request:
             return 0.0
         from itr_study.lab.studies.plans import planned
 
-        return sum(p.hours for p in planned(self.suiting(), self.parameters))
-
-    def suiting(self) -> list[Path]:
-        """The notebooks that are for the data set: of the others no run is trained."""
-        return [path for path in self.paths if read_notebook(path).suits(self.dataset)]
+        return sum(p.hours for p in planned(self.paths, self.parameters))
 
     def plan(self) -> str:
         """The runs of each notebook: present, missing, stale, and hours."""
@@ -367,7 +357,7 @@ class Request:
 
         note = ("\nThis data is generated: a run counts as present while its store is here, and "
                 "hours are not foreseen." if DATASETS[self.dataset].generated else "")
-        return plan_table(planned(self.suiting(), self.parameters)) + note
+        return plan_table(planned(self.paths, self.parameters)) + note
 
     def run(self) -> int:
         """Execute, print the table and the way to retry, make the gallery anew, and of real data
@@ -382,7 +372,7 @@ class Request:
         results = reproduce(self.paths, self.parameters, self.dataset, self.workers, self.timeout)
         print(f"\n{table(results)}, in {(time.monotonic() - start) / 60:.1f} minutes")
         print(f"Executed notebooks and logs: {executed_folder(self.dataset)}")
-        unsuccessful = [r for r in results if r.status not in FINE]
+        unsuccessful = [r for r in results if r.status != "done"]
         if unsuccessful:
             print(f"Retry just those: {self.retry(unsuccessful)}")
         done = {r.notebook for r in results if r.status == "done"}
