@@ -1,18 +1,18 @@
 """itr_study: learn, test and compare ranking losses for matching images and texts.
 
-Two wings. The library is what one imports; the laboratory runs, keeps, judges and publishes, and
-the library imports nothing of it. From the ground up; a room imports only rooms on lines above:
+The library is what you import; `lab` trains, keeps and publishes runs and tests the claims of the
+papers, and the library imports nothing of it. A package imports only packages on lines above:
 
-    files  checks  digits  arithmetic  progress    what both wings stand on
-    data                                              library
+    files  checks  digits  arithmetic  progress
+    data
     encoders  losses  metrics
     features  relevance  models  rerank
     evaluation  plots
     training  explorers
-    lab: runs  label_quality  ledger                  laboratory
-    lab: studies
-    lab: batch
-    lab: cli
+    lab.runs  lab.label_quality  lab.ledger
+    lab.studies
+    lab.batch
+    lab.cli
 
     data           one file per data set, its record, and what a split and a batch hold
     encoders       frozen networks; word and sentence vectors (MiniLM, Fisher, GloVe, n-grams)
@@ -24,10 +24,10 @@ the library imports nothing of it. From the ground up; a room imports only rooms
     plots          one function per picture, and the names that readers see
     explorers      for lessons: controls, queries to show, the code behind a formula
     runs           a run's config, id and row; store, sweeps, workers; what is published; audit
-    studies        what notebooks study: arms, bases, profiles, and `study`, which they talk to
-    label_quality  label sources held against people
+    studies        the runs and parameters of each notebook, settings, and `Study`
+    label_quality  label sources compared with human ratings
     ledger         claims of the papers (reported/claims.csv), rules, verdicts
-    batch cli      notebooks without a head; the command
+    batch cli      notebooks executed without a browser; the command
     files digits arithmetic  atomic and sealed files, paths; numbers in words; which instructions
                    the processor has
 

@@ -71,15 +71,11 @@ def pooled(scenes: RetrievalDataset, folder: Path) -> None:
 
 
 def regions_and_pictures(scenes: RetrievalDataset, folder: Path) -> None:
-    """Features with the pictures, boxes and sizes that they were made from."""
+    """Features with the pictures that they were made from."""
     _features(scenes, folder, lambda rows: rows)
-    for name, split in scenes.splits.items():
+    for split in scenes.splits.values():
         for image in split.image_ids:
             _picture(scenes, image, folder / "images")
-        corners = np.random.default_rng(1).uniform(0, 32, (len(split.image_ids), 36, 2))
-        np.save(folder / f"{name}_boxes.npy", np.concatenate(
-            [corners, corners + 30], axis=2).astype(np.float32))
-        np.save(folder / f"{name}_img_sizes.npy", np.full((len(split.image_ids), 2), 64))
 
 
 def _features(scenes: RetrievalDataset, folder: Path, shaped, repeat: bool = False) -> None:

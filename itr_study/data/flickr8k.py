@@ -37,8 +37,8 @@ TEXT_ID = re.compile(r"(?P<image>[^#\s]+)#\d+")
 GRADES = ("1", "2", "3", "4")
 OBTAIN_JUDGEMENTS = "It is part of Flickr8k_text.zip, beside Flickr8k.token.txt."
 JUDGEMENT_TERMS = ("Flickr8k's human judgements: for non-commercial research and education; cite "
-                   "Hodosh, "
-         "Young and Hockenmaier, Framing Image Description as a Ranking Task, JAIR 47, 2013.")
+                   "Hodosh, Young and Hockenmaier, Framing Image Description as a Ranking Task, "
+                   "JAIR 47, 2013.")
 
 
 def read_expert(root: Path | str | None) -> Judgements:

@@ -1,4 +1,5 @@
-"""Image-image cosines of given vectors: a text is as relevant as its own picture is alike."""
+"""Cosines of given vectors: of image and text, such as those of CLIP, or of image and image, by
+which a text is as relevant as its own picture is alike. No model is imported here."""
 
 import numpy as np
 
@@ -6,7 +7,6 @@ from itr_study.data.base import DataError
 from itr_study.data.batches import EncodedSplit
 from itr_study.relevance._given import GivenSource, Sides
 
-# Image-text cosines of given vectors, such as those of CLIP: no model is imported here.
 
 class Clip(GivenSource):
     """Relevance of text j to image i: cosine of the given vectors of image i and text j.

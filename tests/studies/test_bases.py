@@ -28,7 +28,7 @@ def test_base_configs_are_read_and_changed(files):
     assert base("coco", "cheap", seed=2).settings.epochs == 3
     with pytest.raises(ValueError, match="base config of scenes must be one of cheap"):
         base("scenes", "dear")
-    with pytest.raises(ValueError, match="dataset with a base config must be one of .*coco"):
+    with pytest.raises(ValueError, match="dataset must be one of .*coco"):
         base("coca", "cheap")
 
 

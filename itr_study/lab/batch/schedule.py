@@ -448,7 +448,7 @@ def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise ValueError(f"a parameter is given as name=value, got {text!r}")
         if name in values:
-            raise ValueError(f"{name} is given twice; which one holds is not for us to guess")
+            raise ValueError(f"{name} is given twice; give it once")
         for notebook in notebooks:
             values[name] = notebook.read(name, value)
     return values

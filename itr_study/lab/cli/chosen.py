@@ -51,7 +51,7 @@ def given_changes(changes: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise ValueError(f"--set takes key=value, got {text!r}")
         if key in given:
-            raise ValueError(f"--set gives {key} twice; which one holds is not for us to guess")
+            raise ValueError(f"--set gives {key} twice; give it once")
         given[key] = readings(value)[0]
     return given
 

@@ -148,8 +148,8 @@ class Parameters(StrictModel):
         among, known = extra.get("among", ()), info.data
         if callable(among):  # the data set may be wrong itself
             among = among(known) if "dataset" in known else ()
-        for one in value if isinstance(value, list) else [value]:
-            if among := list(among):
+        if among := list(among):
+            for one in value if isinstance(value, list) else [value]:
                 check_choice(name, one, among)
         return value
 

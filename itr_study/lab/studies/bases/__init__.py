@@ -26,18 +26,13 @@ TUNED = "flickr8k"  # where the common settings were tuned
 BESIDE = ("about", "rates", "side_weights")  # keys of a table that are no part of a config
 
 
-def datasets_with_bases() -> list[str]:
-    """List the data sets by name: each has every setting."""
-    return sorted(DATASETS)
-
-
 def base_tables(dataset: str) -> dict[str, dict[str, Any]]:
     """Put together the settings of a data set by name, `about` included.
 
     Raises:
         ValueError: An unknown data set, a `like` that names no setting or itself.
     """
-    check_choice("dataset with a base config", dataset, datasets_with_bases())
+    check_choice("dataset", dataset, DATASETS)
     return deepcopy(_settings(*_texts(dataset)))
 
 
