@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import home, project_root, shipped_folder
 
 
 def test_home_is_beside_pyproject_from_any_folder(tmp_path, monkeypatch):
@@ -16,3 +16,15 @@ def test_home_follows_the_environment_at_every_call(tmp_path, monkeypatch):
     monkeypatch.setenv("ITR_STUDY_HOME", "~/there")
     assert home() == Path.home() / "there"
     assert not (tmp_path / "here").exists()
+
+
+def test_notebooks_come_with_an_installed_package(tmp_path, monkeypatch):
+    """A folder of the project counts first; away from its source the copy under sys.prefix."""
+    copy, project = tmp_path / "prefix/share/itr_study/notebooks", tmp_path / "project"
+    copy.mkdir(parents=True)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
+    monkeypatch.setattr("itr_study.files.paths.project_root", lambda: project)
+    assert shipped_folder("notebooks") == copy
+    assert shipped_folder("evidence") == project / "evidence"
+    (project / "notebooks").mkdir(parents=True)
+    assert shipped_folder("notebooks") == project / "notebooks"
