@@ -122,14 +122,14 @@ def report(findings: list[Finding]) -> str:
 
 
 def versions() -> list[Finding]:
-    """Python, this package, and every package it needs."""
+    """Python, this package, and every package that the library and this command need."""
     try:
         ours = importlib.metadata.metadata("itr-study")
     except importlib.metadata.PackageNotFoundError:
         remedy = "not installed; run: pip install -e . in the project's folder"
         return [Finding("packages", "broken", f"itr-study is {remedy}")]
     names = [re.match(r"[\w.-]+", line)[0] for line in ours.get_all("Requires-Dist")
-             if "extra ==" not in line]
+             if re.search(r"extra == .(plots|lab).$", line) or "extra ==" not in line]
     installed, absent = [], []
     for name in ["itr-study", *names]:
         try:
