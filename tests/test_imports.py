@@ -176,3 +176,9 @@ def test_the_command_line_loads_neither_torch_nor_numpy():
     for statement in ("import itr_study.lab.cli.app", "import itr_study.__main__"):
         loaded = loaded_by(statement)
         assert not loaded & {*HEAVY, "torch", "numpy", "pandas", "pydantic", "nbformat"}
+
+
+def test_the_process_of_a_notebook_loads_no_torch():
+    """Its kernel does; the process beside it would take two seconds and 300 MB for nothing."""
+    loaded = loaded_by("import itr_study.lab.batch.child, itr_study.lab.studies.needs")
+    assert not loaded & {"torch", "pandas"}

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from itr_study.files.atomic import read_json, write_json
 from itr_study.lab.processes import KEEP_MEMORY, end_with_parent
-from itr_study.lab.studies.needs import left_out
 
 LONGEST_MESSAGE = 400  # characters
 
@@ -24,6 +23,8 @@ def execute(task: dict) -> tuple[str, str]:
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
+
+    from itr_study.lab.studies.needs import left_out
 
     try:
         executed = papermill.execute_notebook(

@@ -18,7 +18,6 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.box_table import kept_boxes
 from itr_study.data.cxc import lies_in
 from itr_study.digits import counted
-from itr_study.encoders.weights import given_folder
 
 MARK = "# needs: "
 ABOVE = "the cells above"
@@ -33,6 +32,13 @@ class Source(Protocol):
     root: Path | str | None
 
 
+def detects_boxes() -> bool:
+    """Whether the detector's files are here."""
+    from itr_study.encoders.weights import given_folder  # loads torch, which a batch need not
+
+    return given_folder("nanodet") is not None
+
+
 # What a cell may need: words for a data set without it, and whether it is there.
 NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "people's grades": ("no people's grades", lambda study: bool(
@@ -40,7 +46,7 @@ NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "exact relevance": ("no exact relevance", lambda study: study.dataset.relevance is not None),
     "boxes": ("no boxes of objects", lambda study: study.dataset.boxes is not None
               or kept_boxes(study.dataset.name) is not None  # else found by the detector
-              or study.dataset.has_pictures and given_folder("nanodet") is not None),
+              or study.dataset.has_pictures and detects_boxes()),
     "pictures": ("no pictures", lambda study: study.dataset.has_pictures),
     "classes": ("no classes", lambda study: bool(study.dataset.classes)),
     "many texts an image": ("one text an image", lambda study: bool(
