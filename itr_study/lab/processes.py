@@ -52,7 +52,7 @@ def _carries(process: psutil.Process, mark: str) -> bool:
 
 
 def kill_marked(mark: str, patience: float = 10.0) -> None:
-    """Kill a family, and what it starts meanwhile, until two looks in a row find nobody.
+    """Kill a family, and what it starts meanwhile, until three looks in a row find nobody.
 
     One look is not enough: a process that is just being started has no environment yet, so it
     carries no mark.
@@ -60,7 +60,7 @@ def kill_marked(mark: str, patience: float = 10.0) -> None:
     Raises:  RuntimeError naming the survivors after `patience` seconds.
     """
     end, quiet = time.monotonic() + patience, 0
-    while quiet < 2:
+    while quiet < 3:
         family = marked(mark)
         if not family:
             quiet += 1
@@ -95,6 +95,8 @@ def end_with_parent(parent: int, interval: float = 0.5) -> None:
 def _watch(parent: psutil.Process | None, interval: float) -> None:
     while parent is not None and _lives(parent):
         time.sleep(interval)
-    if mark := os.environ.get(MARK):
-        kill_marked(mark)
-    os._exit(1)
+    try:
+        if mark := os.environ.get(MARK):
+            kill_marked(mark)
+    finally:
+        os._exit(1)  # even if one of the family cannot be killed
