@@ -29,7 +29,7 @@ import psutil
 PROCESSES = {"itr_study.lab.runs.worker": "workers that train",
              "ipykernel_launcher": "kernels of notebooks",
              "itr_study": "the batch and papermill"}  # part of the command line -> what it is
-CHILD = "itr_study.lab.batch.child"  # executes one notebook
+CHILD = "itr_study.lab.batch.execute"  # executes one notebook
 KINDS = ("training", "drawing", "other", "starting")
 ENCODE = """
 import sys, time

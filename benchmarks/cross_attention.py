@@ -37,12 +37,11 @@ from torch.nn.functional import leaky_relu, normalize
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.evaluation.evaluate import score
 from itr_study.files.atomic import canonical_json, write_atomic
-from itr_study.lab.runs.identity import git_commit, machine_facts
+from itr_study.lab.runs.run import git_commit, machine_facts
 from itr_study.lab.studies.timing import SCORING, scoring_file
 from itr_study.losses import LOSSES
 from itr_study.models import MODELS
-from itr_study.models.cross_attention import LEAK
-from itr_study.models.sgraf import CrossAttention
+from itr_study.models.cross_attention import LEAK, CrossAttention
 
 NAMES = ("saf", "sgr")
 FEATURES, VOCABULARY, SIZE, SIMILARITY = 1280, 4500, 256, 64

@@ -57,7 +57,7 @@ ANSWER = """async ([node, selector, kind]) => {
 }"""
 ACTIONS = {"push and pull": [("a mark moved", "[data-key=item-2]", "ArrowLeft"),
                              ("a step", "[data-key=control-step]", "click")],
-           "search": [("the next query", "[data-key=control-on]", "click"),
+           "search": [("the next query", "[data-key=control-next]", "click"),
                       ("another list", "[data-key=control-switch]", "change")],
            "who moved?": [("the next query", "[data-key=control-next]", "click"),
                           ("another measure", "[data-key=control-measure]", "change")],

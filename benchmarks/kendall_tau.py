@@ -19,7 +19,7 @@ import numpy as np  # noqa: E402
 from _memory import peak_mb  # noqa: E402
 from scipy.stats import kendalltau  # noqa: E402
 
-from itr_study.metrics import Truth, kendall_per_query  # noqa: E402
+from itr_study.metrics import Truth, kendall_rows, per_query  # noqa: E402
 
 
 def by_row(scores: np.ndarray, relevance: np.ndarray) -> np.ndarray:
@@ -31,7 +31,7 @@ def by_row(scores: np.ndarray, relevance: np.ndarray) -> np.ndarray:
 def in_bins(scores: np.ndarray, relevance: np.ndarray) -> np.ndarray:
     """The package's version."""
     truth = Truth(np.arange(scores.shape[1]) % len(scores), graded=lambda part: relevance[part])
-    found = kendall_per_query(scores, truth)
+    found, = per_query(scores, truth, kendall_rows())
     return np.concatenate((found["i2t"], found["t2i"]))
 
 

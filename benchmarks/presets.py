@@ -31,8 +31,7 @@ from itr_study.arithmetic import instructions  # noqa: E402
 from itr_study.data.batches import EncodedSplit, InputSpec  # noqa: E402
 from itr_study.files.atomic import write_atomic  # noqa: E402
 from itr_study.lab.runs.config import RunConfig, build_objective  # noqa: E402
-from itr_study.lab.runs.identity import git_commit  # noqa: E402
-from itr_study.lab.runs.run import build_model  # noqa: E402
+from itr_study.lab.runs.run import build_model, git_commit  # noqa: E402
 from itr_study.lab.studies.presets import preset, preset_tables  # noqa: E402
 from itr_study.lab.studies.timing import presets_file  # noqa: E402
 from itr_study.training.loop import forward  # noqa: E402

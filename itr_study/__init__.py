@@ -1,35 +1,25 @@
 """itr_study: learn, test and compare ranking losses for matching images and texts.
 
 The library is what you import; `lab` trains, keeps and publishes runs and tests the claims of the
-papers, and the library imports nothing of it. A package imports only packages on lines above:
+papers, and the library imports nothing of it. From the ground up (FLOORS in tests/test_imports.py
+says which may import which):
 
-    files  checks  digits  arithmetic  progress
-    data
-    encoders  losses  metrics
-    features  relevance  models  rerank
-    evaluation  plots
-    training  explorers
-    lab.runs  lab.label_quality  lab.ledger
-    lab.studies
-    lab.batch
-    lab.cli
-
+    files digits arithmetic  atomic and sealed files, paths; numbers in words; which instructions
+                   the processor has
     data           one file per data set, its record, and what a split and a batch hold
     encoders       frozen networks; word and sentence vectors (MiniLM, Fisher, GloVe, n-grams)
     features       a data set as arrays: encoded once, cached
     relevance      label sources: how relevant is text j to image i?
     models losses metrics rerank       one file per idea
     evaluation     a model measured: percent, tables (R@K, RSUM), intervals over images, search
-    training       loop, devices, objective, settings, batch order, checkpoints
     plots          one function per picture, and the names that readers see
+    training       loop, devices, objective, settings, batch order, checkpoints
     explorers      for lessons: controls, queries to show, the code behind a formula
-    runs           a run's config, id and row; store, sweeps, workers; what is published; audit
-    studies        the runs and parameters of each notebook, settings, and `Study`
-    label_quality  label sources compared with human ratings
-    ledger         claims of the papers (reported/claims.csv), rules, verdicts
-    batch cli      notebooks executed without a browser; the command
-    files digits arithmetic  atomic and sealed files, paths; numbers in words; which instructions
-                   the processor has
+    lab.runs       a run's config, id and row; store, sweeps, workers; what is published; audit
+    lab.label_quality  label sources compared with human ratings
+    lab.ledger     claims of the papers (reported/claims.csv), rules, verdicts
+    lab.studies    the runs and parameters of each notebook, settings, and `Study`
+    lab.batch lab.cli  notebooks executed without a browser; the command
 
 To read it: a picture's way is data, encoders, features; a batch's way training, models, losses;
 a number's way metrics, evaluation, runs, plots; a claim's way studies, ledger.
@@ -41,7 +31,7 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
-# What `itr_study.<name>` gives, and the module it stands in. Loaded when first asked for: the
+# What `itr_study.<name>` gives, and its module. Loaded when first asked for: the
 # command must not wait for torch.
 PUBLIC = {
     "DATASETS": "data", "load_dataset": "data",

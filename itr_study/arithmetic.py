@@ -30,8 +30,10 @@ EMULATED = ("avx512",)  # oneDNN takes bfloat16 there, but computes it in float3
 
 
 def instruction_set() -> str:
-    """The instructions in effect for torch and oneDNN: "amx", "avx512_fp16", "avx512_bf16",
-    "avx512", "avx2", or both told apart where limits set by hand part them."""
+    """The instructions in effect for torch and oneDNN, both where limits set by hand part them.
+
+    "amx", "avx512_fp16", "avx512_bf16", "avx512" or "avx2".
+    """
     torch_level, onednn = torch.backends.cpu.get_cpu_capability().lower(), onednn_level()
     if not onednn:
         return torch_level
@@ -40,8 +42,10 @@ def instruction_set() -> str:
 
 
 def instructions() -> str:
-    """All that a row states: the instruction set, the processor's vendor, and limits set for MKL,
-    which takes other paths on other vendors: "amx, GenuineIntel, MKL AVX2"."""
+    """State the instruction set, the processor's vendor and limits of MKL for a row.
+
+    MKL takes other paths on other vendors. Such as "amx, GenuineIntel, MKL AVX2".
+    """
     limits = [f"MKL {os.environ[name].upper()}" for name in MKL_LIMITS if os.environ.get(name)]
     return ", ".join([instruction_set(), *filter(None, [vendor()]), *limits])
 

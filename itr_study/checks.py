@@ -82,8 +82,10 @@ def gathered() -> Iterator[Gathered]:
 
 
 def check_values(numbers: Tensor, complaint: Complaint) -> None:
-    """Raise ValueError where the numbers give a complaint: now, or inside `gathered` later, so
-    that there no `except` around this call can catch it."""
+    """Raise ValueError where the numbers give a complaint.
+
+    Inside `gathered` that is later, so that no `except` around this call can catch it.
+    """
     waiting = _GATHERED.get()
     if waiting is None:
         complain(complaint(numbers.reshape(-1).tolist()))
@@ -99,8 +101,7 @@ def complain(message: str | None) -> None:
 
 def check_number(name: str, value: float, *, above: float = -math.inf, least: float = -math.inf,
                  most: float = math.inf, below: float = math.inf) -> None:
-    """Raise ValueError unless `above < value < below`, `least <= value <= most` and value is
-    finite."""
+    """Raise ValueError unless a number is finite and within these bounds."""
     real = isinstance(value, int | float) and not isinstance(value, bool)
     if not (real and abs(value) <= sys.float_info.max):  # NaN is not; an integer may be larger
         raise ValueError(f"{name} must be a finite number, got {value!r}")
@@ -161,7 +162,7 @@ def kept_arguments(built: object) -> str:
                      if name in kept)
 
 
-class UnknownName(KeyError, ValueError):
+class UnknownNameError(KeyError, ValueError):
     """Raised for a name that a registry lacks; the message lists the names that it has."""
 
     __str__ = Exception.__str__  # a KeyError puts its message in quotes
@@ -178,9 +179,9 @@ class Registry(dict[str, Part]):
         ValueError: for a part without a name, and for a second one of the same name.
 
     Example:
-        >>> Registry("loss", {"topk": 1})["top_k"]
+        >>> Registry("loss", {"kth": 1})["kht"]
         Traceback (most recent call last):
-        itr_study.checks.UnknownName: loss must be one of topk; got 'top_k'; did you mean 'topk'?
+        itr_study.checks.UnknownNameError: loss must be one of kth; got 'kht'; did you mean 'kth'?
     """
 
     def __init__(self, kind: str, parts: Mapping[str, Part] | Iterable[Part]) -> None:
@@ -197,7 +198,7 @@ class Registry(dict[str, Part]):
             self[name] = part
 
     def __missing__(self, name: str) -> Part:
-        raise UnknownName(not_among(self.kind, name, self))
+        raise UnknownNameError(not_among(self.kind, name, self))
 
     def __or__(self, other: Mapping[str, Part]) -> Registry[Part]:
         return Registry(self.kind, {**self, **other})
@@ -224,7 +225,7 @@ def check_scores(scores: Tensor, relevance: Tensor) -> None:
 
 
 def check_relevance(relevance: Tensor, scale: str) -> None:
-    """Raise ValueError unless every value is 1 (a match) or lies in [floor, 1 - 1e-4].
+    """Raise ValueError unless every value is 1 (a match) or in [floor, 1 - 1e-4].
 
     The floor is 0 for the scale "unit" and -1 for "cosine" and "binary": a loss of "binary" reads
     only which pairs are matches, so it takes any scale, and a bool mask too.

@@ -6,8 +6,7 @@ MINUS = "−"
 
 
 def digits_for(*values: float) -> int:
-    """How many decimals numbers that stand side by side get: one, or so many that the largest of
-    them has two significant digits.
+    """Decimals of numbers side by side: one, or so many that the largest has two digits.
 
     Example:
         >>> digits_for(-12.8, -14.8, -10.7), digits_for(0.04, -0.31, 0.39), digits_for(0.0027)
@@ -67,8 +66,9 @@ def lasting(seconds: float) -> str:
 
 
 def with_interval(mean: float, low: float, high: float) -> str:
-    """A difference and its interval, of equally many digits; of so many that an end shows on which
-    side of zero it lies, if a second decimal can tell.
+    """A difference and its interval, of equally many digits.
+
+    An end shows its side of zero, if a second decimal can tell.
 
     Example:
         >>> with_interval(-9.24, -12.4, -6.0), with_interval(0.044, 0.031, 0.057)

@@ -38,8 +38,10 @@ def in_notebook() -> bool:
 
 
 class OutputLine:
-    """A line of a cell's output that is written over, as on a terminal: text, because a widget that
-    is saved with its notebook is missed when that is opened again."""
+    """A line of a cell's output that is written over, as on a terminal.
+
+    It is text: a widget that is saved with its notebook is missed when that is opened again.
+    """
 
     def __init__(self) -> None:
         from IPython.display import Pretty, display
@@ -47,6 +49,7 @@ class OutputLine:
         self.text, self.handle = Pretty, display(Pretty(""), display_id=True)
 
     def write(self, line: str) -> None:
+        """Replace the line."""
         self.handle.update(self.text(line.strip("\r\n ")))
 
     def flush(self) -> None:
@@ -56,7 +59,7 @@ class OutputLine:
 @contextmanager
 def counting(label: str, total: int | None, unit: str = "",
              elapsed: float = 0.0) -> Iterator[Show]:
-    """Show how far something is: call what this gives with how many of `total` are done and a note.
+    """Give a function that shows how many of `total` are done, and a note.
 
     Args:    label: what is being done; unit: of what, such as "epochs"; elapsed: seconds that it
              has been going on already.

@@ -28,7 +28,7 @@ from itr_study.relevance import RELEVANCE
 from itr_study.rerank import RERANKERS, Bank
 from itr_study.training import loop
 from itr_study.training.loop import fit
-from itr_study.training.objective import ACCEPTED, OBJECTIVES, Objective, Term
+from itr_study.training.objective import MAPS, OBJECTIVES, Objective, Term
 from itr_study.training.settings import Settings
 from tests.golden.cases import labelled_split
 from tests.losses.batches import graded_batch, random_batch
@@ -201,8 +201,8 @@ def model_for(name):
 @pytest.mark.parametrize("name", ALL)
 def test_one_stop_a_step_for_every_loss_with_every_source(name, source, split, folder):
     labels = made(source, folder)
-    if labels.scale not in ACCEPTED[ALL[name].relevance_scale]:
-        with pytest.raises(ValueError, match="choose another source"):
+    if labels.scale not in MAPS[ALL[name].relevance_scale]:
+        with pytest.raises(ValueError, match="compares graded labels"):
             Objective([Term(name, labels=labels)])
         return
     objective = Objective([Term(name, labels=labels)])

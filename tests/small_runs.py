@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import io
+from collections.abc import Collection
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from itr_study.files.atomic import read_json, write_atomic, write_json
 from itr_study.files.sealed import seal
 from itr_study.lab.runs import data, run
 from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.identity import identify
+from itr_study.lab.runs.rows import make_row
 from itr_study.lab.runs.store import RunResult
 
 SMALL = RunConfig.model_validate({
@@ -32,6 +35,13 @@ def count_trainings(monkeypatch) -> list:
 
     monkeypatch.setattr(run, "fit", fit)
     return trained
+
+
+def row_of(config: RunConfig, root: str | None = None, needs: Collection[str] = ()) -> dict:
+    """The row of a run, which is trained in this process where it has not ended."""
+    identified = identify(config, root)
+    return run.ended(identified, needs) or make_row(
+        identified, run.execute(identified, root, needs=needs))
 
 
 def without_asked(result: RunResult) -> None:

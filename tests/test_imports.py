@@ -180,5 +180,5 @@ def test_the_command_line_loads_neither_torch_nor_numpy():
 
 def test_the_process_of_a_notebook_loads_no_torch():
     """Its kernel does; the process beside it would take two seconds and 300 MB for nothing."""
-    loaded = loaded_by("import itr_study.lab.batch.child, itr_study.lab.studies.needs")
+    loaded = loaded_by("import itr_study.lab.batch.execute, itr_study.lab.studies.needs")
     assert not loaded & {"torch", "pandas"}

@@ -27,8 +27,8 @@ COMMON = {"profile", "dataset", "data", "data_options", "figures", "device"}
 ON_A_DEVICE = {"itr.fit", "epoch_frames", "batch_log", "BackgroundRun"}  # what trains by itself
 SHOWN_LINES, IMPORTED_NAMES = 6, 8  # of the cells a student reads: half are no longer; at most
 # Names of functions that no notebook trains runs of: those whose rows are shown where there are
-# some, those that are some runs of others, those that keep nothing, and one of rows.
-UNPLANNED = {"judged_arms", "second_arms", "scale_arms", "tuned_arms", "drawn_arms", "settled_arms"}
+# some, those that are some runs of others, and those that keep nothing.
+UNPLANNED = {"judged_arms", "second_arms", "scale_arms", "tuned_arms", "drawn_arms"}
 BY_CLAIMS = {"margin_check_arms"}  # planned with its paper, trained by notebook 12
 SECONDS = 240  # wall clock of one notebook at profile smoke, on a busy machine
 
@@ -175,6 +175,10 @@ def test_its_cell_is_its_class_and_papermill_can_read_it(path):
     lines = {f"{name}: {found['inferred_type_name']} = {found['default']}  # {found['help']}"
              for name, found in papermill.inspect_notebook(path).items()}
     assert lines == {cell_line(*field) for field in STUDIES[path.stem][0].model_fields.items()}
+    source = next(c.source for c in nbformat.read(path, as_version=4).cells
+                  if "parameters" in c.metadata.get("tags", []))
+    first = source.partition("# more knobs\n")[0].splitlines()
+    assert len([line for line in first if ": " in line]) == 5  # those that a reader turns first
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

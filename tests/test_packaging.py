@@ -213,17 +213,20 @@ def test_ci_runs_all_tests_and_requires_the_data():
     script = (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK) and "set -euo pipefail" in script
     assert "make test-all\nmake check-evidence\n" in script and "ITR_REQUIRE_DATA=1" in script
-    assert "-m tests.golden.simulate avx2" in script
+    assert "-m tests.golden.simulate avx2" in script and '/python" -m mypy\n' in script
 
 
-def test_ci_refuses_a_history_that_is_too_large(tmp_path):
-    """In a repository of its own, with a `make` and an `apt-get` that do nothing."""
+def test_ci_refuses_a_history_or_a_package_that_is_too_large(tmp_path):
+    """And a package of too many lines or files; in a repository whose `make` does nothing."""
     (tmp_path / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    for name in ("run", "budget.py"):
+        shutil.copy(ROOT / ".ci" / name, tmp_path / ".ci")
     (tmp_path / "Makefile").write_text("test-all check-evidence venv:\n\t@true\n")
     (tmp_path / "apt-get").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "apt-get").chmod(0o755)
     (tmp_path / "picture.png").write_bytes(os.urandom(2_500_000))
+    (tmp_path / "itr_study").mkdir()
+    (tmp_path / "itr_study" / "two.py").write_text("a = 1\nb = 2\n")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "None"], ["add", "."],
                     ["commit", "-qm", "One"]):
@@ -243,7 +246,12 @@ def test_ci_refuses_a_history_that_is_too_large(tmp_path):
     assert "2.5 MB of them new" in said(GROWTH_LIMIT_MB="2", CI_BASE="HEAD~2")[1]
     code, told = said(CLONE_LIMIT_MB="2")
     assert code == 1 and "A clone would hold 2.5 MB of history (at most 2)" in told
-    assert "3 tracked files; 2.5 MB of history, 0.0 MB of them since" in told
+    assert "5 tracked files; 2.5 MB of history, 0.0 MB of them since" in told
+    for limits in ({"LINES_LIMIT": "1"}, {"FILES_LIMIT": "0"}, {"ARROWS_LIMIT": "-1"}):
+        code, told = said(**limits)
+        (name,) = (limit.removesuffix("_LIMIT").lower() for limit in limits)
+        assert code == 1 and "itr_study/: 2 lines (at most" in told
+        assert f"more {name} than the budget" in told
 
 
 def test_citations_name_the_four_papers():
@@ -292,7 +300,7 @@ def test_the_wheel_has_notebooks_and_evidence(tmp_path):
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True,
                              check=True).stdout.split("\0")
     for name in filter(None, tracked):
-        if not name.startswith(("figures/", "tests/")):
+        if name.startswith("figures/common/") or not name.startswith(("figures/", "tests/")):
             (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, tmp_path / "source" / name)
     subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps",

@@ -1,5 +1,4 @@
-"""Data sets: what a retrieval data set is, and one file per source. To add one: its file, which
-ends in its record, and that record here."""
+"""Data sets by name. To add one: its file, which ends in its record, and that record here."""
 
 from pathlib import Path
 
@@ -10,12 +9,7 @@ from itr_study.data.scenes import load as scenes
 
 DATASETS: Registry[DatasetRecord] = Registry("dataset", (
     scenes.SCENES,
-    flickr8k.FLICKR8K,
-    karpathy.FLICKR30K,
-    karpathy.COCO,
-    cub.CUB,
-    folder.FOLDER,
-))
+    flickr8k.FLICKR8K, karpathy.FLICKR30K, karpathy.COCO, cub.CUB, folder.FOLDER))
 
 
 def load_dataset(name: str, root: Path | str | None = None, **options: object
@@ -32,10 +26,7 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object
 
 
 def brings_features(name: str, root: Path | str | None) -> bool:
-    """Tell whether published features lie in the folder of a data set.
-
-    Args:    as `load_dataset`. Nothing is read: the names of files say it.
-    """
+    """Tell by the names of files whether published features lie in the folder of a data set."""
     record = DATASETS[name]
     if not record.features or root is None:
         return False

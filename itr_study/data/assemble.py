@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split
+from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split, repeated
 from itr_study.data.picture_checks import MISSING, check_pictures
 from itr_study.data.picture_files import open_picture
 
@@ -40,13 +39,14 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
     used = {image: pictures[image] for ids in images.values() for image in ids}
     bad, found, notes = check_pictures(used, cache)
     report.notes += notes
-    skipped = [p for p in bad if skip_bad and p.kind != MISSING]
-    report.errors += [p for p in bad if p not in skipped]
-    report.excluded += skipped
-    images, captions = leave_out({p.where for p in skipped}, images, captions)
+    undecodable = [p for p in bad if p.kind != MISSING]
     report.remedy = report.remedy or REMEDY
-    if bad and not skip_bad and any(p.kind != MISSING for p in bad):
+    if skip_bad:
+        report.excluded += undecodable
+        images, captions = leave_out({p.where for p in undecodable}, images, captions)
+    elif undecodable:
         report.remedy += SKIP
+    report.errors += [p for p in bad if not skip_bad or p.kind == MISSING]
     splits = build_splits(images, captions, report)
     files = [found[i] for s in splits.values() for i in s.image_ids]
     return RetrievalDataset(
@@ -56,76 +56,69 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
 
 def leave_out(bad: set[str], images: dict[str, list[str]], captions: list[Caption]
               ) -> tuple[dict[str, list[str]], list[Caption]]:
-    """Images and captions without the bad images."""
+    """Drop the bad images and their captions."""
     kept = {split: [i for i in ids if i not in bad] for split, ids in images.items()}
     return kept, [c for c in captions if c.image not in bad]
 
 
 def build_splits(images: dict[str, list[str]], captions: list[Caption], report: DataReport
                  ) -> dict[str, Split]:
-    """Splits of the given images with their captions, image by image, in the given order.
+    """Build the splits: texts image by image, however many each image has, in the given order.
 
     Raises:  DataError listing what the report already held and what is wrong here.
     """
-    texts_of: dict[str, list[Caption]] = {i: [] for ids in images.values() for i in ids}
-    report.errors += split_problems(images) + caption_problems(texts_of, captions)
+    report.errors += split_problems(images) + caption_problems(images, captions)
     report.refuse_errors()
+    texts_of: dict[str, list[Caption]] = {i: [] for ids in images.values() for i in ids}
     for caption in captions:
         texts_of[caption.image].append(caption)
-    return {split: build_split(split, ids, texts_of) for split, ids in images.items()}
-
-
-def build_split(name: str, ids: list[str], texts_of: dict[str, list[Caption]]) -> Split:
-    """One split; texts lie image by image, however many each image has."""
-    captions = [caption for image in ids for caption in texts_of[image]]
-    image_of_text = np.repeat(np.arange(len(ids)), [len(texts_of[image]) for image in ids])
-    return Split(name, tuple(ids), tuple(c.text_id for c in captions),
-                 tuple(c.text for c in captions), image_of_text.astype(np.int64))
+    splits = {}
+    for name, ids in images.items():
+        of_split = [caption for image in ids for caption in texts_of[image]]
+        owners = np.repeat(np.arange(len(ids)), [len(texts_of[image]) for image in ids])
+        splits[name] = Split(name, tuple(ids), tuple(c.text_id for c in of_split),
+                             tuple(c.text for c in of_split), owners.astype(np.int64))
+    return splits
 
 
 def split_problems(images: dict[str, list[str]]) -> list[Problem]:
-    """Empty splits, ids listed twice, ids in two splits."""
+    """Find empty splits, ids listed twice, ids in two splits."""
     problems = [Problem("empty split", split, "no image is in it")
                 for split, ids in images.items() if not ids]
     first: dict[str, str] = {}
     for split, ids in images.items():
-        for image, count in Counter(ids).items():
-            if count > 1:
-                problems.append(Problem("duplicate image id", image, f"{count} times in {split}"))
-            if image in first:
-                problems.append(Problem("overlapping splits", image,
-                                        f"in {first[image]} and in {split}"))
-            first.setdefault(image, split)
+        problems += [Problem("duplicate image id", image, f"{count} times in {split}")
+                     for image, count in repeated(ids)]
+        problems += [Problem("overlapping splits", image, f"in {first[image]} and in {split}")
+                     for image in dict.fromkeys(ids) if image in first]
+        first = dict.fromkeys(ids, split) | first
     return problems
 
 
-def caption_problems(texts_of: dict[str, list[Caption]], captions: list[Caption]
-                     ) -> list[Problem]:
-    """Captions of unknown images, ids used twice, captions without text or with NUL, images without
-    any."""
-    problems, with_text = [], set()
-    for text_id, count in Counter(c.text_id for c in captions).items():
-        if count > 1:
-            problems.append(Problem("duplicate caption id", text_id, f"{count} captions have it"))
-    for caption in captions:
-        with_text.add(caption.image)
-        if caption.image not in texts_of:
-            problems.append(Problem("caption of an unknown image", caption.text_id,
-                                    f"no split has an image {caption.image!r}"))
-        if not caption.text.strip():
-            problems.append(Problem("empty caption", caption.text_id, "it holds no text"))
-        if "\0" in caption.text:  # what a crash leaves of a text file
-            problems.append(Problem("damaged caption", caption.text_id, "it holds a NUL byte"))
+def caption_problems(images: dict[str, list[str]], captions: list[Caption]) -> list[Problem]:
+    """Find captions of no image, without text, damaged or given twice; images without any."""
+    known = dict.fromkeys(image for ids in images.values() for image in ids)
+    problems = [Problem("duplicate caption id", text_id, f"{count} captions have it")
+                for text_id, count in repeated(c.text_id for c in captions)]
+    for image, text_id, text in captions:
+        if image not in known:
+            problems.append(Problem("caption of an unknown image", text_id,
+                                    f"no split has an image {image!r}"))
+        if not text.strip():
+            problems.append(Problem("empty caption", text_id, "it holds no text"))
+        if "\0" in text:  # what a crash leaves of a text file
+            problems.append(Problem("damaged caption", text_id, "it holds a NUL byte"))
+    with_text = {caption.image for caption in captions}
     return problems + [Problem("image without captions", image, "no caption names it")
-                       for image in texts_of if image not in with_text]
+                       for image in known if image not in with_text]
 
 
 def fingerprint(splits: dict[str, Split], files: Iterable[tuple[int | str, ...]]) -> str:
-    """sha256 over ids, texts and splits in their order, and over what identifies each file: its
-    name, size and, where it is read in a way of its own, `remarks`.
+    """Hash ids, texts and splits in their order, and what identifies each file (sha256).
 
-    Contents of pictures are not read: a picture replaced by another of the same name and size
-    keeps the fingerprint. The path of the data does not enter.
+    A file is identified by its name, its size and, where it is read in a way of its own, `remarks`.
+    A picture replaced by another of the same name and size keeps the fingerprint; the path of the
+    data does not enter.
     """
     digest = hashlib.sha256()
     for split in splits.values():

@@ -1,6 +1,7 @@
 """What a retrieval data set is: splits of images and texts, and a report of what was checked."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -8,36 +9,29 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-# What people said of pairs of an image and a text: how well the one describes the other.
+SPLITS = ("train", "dev", "test")
+
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """N pairs of an image and a text, each with what people said of it.
-
-    ratings (N, raters) float64, NaN where absent, higher = describes it better; own (N,) bool: the
-    text was written about this very image; tau: which of Kendall's coefficients such ratings are
-    compared by, "b" or "c"; terms: licence and citation.
-    """
+    """N pairs of an image and a text, and how well people said that the one describes the other."""
 
     name: str
     image_ids: tuple[str, ...]
     text_ids: tuple[str, ...]
-    ratings: np.ndarray
-    own: np.ndarray
-    tau: str
-    terms: str = ""
+    ratings: np.ndarray  # (N, raters) float64, NaN where absent, higher = describes it better
+    own: np.ndarray  # (N,) bool: the text was written about this very image
+    tau: str  # which of Kendall's coefficients such ratings are compared by, "b" or "c"
+    terms: str = ""  # licence and citation
 
     def __len__(self) -> int:
         return len(self.image_ids)
 
     def take(self, pairs: np.ndarray) -> "Judgements":
-        """These pairs only, in this order; `pairs` are whole numbers in [0, N)."""
+        """Take these pairs only, in this order; `pairs` are whole numbers in [0, N)."""
         return replace(self, image_ids=tuple(self.image_ids[n] for n in pairs),
                        text_ids=tuple(self.text_ids[n] for n in pairs),
                        ratings=self.ratings[pairs], own=self.own[pairs])
-
-
-SPLITS = ("train", "dev", "test")
 
 
 class DataError(ValueError):
@@ -48,8 +42,7 @@ class DataError(ValueError):
 class Split:
     """One split: I images, T texts, and which image each text describes.
 
-    Ids are unique over the whole data set. Every image has at least one text; the number of
-    texts an image has is free and may differ between images.
+    Ids are unique over the whole data set. Every image has one text or more, some more than others.
     """
 
     name: str
@@ -77,6 +70,10 @@ class DataReport:
     errors: list[Problem] = field(default_factory=list)  # unexplained: refuse
     remedy: str = ""  # one sentence: what the user can do about the errors
 
+    def error(self, kind: str, where: str, detail: str) -> None:
+        """Note an error."""
+        self.errors.append(Problem(kind, where, detail))
+
     def refuse_errors(self) -> None:
         """Raise one DataError that lists all errors at once, if there are any."""
         if self.errors:
@@ -85,6 +82,11 @@ class DataReport:
             rest = f"\n  ... and {count - 50} more" if count > 50 else ""
             raise DataError(f"{count} problem{'s' * (count != 1)} in the data:\n{lines}{rest}\n"
                             f"{self.remedy}")
+
+
+def repeated(items: Iterable[Hashable]) -> list[tuple]:
+    """List what occurs more than once, each with how often."""
+    return [(item, count) for item, count in Counter(items).items() if count > 1]
 
 
 class Regions(NamedTuple):
@@ -98,14 +100,10 @@ class Regions(NamedTuple):
 class RetrievalDataset:
     """Images, texts and splits, whatever they were read from.
 
-    `features` holds region features that come with the data (name -> function of a split), such
-    as the detector features of `scenes`. `relevance` gives exact graded relevance (I, T) in
-    [0, 1] for a split where the data has it (1 for matches, at most 1 - 1e-4 otherwise).
-    `part_of` is the whole data set of which this one holds some pictures with all their texts: what
-    is encoded is taken from there. `content` is the key of features and sentence vectors: data sets
-    that differ only in who belongs to whom share them. `classes` names the class of each image
-    where retrieval is measured by class (CUB's species); a match stays what it is, an image and a
-    text written about it.
+    `relevance` gives exact graded relevance (I, T) in [0, 1] for a split where the data has it: 1
+    for matches, at most 1 - 1e-4 otherwise. Data sets that differ only in who belongs to whom have
+    equal `content`, so that they share features and sentence vectors. `classes` are for retrieval
+    by class (CUB's species); a match is still an image and a text written about it.
     """
 
     name: str
@@ -113,7 +111,7 @@ class RetrievalDataset:
     open_image: Callable[[str], Image.Image]  # image id -> RGB picture
     fingerprint: str  # sha256 over ids, texts, splits and what identifies the pictures
     report: DataReport = field(default_factory=DataReport)
-    features: dict[str, Callable[[Split], Regions]] = field(default_factory=dict)
+    features: dict[str, Callable[[Split], Regions]] = field(default_factory=dict)  # given ones
     relevance: Callable[[Split], np.ndarray] | None = None
     boxes: Callable[[str], list] | None = None  # image id -> boxes with names, where known
     seen_by: tuple[str, ...] = ()  # text encoders trained on these captions (leakage)
@@ -121,55 +119,39 @@ class RetrievalDataset:
     judgements: dict[str, Judgements] = field(default_factory=dict)  # of pairs, by people
     classes: dict[str, str] = field(default_factory=dict)  # image id -> class
     has_pictures: bool = True  # else open_image gives a card with the id, to be shown alone
-    part_of: "RetrievalDataset | None" = None
+    part_of: "RetrievalDataset | None" = None  # the whole, if this has some pictures of it only
     content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
 
     def __post_init__(self) -> None:
         self.content = self.content or self.fingerprint
 
 
-# What is known of a data set before anything of it is read.
-
 @dataclass(frozen=True)
 class DatasetRecord:
-    """A data set by name: how it is read, where it lies, and what its runs are measured by.
+    """What is known of a data set before it is read: how, where, and what its runs are measured by.
 
-    load: called with (root, **options); the options are what a run's config may set.
-    generated: made in seconds on any machine. It needs no folder, all runs of it are trained, and
-    no rows of them are committed.
-    folders: names that its folder may have below the root of all data.
-    graded_by: label sources that say how relevant every text is to every image when a run is
-    evaluated, the one to show first first. "cider" needs nothing but the captions.
-    in_folds: splits that are also measured in five folds, COCO's "1K" protocol.
-    searched: the split that a search looks at, "all" for all of them.
-    human_columns: the correlations with human judgements that rows carry, by split.
-    by_class: whether dev and test are also measured by class (`classes` of the data set).
-    judged_by: who said of pairs that do not belong together how well they fit, in the words of a
-    sentence; "" where nobody did.
-    features: value of the option of that name with which published features are read, "" where
-    there is no such option.
-    kept_judgements: collections of which a run keeps the score of every judged pair of test.
+    `graded_by` names label sources that say how relevant every text is to every image when a run is
+    evaluated, the one to show first first; "cider" needs nothing but the captions.
     """
 
     name: str
-    load: Callable[..., RetrievalDataset]
-    generated: bool = False
-    folders: tuple[str, ...] = ()
+    load: Callable[..., RetrievalDataset]  # (root, **options that a run's config may set)
+    generated: bool = False  # made anywhere in seconds: no folder, and no rows are committed
+    folders: tuple[str, ...] = ()  # names of its folder below the root of all data
     graded_by: tuple[str, ...] = ("cider",)
-    in_folds: tuple[str, ...] = ()
-    searched: str = "test"
+    in_folds: tuple[str, ...] = ()  # splits that are also measured in five folds, COCO's "1K"
+    searched: str = "test"  # the split that a search looks at, "all" for all of them
+    # the correlations with human judgements that rows carry, by split
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    kept_judgements: tuple[str, ...] = ()
-    judged_by: str = ""
-    by_class: bool = False
-    features: str = ""
+    kept_judgements: tuple[str, ...] = ()  # of which a run keeps the score of each pair of test
+    judged_by: str = ""  # who, in a sentence, graded pairs that are no match; "" = nobody
+    by_class: bool = False  # whether dev and test are also measured by class
+    features: str = ""  # value of the option of that name that reads published features, "" = none
 
-
-# Where a data set lies: below a root that holds several, or the very path given.
 
 def find_root(root: Path | str | None, name: str, *, also: tuple[str, ...] = (),
               marks: tuple[str, ...] = (), obtain: str = "") -> Path:
-    """Folder of one data set, given the root of all of them or a path straight to it.
+    """Find the folder of one data set, given the root of all of them or a path straight to it.
 
     Args:    root: what the user gave (`DATA`); name: folder looked for below it; also: other
              names of that folder; marks: patterns of files by which the folder itself is
@@ -185,18 +167,16 @@ def find_root(root: Path | str | None, name: str, *, also: tuple[str, ...] = (),
         raise DataError(f"{name}: there is no folder {root}. {obtain}".rstrip())
     if any(any(root.glob(mark)) for mark in marks):
         return root
-    for folder in wanted:
-        if (root / folder).is_dir():
-            return root / folder
-    if root.resolve().name in wanted:
-        return root
+    below = next((root / folder for folder in wanted if (root / folder).is_dir()), None)
+    if below or root.resolve().name in wanted:
+        return below or root
     looked = " or ".join(f"{folder}/" for folder in wanted)
     files = f", nor is it one (no {' or '.join(marks)})" if marks else ""
     raise DataError(f"{name}: {root} holds no {looked}{files}. {obtain}".rstrip())
 
 
 def find_part(root: Path, names: tuple[str, ...], what: str) -> Path:
-    """The first of the names that exists below root; DataError naming all of them."""
+    """Find the first of the names that exists below root; DataError naming all of them."""
     for name in names:
         if (root / name).exists():
             return root / name
@@ -204,7 +184,7 @@ def find_part(root: Path, names: tuple[str, ...], what: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 text file, with or without byte order mark; DataError naming the bad byte."""
+    """Read a UTF-8 file, with or without byte order mark; DataError naming the bad byte."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -213,9 +193,14 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a text file without the newline that ends each; none for an empty file.
+    """Read the lines of a text file without the newline of each; none for an empty file.
 
     Only newlines part lines: captions may hold other characters that Python would split at.
     """
     lines = read_text(path).replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def read_names(path: Path) -> list[str]:
+    """Read a list of names, one a line; empty lines are none."""
+    return [line.strip() for line in read_lines(path) if line.strip()]

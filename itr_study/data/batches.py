@@ -21,7 +21,7 @@ class Ids(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Whether row i is the image of text i."""
+        """Tell whether row i is the image of text i."""
         return np.array_equal(self.images, self.owners)
 
 
@@ -29,28 +29,27 @@ class Ids(NamedTuple):
 class Batch:
     """I images and T texts. In training B sampled pairs: I = T = B, row i is the image of text i.
 
-    regions (I, R, D) float32, region_mask (I, R) bool; tokens (T, W) int64 padded with 0,
-    lengths (T,) int64; sentences (T, D) float32. Absent parts are None. image_ids (I,) and
-    text_images (T,) int64 are comparable: text j matches image i iff text_images[j] ==
-    image_ids[i]. text_ids (T,) int64. pixels (I, 3, H, W) only where a CNN is fine-tuned.
-    host: the ids as the host knew them, and the tensors they belong to, of a batch that was moved.
+    Text j matches image i if and only if text_images[j] == image_ids[i]. Absent parts are None.
     """
 
-    image_ids: Tensor
-    text_ids: Tensor
-    text_images: Tensor
-    regions: Tensor | None = None
-    region_mask: Tensor | None = None
-    tokens: Tensor | None = None
-    lengths: Tensor | None = None
-    sentences: Tensor | None = None
-    pixels: Tensor | None = None
+    image_ids: Tensor  # (I,) int64
+    text_ids: Tensor  # (T,) int64
+    text_images: Tensor  # (T,) int64
+    regions: Tensor | None = None  # (I, R, D) float32
+    region_mask: Tensor | None = None  # (I, R) bool
+    tokens: Tensor | None = None  # (T, W) int64, padded with 0
+    lengths: Tensor | None = None  # (T,) int64
+    sentences: Tensor | None = None  # (T, D) float32
+    pixels: Tensor | None = None  # (I, 3, H, W), where a network is fine-tuned
+    # of a batch that was moved: the ids as the host knew them, and the tensors they belong to
     host: tuple[Ids, tuple[Tensor, ...]] | None = None
 
     @property
     def ids(self) -> Ids:
-        """The ids as the host knew them before the batch was moved: to read them back would stop
-        the device. Where somebody has put in other tensors since, those are read."""
+        """The ids as the host knew them, if nobody has put in other tensors since.
+
+        To read them back from a device would stop it.
+        """
         tensors = (self.image_ids, self.text_ids, self.text_images)
         if self.host is not None:
             known, owners = self.host
@@ -64,6 +63,7 @@ class Batch:
         return self.image_ids[:, None] == self.text_images[None, :]
 
     def to(self, device: torch.device | str) -> "Batch":
+        """Move all tensors to a device."""
         moved = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
         owners = (moved["image_ids"], moved["text_ids"], moved["text_images"])
         return replace(self, host=(self.ids, owners), **moved)
@@ -83,8 +83,7 @@ class InputSpec:
 
 
 class LabelVectors(Protocol):
-    """T texts in the form in which a label source compares them: vectors (T, D), n-gram vectors,
-    or the texts themselves; anything with a row for each text."""
+    """T texts as a label source compares them: vectors (T, D), n-gram vectors, or the texts."""
 
     def __len__(self) -> int: ...
 
@@ -94,9 +93,13 @@ class LabelVectors(Protocol):
 class Pixels(Protocol):
     """The pictures of a split, (N, 3, H, W) uint8 for images (N,)."""
 
-    def __call__(self, images: np.ndarray) -> np.ndarray: ...
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Decode pictures."""
+        ...
 
-    def head(self, images: int) -> "Pixels": ...
+    def head(self, images: int) -> "Pixels":
+        """Take the first pictures only."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,58 +115,56 @@ class JudgedPairs:
 class EncodedSplit:
     """One split as arrays, ready to be cut into batches.
 
-    regions (I, V, R, D): V views of each picture (flips, crops). Training draws one view per
-    picture and step; evaluation takes the mean over views where R = 1, else the first view.
-    label_vectors: the texts as label sources compare them, by the name of what made them
-    ("minilm" -> (T, 384) float32 unit vectors, "cider" -> n-gram vectors); models never see them.
-    judgements: what people said of pairs, by the name of the collection. pixels: the pictures
-    themselves, where a network is fine-tuned; regions then have D = 0. image_classes: equal for
-    images of one class, where the data names classes; only metrics read it.
+    Of V views of each picture (flips, crops) training draws one per picture and step; evaluation
+    takes the mean over views where R = 1, else the first view. Models never see label_vectors.
     """
 
     name: str
     image_of_text: np.ndarray  # (T,) int64
-    regions: np.ndarray  # (I, V, R, D) float16 or float32, often a memory map
+    regions: np.ndarray  # (I, V, R, D) float16 or float32, often a memory map; D = 0 with pixels
     region_mask: np.ndarray | None = None  # (I, R) bool, None = all true
     tokens: list[np.ndarray] | None = None  # T arrays of int64 ids, no padding
     sentences: np.ndarray | None = None  # (T, D) float32
     relevance: np.ndarray | None = None  # (I, T) exact graded relevance, where the data has it
+    # by what made them: "minilm" -> (T, 384) float32 unit vectors, "cider" -> n-gram vectors
     label_vectors: Mapping[str, LabelVectors] = field(default_factory=dict)
-    judgements: Mapping[str, JudgedPairs] = field(default_factory=dict)
-    pixels: Pixels | None = None
-    image_classes: np.ndarray | None = None  # (I,) int64
+    judgements: Mapping[str, JudgedPairs] = field(default_factory=dict)  # by collection
+    pixels: Pixels | None = None  # the pictures, where a network is fine-tuned
+    image_classes: np.ndarray | None = None  # (I,) int64, where the data has classes; for metrics
 
     @property
     def n_images(self) -> int:
+        """I."""
         return len(self.regions)
 
     @property
     def n_texts(self) -> int:
+        """T."""
         return len(self.image_of_text)
 
     def head(self, images: int) -> "EncodedSplit":
-        """The first images of the split, with their texts; judgements are left behind."""
+        """Take the first images of the split, with their texts; judgements are left behind."""
         texts = np.flatnonzero(self.image_of_text < images)
         return EncodedSplit(
             self.name, self.image_of_text[texts], self.regions[:images],
             None if self.region_mask is None else self.region_mask[:images],
-            None if self.tokens is None else [self.tokens[text] for text in texts],
+            self.tokens and [self.tokens[text] for text in texts],
             None if self.sentences is None else self.sentences[texts],
             None if self.relevance is None else self.relevance[:images, texts],
             {name: vectors[texts] for name, vectors in self.label_vectors.items()},
-            pixels=None if self.pixels is None else self.pixels.head(images),
+            pixels=self.pixels and self.pixels.head(images),
             image_classes=None if self.image_classes is None else self.image_classes[:images])
 
     def image_batch(self, images: np.ndarray, views: np.ndarray | None = None) -> Batch:
-        """Batch of the given images and no texts; `views` (I,) picks one view per image."""
+        """Cut a batch of images and no texts; `views` (I,) picks one view per image."""
         return self._batch(images, np.zeros(0, np.int64), views)
 
     def text_batch(self, texts: np.ndarray) -> Batch:
-        """Batch of the given texts and no images."""
+        """Cut a batch of texts and no images."""
         return self._batch(np.zeros(0, np.int64), texts, None)
 
     def pair_batch(self, texts: np.ndarray, views: np.ndarray | None = None) -> Batch:
-        """Training batch: the given texts, each with its own image (images may repeat)."""
+        """Cut a training batch: texts, each with its own image (images may repeat)."""
         return self._batch(self.image_of_text[texts], texts, views)
 
     def pairs(self) -> "Pairs":
@@ -171,35 +172,23 @@ class EncodedSplit:
         return Pairs(self)
 
     def _batch(self, images: np.ndarray, texts: np.ndarray, views: np.ndarray | None) -> Batch:
-        tokens = lengths = sentences = None
+        tokens = lengths = sentences = pixels = None
         if self.tokens is not None:
             tokens, lengths = pad([self.tokens[t] for t in texts])
         if self.sentences is not None:
             sentences = torch.from_numpy(np.asarray(self.sentences[texts], np.float32))
-        regions = torch.from_numpy(self._regions(images, views))
-        pixels = None
         if self.pixels is not None and len(images):
             pixels = torch.from_numpy(self.pixels(images))
+        regions = torch.from_numpy(evaluation_view(self.regions, images) if views is None
+                                   else as_float32(self.regions[images, views]))
         mask = torch.ones(regions.shape[:2], dtype=torch.bool)
         if self.region_mask is not None:
             mask = torch.from_numpy(self.region_mask[images])
-        return Batch(
-            image_ids=torch.from_numpy(np.asarray(images, np.int64)),
-            text_ids=torch.from_numpy(np.asarray(texts, np.int64)),
-            text_images=torch.from_numpy(np.asarray(self.image_of_text[texts], np.int64)),
-            regions=regions,
-            region_mask=mask,
-            tokens=tokens,
-            lengths=lengths,
-            sentences=sentences,
-            pixels=pixels,
-        )
-
-    def _regions(self, images: np.ndarray, views: np.ndarray | None) -> np.ndarray:
-        """(I, R, D) float32 of the chosen views; without a choice as evaluation takes them."""
-        if views is not None:
-            return as_float32(self.regions[images, views])
-        return evaluation_view(self.regions, images)
+        image_ids, text_ids, text_images = (
+            torch.from_numpy(np.asarray(numbers, np.int64))
+            for numbers in (images, texts, self.image_of_text[texts]))
+        return Batch(image_ids, text_ids, text_images, regions, mask, tokens, lengths, sentences,
+                     pixels)
 
 
 class Pairs(Dataset[int]):
@@ -229,24 +218,24 @@ class Pairs(Dataset[int]):
 
 
 def evaluation_view(regions: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """(I, R, D) float32 of some images of regions (N, V, R, D): the mean over views where R = 1,
-    else the first view."""
+    """Take some images of regions (N, V, R, D) as evaluation does: (I, R, D) float32."""
     if regions.shape[2] == 1:
         return as_float32(regions[images]).mean(axis=1)
     return as_float32(regions[images, 0])
 
 
 def as_float32(values: np.ndarray) -> np.ndarray:
-    """Values in float32. torch widens float16 ten times as fast as NumPy, to the same bits: with a
-    grid of regions that is a fifth of a training step."""
+    """Widen to float32. torch does it ten times as fast as NumPy, to the same bits."""
     if values.dtype != np.float16:  # not in this machine's byte order either: torch refuses that
         return np.asarray(values, np.float32)
     return torch.from_numpy(values).float().numpy()
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:
-    """(T, W) token ids padded with 0 to the longest, and lengths (T,); (0, 1) of no texts, since
-    recurrent nets refuse W = 0."""
+    """Pad token ids with 0 to the longest: (T, W), and lengths (T,).
+
+    Of no texts it is (0, 1), since recurrent nets refuse W = 0.
+    """
     lengths = torch.tensor([len(s) for s in sequences], dtype=torch.int64)
     if not lengths.all():
         raise ValueError(f"text {int(lengths.argmin())} of {len(sequences)} has no tokens; give "

@@ -1,4 +1,4 @@
-"""Boxes that a detector found in many pictures: a table of numbers, kept beside the code.
+"""Boxes in pictures, what captions call the things in them, and a table of those kept by us.
 
 `flickr8k_boxes.npz` holds those of Flickr8k's 8,000 images of its splits, so that no machine needs
 the detector to follow what is said about them. `python -m tests.features.make_boxes DATA` makes it
@@ -7,7 +7,6 @@ again; it holds no picture.
 
 import csv
 import functools
-import io
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +19,21 @@ import numpy as np
 from itr_study.checks import check_count
 from itr_study.data.base import DataError
 from itr_study.data.vocabulary import tokenize
-from itr_study.files.atomic import write_atomic
 
-# Boxes in a picture: (N, 4) left, top, right and bottom in fractions of its sides.
+# `coco_classes.csv` gives the words of each of COCO's 80 classes, in the order in which detectors
+# count the classes; words of a name that belong together are joined by "_". Its last line holds
+# names of no class, such as "train track", so that the train in them is not taken for one. The
+# words are ours, chosen while reading captions of Flickr8k's training split.
+TABLE = Path(__file__).with_name("coco_classes.csv")
+KEPT = {"flickr8k": Path(__file__).with_name("flickr8k_boxes.npz")}
+SCORE_DIGITS, SIDE_DIGITS = 3, 4  # what is kept; more would say nothing, and differ by machine
+REMEDY = "make the table again: python -m tests.features.make_boxes DATA"
+
+# Boxes are (N, 4): left, top, right and bottom in fractions of a picture's sides.
+
 
 def grid_boxes(side: int) -> np.ndarray:
-    """Where the cells of a grid lie, row by row: (side * side, 4).
+    """List the cells of a grid, row by row: (side * side, 4).
 
     Example:
         >>> grid_boxes(2)[1].tolist()  # top right
@@ -36,8 +44,19 @@ def grid_boxes(side: int) -> np.ndarray:
     return np.stack([column, row, column + 1, row + 1], axis=1) / side
 
 
+# The fixed windows that fill up the regions of a photograph after the boxes of a detector: the
+# cells of a 3 x 3 and of a 4 x 4 grid, the whole, its quarters and halves, the middle across and
+# down. A picture with few boxes has all of them.
+FINE_WINDOWS = np.concatenate([grid_boxes(3), grid_boxes(4)])
+WINDOWS = np.concatenate([
+    FINE_WINDOWS, [[0, 0, 1, 1]], grid_boxes(2),
+    [[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 1, 0.5], [0, 0.5, 1, 1], [0, 0.25, 1, 0.75],
+     [0.25, 0, 0.75, 1]]])
+FEWEST, MOST = len(FINE_WINDOWS) + 1, len(WINDOWS)  # regions: fine windows and a box; all windows
+
+
 def areas(boxes: np.ndarray) -> np.ndarray:
-    """(..., 4) -> (...) share of the picture; 0 for boxes whose sides have changed places."""
+    """Share of the picture (...) of boxes (..., 4); 0 where sides have changed places."""
     return np.clip(boxes[..., 2:] - boxes[..., :2], 0, None).prod(axis=-1)
 
 
@@ -61,9 +80,11 @@ def overlaps(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def separate(boxes: np.ndarray, scores: np.ndarray, overlap: float,
              classes: np.ndarray | None = None) -> np.ndarray:
-    """Indices of the boxes (N, 4) that stay, the highest score (N,) first: of boxes that overlap by
-    more than `overlap` (intersection over union) only the first, and of boxes with classes (N,)
-    only those of one class drive each other out. Of equal scores the first in order stands first.
+    """Choose the boxes (N, 4) that stay, the highest score (N,) first; gives their indices.
+
+    Of boxes that overlap by more than `overlap` (intersection over union) only the first stays; of
+    boxes with classes (N,) only those of one class drive each other out. Of equal scores the first
+    in order comes first.
 
     Example: the second box overlaps the first by 0.9; the third lies apart
         >>> boxes = np.array([[0, 0, 0.9, 1], [0, 0, 1, 1], [0.9, 0.9, 1, 1]])
@@ -109,16 +130,6 @@ def covered(places: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     return np.clip(found / size, 0, 1)
 
 
-# The 80 classes of COCO's objects, and which words of a caption name one of them.
-#
-# `coco_classes.csv` gives the words of each class, in the order in which detectors count the
-# classes; words of a name that belong together are joined by "_". Its last line holds names of no
-# class, such as "train track", so that the train in them is not taken for one. The words are
-# ours, chosen while reading captions of Flickr8k's training split.
-
-TABLE = Path(__file__).with_name("coco_classes.csv")
-
-
 class Named(NamedTuple):
     """Words `start` to `stop` - 1 of a caption, as `tokenize` counts them, name a class."""
 
@@ -129,14 +140,14 @@ class Named(NamedTuple):
 
 @functools.cache
 def coco_classes() -> dict[str, tuple[str, ...]]:
-    """Words by class, in COCO's order; those that name none under ""."""
+    """Read the words by class, in COCO's order; those that name none under ""."""
     with open(TABLE, encoding="utf-8", newline="") as file:
         return {row["class"]: tuple(row["words"].split()) for row in csv.DictReader(file)}
 
 
 @functools.cache
 def class_names() -> tuple[str, ...]:
-    """The 80 names."""
+    """List the 80 names."""
     return tuple(name for name in coco_classes() if name)
 
 
@@ -148,7 +159,7 @@ def _class_of_words() -> dict[tuple[str, ...], int]:
 
 
 def named_classes(caption: str) -> list[Named]:
-    """Which words of a caption name a class of COCO, in their order.
+    """Find which words of a caption name a class of COCO, in their order.
 
     Of names that begin at a word the longest counts, so that a hot dog is no dog. What a caption
     says that is not there ("without a dog") is not understood.
@@ -161,18 +172,12 @@ def named_classes(caption: str) -> list[Named]:
     words, table, found, place = tokenize(caption), _class_of_words(), [], 0
     longest = max(map(len, table))
     while place < len(words):
-        lengths = range(min(longest, len(words) - place), 0, -1)
-        known = [n for n in lengths if tuple(words[place:place + n]) in table]
-        length = known[0] if known else 1
-        number = table[tuple(words[place:place + length])] if known else -1
-        found += [Named(place, place + length, number)] * (number >= 0)
-        place += length
+        names = [tuple(words[place:place + n]) for n in range(longest, 0, -1)]
+        name = next((name for name in names if name in table), words[place:place + 1])
+        number = table.get(tuple(name), -1)
+        found += [Named(place, place + len(name), number)] * (number >= 0)
+        place += len(name)
     return found
-
-
-KEPT = {"flickr8k": Path(__file__).with_name("flickr8k_boxes.npz")}
-SCORE_DIGITS, SIDE_DIGITS = 3, 4  # what is kept; more would say nothing, and differ by machine
-REMEDY = "make the table again: python -m tests.features.make_boxes DATA"
 
 
 class Detections(NamedTuple):
@@ -183,13 +188,13 @@ class Detections(NamedTuple):
     boxes: np.ndarray  # (N, 4) left, top, right, bottom in fractions of the picture's sides
 
     def rounded(self) -> "Detections":
-        """With as many digits as are kept, without boxes that then have no area."""
+        """Round to as many digits as are kept, without boxes that then have no area."""
         scores, boxes = self.scores.round(SCORE_DIGITS), self.boxes.round(SIDE_DIGITS)
         there = areas(boxes) > 0
         return Detections(self.classes[there], scores[there], boxes[there])
 
     def above(self, score: float) -> "Detections":
-        """Those of at least this score."""
+        """Take those of at least this score."""
         return Detections(*(values[self.scores >= score] for values in self))
 
 
@@ -230,7 +235,7 @@ class BoxTable:
         return {image: place for place, image in enumerate(self.images)}
 
     def of(self, image: str) -> Detections:
-        """The boxes of one picture; there may be none. DataError for a picture not in the table."""
+        """Find the boxes of one picture, perhaps none; DataError for one not in the table."""
         if image not in self._places:
             raise DataError(f"no boxes are kept of image {image!r}, only of {len(self.images)} "
                             f"others such as {self.images[0]!r}; {REMEDY}")
@@ -238,34 +243,21 @@ class BoxTable:
         return Detections(*(values[start:stop] for values in self.found))
 
     def has(self, images: Sequence[str]) -> bool:
-        """Whether boxes of all these pictures are kept."""
+        """Tell whether boxes of all these pictures are kept."""
         return all(image in self._places for image in images)
 
     @classmethod
     def join(cls, images: Sequence[str], found: Sequence[Detections], made_with: str
              ) -> "BoxTable":
-        """One table of the boxes of several pictures."""
+        """Make one table of the boxes of several pictures."""
         starts = np.cumsum([0, *(len(one.scores) for one in found)])
         empty = Detections(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 4)))
         return cls(tuple(images), starts, Detections(*(
             np.concatenate(values) for values in zip(empty, *found, strict=True))), made_with)
 
-    def write(self, path: Path) -> None:
-        """Keep the table as whole numbers; equal tables are equal files."""
-        buffer = io.BytesIO()
-        classes, scores, boxes = self.found
-        counts = np.diff(self.starts)
-        np.savez_compressed(
-            buffer, images=np.array(self.images), made_with=np.array(self.made_with),
-            counts=counts.astype(np.min_scalar_type(counts.max(initial=0))),
-            classes=classes.astype(np.uint8),
-            scores=np.rint(scores * 10 ** SCORE_DIGITS).astype(np.uint16),
-            boxes=np.rint(boxes * 10 ** SIDE_DIGITS).astype(np.uint16))
-        write_atomic(path, buffer.getvalue())
-
     @classmethod
     def read(cls, path: Path) -> "BoxTable":
-        """What `write` wrote. Raises: DataError for a file that is missing or broken."""
+        """Read a table that is kept as whole numbers; DataError where it is missing or broken."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 kept = dict(file)
@@ -284,5 +276,5 @@ class BoxTable:
 
 @functools.cache
 def kept_boxes(dataset: str) -> BoxTable | None:
-    """The table kept of a data set's pictures, None where none is."""
+    """Read the table kept of a data set's pictures, None where none is."""
     return BoxTable.read(KEPT[dataset]) if dataset in KEPT else None

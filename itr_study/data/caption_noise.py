@@ -1,8 +1,7 @@
-"""Captions that stand with a wrong image: a share of the training captions, shuffled."""
+"""Pairs that are not what they seem: noise put into captions, false negatives, near-duplicates."""
 
 import csv
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from itr_study.checks import GAP, MATCH, check_choice, check_count, check_number
-from itr_study.data.base import DataError, Problem, RetrievalDataset, Split
+from itr_study.data.base import DataError, Problem, RetrievalDataset, Split, repeated
 from itr_study.files.atomic import canonical_json, sha256_file
+
+ROWS = 256  # images looked at at a time
+LIST = Path(__file__).with_name("flickr8k_near_duplicates.csv")  # its head says how it was made
+CHOICES = ("nothing", "near_duplicates", "as_many_others")
 
 
 def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -> RetrievalDataset:
-    """The data set with a share of its training captions exchanged among training images.
+    """Exchange a share of the training captions of a data set among training images.
 
     Pictures, texts and their order stay, and so does how many captions each image has: only who
     belongs to whom changes. So what is encoded stays (`content`), and the fingerprint changes.
@@ -50,16 +53,20 @@ def check_share(share: float, name: str = "caption_noise") -> None:
 
 def shuffled_owners(text_ids: Sequence[str], image_of_text: np.ndarray, share: float,
                     seed: int) -> np.ndarray:
-    """(T,) the image that each caption stands with, another one for round(share x T) of them.
+    """Give round(share x T) of the captions (T,) to other images.
 
     Which captions, and where they go, is decided by hashes of their ids, so it is the same on every
     machine, and captions shuffled at a small share are among those shuffled at a larger one. A
     caption that would keep its image changes places with one that helps both.
     """
-    count = round(share * len(text_ids))
-    chosen = np.array(_by_hash(text_ids, f"{seed} chosen")[:count], np.int64)
+    chosen = np.array(_by_hash(text_ids, f"{seed} chosen")[:round(share * len(text_ids))], np.int64)
     own = image_of_text[chosen]
-    _check_enough(own, share, len(text_ids))
+    most = int(np.bincount(own).max()) if len(own) else 0
+    if len(own) < 2 or 2 * most > len(own):
+        whose = f", {most} of them of one image" if len(own) > 1 else ""
+        raise ValueError(f"caption_noise={share} of {len(text_ids)} training captions is {len(own)}"
+                         f"{whose}: too few to give each to another image; give a larger share or "
+                         "more captions, or 0")
     given = own[_by_hash([text_ids[t] for t in chosen], f"{seed} given")]
     for k in np.flatnonzero(given == own):
         if given[k] == own[k]:  # no earlier exchange has helped it
@@ -76,33 +83,13 @@ def _by_hash(ids: Sequence[str], salt: str) -> list[int]:
                   key=lambda n: hashlib.sha256(f"{salt} {ids[n]}".encode()).digest())
 
 
-def _check_enough(own: np.ndarray, share: float, texts: int) -> None:
-    """Raise ValueError unless all captions chosen, of images `own`, can go to another image: no
-    image may have more than half of them."""
-    most = int(np.bincount(own).max()) if len(own) else 0
-    if len(own) < 2 or 2 * most > len(own):
-        whose = f", {most} of them of one image" if len(own) > 1 else ""
-        raise ValueError(f"caption_noise={share} of {texts} training captions is {len(own)}"
-                         f"{whose}: too few to give each to another image; give a larger share or "
-                         "more captions, or 0")
-
-
-# How many false negatives a batch holds: pairs that are no match, though the text is as true of
-# the image as if it had been written about it.
-#
-#     graded = dataset.relevance(dataset.splits["train"])
-#     expected_pairs(graded, dataset.splits["train"].image_of_text, batch=128).share
-#
-# Every loss takes such a pair for a negative. Other texts of the same image, siblings, are no
-# false negatives: a match is decided by image id, and they are matches (`same_image="negative"`
-# of a label source would make them negatives).
-
-ROWS = 256  # images looked at at a time
-
-
 class Pairs(NamedTuple):
-    """What a batch of B pairs holds beside its own: of B (B - 1) cells, row i is the image of text
-    i, how many are false negatives, and how many join an image with a sibling of its text."""
+    """What a batch of B pairs holds but for its own, in B (B - 1) cells.
+
+    A false negative is a pair that is no match, though the text is as true of the image as if it
+    had been written about it: every loss takes it for a negative. Siblings, other texts of the same
+    image, are matches.
+    """
 
     cells: int
     false_negatives: float
@@ -115,8 +102,7 @@ class Pairs(NamedTuple):
 
 
 def expected_pairs(relevance: np.ndarray, image_of_text: np.ndarray, batch: int) -> Pairs:
-    """The mean over all batches of different texts, each as likely as any other; counted, not
-    sampled.
+    """Take the mean over all batches of different texts, each as likely: counted, not sampled.
 
     Each of the T (T - 1) ordered pairs of texts is in a batch of B with probability
     B (B - 1) / (T (T - 1)), as row (the image of the first) and column, so the share of false
@@ -148,51 +134,19 @@ def expected_pairs(relevance: np.ndarray, image_of_text: np.ndarray, batch: int)
 
 
 def as_true(relevance: np.ndarray) -> np.ndarray:
-    """Where a text is wholly true of an image; float32 holds 1 - 1e-4 to within 3e-8."""
+    """Tell where a text is wholly true of an image; float32 holds 1 - 1e-4 to within 3e-8."""
     return np.asarray(relevance) > MATCH - 1.5 * GAP
 
 
-# Training images of Flickr8k that show nearly what another one shows: a rule, its list, a choice.
-#
-# The list is committed, so that no machine needs pictures or networks to follow it; how it was made
-# stands at its head, and `python -m tests.data.make_near_duplicates DATA` makes it again.
-
-LIST = Path(__file__).with_name("flickr8k_near_duplicates.csv")
-CHOICES = ("nothing", "near_duplicates", "as_many_others")
-LOOKS, SAID = 0.6, 0.5  # cosines of the features of two images, and of their captions on average
-
-
-def near_duplicates(images: Sequence[str], features: np.ndarray, captions: np.ndarray
-                    ) -> dict[str, str]:
-    """Image that is left out -> image that stays, the one that looks most alike.
-
-    Two images are near-duplicates where they look alike, and their captions say alike. One after
-    the other is left out if it is one of an image that stays before it, so that none are left.
-
-    Args:    images: I names; features: (I, D) of unit length; captions: (I, E), of each image the
-             mean of the sentence vectors of its captions, each of unit length: the product of two
-             is the mean cosine of their captions.
-    """
-    alike = captions @ captions.T >= SAID
-    stays, left_out = np.ones(len(images), bool), {}
-    for i, name in enumerate(images):
-        before = np.flatnonzero(alike[i, :i] & stays[:i])
-        looks = features[before] @ features[i]
-        if len(before) and looks.max() >= LOOKS:
-            stays[i] = False
-            left_out[name] = images[before[looks.argmax()]]
-    return left_out
-
-
 def read_list() -> dict[str, str]:
-    """The committed list: image that is left out -> image that stays."""
+    """Read the committed list of near-duplicates: image that is left out -> image that stays."""
     with open(LIST, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return {row["left_out"]: row["stays"] for row in rows}
 
 
 def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
-    """Training images to leave out, each with the reason, for a choice of CHOICES.
+    """Choose training images to leave out, each with the reason, by one of CHOICES.
 
     "as_many_others" is the control: as many images that are on no side of the list as left out, by
     the hash of their name, so that there is as little to train on, and as many near-duplicates.
@@ -214,39 +168,29 @@ def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(others[:len(near)], "by the hash of its name, one for each near-duplicate")
 
 
-# Pictures and captions that come twice where nobody guarantees that they do not: a test of what
-# was trained on flatters.
-
 def repetitions(splits: Mapping[str, Split], pictures: Mapping[str, Path]) -> list[Problem]:
-    """Notes on captions twice for an image, captions and pictures in two splits.
+    """Note captions twice for an image, captions and pictures in two splits: they flatter a test.
 
-    Args:    pictures: image id -> file; files of equal bytes are one picture.
+    Args:    pictures: image id -> file; files of equal bytes are one picture, and only those of
+             equal size are read.
     """
     notes: list[Problem] = []
     first_text: dict[str, str] = {}  # caption -> the split it was first seen in
     for split in splits.values():
-        pairs = Counter(zip(split.image_of_text.tolist(), split.texts, strict=True))
+        pairs = zip(split.image_of_text.tolist(), split.texts, strict=True)
         notes += [Problem("caption twice for one image", split.image_ids[image],
-                          f"{count} x {text[:60]!r}")
-                  for (image, text), count in pairs.items() if count > 1]
+                          f"{count} x {text[:60]!r}") for (image, text), count in repeated(pairs)]
         notes += [Problem("caption in two splits", text[:60],
                           f"of {first_text[text]} and of {split.name}")
                   for text in dict.fromkeys(split.texts) if text in first_text]
         first_text = dict.fromkeys(split.texts, split.name) | first_text
-    return notes + pictures_in_two_splits(splits, pictures)
-
-
-def pictures_in_two_splits(splits: Mapping[str, Split], pictures: Mapping[str, Path]
-                           ) -> list[Problem]:
-    """Notes on files of equal bytes in two splits; only files of equal size are read."""
     images = [(split.name, image) for split in splits.values() for image in split.image_ids]
     bytes_of = {image: pictures[image].stat().st_size for _, image in images}
-    same_size = Counter(bytes_of.values())
-    notes, first = [], {}
-    for split, image in images:
-        if same_size[bytes_of[image]] > 1:
-            other_split, other = first.setdefault(sha256_file(pictures[image]), (split, image))
-            if other_split != split:
+    same_size, first = dict(repeated(bytes_of.values())), {}
+    for name, image in images:
+        if bytes_of[image] in same_size:
+            other_name, other = first.setdefault(sha256_file(pictures[image]), (name, image))
+            if other_name != name:
                 notes.append(Problem("picture in two splits", image,
-                                     f"of {split}; the file is that of {other} of {other_split}"))
+                                     f"of {name}; the file is that of {other} of {other_name}"))
     return notes

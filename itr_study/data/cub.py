@@ -21,8 +21,10 @@ from itr_study.data.base import (
     RetrievalDataset,
     find_root,
     read_lines,
+    read_names,
+    repeated,
 )
-from itr_study.data.flickr8k import KIND, REMEDY
+from itr_study.data.flickr8k import KIND, note_differences
 
 PHOTOGRAPHS, REED, TEXTS = "CUB_200_2011", "cvpr2016_cub", "text_c10"
 TABLES = ("images.txt", "image_class_labels.txt", "classes.txt")
@@ -65,20 +67,16 @@ def load(root: Path | str | None = None, *, dev: str = "classes", as_published: 
     report = DataReport(remedy=f"Obtain or correct these files, then load again. {OBTAIN}")
     paths = _paths(root, dev, report)
     class_of = _classes(paths, report)
-    names = {split: [line.strip() for line in read_lines(paths[split]) if line.strip()]
-             for split in ("train", "dev", "test")}
-    species = {split: names[split] for split in SPECIES[dev]}
+    species = {split: read_names(paths[split]) for split in SPECIES[dev]}
     images = _splits(species, class_of, report)
     if dev == "images":
-        images = _dev_images(names["dev"], images, class_of, report)
+        images = _dev_images(read_names(paths["dev"]), images, class_of, report)
     captions = _captions(paths[TEXTS], class_of, report)
     used = {image for ids in images.values() for image in ids}
     captions = [caption for caption in captions if caption.image in used]
-    report.counts.update(images=len(class_of), texts=len(captions), classes=len(
-        set(class_of.values())))
-    if differing := _differences(class_of, species, SPECIES[dev], captions):
-        (report.errors if as_published else report.notes).extend(differing)
-        report.remedy += f" {REMEDY}" if as_published else ""
+    report.counts.update(images=len(class_of), texts=len(captions),
+                         classes=len(set(class_of.values())))
+    note_differences(_differences(class_of, species, SPECIES[dev], captions), as_published, report)
     pictures = {image: paths["images"] / image for image in used}
     dataset = assemble("cub", images, captions, pictures, report, cache=cache, skip_bad=skip_bad,
                        terms=TERMS)
@@ -93,44 +91,44 @@ def _paths(root: Path, dev: str, report: DataReport) -> dict[str, Path]:
     places[TEXTS] = (root / TEXTS, root / REED / TEXTS)
     places |= {split: tuple(lists / name for name in files) for split, files in LISTS[dev].items()}
     found = {key: next((p for p in paths if p.exists()), None) for key, paths in places.items()}
-    report.errors += [
-        Problem("missing", " or ".join(p.relative_to(root).as_posix() for p in paths),
-                f"not in {root}") for key, paths in places.items() if found[key] is None]
+    for key, paths in places.items():
+        if found[key] is None:
+            names = " or ".join(path.relative_to(root).as_posix() for path in paths)
+            report.error("missing", names, f"not in {root}")
     report.refuse_errors()
     return found
 
 
 def _table(path: Path, report: DataReport) -> dict[str, str]:
-    """Number -> value, of lines of both; other lines and numbers given twice become errors, empty
-    lines say nothing."""
+    """Number -> value, of lines of both; an empty line says nothing, any other is an error."""
     table: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        key, *rest = line.split()
-        if len(rest) != 1 or key in table:
-            what = "its number stands above" if key in table else f"expected two words: {line!r}"
-            report.errors.append(Problem("malformed line", f"{path.name}:{number}", what))
-        else:
-            table[key] = rest[0]
+        match line.split():
+            case []:
+                continue
+            case [key, *_] if key in table:
+                report.error("malformed line", f"{path.name}:{number}", "its number stands above")
+            case [key, value]:
+                table[key] = value
+            case _:
+                report.error("malformed line", f"{path.name}:{number}",
+                             f"expected two words: {line!r}")
     return table
 
 
 def _classes(paths: dict[str, Path], report: DataReport) -> dict[str, str]:
-    """Image -> class, in the order of images.txt; an image is named by its path, which begins with
-    its class."""
+    """Image -> class, in the order of images.txt: an image is named by its path, class first."""
     images, labels, names = (_table(paths[name], report) for name in TABLES)
-    class_of = {}
+    class_of = {image: image.rpartition("/")[0] for image in images.values()}
     for number, image in images.items():
-        folder, label = image.rpartition("/")[0], labels.get(number)
+        label = labels.get(number)
         if label not in names:
             what = "no class" if label is None else f"class {label}, which classes.txt lacks"
-            report.errors.append(Problem("unknown class", image, f"{TABLES[1]} gives it {what}"))
-        elif names[label] != folder:
-            report.errors.append(Problem("unknown class", image, f"it is labelled {names[label]}"))
-        if image in class_of:
-            report.errors.append(Problem("duplicate image id", image, f"twice in {TABLES[0]}"))
-        class_of[image] = folder
+            report.error("unknown class", image, f"{TABLES[1]} gives it {what}")
+        elif names[label] != class_of[image]:
+            report.error("unknown class", image, f"it is labelled {names[label]}")
+    report.errors += [Problem("duplicate image id", image, f"twice in {TABLES[0]}")
+                      for image, _ in repeated(images.values())]
     report.errors += [Problem("label of an unknown image", number, f"{TABLES[0]} lacks this number")
                       for number in labels if number not in images]
     return class_of
@@ -138,17 +136,15 @@ def _classes(paths: dict[str, Path], report: DataReport) -> dict[str, str]:
 
 def _splits(species: dict[str, list[str]], class_of: dict[str, str], report: DataReport
             ) -> dict[str, list[str]]:
-    """Image ids by split, in the order of images.txt; classes that are unknown, in two lists or
-    twice in one become errors."""
+    """Image ids by split, in the order of images.txt; each class must be known and in one list."""
     known, split_of = set(class_of.values()), {}
     for split, names in species.items():
         for name in names:
             if name not in known:
-                report.errors.append(Problem("unknown class", name, f"{split} lists it, no picture "
-                                             "is of it"))
+                report.error("unknown class", name, f"{split} lists it, no picture is of it")
             if name in split_of:
-                report.errors.append(Problem("overlapping class splits", name,
-                                             f"listed in {split_of[name]} and in {split}"))
+                report.error("overlapping class splits", name,
+                             f"listed in {split_of[name]} and in {split}")
             split_of.setdefault(name, split)
     report.excluded += [Problem("in no split", name, "no list names this class")
                         for name in sorted(known - set(split_of))]
@@ -158,8 +154,10 @@ def _splits(species: dict[str, list[str]], class_of: dict[str, str], report: Dat
 
 def _dev_images(listed: list[str], images: dict[str, list[str]], class_of: dict[str, str],
                 report: DataReport) -> dict[str, list[str]]:
-    """The listed training images as dev. The list of PCME's repository names some pictures of test
-    species, too: they stay in test."""
+    """The listed training images as dev.
+
+    The list of PCME's repository names some pictures of test species, too: they stay in test.
+    """
     report.errors += [Problem("unknown image", image, f"dev lists it, {TABLES[0]} does not")
                       for image in listed if image not in class_of]
     chosen, tested = set(listed), set(images["test"])
@@ -175,17 +173,18 @@ def _captions(folder: Path, class_of: dict[str, str], report: DataReport) -> lis
     files = {path.relative_to(folder).with_suffix("").as_posix(): path
              for path in folder.glob("*/*.txt") if not path.name.startswith(".")}
     image_of = {image.rpartition(".")[0]: image for image in class_of}
-    report.errors += [Problem("text of an unknown picture", f"{TEXTS}/{stem}.txt", f"{TABLES[0]} "
-                              "has none of this name") for stem in sorted(files.keys() - image_of)]
+    for stem in sorted(files.keys() - image_of):
+        report.error("text of an unknown picture", f"{TEXTS}/{stem}.txt",
+                     f"{TABLES[0]} has none of this name")
     captions = []
-    for stem in (stem for stem in image_of if stem in files):
+    for stem, image in image_of.items():
         try:
-            lines = read_lines(files[stem])
+            lines = read_lines(files[stem]) if stem in files else []
         except DataError as error:
-            report.errors.append(Problem("unreadable text", f"{TEXTS}/{stem}.txt", str(error)))
-            continue
-        captions += [Caption(image_of[stem], f"{image_of[stem]}#{number}", text.strip())
-                     for number, text in enumerate(lines) if text.strip()]
+            report.error("unreadable text", f"{TEXTS}/{stem}.txt", str(error))
+        else:
+            captions += [Caption(image, f"{image}#{number}", text.strip())
+                         for number, text in enumerate(lines) if text.strip()]
     return captions
 
 

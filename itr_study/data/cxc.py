@@ -5,16 +5,14 @@ ids in COCO, images by the number in their file names; both are of Karpathy's 5K
 """
 
 import csv
-import math
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from itr_study.checks import check_choice
-from itr_study.data.base import DataError, DataReport, Problem, find_root, read_text
+from itr_study.data.base import DataError, DataReport, Problem, find_root, read_text, repeated
 
 SPLITS = ("val", "test")
 CAPTION = re.compile(r"COCO_(?:val|train)2014:sentid:(\d+)")
@@ -31,19 +29,14 @@ TERMS = ("Crisscrossed Captions: ratings of COCO's captions and images, handed o
 
 @dataclass(frozen=True, eq=False)
 class Crisscrossed:
-    """N rated pairs: ratings (N,) in [0, 5], the mean over raters, higher = more alike.
-
-    first and second (N,) int64 are ids in COCO: of captions (sentence ids) or images, by kind:
-    "sits" caption, image; "sts" caption, caption; "sis" image, image. own (N,) bool: both sides
-    belong to the same image.
-    """
+    """N rated pairs: "sits" of a caption and an image, "sts" of captions, "sis" of images."""
 
     kind: str
     split: str
-    first: np.ndarray
-    second: np.ndarray
-    ratings: np.ndarray
-    own: np.ndarray
+    first: np.ndarray  # (N,) int64, ids in COCO: of sentences or images
+    second: np.ndarray  # (N,) int64
+    ratings: np.ndarray  # (N,) in [0, 5], the mean over raters, higher = more alike
+    own: np.ndarray  # (N,) bool: both sides belong to the same image
     terms: str = TERMS
 
     def __len__(self) -> int:
@@ -79,40 +72,28 @@ def read_cxc(root: Path | str | None, kind: str = "sits", split: str = "test") -
         raise DataError(f"{path}: expected the columns {', '.join(expected)}, found "
                         f"{', '.join(header) or 'none'}. {OBTAIN}")
     report = DataReport(remedy=f"Obtain {name} again, then read again. {OBTAIN}")
-    ids, ratings, own = [], [], []
+    read = []
     for number, row in enumerate(rows, start=2):
-        pair = _ids(row, patterns)
-        rating = _rating(row)
-        if pair is None or rating is None:
-            report.errors.append(Problem("malformed row", f"{name}:{number}",
-                                         f"expected two ids, a rating from 0 to 5 and a method, "
-                                         f"got {','.join(row)[:90]!r}"))
-            continue
-        ids.append(pair)
-        ratings.append(rating)
-        own.append(row[3] == same)
+        if rated := _rated(row, patterns):
+            read.append((*rated, row[3] == same))
+        else:
+            report.error("malformed row", f"{name}:{number}", "expected two ids, a rating from 0 "
+                         f"to 5 and a method, got {','.join(row)[:90]!r}")
     report.errors += [Problem("rated twice", f"{a}, {b}", f"{times} rows of {name}")
-                      for (a, b), times in Counter(ids).items() if times > 1]
-    if not ids:
-        report.errors.append(Problem("no ratings", name, "not one row could be read"))
+                      for (a, b), times in repeated(row[:2] for row in read)]
+    if not read:
+        report.error("no ratings", name, "not one row could be read")
     report.refuse_errors()
-    first, second = np.array(ids, np.int64).T
-    return Crisscrossed(kind, split, first, second, np.array(ratings), np.array(own))
+    return Crisscrossed(kind, split, *(np.array(values) for values in zip(*read, strict=True)))
 
 
-def _ids(row: list[str], patterns: tuple[re.Pattern, re.Pattern]) -> tuple[int, int] | None:
-    """Both ids of a row as numbers; None if they are not ids."""
-    if len(row) != 4:
-        return None
-    first, second = (pattern.fullmatch(cell)
-                     for pattern, cell in zip(patterns, row[:2], strict=True))
-    return (int(first[1]), int(second[1])) if first and second else None
-
-
-def _rating(row: list[str]) -> float | None:
-    """A number in [0, 5]; None if it is not."""
+def _rated(row: list[str], patterns: tuple[re.Pattern, ...]) -> tuple[int, int, float] | None:
+    """Both ids of a row and its rating; None if they are not ids, or no number in [0, 5]."""
     try:
-        value = float(row[2])
-    except (ValueError, IndexError):
+        *cells, rating, _ = row
+        value = float(rating)
+    except ValueError:  # another number of columns, too
         return None
-    return value if math.isfinite(value) and 0 <= value <= 5 else None
+    ids = [pattern.fullmatch(cell) for pattern, cell in zip(patterns, cells, strict=False)]
+    fine = len(cells) == 2 and all(ids) and 0 <= value <= 5
+    return (int(ids[0][1]), int(ids[1][1]), value) if fine else None

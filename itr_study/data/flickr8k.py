@@ -1,15 +1,15 @@
 """Flickr8k: 8,091 photographs with five captions each, 6,000 / 1,000 / 1,000.
 
-Source: Hodosh, Young and Hockenmaier, JAIR 47, 2013.
+Source: Hodosh, Young and Hockenmaier, JAIR 47, 2013 (Secs. 5.2 and 5.3: human judgements).
 The published caption file holds lines for pictures that do not exist, one of them under a
 malformed name, and 91 pictures are in no split: all are left out and reported.
 """
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,85 +24,26 @@ from itr_study.data.base import (
     find_part,
     find_root,
     read_lines,
+    read_names,
+    repeated,
 )
 from itr_study.data.caption_noise import to_leave_out, with_caption_noise
 from itr_study.data.picture_files import SUFFIXES
 
-# The human judgements of Flickr8k: captions of one image held against another.
-#
-# Source: Hodosh, Young and Hockenmaier, JAIR 47, 2013, Secs. 5.2 and 5.3.
-
-EXPERT, CROWD = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt"
-TEXT_ID = re.compile(r"(?P<image>[^#\s]+)#\d+")
-GRADES = ("1", "2", "3", "4")
-OBTAIN_JUDGEMENTS = "It is part of Flickr8k_text.zip, beside Flickr8k.token.txt."
+TOKENS, INNER = "Flickr8k.token.txt", "Flickr8k_text"  # texts lie in the folder or in INNER
+PICTURES = ("images", "Flicker8k_Dataset", "Flickr8k_Dataset", "Images")
+OBTAIN = (f"Flickr8k is {TOKENS}, Flickr_8k.{{train,dev,test}}Images.txt (Flickr8k_text.zip) and "
+          "the photographs in images/ (Flickr8k_Dataset.zip); its authors at the University of "
+          "Illinois hand it out on request, and mirrors of the two archives exist.")
+TERMS = ("Flickr8k: for non-commercial research and education only, the photographs remain their "
+         "owners' under Flickr's terms of use; cite Hodosh, Young and Hockenmaier, Framing Image "
+         "Description as a Ranking Task, JAIR 47, 2013.")
+LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<text>.*)")
+OBTAIN_JUDGEMENTS = f"It is part of Flickr8k_text.zip, beside {TOKENS}."
 JUDGEMENT_TERMS = ("Flickr8k's human judgements: for non-commercial research and education; cite "
                    "Hodosh, Young and Hockenmaier, Framing Image Description as a Ranking Task, "
                    "JAIR 47, 2013.")
-
-
-def read_expert(root: Path | str | None) -> Judgements:
-    """Expert judgements: 1 (does not describe it) to 4 (describes it), three experts a pair.
-
-    Args:    root: a folder that holds `flickr8k/`, or that folder.
-    Raises:  DataError listing everything that is wrong with the file.
-    """
-    return _read(root, "expert", EXPERT, "c", _grades, "three grades from 1 to 4")
-
-
-def read_crowdflower(root: Path | str | None) -> Judgements:
-    """CrowdFlower judgements: the share of people who said that the text describes the image."""
-    return _read(root, "crowdflower", CROWD, "b", _share,
-                 "the share of yes, the number of yes and of no, which agree")
-
-
-def _read(root: Path | str | None, name: str, file: str, tau: str,
-          rating: Callable[[list[str]], list[float] | None], expected: str) -> Judgements:
-    """All pairs of one file; one error that lists what is wrong with it."""
-    root = find_root(root, "flickr8k", marks=(file, f"Flickr8k_text/{file}"),
-                     obtain=OBTAIN_JUDGEMENTS)
-    path = find_part(root, (file, f"Flickr8k_text/{file}"), f"Flickr8k: {file}")
-    report = DataReport(remedy=f"Obtain {file} again, then read again. {OBTAIN_JUDGEMENTS}")
-    pairs: list[tuple[str, str]] = []
-    ratings, own = [], []
-    for number, line in enumerate(read_lines(path), start=1):
-        image, text, *numbers = line.split("\t") if line.count("\t") == 4 else ("", "")
-        parts, value = TEXT_ID.fullmatch(text), rating(numbers)
-        if not (image and parts and value):
-            report.errors.append(Problem(
-                "malformed line", f"{path.name}:{number}", "expected image<TAB>name.jpg#i, and "
-                f"{expected}, parted by tabs; got {line[:80]!r}"))
-            continue
-        pairs.append((image, text))
-        ratings.append(value)
-        own.append(parts["image"] == image)
-    report.errors += [Problem("judged twice", f"{image} {text}", f"{times} lines of {file}")
-                      for (image, text), times in Counter(pairs).items() if times > 1]
-    if not pairs:
-        report.errors.append(Problem("no judgements", path.name, "not one line could be read"))
-    report.refuse_errors()
-    images, texts = zip(*pairs, strict=True)
-    return Judgements(name, images, texts, np.array(ratings), np.array(own), tau, JUDGEMENT_TERMS)
-
-
-def _grades(numbers: list[str]) -> list[float] | None:
-    """Three expert grades; None if they are not."""
-    fine = len(numbers) == 3 and all(number in GRADES for number in numbers)
-    return [float(number) for number in numbers] if fine else None
-
-
-def _share(numbers: list[str]) -> list[float] | None:
-    """The share of yes; None unless it is that of the two counts."""
-    if len(numbers) != 3 or not (numbers[1].isdecimal() and numbers[2].isdecimal()):
-        return None
-    yes, no = int(numbers[1]), int(numbers[2])
-    if yes + no == 0 or not re.fullmatch(r"[01](\.\d+)?", numbers[0]):
-        return None
-    return [yes / (yes + no)] if abs(float(numbers[0]) - yes / (yes + no)) < 1e-6 else None
-
-
 # What the published Flickr8k holds: a part of it, or an altered copy, is not taken for it.
-
 KIND = "not as published"
 REMEDY = ("Numbers of a part or an altered copy compare with no others; to read one on purpose "
           "give as_published=False (of a command: --set data_options.as_published=false).")
@@ -114,64 +55,23 @@ FIVE = ["0", "1", "2", "3", "4"]
 PAIRS = {"expert": 5822, "crowdflower": 47830}
 
 
-def digest(lines: Iterable[str]) -> str:
-    """16 hex digits over lines in any order."""
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+class Collection(NamedTuple):
+    """A file of human judgements: a pair of an image and a text a line, parted by tabs."""
+
+    file: str
+    tau: str  # as of `Judgements`
+    numbers: str  # pattern of what follows the pair
+    expected: str  # the same in words
 
 
-def differences(images: dict[str, list[str]], captions: list[Caption],
-                judgements: dict[str, Judgements]) -> list[Problem]:
-    """Where splits, captions and judgements differ from those published.
-
-    Args:    images: split -> image ids; captions: those of these images only.
-    """
-    problems = [Problem(KIND, f"Flickr_8k.{split}Images.txt", detail)
-                for split, ids in images.items() if (detail := split_difference(split, ids))]
-    problems += number_differences(images, captions)
-    if not problems and digest(f"{c.text_id}\t{c.text}" for c in captions) != CAPTIONS:
-        problems.append(Problem(KIND, "Flickr8k.token.txt", "a caption has other words, or stands "
-                                "with another image, than in the published file"))
-    known = {image for ids in images.values() for image in ids}
-    for name, pairs in judgements.items():
-        if len(pairs) != PAIRS[name]:
-            problems.append(Problem(KIND, f"{name} judgements",
-                                    f"expected {PAIRS[name]:,} pairs, found {len(pairs):,}"))
-        problems += [Problem(KIND, f"{name} judgements", f"no split has the judged image {image}")
-                     for image in sorted(set(pairs.image_ids) - known)]
-    return problems
-
-
-def split_difference(split: str, ids: list[str]) -> str:
-    """How a list of images differs from the published one; empty where it does not."""
-    count, expected = SPLITS[split]
-    if (found := digest(ids)) == expected:
-        return ""
-    other = [name for name, (_, names) in SPLITS.items() if names == found]
-    return (f"expected the {count:,} {split} images, found {len(ids):,}"
-            + (f", those of {other[0]}: were the lists exchanged?" if other else
-               ", not all of them the same" * (len(ids) == count)))
-
-
-def number_differences(images: dict[str, list[str]], captions: list[Caption]) -> list[Problem]:
-    """Images that do not have the captions #0 to #4; one without any is reported elsewhere."""
-    numbers: dict[str, list[str]] = {}
-    for caption in captions:
-        numbers.setdefault(caption.image, []).append(caption.text_id.rpartition("#")[2])
-    return [Problem(KIND, image, f"expected the captions #{', #'.join(FIVE)}, found "
-                    f"#{', #'.join(sorted(numbers[image]))}")
-            for ids in images.values() for image in Counter(ids)
-            if sorted(numbers.get(image, FIVE)) != FIVE]
-
-
-TOKENS = "Flickr8k.token.txt"
-PICTURES = ("images", "Flicker8k_Dataset", "Flickr8k_Dataset", "Images")
-OBTAIN = (f"Flickr8k is {TOKENS}, Flickr_8k.{{train,dev,test}}Images.txt (Flickr8k_text.zip) and "
-          "the photographs in images/ (Flickr8k_Dataset.zip); its authors at the University of "
-          "Illinois hand it out on request, and mirrors of the two archives exist.")
-TERMS = ("Flickr8k: for non-commercial research and education only, the photographs remain their "
-         "owners' under Flickr's terms of use; cite Hodosh, Young and Hockenmaier, Framing Image "
-         "Description as a Ranking Task, JAIR 47, 2013.")
-LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<text>.*)")
+_PAIR = r"(?P<image>[^\t]+)\t(?P<text>(?P<own>[^#\s]+)#\d+)\t"
+# Three experts a pair, from 1 (does not describe it) to 4 (describes it); or the share of people
+# who said that the text describes the image.
+JUDGEMENTS = {
+    "expert": Collection("ExpertAnnotations.txt", "c", r"([1-4])\t([1-4])\t([1-4])",
+                         "three grades from 1 to 4"),
+    "crowdflower": Collection("CrowdFlowerAnnotations.txt", "b", r"([01](?:\.\d+)?)\t(\d+)\t(\d+)",
+                              "the share of yes, the number of yes and of no, which agree")}
 
 
 def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published: bool = True,
@@ -189,18 +89,17 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     Leakage: sentence encoders such as MiniLM were trained on Flickr30k, which contains Flickr8k:
              they have seen these captions, those of the test split included (`seen_by`).
     """
-    root = find_root(root, "flickr8k", marks=(TOKENS, f"Flickr8k_text/{TOKENS}"), obtain=OBTAIN)
+    root = find_root(root, "flickr8k", marks=_places(TOKENS), obtain=OBTAIN)
     report = DataReport(remedy=f"Obtain these files again, then load again. {OBTAIN}")
     folder = find_part(root, PICTURES, "Flickr8k: folder of the photographs")
     on_disk = {p.name for p in folder.iterdir() if not p.name.startswith(".")}
-    images = {split: _names(root, split) for split in ("train", "dev", "test")}
+    images = {split: read_names(_text(root, f"Flickr_8k.{split}Images.txt")) for split in SPLITS}
     captions = _captions(_text(root, TOKENS), report)
     report.counts.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
-    judgements = _judgements(root)
-    if differing := differences(images, captions, judgements):
-        (report.errors if as_published else report.notes).extend(differing)
-        report.remedy += f" {REMEDY}" if as_published else ""
+    judgements = {name: read_judgements(root, name) for name, collection in JUDGEMENTS.items()
+                  if any((root / place).is_file() for place in _places(collection.file))}
+    note_differences(differences(images, captions, judgements), as_published, report)
     dropped = to_leave_out(leave_out, images["train"])
     report.excluded += [Problem(leave_out, *pair) for pair in dropped.items()]
     images, captions = without(set(dropped), images, captions)
@@ -213,34 +112,114 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     return with_caption_noise(dataset, caption_noise, noise_seed)
 
 
-def _judgements(root: Path) -> dict[str, Judgements]:
-    """The collections of human judgements that are there: they are published apart."""
-    readers = {EXPERT: read_expert, CROWD: read_crowdflower}
-    collections = [read(root) for file, read in readers.items()
-                   if (root / file).is_file() or (root / "Flickr8k_text" / file).is_file()]
-    return {collection.name: collection for collection in collections}
+def read_judgements(root: Path | str | None, name: str) -> Judgements:
+    """Read a collection of human judgements, published apart from the captions.
+
+    Args:    root: a folder that holds `flickr8k/`, or that folder; name: one of JUDGEMENTS.
+    Raises:  DataError listing everything that is wrong with the file.
+    """
+    file, tau, numbers, expected = JUDGEMENTS[name]
+    root = find_root(root, "flickr8k", marks=_places(file), obtain=OBTAIN_JUDGEMENTS)
+    path, line_of = _text(root, file), re.compile(_PAIR + numbers)
+    report = DataReport(remedy=f"Obtain {file} again, then read again. {OBTAIN_JUDGEMENTS}")
+    judged = []
+    for number, line in enumerate(read_lines(path), start=1):
+        parts = line_of.fullmatch(line)
+        rating = parts and _rating(name, [float(value) for value in parts.groups()[3:]])
+        if rating:
+            judged.append((parts["image"], parts["text"], rating, parts["image"] == parts["own"]))
+        else:
+            report.error("malformed line", f"{path.name}:{number}", "expected image<TAB>name.jpg"
+                         f"#i, and {expected}, parted by tabs; got {line[:80]!r}")
+    report.errors += [Problem("judged twice", f"{image} {text}", f"{times} lines of {file}")
+                      for (image, text), times in repeated(pair[:2] for pair in judged)]
+    if not judged:
+        report.error("no judgements", path.name, "not one line could be read")
+    report.refuse_errors()
+    images, texts, ratings, own = zip(*judged, strict=True)
+    return Judgements(name, images, texts, np.array(ratings), np.array(own), tau, JUDGEMENT_TERMS)
+
+
+def _rating(name: str, numbers: list[float]) -> list[float] | None:
+    """The grades of the experts, or the crowd's share of yes; None unless its counts agree."""
+    if name == "expert":
+        return numbers
+    share, yes, no = numbers
+    agree = yes + no > 0 and abs(share - yes / (yes + no)) < 1e-6
+    return [yes / (yes + no)] if agree else None
+
+
+def digest(lines: Iterable[str]) -> str:
+    """Hash lines in any order: 16 hex digits."""
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+
+
+def note_differences(found: list[Problem], as_published: bool, report: DataReport) -> None:
+    """Report differences from the published data: errors where it is wanted, else notes."""
+    if as_published and found:
+        report.errors += found
+        report.remedy += f" {REMEDY}"
+    else:
+        report.notes += found
+
+
+def differences(images: dict[str, list[str]], captions: list[Caption],
+                judgements: dict[str, Judgements]) -> list[Problem]:
+    """Find where splits, captions and judgements differ from those published.
+
+    Args:    images: split -> image ids; captions: those of these images only.
+    """
+    problems = [Problem(KIND, f"Flickr_8k.{split}Images.txt", detail)
+                for split, ids in images.items() if (detail := split_difference(split, ids))]
+    numbers: dict[str, list[str]] = {}
+    for caption in captions:
+        numbers.setdefault(caption.image, []).append(caption.text_id.rpartition("#")[2])
+    problems += [Problem(KIND, image, f"expected the captions #{', #'.join(FIVE)}, found "
+                         f"#{', #'.join(sorted(numbers[image]))}")
+                 for ids in images.values() for image in dict.fromkeys(ids)
+                 if sorted(numbers.get(image, FIVE)) != FIVE]  # without any: reported elsewhere
+    if not problems and digest(f"{c.text_id}\t{c.text}" for c in captions) != CAPTIONS:
+        problems.append(Problem(KIND, TOKENS, "a caption has other words, or stands with another "
+                                "image, than in the published file"))
+    known = {image for ids in images.values() for image in ids}
+    for name, pairs in judgements.items():
+        if len(pairs) != PAIRS[name]:
+            problems.append(Problem(KIND, f"{name} judgements",
+                                    f"expected {PAIRS[name]:,} pairs, found {len(pairs):,}"))
+        problems += [Problem(KIND, f"{name} judgements", f"no split has the judged image {image}")
+                     for image in sorted(set(pairs.image_ids) - known)]
+    return problems
+
+
+def split_difference(split: str, ids: list[str]) -> str:
+    """Say how a list of images differs from the published one; empty where it does not."""
+    count, expected = SPLITS[split]
+    if (found := digest(ids)) == expected:
+        return ""
+    other = [name for name, (_, names) in SPLITS.items() if names == found]
+    return (f"expected the {count:,} {split} images, found {len(ids):,}"
+            + (f", those of {other[0]}: were the lists exchanged?" if other else
+               ", not all of them the same" * (len(ids) == count)))
+
+
+def _places(name: str) -> tuple[str, str]:
+    return name, f"{INNER}/{name}"
 
 
 def _text(root: Path, name: str) -> Path:
-    return find_part(root, (name, f"Flickr8k_text/{name}"), f"Flickr8k: {name}")
-
-
-def _names(root: Path, split: str) -> list[str]:
-    lines = read_lines(_text(root, f"Flickr_8k.{split}Images.txt"))
-    return [line.strip() for line in lines if line.strip()]
+    return find_part(root, _places(name), f"Flickr8k: {name}")
 
 
 def _captions(path: Path, report: DataReport) -> list[Caption]:
     """Captions of the token file; lines that are none are errors."""
     captions = []
     for number, line in enumerate(read_lines(path), start=1):
-        parts = LINE.fullmatch(line)
-        if parts:
+        if parts := LINE.fullmatch(line):
             text_id = f"{parts['image']}#{parts['number']}"
             captions.append(Caption(parts["image"], text_id, parts["text"].strip()))
         else:
-            report.errors.append(Problem("malformed line", f"{path.name}:{number}",
-                                         f"expected name.jpg#i<TAB>caption, got {line[:60]!r}"))
+            report.error("malformed line", f"{path.name}:{number}",
+                         f"expected name.jpg#i<TAB>caption, got {line[:60]!r}")
     return captions
 
 
@@ -252,15 +231,14 @@ def _explain(images: dict[str, list[str]], captions: list[Caption], on_disk: set
     and is refused later.
     """
     in_split = {image for ids in images.values() for image in ids}
-    for image in sorted(on_disk - in_split):
-        report.excluded.append(Problem("in no split", image, "the standard splits leave it out"))
+    report.excluded += [Problem("in no split", image, "the standard splits leave it out")
+                        for image in sorted(on_disk - in_split)]
     for caption in captions:
-        if caption.image in in_split or caption.image in on_disk:
-            continue
-        malformed = not caption.image.lower().endswith(SUFFIXES)
-        kind = "malformed name" if malformed else "caption of an unknown image"
-        report.excluded.append(Problem(kind, caption.text_id,
-                                       "no such picture exists and no split asks for it"))
+        if caption.image not in in_split and caption.image not in on_disk:
+            named = caption.image.lower().endswith(SUFFIXES)
+            report.excluded.append(Problem(
+                "caption of an unknown image" if named else "malformed name", caption.text_id,
+                "no such picture exists and no split asks for it"))
     return [caption for caption in captions if caption.image in in_split]
 
 

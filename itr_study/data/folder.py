@@ -1,14 +1,16 @@
-"""The user's own pictures: a folder with images/ and captions.csv (image, text, split)."""
+"""The user's own pictures: with images/ and captions.csv (image, text, split), or without texts."""
 
 import csv
 import hashlib
 import io
-from collections import Counter
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path, PurePosixPath
 from unicodedata import normalize
 
-from itr_study.data.assemble import Caption, assemble
+import numpy as np
+
+from itr_study.data.assemble import Caption, assemble, fingerprint
 from itr_study.data.base import (
     SPLITS,
     DataError,
@@ -16,14 +18,19 @@ from itr_study.data.base import (
     DatasetRecord,
     Problem,
     RetrievalDataset,
+    Split,
     find_part,
     find_root,
     read_text,
+    repeated,
 )
 from itr_study.data.caption_noise import repetitions
-from itr_study.data.picture_files import SUFFIXES
+from itr_study.data.picture_checks import check_pictures
+from itr_study.data.picture_files import SUFFIXES, open_picture, pictures_below
 
 TABLE = "captions.csv"
+PICTURES = "pictures"  # name of a data set without texts, and of its only split
+FEWEST = 100  # images of dev and test: below, one image moves R@K by more than a point
 SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
 OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
           "(one caption a line, any number for each image) and, if you like, split (train, dev or "
@@ -47,11 +54,9 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     folder = find_part(root, ("images",), "folder: the pictures")
     rows = _rows(find_part(root, (TABLE,), "folder: the captions"), report)
     images = _splits(rows, report)
-    captions, numbers = [], {}
-    for image, text, _ in rows:
-        numbers[image] = numbers.get(image, -1) + 1
-        captions.append(Caption(image, f"{image}#{numbers[image]}", text))
-    on_disk = _pictures(folder)
+    numbers = {image: count() for image, _, _ in rows}
+    captions = [Caption(image, f"{image}#{next(numbers[image])}", text) for image, text, _ in rows]
+    on_disk = pictures_below(folder).keys()
     file_of = _files(numbers, on_disk)
     report.errors += [Problem("image without captions", name, f"{TABLE} does not name it")
                       for name in sorted(on_disk - set(file_of.values()))]
@@ -63,16 +68,15 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     return dataset
 
 
-def _files(images: Iterable[str], on_disk: set[str]) -> dict[str, str]:
-    """Image id -> name of its file: the same name, or one that differs in nothing but how an
-    accented letter is written (Unicode's NFC and NFD)."""
+def _files(images: Iterable[str], on_disk: Iterable[str]) -> dict[str, str]:
+    """Image id -> file name: equal but for how accented letters are written (NFC or NFD)."""
     alike = {normalize("NFC", name): name for name in on_disk}
     return {image: image if image in on_disk else alike.get(normalize("NFC", image), image)
             for image in images}
 
 
 def hash_splits(ids: list[str]) -> dict[str, list[str]]:
-    """Train, dev and test (80 / 10 / 10 %) by a hash of each id; the order of ids is kept.
+    """Split 80 / 10 / 10 % by a hash of each id; the order of ids is kept.
 
     A split that stays empty, as happens with few images, is given one image of the fullest.
     """
@@ -90,18 +94,16 @@ def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
     """(image, text, split or None) of every line; lines that cannot be used become errors."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     columns = reader.fieldnames or []
-    if twice := [name for name, count in Counter(columns).items() if count > 1]:
-        raise DataError(f"{path} has the column {twice[0]} twice; rename or remove one")
+    if twice := repeated(columns):
+        raise DataError(f"{path} has the column {twice[0][0]} twice; rename or remove one")
     if not {"image", "text"} <= set(columns):
         raise DataError(f"{path}: expected the columns image, text (and split), found "
                         f"{', '.join(columns) or 'none'}. {OBTAIN}")
     rows = []
     try:
         for row in reader:
-            problem = _row_problem(row)
-            if problem:
-                report.errors.append(Problem("malformed line", f"{path.name}:{reader.line_num}",
-                                             problem))
+            if problem := _row_problem(row):
+                report.error("malformed line", f"{path.name}:{reader.line_num}", problem)
             else:
                 given = row.get("split")
                 split = None if given is None else SPLIT_NAMES[given.strip().lower()]
@@ -132,34 +134,47 @@ def _row_problem(row: dict[str | None, str | list[str] | None]) -> str | None:
 def _splits(rows: list[tuple[str, str, str | None]], report: DataReport) -> dict[str, list[str]]:
     """Image ids by split, in order of first mention, from the split column or by hash."""
     if not rows:
-        report.errors.append(Problem("empty split", TABLE, "it holds no usable line"))
+        report.error("empty split", TABLE, "it holds no usable line")
         return {}
     if rows[0][2] is None:
         ids = list(dict.fromkeys(image for image, _, _ in rows))
         if len(ids) < len(SPLITS):
-            report.errors.append(Problem("empty split", TABLE, f"it names {len(ids)} images, and "
-                                         f"three splits need at least {len(SPLITS)}"))
+            report.error("empty split", TABLE, f"it names {len(ids)} images, and three splits need "
+                         f"at least {len(SPLITS)}")
         return hash_splits(ids)
     return {name: list(dict.fromkeys(image for image, _, split in rows if split == name))
             for name in SPLITS}
 
 
-def _pictures(folder: Path) -> set[str]:
-    """Names of all picture files below the folder, hidden ones left out."""
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")
-            if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
-
-
 FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")
 
 
-# Whether a split is large enough for its measures to mean anything.
+def load_pictures(folder: Path | str, cache: Path | None = None) -> RetrievalDataset:
+    """Read all pictures below a folder as one split without texts; their names are their ids.
 
-FEWEST = 100  # images of dev and test: below, one image moves R@K by more than a point
+    Those that cannot be decoded are left out, with the reason, in `report.excluded`.
+
+    Args:    cache: folder of the memory of checks, None = the home.
+    Raises:  DataError where there is no folder, or no picture that can be decoded.
+    """
+    folder = Path(folder).expanduser()
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {folder}; expected a folder of pictures")
+    files = pictures_below(folder)
+    bad, sizes, notes = check_pictures(files, cache)
+    ids = tuple(name for name in files if name not in {problem.where for problem in bad})
+    if not ids:
+        raise DataError(f"{folder} holds no picture that can be decoded ({len(bad)} broken); "
+                        f"looked for {', '.join(SUFFIXES)}")
+    splits = {PICTURES: Split(PICTURES, ids, (), (), np.zeros(0, np.int64))}
+    return RetrievalDataset(
+        PICTURES, splits, lambda image: open_picture(files[image]),
+        fingerprint(splits, [(name, sizes[name]) for name in ids]),
+        DataReport(counts={"images": len(files)}, excluded=bad, notes=notes))
 
 
 def too_small(dataset: RetrievalDataset) -> list[str]:
-    """A sentence for each split that measures models and has fewer than 100 images.
+    """Warn, in a sentence each, of splits that measure models and have fewer than 100 images.
 
     Example:  of a test split with one image: "test has 1 image: R@10 is 100 % by chance, ..."
     """

@@ -25,7 +25,8 @@ from itr_study.data.base import (
     read_text,
 )
 
-SPLIT_OF = {"train": "train", "restval": "train", "val": "dev", "test": "test"}
+SPLIT_OF: dict[str, str | None] = {"train": "train", "restval": "train", "val": "dev",
+                                   "test": "test"}
 OBTAIN = ("It takes dataset_{name}.json (Karpathy's caption_datasets.zip) and the pictures in "
           "images/ ({pictures}), or with features=\"precomputed\" the files {{split}}_ims.npy, "
           "{{split}}_caps.txt and {{split}}_ids.txt of published region features.")
@@ -48,11 +49,9 @@ def load_flickr30k(root: Path | str | None = None, *, features: str | None = Non
              that cannot be decoded; cache: folder of the memory of checks.
     Raises:  DataError listing everything that is wrong, with the remedy.
     """
-    obtain = OBTAIN.format(name="flickr30k", pictures="flickr30k-images, on request at the "
-                           "University of Illinois")
-    folder = _find(root, FLICKR30K, COCO, obtain)
-    return _load("flickr30k", folder, obtain, features, splits, skip_bad, cache, SPLIT_OF,
-                 TERMS_FLICKR30K)
+    return _load(root, FLICKR30K, COCO,
+                 "flickr30k-images, on request at the University of Illinois", TERMS_FLICKR30K,
+                 SPLIT_OF, features, splits, skip_bad, cache)
 
 
 def load_coco(root: Path | str | None = None, *, features: str | None = None,
@@ -65,31 +64,23 @@ def load_coco(root: Path | str | None = None, *, features: str | None = None,
              has 82,783; the others as in `load_flickr30k`.
     Raises:  DataError listing everything that is wrong, with the remedy.
     """
-    obtain = OBTAIN.format(name="coco", pictures="train2014/ and val2014/ of cocodataset.org")
-    folder = _find(root, COCO, FLICKR30K, obtain)
-    split_of = SPLIT_OF if restval else {**SPLIT_OF, "restval": None}
-    return _load("coco", folder, obtain, features, splits, skip_bad, cache, split_of, TERMS_COCO)
+    return _load(root, COCO, FLICKR30K, "train2014/ and val2014/ of cocodataset.org", TERMS_COCO,
+                 SPLIT_OF if restval else SPLIT_OF | {"restval": None}, features, splits, skip_bad,
+                 cache)
 
 
-def _find(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord,
-          obtain: str) -> Path:
-    """The folder of one of the two data sets; precomputed files do not tell whose they are, so a
-    folder named like the other one is refused."""
+def _load(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord, pictures_from: str,
+          terms: str, split_of: dict[str, str | None], features: str | None,
+          splits: tuple[str, ...], skip_bad: bool, cache: Path | None) -> RetrievalDataset:
     name = wanted.name
+    obtain = OBTAIN.format(name=name, pictures=pictures_from)
     marks = (f"dataset_{name}.json", "dataset.json", "*_caps.txt")
     folder = find_root(root, name, also=wanted.folders[1:], marks=marks, obtain=obtain)
-    if folder.resolve().name in other.folders:
+    if folder.resolve().name in other.folders:  # precomputed files do not tell whose they are
         raise DataError(f"{folder} looks like the folder of {other.name}, not of {name}. {obtain}")
-    return folder
-
-
-def _load(name: str, folder: Path, obtain: str, features: str | None, splits: tuple[str, ...],
-          skip_bad: bool, cache: Path | None, split_of: dict[str, str | None], terms: str
-          ) -> RetrievalDataset:
     if features not in (None, "precomputed"):
         raise ValueError(f'features must be None or "precomputed", got {features!r}')
-    wrong = [split for split in splits if split not in SPLITS]
-    if wrong or not splits:
+    if not splits or set(splits) - set(SPLITS):
         raise ValueError(f"splits must be some of {', '.join(SPLITS)}; got {splits!r}")
     if features == "precomputed" or not _json(folder, name) and precomputed.lies_in(folder):
         return precomputed.load(name, folder, splits=splits, cache=cache, seen_by=("minilm",),
@@ -98,19 +89,15 @@ def _load(name: str, folder: Path, obtain: str, features: str | None, splits: tu
     images, captions, pictures = _read(_records(folder, name, obtain), folder, split_of, report)
     chosen = {split: images[split] for split in splits}
     used = {image for ids in chosen.values() for image in ids}
-    known = {image for ids in images.values() for image in ids}
-    captions = [c for c in captions if c.image in used or c.image not in known]
-    return assemble(name, chosen, captions, pictures, report, cache=cache, skip_bad=skip_bad,
-                    seen_by=("minilm",), terms=terms)
+    return assemble(name, chosen, [c for c in captions if c.image in used], pictures, report,
+                    cache=cache, skip_bad=skip_bad, seen_by=("minilm",), terms=terms)
 
 
 def _json(folder: Path, name: str) -> list[Path]:
-    """The JSON files of a data set that there are."""
     return [p for p in (folder / f"dataset_{name}.json", folder / "dataset.json") if p.is_file()]
 
 
 def _records(folder: Path, name: str, obtain: str) -> list[dict[str, Any]]:
-    """The image records of the JSON file; DataError if it is another data set's, or none."""
     paths = _json(folder, name)
     if not paths:
         raise DataError(f"{name}: {folder} holds neither dataset_{name}.json nor dataset.json. "
@@ -137,10 +124,9 @@ def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str |
     pictures: dict[str, Path] = {}
     unused = 0
     for number, record in enumerate(records):
-        problem = _record_problem(record)
-        if problem:
-            name = str(record.get("filename", f"images[{number}]"))
-            report.errors.append(Problem("malformed record", name, problem))
+        if problem := _record_problem(record):
+            report.error("malformed record", str(record.get("filename", f"images[{number}]")),
+                         problem)
         elif split_of[record["split"]] is None:
             unused += 1
         else:

@@ -1,5 +1,7 @@
-"""Every picture is decoded to its last byte before any training, once per file."""
+"""Slow checks of files, each made once: every picture is decoded to its last byte."""
 
+import hashlib
+import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,7 +10,6 @@ from typing import NamedTuple
 from PIL import UnidentifiedImageError
 
 from itr_study.data.base import Problem
-from itr_study.data.check_cache import CheckCache
 from itr_study.data.picture_files import (
     FORMATS,
     as_rgb,
@@ -17,8 +18,12 @@ from itr_study.data.picture_files import (
     strict_decoding,
     white_level,
 )
+from itr_study.files.atomic import read_json, write_json
+from itr_study.files.paths import home
 from itr_study.progress import progress
 
+VERSION = 3  # raise it when a check gets stricter: what was remembered is then forgotten
+log = logging.getLogger(__name__)
 MISSING = "missing picture"  # cannot be skipped; every other kind can (skip_bad)
 # A word of the error that a decoder raises -> the kind of the problem.
 KINDS = {"truncated": "truncated picture", "too many pixels": "too large picture",
@@ -29,8 +34,53 @@ DARK_NOTE = ("no value of its 16-bit channels reaches a quarter of white, as whe
              "or state the largest in the TIFF tag MaxSampleValue (grey only)")
 
 
+class CheckCache:
+    """Files of one folder that passed one check, by name, size and time of change (ns).
+
+    Only good files are remembered: bad ones are looked at again each time. A file replaced by
+    another of the same name, size and time of change is not noticed.
+
+    Args:    cache: folder of the memory, None = `checks/` in the home of itr_study; check: name
+             of the check; folder: folder of the files.
+    """
+
+    def __init__(self, cache: Path | None, check: str, folder: Path) -> None:
+        digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+        self.path = Path(cache or home() / "checks") / f"{check}-{digest}.json"
+        self.good: dict[str, list[int | str]] = {}
+        self.changed = False
+        try:
+            saved = read_json(self.path) if self.path.is_file() else {}
+            if isinstance(saved, dict) and saved.get("version") == VERSION:
+                self.good = dict(saved.get("good", {}))
+        except (ValueError, TypeError) as error:  # damaged: nothing is lost but time
+            log.warning("checking again, the memory of checks is damaged: %s", error)
+
+    def knows(self, name: str, stat: os.stat_result) -> bool:
+        """Tell whether the file passed before and has not changed since."""
+        return self.good.get(name, [])[:2] == [stat.st_size, stat.st_mtime_ns]
+
+    def remember(self, name: str, stat: os.stat_result, remarks: tuple[str, ...] = ()) -> None:
+        """Note that the file, as it was when `stat` was taken, passed, and what was seen in it."""
+        self.good[name] = [stat.st_size, stat.st_mtime_ns, *remarks]
+        self.changed = True
+
+    def remarks(self, name: str) -> tuple[str, ...]:
+        """Recall what was seen in a file that passed."""
+        return tuple(self.good[name][2:])
+
+    def save(self) -> None:
+        """Write what is new; a disk that cannot be written costs time later, not this load."""
+        if not self.changed:
+            return
+        try:
+            write_json(self.path, {"version": VERSION, "good": self.good})
+        except OSError as error:
+            log.warning("the next load checks again: %s", error)
+
+
 def decode(image: str, path: Path) -> Problem | tuple[str, ...]:
-    """What is wrong with one picture file, or after a full decode the remarks on it, DARK last.
+    """Say what is wrong with one picture file, or after a full decode the remarks on it, DARK last.
 
     PIL's `verify()` reads headers only and lets truncated files pass; `load()` decodes.
     """
@@ -79,8 +129,8 @@ def check_pictures(pictures: dict[str, Path], cache: Path | None = None) -> Chec
     problems = []
     with strict_decoding(), ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         results = pool.map(decode, unknown, [pictures[i] for i in unknown])
-        for image, result in zip(unknown, progress(results, "decode pictures", len(unknown)),
-                                 strict=True):
+        shown = progress(results, "decode pictures", len(unknown))
+        for image, result in zip(unknown, shown, strict=True):
             if isinstance(result, Problem):
                 problems.append(result)
             else:

@@ -1,4 +1,4 @@
-"""One picture file, read as 8-bit RGB whatever it holds, or refused with what is wrong."""
+"""Read one picture file as 8-bit RGB whatever it holds, or refuse it with what is wrong."""
 
 import threading
 from collections.abc import Iterator
@@ -16,9 +16,15 @@ BITS_PER_SAMPLE, MAX_SAMPLE_VALUE = 258, 281  # tags of TIFF
 _one_large = threading.RLock()
 
 
+def pictures_below(folder: Path) -> dict[str, Path]:
+    """Find all picture files below a folder by their names in it, hidden ones left out."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))
+            if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
+
+
 @contextmanager
 def strict_decoding() -> Iterator[None]:
-    """Truncated pictures are errors here, whatever another package switched on."""
+    """Make truncated pictures errors, whatever another package switched on."""
     before = ImageFile.LOAD_TRUNCATED_IMAGES
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
@@ -29,7 +35,7 @@ def strict_decoding() -> Iterator[None]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Image.Image]:
-    """A picture file in one of FORMATS: Pillow has others that start a program (EPS does).
+    """Open a picture file in one of FORMATS: Pillow has others that start a program (EPS does).
 
     Raises:  ValueError for a picture with too many pixels, see `fitted`.
     """
@@ -43,8 +49,10 @@ def opened(path: Path) -> Iterator[Image.Image]:
 
 
 def fitted(picture: Image.Image) -> None:
-    """Prepare a JPEG of more than `Image.MAX_IMAGE_PIXELS` (89 million; None = no limit) to be read
-    at half its width and height; above twice the limit Pillow opens no picture.
+    """Prepare a JPEG that is too large to be read at half its width and height.
+
+    The limit is `Image.MAX_IMAGE_PIXELS` (89 million; None = no limit); above twice the limit
+    Pillow opens no picture.
 
     Raises:  ValueError for another format: its decoder cannot read less than everything.
     """
@@ -58,8 +66,7 @@ def fitted(picture: Image.Image) -> None:
 
 
 def open_picture(path: Path) -> Image.Image:
-    """RGB picture, wholly decoded, turned upright as its camera noted; ValueError as `as_rgb` and
-    `opened`."""
+    """Read an RGB picture wholly, upright as its camera noted; ValueError as `as_rgb`, `opened`."""
     try:
         with opened(path) as picture:
             return as_rgb(ImageOps.exif_transpose(picture), white_level(picture))
@@ -68,7 +75,7 @@ def open_picture(path: Path) -> Image.Image:
 
 
 def as_rgb(picture: Image.Image, white: int = WHITE) -> Image.Image:
-    """The picture in 8-bit RGB: 16-bit grey scaled down, transparent pixels laid on white.
+    """Convert to 8-bit RGB: 16-bit grey scaled down, transparent pixels laid on white.
 
     Args:    white: the value of white in 16-bit grey, as of `white_level`.
     Raises:  ValueError for float and 32-bit pixels: nothing says which of them is white.
@@ -80,15 +87,16 @@ def as_rgb(picture: Image.Image, white: int = WHITE) -> Image.Image:
         values = np.asarray(picture, np.uint32) * 255 + white // 2
         picture = Image.fromarray((values // white).astype(np.uint8))
     if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
         paper = Image.new("RGBA", picture.size, "white")
-        picture = Image.alpha_composite(paper, picture)
+        picture = Image.alpha_composite(paper, picture.convert("RGBA"))
     return picture.convert("RGB")
 
 
 def white_level(picture: Image.Image) -> int:
-    """The value of white in 16-bit grey: 65535, or 511 to 32767 where the tags of a TIFF file say
-    that its values have 9 to 15 bits, and no value has more.
+    """Find the value of white in 16-bit grey.
+
+    It is 65535, or 511 to 32767 where the tags of a TIFF file say that its values have 9 to 15
+    bits, and no value has more.
 
     Differs: TIFF 6.0 calls MaxSampleValue a statistic, so only its number of bits is taken.
     """
@@ -101,8 +109,7 @@ def white_level(picture: Image.Image) -> int:
 
 
 def remarks(picture: Image.Image) -> tuple[str, ...]:
-    """What makes reading more than a change of mode. It is part of the data's fingerprint, because
-    such pictures were once read otherwise."""
+    """Say what makes reading more than a change of mode: a part of the data's fingerprint."""
     if picture.mode.startswith("I;16"):
         white = white_level(picture)
         return ("16 bit", f"white {white}") if white < WHITE else ("16 bit",)

@@ -15,7 +15,7 @@ TOKEN = re.compile(r"\d+(?:[.,:/]\d+)+|n't\b|'s\b|[^\W_]+?(?=n't\b)"
 
 
 def tokenize(text: str) -> list[str]:
-    """Lower-case words of a text, punctuation dropped.
+    """Split a text into lower-case words, punctuation dropped.
 
     Digits and hyphenated words stay whole; 's and n't are words of their own, as in the Penn
     Treebank and in GloVe, whether or not the annotator put a space before them.
@@ -50,11 +50,12 @@ class Vocabulary:
 
     @classmethod
     def fit(cls, texts: Iterable[str], min_count: int = 1) -> "Vocabulary":
-        """Vocabulary of all words used at least min_count times; give training texts only.
+        """Take all words used at least min_count times; give training texts only.
 
         The order depends on nothing but the counts: most frequent first, equal ones by alphabet.
 
         Raises:  ValueError: min_count < 1, a single string for the texts, or no word left.
+
         Example:
             >>> Vocabulary.fit(["a dog", "a cat"]).words
             ('<padding>', '<unknown>', 'a', 'cat', 'dog')
@@ -72,12 +73,11 @@ class Vocabulary:
         return cls(words)
 
     def encode(self, text: str) -> np.ndarray:
-        """(W,) int64 ids of the words of a text; W >= 1: a text without any word is one unknown.
-        """
+        """Read a text as ids (W,) int64, W >= 1: a text without any word is one unknown."""
         return np.array([self._id.get(word, 1) for word in tokenize(text)] or [1], np.int64)
 
     def unknown(self, words: Iterable[str]) -> list[str]:
-        """Those that are not in it, which are all read as one unknown word."""
+        """List the words that are not in it, which are all read as one unknown word."""
         return [word for word in words if word not in self]
 
     def __len__(self) -> int:

@@ -2,8 +2,12 @@
 
 from itr_study.encoders.base import WeightsError
 from itr_study.encoders.glove import word_vectors
-from itr_study.encoders.registry import IMAGE_ENCODERS, TEXT_ENCODERS
-from itr_study.encoders.trainable import trainable_image_encoder, trainable_stages
+from itr_study.encoders.registry import (
+    IMAGE_ENCODERS,
+    TEXT_ENCODERS,
+    trainable_image_encoder,
+    trainable_stages,
+)
 from itr_study.encoders.wordpiece import trainable_text_encoder
 
 __all__ = ["IMAGE_ENCODERS", "TEXT_ENCODERS", "WeightsError", "trainable_image_encoder",

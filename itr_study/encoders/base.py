@@ -32,7 +32,7 @@ class ImageNetwork(nn.Module):
 
 
 class ImageEncoder(Protocol):
-    """A frozen image network by name. `settings` enters the cache key beside name and version."""
+    """A frozen image network by name; name, version and `settings` enter the cache key."""
 
     name: str
     version: int
@@ -49,32 +49,31 @@ class ImageEncoder(Protocol):
 
 
 class TextEncoder(Protocol):
-    """Texts to vectors. `fit` sees the texts of the training split only."""
+    """Texts to vectors. As it stands it learns nothing and reads every word."""
 
     name: str
     version: int
     settings: dict
-    threaded: bool  # whether several threads may encode at once, and that is faster
+    threaded: bool = False  # whether several threads may encode at once, and that is faster
 
     def fit(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """What is learnt from the training texts, as arrays; {} where nothing is."""
-        ...
+        """Learn from the texts of the training split: arrays, {} where nothing is learnt."""
+        return {}
 
     def load(self, fitted: dict[str, np.ndarray]) -> None:
         """Take what `fit` returned, in this process or an earlier one."""
-        ...
 
     def encode(self, texts: list[str]) -> np.ndarray:
-        """(T, D) float32."""
+        """Encode texts, (T, D) float32."""
         ...
 
     def unknown(self, words: list[str]) -> list[str]:
-        """Those of some words that it cannot read."""
-        ...
+        """List those of some words that it cannot read."""
+        return []
 
 
 def working_dtype(precision: str, device: torch.device | str) -> torch.dtype:
-    """The dtype to compute in: that of `precision` where it is fast, else float32."""
+    """Choose the dtype to compute in: that of `precision` where it is fast, else float32."""
     dtype = PRECISIONS[precision]
     if torch.device(device).type != "cpu" or dtype == torch.float32 or is_fast(dtype):
         return dtype

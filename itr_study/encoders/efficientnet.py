@@ -21,10 +21,11 @@ class LiteNetwork(ImageNetwork):
         self.width = 1280
 
     def forward(self, pixels: Tensor) -> Tensor:
+        """Compute the map (N, R, 1280)."""
         return places(self.network.extract_features(self._scaled(pixels)))  # (N, D, H, W)
 
     def before(self, pixels: Tensor, stage: int) -> Tensor:
-        """What goes into a stage, (N, R, C); no drop connect on the way. `LiteStages` goes on."""
+        """Compute what goes into a stage, (N, R, C), without drop connect. `LiteStages` goes on."""
         network = self.network
         maps = network._swish(network._bn0(network._conv_stem(self._scaled(pixels))))
         for block in network._blocks[:first_block(network, stage)]:
@@ -37,12 +38,11 @@ class LiteNetwork(ImageNetwork):
 
 
 class LiteStages(nn.Module):
-    """The last stages of a lite network, with their pretrained weights: what `LiteNetwork.before`
-    gave of a stage, (N, R, C) -> last convolutional map (N, R', 1280), all >= 0.
+    """The last stages of a pretrained lite network, to be trained over what goes into them.
 
-    Batch norms keep the statistics of the pretraining while they train, and no connection is
-    dropped: a map was made once, by layers that train no more, and what follows begins where the
-    whole network ends.
+    What `LiteNetwork.before` gave of a stage, (N, R, C) -> last convolutional map (N, R', 1280),
+    all >= 0. Batch norms keep the statistics of the pretraining while they train, and no connection
+    is dropped: what follows begins where the whole network ends.
 
     Raises:  ValueError for maps that are no square or do not fit the stage.
     """
@@ -58,10 +58,11 @@ class LiteStages(nn.Module):
         self.train()
 
     def train(self, mode: bool = True) -> "LiteStages":
-        """Evaluation mode, whatever is asked for; weights have their gradients all the same."""
+        """Stay in evaluation mode; weights have their gradients all the same."""
         return super().train(False)
 
     def forward(self, maps: Tensor) -> Tensor:
+        """Compute the last map (N, R', 1280)."""
         side = isqrt(maps.shape[1])
         if maps.shape[2] != self.channels or side * side != maps.shape[1]:
             raise ValueError(f"expected maps (N, side * side, {self.channels}) of the stage "
@@ -82,7 +83,7 @@ class Lite:
     """
 
     name, version = "", 1
-    number, size, regions = 0, 0, 0
+    number, size = 0, 0
     stages = 8  # seven of blocks, and the convolution to 1280
 
     def __init__(self, argument: str = "", precision: str = "float16") -> None:
@@ -93,15 +94,17 @@ class Lite:
         self.settings = {"precision": precision, "size": self.size}
 
     def network(self, device: torch.device | str = "cpu") -> LiteNetwork:
+        """Load the frozen network in the encoder's precision."""
         network = LiteNetwork(fold_batch_norm(self._load())).eval().requires_grad_(False)
         dtype = working_dtype(self.settings["precision"], device)
         return network.to(device, dtype=dtype, memory_format=torch.channels_last)
 
     def trainable(self) -> LiteNetwork:
+        """Load the network in float32 with gradients."""
         return LiteNetwork(self._load()).to(memory_format=torch.channels_last)
 
     def last_stages(self, first: int) -> LiteStages:
-        """The stages from `first` on, in float32 with gradients, for fine-tuning them alone.
+        """Load the stages from `first` on, in float32 with gradients.
 
         Raises:  ValueError for a stage that the network has not, and for the first: there nothing
                  would be frozen.
@@ -122,15 +125,21 @@ class Lite:
 
 
 class Lite0(Lite):
-    name, number, size, regions = "lite0", 0, 224, 49
+    """EfficientNet-lite0: 7 x 7 places."""
+
+    name, number, size = "lite0", 0, 224
 
 
 class Lite1(Lite):
-    name, number, size, regions = "lite1", 1, 240, 64
+    """EfficientNet-lite1: 8 x 8 places."""
+
+    name, number, size = "lite1", 1, 240
 
 
 class Lite2(Lite):
-    name, number, size, regions = "lite2", 2, 260, 81
+    """EfficientNet-lite2: 9 x 9 places."""
+
+    name, number, size = "lite2", 2, 260
 
 
 def check_stage(name: str, stage: int, stages: int) -> None:
@@ -140,16 +149,17 @@ def check_stage(name: str, stage: int, stages: int) -> None:
 
 
 def first_block(network: nn.Module, stage: int) -> int:
-    """Index of the first block of a stage, counted from 1; behind the last stage of blocks, their
-    number. A stage begins where the number of channels changes."""
-    channels = [(block._block_args.input_filters, block._block_args.output_filters)
-                for block in network._blocks]
-    firsts = [index for index, (before, after) in enumerate(channels) if before != after]
-    return [*firsts, len(channels)][stage - 1]
+    """Find the first block of a stage, counted from 1, or behind the last one the number of blocks.
+
+    A stage begins where the number of channels changes.
+    """
+    firsts = [index for index, block in enumerate(network._blocks)
+              if block._block_args.input_filters != block._block_args.output_filters]
+    return [*firsts, len(network._blocks)][stage - 1]
 
 
 def places(maps: Tensor) -> Tensor:
-    """(N, D, H, W) as (N, H * W, D), row by row."""
+    """Turn (N, D, H, W) into (N, H * W, D), row by row."""
     return maps.flatten(2).transpose(1, 2)
 
 

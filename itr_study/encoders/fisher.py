@@ -22,18 +22,17 @@ from threadpoolctl import threadpool_limits
 
 from itr_study.checks import check_number
 from itr_study.data.vocabulary import tokenize
-from itr_study.encoders.glove import known_vectors
+from itr_study.encoders.glove import GloveEncoder, known_vectors
 
 SEED = 0
 SAMPLE = 50_000  # words the mixture is fitted on
 BLOCK = 4096  # texts at a time
 
 
-class Fisher:
+class Fisher(GloveEncoder):
     """Fisher vector of means and variances of a text's words, square root, length 1, PCA.
 
-    Everything is fitted on training texts. Unknown words are left out; a text without a known
-    word has Fisher vector 0.
+    Everything is fitted on training texts. A text without a known word has Fisher vector 0.
 
     Args:    components: Gaussians (paper: 30); dims: numbers kept by PCA, at most 2 * components
              * 50 and fewer than training texts.
@@ -51,7 +50,7 @@ class Fisher:
         self._fitted: dict[str, np.ndarray] = {}
 
     def fit(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Mixture (weights (K,), means and variances (K, 50)), then PCA (mean, axes)."""
+        """Fit the mixture (weights (K,), means and variances (K, 50)), then PCA (mean, axes)."""
         mixture = fit_mixture(texts, self.settings["components"])
         with threadpool_limits(1):
             mean, axes = fit_pca(lambda part: fisher_vectors(part, **mixture), texts,
@@ -60,14 +59,11 @@ class Fisher:
         return self._fitted
 
     def load(self, fitted: dict[str, np.ndarray]) -> None:
+        """Take what `fit` returned."""
         self._fitted = fitted
 
-    def unknown(self, words: list[str]) -> list[str]:
-        """Those that GloVe does not know, which are left out."""
-        known = known_vectors(words)
-        return [word for word in words if word not in known]
-
     def encode(self, texts: list[str]) -> np.ndarray:
+        """Encode texts, (T, dims) float32."""
         if not self._fitted:
             raise ValueError("fisher is not fitted; call fit(training texts) or load(...) first")
         mixture = {k: self._fitted[k] for k in ("weights", "means", "variances")}
@@ -77,7 +73,7 @@ class Fisher:
 
 
 def fit_mixture(texts: list[str], components: int) -> dict[str, np.ndarray]:
-    """Diagonal Gaussian mixture on the known words of texts, every use counted, or a sample."""
+    """Fit a diagonal Gaussian mixture on the known words of texts, every use, or on a sample."""
     from sklearn.mixture import GaussianMixture
 
     tokens = [word for text in texts for word in tokenize(text)]
@@ -99,7 +95,7 @@ def fit_mixture(texts: list[str], components: int) -> dict[str, np.ndarray]:
 
 def fisher_vectors(texts: list[str], weights: np.ndarray, means: np.ndarray,
                    variances: np.ndarray) -> np.ndarray:
-    """Improved Fisher vectors of texts, before PCA.
+    """Make improved Fisher vectors of texts, before PCA.
 
     For a text of n known words x and posteriors p_k(x):
         u_k = 1 / (n sqrt(w_k))   sum over x of p_k(x) (x - mean_k) / sd_k
@@ -122,7 +118,7 @@ def fisher_vectors(texts: list[str], weights: np.ndarray, means: np.ndarray,
 
 def word_parts(vectors: np.ndarray, weights: np.ndarray, means: np.ndarray,
                variances: np.ndarray) -> np.ndarray:
-    """What each word adds to (u, v) of a text; a text's sums are means over its words. (V, 2KD)"""
+    """Compute what each word adds to (u, v) of a text, (V, 2KD); a text takes their mean."""
     scaled = (vectors[:, None, :] - means) / np.sqrt(variances)  # (V, K, D)
     density = -0.5 * (scaled**2 + np.log(2 * np.pi * variances)).sum(axis=2) + np.log(weights)
     posterior = np.exp(density - np.logaddexp.reduce(density, axis=1, keepdims=True))  # (V, K)
@@ -132,7 +128,7 @@ def word_parts(vectors: np.ndarray, weights: np.ndarray, means: np.ndarray,
 
 
 def word_shares(tokens: list[list[str]], row_of: dict[str, int]) -> sparse.csr_array:
-    """(T, V): the share of each known word in a text; a row without any is 0."""
+    """Count the share of each known word in a text, (T, V); a row without any is 0."""
     rows, columns, shares = [], [], []
     for row, text in enumerate(tokens):
         used = [row_of[word] for word in text if word in row_of]
@@ -144,7 +140,7 @@ def word_shares(tokens: list[list[str]], row_of: dict[str, int]) -> sparse.csr_a
 
 def fit_pca(features: Callable[[list[str]], np.ndarray], texts: list[str],
             dims: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean (D,) and leading axes (D, dims) of features(texts), without holding all features.
+    """Fit mean (D,) and leading axes (D, dims) of features(texts), without holding all features.
 
     The sign of an axis is fixed: its largest entry is positive.
     """

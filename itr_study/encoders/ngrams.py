@@ -77,11 +77,11 @@ class Ngrams:
         return self
 
     def idf(self, gram: Gram) -> float:
-        """log(images) - log(max(1, images that have it)), >= 0."""
+        """Compute log(images) - log(max(1, images that have it)), >= 0."""
         return math.log(self.images) - math.log(max(1, self.image_counts[gram]))
 
     def encode(self, texts: Sequence[str]) -> NgramVectors:
-        """All texts of a split at once: only texts encoded together can be compared."""
+        """Encode all texts of a split: only texts encoded together can be compared."""
         if not self.images:
             raise ValueError("cider is not fitted; call fit(training texts, image_of_text) first")
         if not len(texts):
@@ -112,14 +112,14 @@ class Ngrams:
 
 
 def ngrams(words: Sequence[str]) -> Iterator[Gram]:
-    """All runs of 1 to 4 words, repetitions too."""
+    """Yield all runs of 1 to 4 words, repetitions too."""
     for n in range(1, ORDERS + 1):
         for start in range(len(words) - n + 1):
             yield tuple(words[start:start + n])
 
 
 def order_norms(row: Counter[Gram], idf: dict[Gram, float]) -> np.ndarray:
-    """(4,) lengths of a text's vectors of counts times idf, one for each order."""
+    """Measure a text's vectors of counts times idf: (4,) lengths, one for each order."""
     squares = [0.0] * ORDERS
     for gram, count in row.items():
         squares[len(gram) - 1] += (count * idf[gram]) ** 2
@@ -128,13 +128,13 @@ def order_norms(row: Counter[Gram], idf: dict[Gram, float]) -> np.ndarray:
 
 def matrix(values: list[float], columns: list[int], starts: list[int],
            width: int) -> sparse.csr_array:
-    """(T, F) float32 of entries in the order of their rows."""
+    """Build (T, F) float32 of entries in the order of their rows."""
     return sparse.csr_array((np.array(values, np.float32), np.array(columns, np.int32),
                              np.array(starts, np.int32)), shape=(len(starts) - 1, width))
 
 
 def cider_d(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:
-    """(R, C) float32 CIDEr-D / 10, in [0, 1], of every candidate with every reference alone.
+    """Compare every candidate with every reference alone: (R, C) float32 CIDEr-D / 10, in [0, 1].
 
     Source:  Vedantam et al., Sec. 4; CIDEr-D of coco-caption, over its factor 10.
     Example: texts of one word have no longer n-grams, so equal ones reach 1 of 4
@@ -153,7 +153,7 @@ def cider_d(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:
 
 
 def product(a: sparse.csr_array, b: sparse.csr_array) -> np.ndarray:
-    """a @ b.T as a dense array, for b of few rows: b is made dense on the columns it uses.
+    """Multiply a @ b.T, dense, for b of few rows: b is made dense on the columns it uses.
 
     Common words are in most texts, so the product is dense, and a sparse one is slower.
     """
@@ -170,7 +170,7 @@ def product(a: sparse.csr_array, b: sparse.csr_array) -> np.ndarray:
 
 
 def cider_d_rows(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:
-    """(N,) float32 CIDEr-D / 10 of candidate n with reference n."""
+    """Compare candidate n with reference n: (N,) float32 CIDEr-D / 10."""
     check_same_source(references, candidates)
     values = references.references.multiply(candidates.candidates).sum(axis=1)
     apart = np.abs(references.lengths - candidates.lengths)
@@ -185,5 +185,5 @@ def check_same_source(a: NgramVectors, b: NgramVectors) -> None:
 
 
 def length_factors(most: int) -> np.ndarray:
-    """(most + 1,) factor of a pair whose lengths differ by 0, 1, ... most."""
+    """Weigh pairs whose lengths differ by 0, 1, ... most: (most + 1,)."""
     return np.exp(-np.arange(most + 1, dtype=np.float32) ** 2 / (2 * SIGMA**2))

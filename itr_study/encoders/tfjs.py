@@ -1,4 +1,4 @@
-"""A network in the format of TensorFlow.js, a graph in JSON beside its weights, computed by torch.
+"""Compute a network in the format of TensorFlow.js, a graph in JSON beside its weights, by torch.
 
 Only the operations that occur in the detector are there; another one is refused by name. What
 depends on constants alone (shapes, paddings) is computed once, when the graph is read.
@@ -31,12 +31,11 @@ class Node(NamedTuple):
     attributes: dict
 
     def numbers(self, name: str) -> list[int]:
+        """Read an attribute that is a list of whole numbers."""
         return [int(number) for number in self.attributes[name]["list"]["i"]]
 
-    def flag(self, name: str) -> bool:
-        return bool(self.attributes.get(name, {}).get("b", False))
-
     def text(self, name: str) -> str:
+        """Read an attribute that is a text."""
         return base64.b64decode(self.attributes[name]["s"]).decode()
 
 
@@ -71,6 +70,7 @@ class GraphModel:
 
     @torch.inference_mode()
     def __call__(self, pixels: Tensor) -> dict[str, Tensor]:
+        """Compute the outputs by name."""
         values = {self.input: pixels.contiguous(memory_format=torch.channels_last)}
         for node, compute, forget in self.steps:
             values[node.name] = compute(*(
@@ -117,7 +117,7 @@ class GraphModel:
 
 
 def read_json_graph(path: Path) -> dict:
-    """The graph's file; WeightsError where it is missing or no such graph."""
+    """Read the graph's file; WeightsError where it is missing or no such graph."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -132,7 +132,7 @@ def read_json_graph(path: Path) -> dict:
 
 
 def read_weights(path: Path, manifest: list[dict]) -> dict[str, Tensor]:
-    """Weights by name, float32 or int64, from the files beside the graph's."""
+    """Read weights by name, float32 or int64, from the files beside the graph's."""
     weights = {}
     for group in manifest:
         files = [path.parent / name for name in group["paths"]]
@@ -157,32 +157,34 @@ def read_weights(path: Path, manifest: list[dict]) -> dict[str, Tensor]:
 
 
 def as_node(about: dict) -> Node:
-    """A node as the file tells of it; inputs that only order the steps are left out."""
+    """Read a node of the file; inputs that only order the steps are left out."""
     inputs = [name.partition(":") for name in about.get("input", []) if name[:1] != "^"]
     return Node(about["name"], about["op"], tuple((name, int(i or 0)) for name, _, i in inputs),
                 about.get("attr", {}))
 
 
 def output(value: Value | None, i: int) -> Tensor | None:
-    """Output i of a node of several outputs; the only one of any other."""
+    """Take output i of a node of several outputs; the only one of any other."""
     return value[i] if isinstance(value, tuple) else value
 
 
-def convolution(node: Node, known: list[Tensor | None]) -> Callable[..., Tensor]:
+def _convolution(node: Node, known: list[Tensor | None]) -> Callable[..., Tensor]:
     check_plain(node)
     weight = known[1].permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
     strides = node.numbers("strides")[1:3]
     return lambda maps, _: last(functional.conv2d(first(maps), weight, stride=strides))
 
 
-def max_pool(node: Node, known: list[Tensor | None]) -> Callable[..., Tensor]:
+def _max_pool(node: Node, known: list[Tensor | None]) -> Callable[..., Tensor]:
     check_plain(node)
     size, strides = node.numbers("ksize")[1:3], node.numbers("strides")[1:3]
     return lambda maps: last(functional.max_pool2d(first(maps), size, strides))
 
 
-def resize(node: Node, known: list[Tensor | None]) -> Callable[..., Tensor]:
-    if node.flag("align_corners") or not node.flag("half_pixel_centers"):
+def _resize(node: Node, known: list[Tensor | None]) -> Callable[..., Tensor]:
+    corners, centres = (node.attributes.get(name, {}).get("b", False)
+                        for name in ("align_corners", "half_pixel_centers"))
+    if corners or not centres:
         raise WeightsError(f"{node.name!r} resizes in a way that is not known here: expected "
                            "half_pixel_centers without align_corners; use the published files")
     return lambda maps, size: last(functional.interpolate(
@@ -200,34 +202,34 @@ def check_plain(node: Node) -> None:
 
 
 def sparse_to_dense(places: Tensor, shape: Tensor, values: Tensor, default: Tensor) -> Tensor:
-    """A vector of one number, with others at some places."""
+    """Make a vector of one number, with others at some places."""
     dense = default.expand(shape.tolist()).clone()
     dense[places.reshape(-1)] = values
     return dense
 
 
 def padded(maps: Tensor, widths: Tensor, value: Tensor | float = 0.0) -> Tensor:
-    """Padded by widths (axes, 2)."""
+    """Pad by widths (axes, 2)."""
     return functional.pad(maps, widths.flip(0).reshape(-1).tolist(), value=float(value))
 
 
 def first(maps: Tensor) -> Tensor:
-    """(N, H, W, C) -> (N, C, H, W), a view."""
+    """View (N, H, W, C) as (N, C, H, W)."""
     return maps.permute(0, 3, 1, 2)
 
 
 def last(maps: Tensor) -> Tensor:
-    """(N, C, H, W) -> (N, H, W, C), a view."""
+    """View (N, C, H, W) as (N, H, W, C)."""
     return maps.permute(0, 2, 3, 1)
 
 
 def plain(function: Callable[..., Value]) -> Callable[..., Callable[..., Value]]:
-    """An operation that reads nothing but its inputs."""
+    """Make an operation that reads nothing but its inputs."""
     return lambda node, known: function
 
 
 OPERATIONS: dict[str, Callable[[Node, list[Tensor | None]], Callable[..., Value]]] = {
-    "Conv2D": convolution, "MaxPool": max_pool, "ResizeBilinear": resize,
+    "Conv2D": _convolution, "MaxPool": _max_pool, "ResizeBilinear": _resize,
     "LeakyRelu": lambda node, known: lambda maps: functional.leaky_relu(
         maps, node.attributes["alpha"]["f"]),
     "Add": plain(torch.add), "AddV2": plain(torch.add), "Sigmoid": plain(torch.sigmoid),

@@ -9,17 +9,17 @@ RESIZE_RATIO = 256 / 224  # topk paper, Sec. IV-A-3: resize 256, crop 224
 
 
 def whole(image: Image.Image, size: int) -> list[np.ndarray]:
-    """The whole picture squeezed to (size, size), so that nothing is cut off."""
+    """Squeeze the whole picture to (size, size), so that nothing is cut off."""
     return [resized(image, size)]
 
 
 def flip(image: Image.Image, size: int) -> list[np.ndarray]:
-    """The whole picture and its mirror."""
+    """Take the whole picture and its mirror."""
     return mirrored(whole(image, size))
 
 
 def ten(image: Image.Image, size: int) -> list[np.ndarray]:
-    """Crops at the centre and four corners of the picture at 256/224 of the size; mirrors."""
+    """Crop the centre and four corners of the picture at 256/224 of the size; add mirrors."""
     large = round(size * RESIZE_RATIO)
     pixels, far = resized(image, large), large - size
     corners = [(far // 2, far // 2), (0, 0), (0, far), (far, 0), (far, far)]
@@ -27,13 +27,11 @@ def ten(image: Image.Image, size: int) -> list[np.ndarray]:
 
 
 VIEWS: dict[str, Callable[[Image.Image, int], list[np.ndarray]]] = {
-    "one": whole, "flip": flip, "ten": ten,
-}
-VIEW_COUNT = {"one": 1, "flip": 2, "ten": 10}
+    "one": whole, "flip": flip, "ten": ten}
 
 
 def make_views(image: Image.Image, views: str, size: int) -> np.ndarray:
-    """The views of one picture as pixels.
+    """Make the views of one picture as pixels.
 
     Args:    image: RGB picture of any size; views: "one", "flip" or "ten"; size: pixels a side.
     Shape:   (V, 3, size, size) uint8. View 0 is what evaluation of grids uses: the whole
@@ -43,7 +41,7 @@ def make_views(image: Image.Image, views: str, size: int) -> np.ndarray:
 
 
 def resized(image: Image.Image, size: int) -> np.ndarray:
-    """(size, size, 3) uint8, bicubic, aspect ratio not kept."""
+    """Resize to (size, size, 3) uint8, bicubic, aspect ratio not kept."""
     rgb = image if image.mode == "RGB" else image.convert("RGB")
     if rgb.size != (size, size):
         rgb = rgb.resize((size, size), Image.Resampling.BICUBIC)
@@ -51,5 +49,5 @@ def resized(image: Image.Image, size: int) -> np.ndarray:
 
 
 def mirrored(views: list[np.ndarray]) -> list[np.ndarray]:
-    """The views, then their mirrors (left and right exchanged)."""
+    """Add to the views their mirrors (left and right exchanged)."""
     return views + [view[:, ::-1] for view in views]

@@ -6,6 +6,7 @@ hub. A folder for timm holds what `timm.models.save_for_hf` writes, one for tran
 """
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -30,63 +31,50 @@ REMEDY = ("Without a connection give a folder instead of a name, or put the fold
 class VisionNetwork(ImageNetwork):
     """Pixels in 0..255 -> grid (N, R, D): normalised as the model was trained, then its last map.
 
-    Tokens that stand for no place (class token, registers) are not in the grid.
+    Tokens that stand for no place (class token, registers) are not in the grid. A frozen network
+    may run in a lower precision (`dtype`) where that is safe; results are float32.
     """
 
     def __init__(self, network: nn.Module, mean: tuple, std: tuple, width: int) -> None:
         super().__init__()
-        self.network, self.width = network, width
+        self.network, self.width, self.dtype = network, width, torch.float32
         self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1), persistent=False)
 
-    def last_map(self, pixels: Tensor) -> Tensor:
-        """The model's own last map: (N, D, H, W), (N, H, W, D) or (N, tokens, D)."""
-        raise TypeError("use TimmNetwork or TransformersNetwork")
-
-    def normalised(self, pixels: Tensor) -> Tensor:
-        return (pixels.to(self.mean.dtype) / 255 - self.mean) / self.std
-
     def forward(self, pixels: Tensor) -> Tensor:
-        return places(self.last_map(pixels), self.width)
+        """Compute the grid (N, R, D)."""
+        return self._computed(pixels, lambda states: places(states, self.width))
+
+    def pooled(self, pixels: Tensor) -> Tensor:
+        """Compute (N, D) by the model's own pooling."""
+        return self._computed(pixels, self._pool)
+
+    def _computed(self, pixels: Tensor, end: Callable[[Tensor], Tensor]) -> Tensor:
+        with torch.autocast(pixels.device.type, self.dtype, self.dtype != torch.float32):
+            pixels = (pixels.to(self.mean.dtype) / 255 - self.mean) / self.std
+            return end(self._last_map(pixels)).float()
 
 
 class TimmNetwork(VisionNetwork):
     """timm: `forward_features`; pooled is the model's own pooling."""
 
-    def last_map(self, pixels: Tensor) -> Tensor:
-        return self.network.forward_features(self.normalised(pixels))
+    def _last_map(self, pixels: Tensor) -> Tensor:
+        return self.network.forward_features(pixels)
 
-    def pooled(self, pixels: Tensor) -> Tensor:
-        return self.network.forward_head(self.last_map(pixels), pre_logits=True).float()
+    def _pool(self, states: Tensor) -> Tensor:
+        return self.network.forward_head(states, pre_logits=True)
 
 
 class TransformersNetwork(VisionNetwork):
     """transformers: `last_hidden_state`; pooled is its first token if it has one, else the mean."""
 
-    def last_map(self, pixels: Tensor) -> Tensor:
-        return self.network(pixel_values=self.normalised(pixels)).last_hidden_state
+    def _last_map(self, pixels: Tensor) -> Tensor:
+        return self.network(pixel_values=pixels).last_hidden_state
 
-    def pooled(self, pixels: Tensor) -> Tensor:
-        states = self.last_map(pixels)
+    def _pool(self, states: Tensor) -> Tensor:
         if states.ndim == 3 and extra_tokens(states.shape[1]):
-            return states[:, 0].float()
+            return states[:, 0]
         return places(states, self.width).float().mean(dim=1)
-
-
-class Autocast(ImageNetwork):
-    """A frozen network run in a lower precision where that is safe; results are float32."""
-
-    def __init__(self, network: VisionNetwork, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.network, self.dtype, self.width = network, dtype, network.width
-
-    def forward(self, pixels: Tensor) -> Tensor:
-        with torch.autocast(pixels.device.type, self.dtype, self.dtype != torch.float32):
-            return self.network(pixels).float()
-
-    def pooled(self, pixels: Tensor) -> Tensor:
-        with torch.autocast(pixels.device.type, self.dtype, self.dtype != torch.float32):
-            return self.network.pooled(pixels).float()
 
 
 class Vision:
@@ -111,12 +99,14 @@ class Vision:
         """Native height and width in pixels; loads the model."""
         return self._loaded()[1]
 
-    def network(self, device: torch.device | str = "cpu") -> Autocast:
+    def network(self, device: torch.device | str = "cpu") -> VisionNetwork:
+        """Load the frozen network in the encoder's precision."""
         network = self._loaded()[0].eval().requires_grad_(False)
-        dtype = working_dtype(self.settings["precision"], device)
-        return Autocast(network, dtype).to(device)
+        network.dtype = working_dtype(self.settings["precision"], device)
+        return network.to(device)
 
     def trainable(self) -> VisionNetwork:
+        """Load the network in float32 with gradients."""
         return self._load(self.argument)[0]
 
     def _loaded(self) -> tuple[VisionNetwork, int]:
@@ -170,7 +160,7 @@ class Transformers(Vision):
 
 
 def native_size(preprocessing: dict) -> int:
-    """Pixels a side that an image processor makes."""
+    """Find the pixels a side that an image processor makes."""
     for entry in (preprocessing.get("crop_size"), preprocessing.get("size")):
         if isinstance(entry, int):
             return entry
@@ -181,12 +171,12 @@ def native_size(preprocessing: dict) -> int:
 
 
 def extra_tokens(tokens: int) -> int:
-    """Tokens beyond the largest square: class token and registers, pictures being square."""
+    """Count the tokens beyond the largest square: class token and registers of square pictures."""
     return tokens - math.isqrt(tokens) ** 2
 
 
 def places(states: Tensor, width: int) -> Tensor:
-    """Any last map as (N, R, D), R places row by row."""
+    """Turn any last map into (N, R, D), R places row by row."""
     if states.ndim == 3:
         return states[:, extra_tokens(states.shape[1]):]
     if states.ndim == 4 and states.shape[1] == width:

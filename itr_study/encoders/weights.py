@@ -22,7 +22,7 @@ Network = TypeVar("Network")
 
 
 def given_folder(name: str) -> Path | None:
-    """The folder of weights a name stands for: itself a folder, or `<home>/weights/<name>`."""
+    """Find the folder of weights that a name means: itself a folder, or `<home>/weights/<name>`."""
     for folder in (Path(name).expanduser(), home() / "weights" / name):
         if folder.is_dir():
             return folder.resolve()
@@ -30,7 +30,7 @@ def given_folder(name: str) -> Path | None:
 
 
 def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) -> Network:
-    """The network from a given folder, else from the hub.
+    """Load the network from a given folder, else from the hub.
 
     Args:    load: called with the folder's path, or with the name where there is no such folder.
     Raises:  WeightsError saying where was looked and what to do.
@@ -47,7 +47,7 @@ def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) ->
 
 
 def fingerprint_of_weights(name: str) -> str:
-    """For the cache key: digest of the weight files of a given folder; the name for the hub."""
+    """Digest the weight files of a given folder, for the cache key; the name for the hub."""
     folder = given_folder(name)
     if folder is None:
         return name
@@ -57,7 +57,7 @@ def fingerprint_of_weights(name: str) -> str:
 
 
 def required_package(module: str, package: str, needed_by: str) -> ModuleType:
-    """An installed package as a module; WeightsError with the pip command where it is missing."""
+    """Import an installed package; WeightsError with the pip command where it is missing."""
     try:
         with quiet():
             return importlib.import_module(module)
@@ -72,7 +72,7 @@ def required_package(module: str, package: str, needed_by: str) -> ModuleType:
 
 
 def minilm_folder() -> Path:
-    """Folder of all-MiniLM-L6-v2: given under `<home>/weights/minilm`, else from its package.
+    """Find all-MiniLM-L6-v2: given under `<home>/weights/minilm`, else from its package.
 
     The package unpacks itself on first use; here that happens once, under a lock and by rename,
     so that a kill or a second process never leaves half a model.
@@ -106,8 +106,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_bar() -> Iterator[None]:
-    """Inside, transformers shows no bar while it reads weights, which takes a moment; its switch is
-    one for the whole process, so it is put back."""
+    """Let transformers show no bar while it reads weights; then put its switch back."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

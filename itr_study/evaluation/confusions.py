@@ -23,14 +23,11 @@ def confusable_pairs(alike: AnyScores, image_of_text: np.ndarray,
         >>> [(i, j, round(v, 2)) for i, j, v in confusable_pairs(table, np.array([0, 1, 2]), 1)]
         [(0, 1, 0.8)]
     """
-    i2t, t2i = Scores.of(alike)
-    fits = np.asarray(i2t, dtype=float)
-    fits = fits if t2i is i2t else (fits + np.asarray(t2i, dtype=float)) / 2
-    n = len(fits)
-    texts = np.bincount(image_of_text, minlength=n)
+    i2t, t2i = (np.asarray(matrix, dtype=float) for matrix in Scores.of(alike))
+    n = len(i2t)
     means = np.zeros((n, n))
-    np.add.at(means.T, image_of_text, fits.T)
-    means = means / texts
+    np.add.at(means.T, image_of_text, (i2t + t2i).T / 2)
+    means = means / np.bincount(image_of_text, minlength=n)
     both = np.triu(means + means.T, 1) / 2
     both[np.tril_indices(n)] = -np.inf
     pairs = []

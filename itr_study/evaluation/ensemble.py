@@ -1,10 +1,9 @@
 """The mean of several models' scores, measured like those of one model.
 
-    both = ensemble({"saf": study.searcher(saf), "sgr": study.searcher(sgr)})
-    both.row["members"], both.row["rsum"]
+Use: `both = ensemble({"saf": study.searcher(saf), "sgr": study.searcher(sgr)})`, then `both.row`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,28 +48,21 @@ def ensemble(members: Mapping[str, Searcher], measures: bool = True) -> Ensemble
     Raises:
         ValueError: fewer than two members, a name with " + ", all splits in one, members that
             search different data, a score that is not a number.
-
-    Example: two models are wrong about another text each, their mean about none
-        >>> import numpy as np
-        >>> a, b = np.array([[0.9, 0.1], [0.8, 0.7]]), np.array([[0.5, 0.6], [0.0, 0.9]])
-        >>> (a + b) / 2
-        array([[0.7 , 0.35],
-               [0.4 , 0.8 ]])
     """
     check_members(members)
     searchers = list(members.values())
     first = searchers[0]
     scores = mean([one.scores for one in searchers])
-    name = first.dataset.name if measures else None
     bank = None
     if measures and first.name == "test" and "dev" in first.data.splits:
         bank = bank_of(searchers)
-    table, best = evaluate_scores(scores, first.encoded, name, bank)
+    table, best = evaluate_scores(scores, first.encoded, first.dataset.name if measures else None,
+                                  bank)
     spent = {column: table.pop(column) for column in costs() & set(table)}
     return Ensemble(tuple(members), scores, table, best, spent)
 
 
-def mean(matrices: list[np.ndarray]) -> np.ndarray:
+def mean(matrices: Sequence[np.ndarray]) -> np.ndarray:
     """Average matrices of one shape, holding one more."""
     total = matrices[0].copy()
     for matrix in matrices[1:]:
@@ -78,11 +70,10 @@ def mean(matrices: list[np.ndarray]) -> np.ndarray:
     return total / np.float32(len(matrices))
 
 
-def bank_of(searchers: list[Searcher]) -> Bank:
+def bank_of(searchers: Sequence[Searcher]) -> Bank:
     """Average the scores of the images and texts of dev with the texts and images searched."""
-    parts = [dev_scores(one) for one in searchers]
-    return Bank(images=mean([images for images, _ in parts]),
-                texts=mean([texts for _, texts in parts]))
+    images, texts = zip(*map(dev_scores, searchers), strict=True)
+    return Bank(images=mean(images), texts=mean(texts))
 
 
 def dev_scores(one: Searcher) -> tuple[np.ndarray, np.ndarray]:

@@ -37,6 +37,7 @@ TEXT_BLOCK = 2048  # texts scored at a time
 HEAD_BLOCK = 32  # images whose heads are scored with all texts at a time
 
 VERSION = 1  # raised when numbers of an evaluation change; part of every run id
+Device = torch.device | str | None  # where to compute; None: the model's own
 
 
 def columns(dataset: str, split: str, model: str = "",
@@ -47,30 +48,22 @@ def columns(dataset: str, split: str, model: str = "",
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The numbers of a split.
+    """The numbers of a split."""
 
-    Attributes:
-        table: percent (R@K, RSUM, measures), MedR and MeanR as ranks.
-        ranks: of every query.
-        images, texts: codes on the CPU in the order of the split.
-        costs: of the measures, in seconds.
-        kept, scores: see `kept_of` and `all_scores`.
-    """
-
-    table: dict[str, float]
-    ranks: Ranks
-    images: Code
+    table: dict[str, float]  # percent (R@K, RSUM, measures), MedR and MeanR as ranks
+    ranks: Ranks  # of every query
+    images: Code  # on the CPU, in the order of the split, as texts
     texts: Code
-    costs: dict[str, float] = field(default_factory=dict)
-    kept: dict[str, np.ndarray] = field(default_factory=dict)
-    scores: dict[str, Tensor] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)  # of the measures, in seconds
+    kept: dict[str, np.ndarray] = field(default_factory=dict)  # see `kept_of`
+    scores: dict[str, Tensor] = field(default_factory=dict)  # see `all_scores`
 
 
 @contextmanager
-def evaluating(model: nn.Module):
+def evaluating(model: nn.Module) -> Iterator[None]:
     """Switch off dropout, batch statistics and gradients; restore the mode of every module."""
     before = [(module, module.training) for module in model.modules()]
-    if any(training for _, training in before):  # to set it anew costs more than a small model
+    if any(training for _, training in before):  # setting it again costs more than a small model
         model.eval()
     try:
         with torch.no_grad():
@@ -81,20 +74,12 @@ def evaluating(model: nn.Module):
                 module.training = training
 
 
-def encode(model: nn.Module, split: EncodedSplit,
-           device: torch.device | str | None = None) -> tuple[Code, Code]:
-    """Encode all images and all texts of a split, in its order, float32 on the CPU.
-
-    Args:
-        model: trained.
-        split: encoded.
-        device: where to compute; None: the model's own.
-    """
+def encode(model: nn.Module, split: EncodedSplit, device: Device = None) -> tuple[Code, Code]:
+    """Encode all images and all texts of a split, in its order, float32 on the CPU."""
     return encode_images(model, split, device), encode_texts(model, split, device)
 
 
-def encode_images(model: nn.Module, split: EncodedSplit,
-                  device: torch.device | str | None = None) -> Code:
+def encode_images(model: nn.Module, split: EncodedSplit, device: Device = None) -> Code:
     """Encode all images of a split; see `encode`."""
     device = device or device_of(model)
     with evaluating(model):
@@ -102,14 +87,12 @@ def encode_images(model: nn.Module, split: EncodedSplit,
                      for block in blocks(split.n_images, BLOCK)])
 
 
-def encode_texts(model: nn.Module, split: EncodedSplit,
-                 device: torch.device | str | None = None) -> Code:
+def encode_texts(model: nn.Module, split: EncodedSplit, device: Device = None) -> Code:
     """Encode all texts of a split; see `encode`."""
     device = device or device_of(model)
+    lengths = np.zeros(split.n_texts) if split.tokens is None else list(map(len, split.tokens))
+    order = np.argsort(lengths, kind="stable")  # similar lengths together: less padding
     with evaluating(model):
-        lengths = ([len(tokens) for tokens in split.tokens] if split.tokens is not None
-                   else np.zeros(split.n_texts))
-        order = np.argsort(lengths, kind="stable")  # like lengths together: less padding
         texts = [model.encode_texts(split.text_batch(order[block]).to(device))
                  for block in blocks(split.n_texts, BLOCK)]
     return take(join(texts), torch.from_numpy(np.argsort(order)))
@@ -117,11 +100,7 @@ def encode_texts(model: nn.Module, split: EncodedSplit,
 
 def as_vectors(model: nn.Module, images: Code,
                texts: Code | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return codes as vectors, images (I, D) and texts (T, D).
-
-    Raises:
-        ValueError: several vectors of an image or a text, or no texts.
-    """
+    """Return codes as vectors, images (I, D) and texts (T, D), if there is one for each."""
     if not all(isinstance(code, Tensor) and code.ndim == 2 for code in (images, texts)):
         raise ValueError(
             "there must be one vector for each image and each text, but "
@@ -130,31 +109,24 @@ def as_vectors(model: nn.Module, images: Code,
     return images.numpy(), texts.numpy()
 
 
-def score(model: nn.Module, images: Code, texts: Code,
-          device: torch.device | str | None = None) -> Tensor:
-    """Score all pairs block by block: (I, T) float32 on the CPU.
-
-    Args:
-        model: trained.
-        images, texts: codes.
-        device: where to compute; None: the model's own.
-    """
+def score(model: nn.Module, images: Code, texts: Code, device: Device = None) -> Tensor:
+    """Score all pairs of two codes block by block: (I, T) float32 on the CPU."""
     device = device or device_of(model)
-    n_images, n_texts = first(images).shape[0], first(texts).shape[0]
+    n_images, n_texts = len(first(images)), len(first(texts))
     scores = torch.empty(n_images, n_texts)
     with evaluating(model), counting_if_slow("scoring", scores.numel(), "pairs") as show:
         for columns in blocks(n_texts, TEXT_BLOCK):
             some_texts = take(texts, torch.from_numpy(columns), device)
             for rows in blocks(n_images, BLOCK):
-                part = scored(model, take(images, torch.from_numpy(rows), device),
-                              some_texts).scores
+                some_images = take(images, torch.from_numpy(rows), device)
+                part = scored(model, some_images, some_texts).scores
                 scores[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] = part
                 show(n_images * columns[0] + (rows[-1] + 1) * len(columns))
     return scores
 
 
 def head_pieces(model: nn.Module, images: Code, texts: Code,
-                device: torch.device | str | None = None) -> Iterator[tuple[int, Tensor]]:
+                device: Device = None) -> Iterator[tuple[int, Tensor]]:
     """Score every vector of an image with all texts; yield (first image, (i, K, T)) in order."""
     device = device or device_of(model)
     with evaluating(model):
@@ -164,7 +136,7 @@ def head_pieces(model: nn.Module, images: Code, texts: Code,
             yield int(rows[0]), output.head_scores.transpose(0, 1)
 
 
-def evaluate(model: nn.Module, split: EncodedSplit, device: torch.device | str | None = None,
+def evaluate(model: nn.Module, split: EncodedSplit, device: Device = None,
              measures_of: str | None = None, bank: Evaluation | None = None) -> Evaluation:
     """Encode, score and measure one split with the model as it is.
 
@@ -200,8 +172,10 @@ def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | N
 
     Args:
         scores: (I, T), or `Scores` of each direction.
-        split, measures_of: as in `evaluate`.
-        bank, heads: as in `Scored`.
+        split: encoded.
+        measures_of: data set whose measures to take; None: retrieval only.
+        bank: scores of the queries of another split, for re-ranking.
+        heads: gives the scores of the vectors of images, for `head_entropy`.
 
     Raises:
         ValueError: a score that is not a number.
@@ -250,13 +224,9 @@ def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
 
 def join(codes: list[Code]) -> Code:
     """Join blocks of a code on the CPU; axes that differ (words) are padded with zeros."""
-    if isinstance(codes[0], Tensor):
-        return _join_tensors(codes)
-    return tuple(_join_tensors(list(parts)) for parts in zip(*codes, strict=True))
-
-
-def _join_tensors(parts: list[Tensor]) -> Tensor:
-    parts = [part.float().cpu() if part.is_floating_point() else part.cpu() for part in parts]
+    if not isinstance(codes[0], Tensor):
+        return tuple(join(list(parts)) for parts in zip(*codes, strict=True))
+    parts = [part.float().cpu() if part.is_floating_point() else part.cpu() for part in codes]
     sizes = [max(axis) for axis in zip(*(part.shape[1:] for part in parts), strict=True)]
     padded = []
     for part in parts:

@@ -1,8 +1,7 @@
 """Where a trained model looks in one picture, for one text.
 
-    looker = Looker(searcher)           looker.kinds: what this model can show
-    seen = looker.look(3, 17)           image 3, text 17
-    seen.rows, seen.weights             the words, and how much each looks at each region
+Use: `seen = Looker(searcher).look(3, 17)` for image 3 and text 17; `seen.rows`, `seen.weights` are
+the words, and how much each looks at each region.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,19 +22,15 @@ from itr_study.evaluation.evaluate import evaluating, score, take
 from itr_study.evaluation.pointing import region_boxes
 from itr_study.evaluation.search import ALL, Searcher
 from itr_study.models.base import Code, has_heads, scored
+from itr_study.models.cross_attention import CrossAttention
 from itr_study.models.gpo import GPO
 from itr_study.models.image import TunesNetwork, masked_both, masked_max
-from itr_study.models.sgraf import CrossAttention
 from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP
 
 
 def regions_of(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return what a model pools, regions or its network's last map (I, R, D), and a mask (I, R).
-
-    Raises:
-        ValueError: a model that reads pixels by an unknown network.
-    """
+    """Return what a model pools, regions or its network's last map (I, R, D), and a mask (I, R)."""
     if isinstance(model, TunesNetwork):
         return model.regions_of(batch)
     if batch.pixels is None:
@@ -48,7 +43,7 @@ def regions_of(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
 def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
     """Compute how much each region adds to an image's score with a text: feature times gradient.
 
-    Source: Grad-CAM (Selvaraju et al., ICCV 2017, Eqs. 1 and 2), with the score in place of that of
+    Source: Grad-CAM (Selvaraju et al., ICCV 2017, Eqs. 1 and 2), with the score instead of that of
     a class; each place is weighted by its own gradient, not by the mean of all, as in HiResCAM
     (Draelos and Carin, 2020): a maximum over regions has a gradient at one place only. Values below
     zero are not cut off here.
@@ -56,7 +51,7 @@ def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
     Args:
         model: trained.
         batch: of one image, on the model's device.
-        text: the code of one text, there too.
+        text: the code of one text, on the model's device.
 
     Returns:
         (R,), of any sign, 0 where no region is.
@@ -94,7 +89,7 @@ def _encoded(model: nn.Module, batch: Batch, regions: Tensor) -> Code:
     """Encode the image as if the model had been given these regions."""
     if not isinstance(model, TunesNetwork) or model.network is None:
         return model.encode_images(replace(batch, regions=regions))
-    hook = model.network.register_forward_hook(lambda *_: regions)  # in the place of its map
+    hook = model.network.register_forward_hook(lambda *_: regions)  # replaces its map
     try:
         return model.encode_images(batch)
     finally:
@@ -121,27 +116,16 @@ WHOLE_TEXT = "the whole text"
 
 
 class Look(NamedTuple):
-    """What a model looks at in a picture, for a text; of R regions that exist.
+    """What a model looks at in a picture, for a text; of R regions that exist."""
 
-    Attributes:
-        kind: one of KINDS.
-        rows: (N,) words of the text, heads, or the whole text.
-        weights: (N, R), each row at least 0 and adding up to 1.
-        boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN without a place.
-        regions: (R,) their indices among all that the data has.
-        score: of the pair, if it was asked for.
-        means: the meaning of the numbers.
-        by_rank: (R,) learnt weights of the largest value, the second largest, …
-    """
-
-    kind: str
-    rows: tuple[str, ...]
-    weights: np.ndarray
-    boxes: np.ndarray
-    regions: np.ndarray
-    score: float | None
-    means: str
-    by_rank: np.ndarray | None = None
+    kind: str  # one of KINDS
+    rows: tuple[str, ...]  # (N,) words of the text, heads, or the whole text
+    weights: np.ndarray  # (N, R), each row at least 0 and adding up to 1
+    boxes: np.ndarray  # (R, 4) left, top, right, bottom in fractions; NaN without a place
+    regions: np.ndarray  # (R,) their indices among all that the data has
+    score: float | None  # of the pair, if it was asked for
+    means: str  # the meaning of the numbers
+    by_rank: np.ndarray | None = None  # (R,) learnt weights of the largest value, the second, …
 
 
 def word_maps(split: Split, looks: Sequence[Look]) -> list[np.ndarray]:
@@ -155,10 +139,7 @@ class Looker:
     """Looks of one model over one split.
 
     Args:
-        searcher: of one split, with texts.
-
-    Raises:
-        ValueError: all splits in one, a split without texts, a model that shows nothing.
+        searcher: of one split, with texts, and of a model that shows something.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -168,9 +149,6 @@ class Looker:
                              "split with texts, such as test")
         self.searcher, self.model = searcher, searcher.model
         self._boxes = region_boxes(searcher.dataset, searcher.data, searcher.split)
-        self._looks: dict[str, Callable[[Batch, Code, Code], Tensor]] = {
-            "words": self._words, "heads": self._heads, "ranks": self._ranks, "wins": self._wins,
-            "gradient": self._gradient}
         if not self.kinds:
             raise ValueError(
                 f"{type(self.model).__name__} shows nothing of where it looks: it has no "
@@ -181,12 +159,15 @@ class Looker:
     def kinds(self) -> tuple[str, ...]:
         """List the KINDS that this model has."""
         model, pool = self.model, pool_of(self.model)
-        batch, _, text = self._pair(0, 0)
-        largest = isinstance(pool, GPO) or pool in (masked_max, masked_both)
+        batch, image, text = self._pair(0, 0)
+        crossed = isinstance(model, CrossAttention)
         pieces = isinstance(self.searcher.data.vocabulary, WordPieces)  # a word may be several
-        there = {"words": isinstance(model, CrossAttention) and not pieces,
-                 "heads": self._n_heads > 0,
-                 "ranks": isinstance(pool, GPO), "wins": largest,
+        with evaluating(model):
+            attention = None if crossed else scored(model, image, text).attention
+        there = {"words": crossed and not pieces,
+                 "heads": attention is not None and attention.shape[1] > 0,
+                 "ranks": isinstance(pool, GPO),
+                 "wins": isinstance(pool, GPO) or pool in (masked_max, masked_both),
                  "gradient": score_gradient(model, batch, text)[2] is not None}
         return tuple(kind for kind, one in there.items() if one)
 
@@ -195,7 +176,8 @@ class Looker:
         """Return what the model looks at in an image for a text, by their indices in the split.
 
         Args:
-            image, text: indices.
+            image: its index.
+            text: its index.
             kind: one of `kinds`; None: the first of them.
             with_score: whether to score the pair.
 
@@ -209,7 +191,7 @@ class Looker:
         batch, one, other = self._pair(image, text)
         with evaluating(self.model):
             exists = regions_of(self.model, batch)[1][0].cpu().numpy()
-            found = self._looks[kind](batch, one, other).double().cpu().numpy()[:, exists]
+            found = self._weights(kind, batch, one, other).double().cpu().numpy()[:, exists]
             ranks = pool_of(self.model).weights(exists.sum())[-1] if kind == "ranks" else None
         weights, means = _adding_up(found), MEANS[kind]
         if not found.any():
@@ -246,41 +228,22 @@ class Looker:
             return tuple(f"{name} {number}" for number in range(1, count + 1))
         return (WHOLE_TEXT if kind == "gradient" else "the picture",)
 
-    # One function for each kind: of a pair (N, R), 0 at regions that do not exist.
-
-    def _words(self, batch: Batch, image: Code, text: Code) -> Tensor:
-        found = self.model.attend(image, text)[0]
-        return found[text[1][0]]  # the words that exist
-
-    def _heads(self, batch: Batch, image: Code, text: Code) -> Tensor:
-        return scored(self.model, image, text).attention[0]
-
-    def _ranks(self, batch: Batch, image: Code, text: Code) -> Tensor:
-        return pool_of(self.model).shares(*self._mapped(batch))
-
-    def _wins(self, batch: Batch, image: Code, text: Code) -> Tensor:
-        mapped, exists = self._mapped(batch)
+    def _weights(self, kind: str, batch: Batch, image: Code, text: Code) -> Tensor:
+        """Compute the look of a kind at one pair (N, R), 0 at regions that do not exist."""
+        model = self.model
+        if kind == "words":
+            return model.attend(image, text)[0][text[1][0]]  # the words that exist
+        if kind == "heads":
+            return scored(model, image, text).attention[0]
+        if kind == "gradient":
+            return region_gradient(model, batch, text).clamp(min=0)[None]
+        regions, exists = regions_of(model, batch)
+        encoder = model.image
+        mapped = (encoder.map if isinstance(model, VSEInfinity) else encoder.linear)(regions)
+        if kind == "ranks":
+            return pool_of(model).shares(mapped, exists)
         winner = mapped.masked_fill(~exists.unsqueeze(-1), -torch.inf).argmax(dim=1)[0]  # (D,)
         return torch.bincount(winner, minlength=mapped.shape[1])[None] / len(winner)
-
-    def _gradient(self, batch: Batch, image: Code, text: Code) -> Tensor:
-        return region_gradient(self.model, batch, text).clamp(min=0)[None]
-
-    def _mapped(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Map regions into the space in which they are pooled (1, R, D), with their mask (1, R)."""
-        regions, exists = regions_of(self.model, batch)
-        infinity = isinstance(self.model, VSEInfinity)
-        return (self.model.image.map if infinity else self.model.image.linear)(regions), exists
-
-    @property
-    def _n_heads(self) -> int:
-        """Count the heads that look by themselves, whatever the text."""
-        if isinstance(self.model, CrossAttention):
-            return 0
-        _, image, text = self._pair(0, 0)
-        with evaluating(self.model):
-            attention = scored(self.model, image, text).attention
-        return 0 if attention is None else attention.shape[1]
 
 
 def pool_of(model: nn.Module) -> nn.Module | Callable | None:

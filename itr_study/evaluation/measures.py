@@ -19,10 +19,10 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.table import retrieval_table
 from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
-from itr_study.metrics.class_based import CLASS_METRICS, class_based
 from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.human import human_correlation
 from itr_study.metrics.recall import KS
+from itr_study.metrics.retrieval_sets import CLASS_METRICS, class_based
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
 from itr_study.models import MODELS
@@ -31,23 +31,38 @@ from itr_study.relevance import RELEVANCE
 from itr_study.rerank import RERANKERS, Bank
 from itr_study.rerank.fast import CUB_SCALES
 
+QUERIES = 100  # whose first results are kept, of each direction, at most
+RESULTS = 10  # kept of each query
+CAPTION_LABELS = ("sentence", "cider")
+HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
+RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
+SECONDS = tuple(f"seconds_{method}" for method in RERANKERS)
+WITH_HEADS = frozenset(name for name, model in MODELS.items() if model.has_heads)
+
+# Gives the scores of the K vectors of images in pieces: (first image, (i, K, T)).
 Heads = Callable[[], Iterator[tuple[int, Tensor]]]
 
 
 class Scored(NamedTuple):
-    """A split with the scores of a model.
-
-    Attributes:
-        scores: (I, T).
-        split: encoded.
-        bank: scores of the queries of another split, for re-ranking.
-        heads: gives the scores of the K vectors of images in pieces, (first image, (i, K, T)).
-    """
+    """A split with the scores (I, T) of a model."""
 
     scores: AnyScores
     split: EncodedSplit
-    bank: Bank | None = None
+    bank: Bank | None = None  # scores of the queries of another split, for re-ranking
     heads: Heads | None = None
+
+
+class Measure(NamedTuple):
+    """Columns that some data sets carry; measures with one metric share its pass over the scores.
+
+    metric gives names and values (shares in percent), as far as a split allows.
+    """
+
+    columns: Callable[[str, str], tuple[str, ...]]  # of a data set and a split
+    metric: Callable[[Scored], dict[str, float]]
+    costs: tuple[str, ...] = ()  # names it adds for all splits: seconds, different for each run
+    models: frozenset[str] | None = None  # those it is taken of; None: all
+    asked: bool = False  # whether a row is complete without it, unless it is asked for
 
 
 def class_columns(dataset: str, split: str) -> tuple[str, ...]:
@@ -74,14 +89,6 @@ def by_class(scored: Scored) -> dict[str, float]:
             for name, value in class_based(each, truth, split.image_classes).items()}
 
 
-WITH_HEADS = frozenset(name for name, model in MODELS.items() if model.has_heads)
-
-
-def entropy_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """Name the columns of the test split: entropy, entropy_noise."""
-    return ("entropy", "entropy_noise") if split == "test" else ()
-
-
 def head_entropy(scored: Scored) -> dict[str, float]:
     """Average embedding entropy (nats) and noise (percent) over images and heads; {} without heads.
 
@@ -91,69 +98,6 @@ def head_entropy(scored: Scored) -> dict[str, float]:
         return {}
     found = entropies(scored.heads(), scored.split.image_of_text, TEMPERATURE)
     return {"entropy": float(found.nats.mean()), "entropy_noise": percent(found.noise.mean())}
-
-
-QUERIES = 100  # of each direction, at most
-RESULTS = 10  # of each query
-ALL = slice(None)
-
-
-def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, np.ndarray]:
-    """Choose the arrays that are kept of a test split's scores (all: 20 MB); none of other splits.
-
-    Args:
-        scores: (I, T) of the split.
-        split: encoded.
-        dataset: its name.
-
-    Returns:
-        judged_<collection> (N,) float16, scores of the pairs that people judged; i2t_queries,
-        t2i_queries (Q,) int32, sampled images and texts; i2t_first, t2i_first (Q, 10) int32, their
-        first results, best first, of equal scores the first of the split.
-    """
-    if split.name != "test":
-        return {}
-    pair = Scores.of(scores)
-    arrays = {f"judged_{name}": judged_scores(pair, split, name)
-              for name in DATASETS[dataset].kept_judgements if name in split.judgements}
-    for direction, count in zip(DIRECTIONS, pair.shape, strict=True):
-        queries = sampled(count)
-        asked = pair.cut(queries, ALL) if direction == "i2t" else pair.cut(ALL, queries)
-        arrays[f"{direction}_queries"] = queries
-        arrays[f"{direction}_first"] = first(asked, RESULTS)[direction].astype(np.int32)
-    return arrays
-
-
-def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
-               bank: Bank | None = None) -> dict[str, Tensor]:
-    """Return all scores of a test split if the model compares every pair, else {}.
-
-    They are slow to compute again. Returns scores (I, T), and of the queries of dev, if given,
-    bank_images (B, T) and bank_texts (I, C); float32.
-    """
-    if split.name != "test" or not compares_pairs(model):
-        return {}
-    return {"scores": scores} | ({} if bank is None else {
-        "bank_images": bank.images, "bank_texts": bank.texts})
-
-
-def judged_scores(scores: Scores, split: EncodedSplit, collection: str) -> np.ndarray:
-    """Return the scores (N,) float16 of the pairs of a collection of judgements."""
-    pairs = split.judgements[collection]
-    return np.asarray(scores.i2t[pairs.images, pairs.texts], np.float16)
-
-
-def sampled(count: int) -> np.ndarray:
-    """Sample queries (Q,) int32, rising: the same for every run (numpy keeps RandomState)."""
-    return np.sort(np.random.RandomState(0).permutation(count)[:QUERIES]).astype(np.int32)
-
-
-# `fast`, `reciprocal` and `multi` see all queries of the test split at once, `fast_bank` is FR with
-# the queries of the dev split instead.
-
-HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
-RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
-SECONDS = tuple(f"seconds_{method}" for method in RERANKERS)
 
 
 def reranked_columns(dataset: str, split: str) -> tuple[str, ...]:
@@ -167,11 +111,10 @@ def reranked_columns(dataset: str, split: str) -> tuple[str, ...]:
 def reranked(scored: Scored) -> dict[str, float]:
     """Measure hubness, and of each re-ranking method recall in percent, hubness and seconds.
 
-    Hubness is a skewness, not in percent. seconds_<method> are seconds of a core to re-rank and
-    count the ranks, beyond counting them without re-ranking. Without a bank nothing is re-ranked.
-
-    Raises:
-        ValueError: as the re-rankers.
+    `fast`, `reciprocal` and `multi` see all queries of the split at once, `fast_bank` is FR with
+    those of the bank instead; without a bank nothing is re-ranked. Hubness is a skewness, not in
+    percent. seconds_<method> are seconds of a core to re-rank and count the ranks, beyond counting
+    them without re-ranking.
     """
     scores, owner, bank = scored.scores, scored.split.image_of_text, scored.bank
     table = hubness(scores)
@@ -208,28 +151,6 @@ def _after(method: str, scores: AnyScores, best: Ranks) -> dict[str, float]:
     return {f"{method}_{name}": value for name, value in values.items()}
 
 
-CAPTION_LABELS = ("sentence", "cider")
-
-
-class Measure(NamedTuple):
-    """Columns that some data sets carry.
-
-    Attributes:
-        columns: (data set, split) -> names.
-        metric: scored split -> names and values (shares in percent), as far as it can; measures
-            that share it share its walk over the scores.
-        costs: names that metric adds for all splits together: seconds, different for each run.
-        models: those it is taken of; None: all.
-        asked: whether a row is complete without it, unless it is asked for.
-    """
-
-    columns: Callable[[str, str], tuple[str, ...]]
-    metric: Callable[[Scored], dict[str, float]]
-    costs: tuple[str, ...] = ()
-    models: frozenset[str] | None = None
-    asked: bool = False
-
-
 def vectors_needed(sources: Iterable[str]) -> tuple[str, ...]:
     """Name the label vectors of a split that these label sources read."""
     return tuple(sorted({name for source in sources
@@ -240,23 +161,22 @@ _graded: WeakKeyDictionary[EncodedSplit, dict[str, Truth]] = WeakKeyDictionary()
 
 
 def truths(split: EncodedSplit) -> dict[str, Truth]:
-    """Grade a split by every source whose label vectors it carries, once; train has none."""
+    """Grade a split by every source whose label vectors it carries, once; train has none.
+
+    Relevance is held as one (I, T) float32 array for each source.
+    """
     if split.name == "train":
         return {}
     if split not in _graded:
-        carried = {"exact"} if split.relevance is not None else set()
-        carried |= {name for name in CAPTION_LABELS
-                    if set(vectors_needed([name])) <= set(split.label_vectors)}
-        _graded[split] = {name: truth_from(name, split) for name in sorted(carried)}
+        names = [name for name in CAPTION_LABELS
+                 if set(vectors_needed([name])) <= set(split.label_vectors)]
+        blocks, found = Truth(split.image_of_text, split.n_images).blocks(), {}
+        for name in sorted(["exact"] * (split.relevance is not None) + names):
+            grade = RELEVANCE[name]()
+            values = np.concatenate([grade.block(split, images) for images in blocks])
+            found[name] = Truth(split.image_of_text, split.n_images, values.__getitem__)
+        _graded[split] = found
     return _graded[split]
-
-
-def truth_from(source: str, split: EncodedSplit) -> Truth:
-    """Grade a whole split by a label source, held as one (I, T) float32 array."""
-    grade = RELEVANCE[source]()
-    blocks = Truth(split.image_of_text, split.n_images).blocks()
-    values = np.concatenate([grade.block(split, images) for images in blocks])
-    return Truth(split.image_of_text, split.n_images, values.__getitem__)
 
 
 def graded_columns(*metrics: str) -> Callable[[str, str], tuple[str, ...]]:
@@ -270,7 +190,7 @@ def graded_columns(*metrics: str) -> Callable[[str, str], tuple[str, ...]]:
 
 
 def graded(scored: Scored) -> dict[str, float]:
-    """Measure all graded metrics by all truths of the split, one walk over scores a truth."""
+    """Measure all graded metrics by all truths of the split, in one pass over scores a truth."""
     means = {name: query_means(scored.scores, truth, GRADED_METRICS)
              for name, truth in truths(scored.split).items()}
     return {f"{direction}_{metric}_{truth}": percent(table[f"{direction}_{metric}"])
@@ -294,8 +214,7 @@ def human(scored: Scored) -> dict[str, float]:
 
 def fold_columns(dataset: str, split: str) -> tuple[str, ...]:
     """Name the columns 1k_i2t_r1, ..., 1k_rsum."""
-    names = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
-    return tuple(f"1k_{name}" for name in names if split in DATASETS[dataset].in_folds)
+    return tuple(f"1k_{name}" for name in RECALLS if split in DATASETS[dataset].in_folds)
 
 
 def folded(scored: Scored) -> dict[str, float]:
@@ -311,7 +230,8 @@ MEASURES: dict[str, Measure] = {
     "human": Measure(human_columns, human),
     "folds": Measure(fold_columns, folded),
     "by class": Measure(class_columns, by_class),
-    "by head": Measure(entropy_columns, head_entropy, models=WITH_HEADS),
+    "by head": Measure(lambda dataset, split: ("entropy", "entropy_noise") * (split == "test"),
+                       head_entropy, models=WITH_HEADS),
     "first ten": Measure(graded_columns("rel10"), graded, asked=True),
     "reranked": Measure(reranked_columns, reranked, costs=SECONDS, asked=True),
 }
@@ -322,7 +242,8 @@ def measure_columns(dataset: str, split: str, model: str = "",
     """Name what is measured on a split of a data set, in order.
 
     Args:
-        dataset, split: names.
+        dataset: its name.
+        split: its name.
         model: one of MODELS; "": only names that all models have.
         needs: which of the `asked` measures count.
     """
@@ -342,15 +263,7 @@ def measure_of(dataset: str, column: str) -> str:
 
 
 def measure(scored: Scored, dataset: str) -> dict[str, float]:
-    """Take the measures of a data set, as far as the split allows, and their costs.
-
-    Args:
-        scored: a split of the data set.
-        dataset: its name.
-
-    Returns:
-        Values by name; shares in percent.
-    """
+    """Take the measures of a split's data set, as far as the split allows, and their costs."""
     metrics = dict.fromkeys(measure.metric for measure in MEASURES.values()
                             if measure.columns(dataset, scored.split.name))
     return {name: value for metric in metrics for name, value in metric(scored).items()}
@@ -359,3 +272,44 @@ def measure(scored: Scored, dataset: str) -> dict[str, float]:
 def costs() -> set[str]:
     """Name what is measured for all splits together; never compared between runs."""
     return {name for measure in MEASURES.values() for name in measure.costs}
+
+
+def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, np.ndarray]:
+    """Choose the arrays that are kept of a test split's scores (all: 20 MB); none of other splits.
+
+    Returns:
+        judged_<collection> (N,) float16, scores of the pairs that people judged; i2t_queries,
+        t2i_queries (Q,) int32, sampled images and texts; i2t_first, t2i_first (Q, 10) int32, their
+        first results, best first, of equal scores the first of the split.
+    """
+    if split.name != "test":
+        return {}
+    pair, whole = Scores.of(scores), slice(None)
+    judged = {name: split.judgements[name] for name in DATASETS[dataset].kept_judgements
+              if name in split.judgements}
+    arrays = {f"judged_{name}": np.asarray(pair.i2t[pairs.images, pairs.texts], np.float16)
+              for name, pairs in judged.items()}
+    for direction, count in zip(DIRECTIONS, pair.shape, strict=True):
+        queries = sampled(count)
+        asked = pair.cut(queries, whole) if direction == "i2t" else pair.cut(whole, queries)
+        arrays[f"{direction}_queries"] = queries
+        arrays[f"{direction}_first"] = first(asked, RESULTS)[direction].astype(np.int32)
+    return arrays
+
+
+def sampled(count: int) -> np.ndarray:
+    """Sample queries (Q,) int32, rising: the same for every run (numpy keeps RandomState)."""
+    return np.sort(np.random.RandomState(0).permutation(count)[:QUERIES]).astype(np.int32)
+
+
+def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
+               bank: Bank | None = None) -> dict[str, Tensor]:
+    """Return all scores of a test split if the model compares every pair, which is slow; else {}.
+
+    float32: scores (I, T), and of the queries of dev, if given, bank_images (B, T) and bank_texts
+    (I, C).
+    """
+    if split.name != "test" or not compares_pairs(model):
+        return {}
+    return {"scores": scores} | ({} if bank is None else {
+        "bank_images": bank.images, "bank_texts": bank.texts})

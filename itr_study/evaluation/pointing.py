@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from itr_study.checks import check_count, check_number
+from itr_study.checks import check_number
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.box_table import (
     BoxTable,
@@ -26,9 +26,17 @@ from itr_study.encoders.views import RESIZE_RATIO
 from itr_study.features.regions import FrozenRegions
 from itr_study.features.texts import EncodedData
 from itr_study.files.paths import home
-from itr_study.metrics.attention import NEAR, coverage, focus, pixel_map, shuffled_map, uniform_map
+from itr_study.metrics.attention import (
+    coverage,
+    focus,
+    is_map,
+    pixel_map,
+    shuffled_map,
+    uniform_map,
+)
 
 DRAWS = 20  # times that a map is shuffled; its score is the mean of them
+WHOLE = np.array([[0.0, 0.0, 1.0, 1.0]])  # the box of the whole picture
 SHUFFLED = ", regions shuffled"  # ends the name of a map's random baseline
 
 
@@ -40,7 +48,7 @@ class Pointing(NamedTuple):
 
 
 def pointing(maps: Mapping[str, np.ndarray | Tensor], shown: np.ndarray,
-             mask: np.ndarray | Tensor, seed: int = 0, draws: int = DRAWS) -> dict[str, Pointing]:
+             mask: np.ndarray | Tensor, seed: int = 0) -> dict[str, Pointing]:
     """Score maps of heads by the objects they fall on, against shuffled maps and an even one.
 
     A score above that of the shuffled map is due to where the head looks, one above the even map
@@ -48,11 +56,9 @@ def pointing(maps: Mapping[str, np.ndarray | Tensor], shown: np.ndarray,
 
     Args:
         maps: by name ("attention", "rank map"), (I, K, R) weights of each head.
-        shown: (I, R, O) of `detected_objects` or `grid_objects`; images without an object are
-            left out.
+        shown: (I, R, O) of `detected_objects`; images without an object are left out.
         mask: (I, R) bool, the regions that exist.
         seed: of the shuffling.
-        draws: number of shufflings, >= 1.
 
     Returns:
         A `Pointing` for each map, for its name + SHUFFLED, and for "uniform".
@@ -60,29 +66,24 @@ def pointing(maps: Mapping[str, np.ndarray | Tensor], shown: np.ndarray,
     Raises:
         ValueError: as `focus`; a map that weighs a region that does not exist; no object at all.
     """
-    check_count("draws", draws)
     shown, mask = np.asarray(shown), np.asarray(mask)
     kept = (shown > 0).any(axis=(1, 2))
     if not kept.any():
         raise ValueError("no region of any image shows an object, so there is nothing to score")
-    rng = np.random.default_rng(seed)
-    found = {}
-    for name, weights in maps.items():
-        weights = np.asarray(weights, dtype=float)
+
+    def scored(weights: np.ndarray) -> Pointing:
+        return Pointing(focus(weights, shown[kept]), coverage(weights, shown[kept]))
+
+    rng, found, heads = np.random.default_rng(seed), {}, 1
+    for name, given in maps.items():
+        weights = np.asarray(given, dtype=float)
         check_map(name, weights, shown, mask)
-        weights = weights[kept]
-        found[name] = scored(weights, shown[kept])
-        drawn = [scored(shuffled_map(weights, mask[kept], rng), shown[kept]) for _ in range(draws)]
-        found[name + SHUFFLED] = Pointing(*(np.mean(values, axis=0)
-                                            for values in zip(*drawn, strict=True)))
-    heads = max(weights.shape[1] for weights in maps.values()) if maps else 1
+        weights, heads = weights[kept], max(heads, weights.shape[1])
+        found[name] = scored(weights)
+        drawn = [scored(shuffled_map(weights, mask[kept], rng)) for _ in range(DRAWS)]
+        found[name + SHUFFLED] = Pointing(*np.mean(drawn, axis=0))
     uniform = np.repeat(uniform_map(mask[kept]), heads, axis=1)
-    return found | {"uniform": scored(uniform, shown[kept])}
-
-
-def scored(weights: np.ndarray, shown: np.ndarray) -> Pointing:
-    """Compute both scores of a map."""
-    return Pointing(focus(weights, shown), coverage(weights, shown))
+    return found | {"uniform": scored(uniform)}
 
 
 def check_map(name: str, weights: np.ndarray, shown: np.ndarray, mask: np.ndarray) -> None:
@@ -100,15 +101,8 @@ def check_map(name: str, weights: np.ndarray, shown: np.ndarray, mask: np.ndarra
 def detected_objects(dataset: RetrievalDataset, split: Split, mask: np.ndarray) -> np.ndarray:
     """Find the object of each detector region of `scenes`: (I, R, O) of zeros and ones.
 
-    Region r is that of object r, if it was detected; invented regions and that of the whole picture
-    show none.
-
-    Args:
-        dataset, split: the images.
-        mask: (I, R) bool of the detector's regions.
-
-    Raises:
-        ValueError: data without known boxes, a mask of another size.
+    Region r is that of object r, if the mask (I, R) says that it was detected; invented regions and
+    that of the whole picture show none.
     """
     boxes = boxes_of(dataset, split.image_ids)
     most = max(map(len, boxes))
@@ -122,37 +116,12 @@ def detected_objects(dataset: RetrievalDataset, split: Split, mask: np.ndarray) 
     return shown
 
 
-def grid_objects(dataset: RetrievalDataset, split: Split, side: int) -> np.ndarray:
-    """Compute the share of each cell of a grid in the box of each object: (I, side * side, O).
-
-    Cells go row by row. Boxes may overlap.
-
-    Raises:
-        ValueError: data without known boxes, side < 1.
-    """
-    check_count("side", side)
-    boxes = boxes_of(dataset, split.image_ids)
-    edges = np.arange(side + 1) / side
-    shown = np.zeros((len(boxes), side * side, max(map(len, boxes))))
-    for image, things in enumerate(boxes):
-        for place, (_, x0, y0, x1, y1) in enumerate(things):
-            across, down = (np.clip(np.minimum(edges[1:], high) - np.maximum(edges[:-1], low), 0,
-                                    None) * side for low, high in ((x0, x1), (y0, y1)))
-            shown[image, :, place] = np.minimum(np.outer(down, across), 1).ravel()
-    return shown
-
-
 def detected_boxes(dataset: RetrievalDataset, image_id: str, regions: int) -> np.ndarray:
-    """Return the boxes of the detector's regions of a picture of `scenes`, to draw them.
+    """Return the boxes (R, 4) of the detector's regions of a picture of `scenes`, to draw them.
 
-    Regions of objects have the object's box (the detector's own is off by 3 % at most), the last
-    one the whole picture; invented ones and padding are NaN.
-
-    Returns:
-        (R, 4) left, top, right, bottom in fractions of the picture.
-
-    Raises:
-        ValueError: data without known boxes, fewer regions than the picture needs.
+    Left, top, right, bottom in fractions of the picture. Regions of objects have the object's box
+    (the detector's own is off by 3 % at most), the last one the whole picture; invented ones and
+    padding are NaN.
     """
     (boxes,) = boxes_of(dataset, [image_id])
     if regions <= len(boxes):
@@ -165,7 +134,7 @@ def detected_boxes(dataset: RetrievalDataset, image_id: str, regions: int) -> np
 
 
 def boxes_of(dataset: RetrievalDataset, image_ids: Sequence[str]) -> list[list]:
-    """Return the named boxes of some images."""
+    """Return the named boxes of some images; raise ValueError unless they are known."""
     if dataset.boxes is None:
         raise ValueError(f"nobody knows where the objects of {dataset.name} are; maps are scored "
                          "on scenes")
@@ -173,7 +142,6 @@ def boxes_of(dataset: RetrievalDataset, image_ids: Sequence[str]) -> list[list]:
 
 
 SPREAD = 0.25  # standard deviation of the centre's map, in sides of the picture
-EVERYTHING = np.array([[0.0, 0.0, 1.0, 1.0]])
 HALF = 0.5 + 1e-6  # of a map's largest value: a pixel of more belongs to what is looked at
 PIXELS = 64  # a side of the raster on which places are compared with boxes
 MEASURES = ("mass", "uniform", "centre", "area", "hit", "uniform_hit", "centre_hit",
@@ -184,14 +152,11 @@ class InBoxes:
     """Scores maps over the regions of a picture by the boxes of one class.
 
     Args:
-        places: (R, 4) of the regions, NaN for one without a place.
+        places: (R, 4) of the regions, NaN for one without a place; not of all.
         boxes: (N, 4) of the class.
 
     Attributes:
         inside: (R,) share of each place in any of the boxes, 0 without a place.
-
-    Raises:
-        ValueError: no region has a place.
     """
 
     def __init__(self, places: np.ndarray, boxes: np.ndarray) -> None:
@@ -204,12 +169,12 @@ class InBoxes:
         self.inside[lies], centre[lies] = covered(places[lies], boxes), centre_map(places[lies])
         points = np.concatenate([middles(places), [[0.5, 0.5]]])[:, None]
         within = ((points >= boxes[:, :2]) & (points <= boxes[:, 2:])).all(axis=2).any(axis=1)
-        self.hits, centre_hit = within[:-1], within[-1]  # false beside NaN
+        self.hits, centre_hit = within[:-1], within[-1]  # false where NaN
         self.named = pixel_map(np.ones(len(boxes)), boxes, PIXELS) > 0
         even = np.full(len(places), 1 / len(places))
         self.nowhere = {
             "uniform": self.inside.mean(), "centre": centre @ self.inside,
-            "area": covered(EVERYTHING, boxes)[0], "uniform_hit": np.mean(self.hits),
+            "area": covered(WHOLE, boxes)[0], "uniform_hit": np.mean(self.hits),
             "centre_hit": centre_hit, "uniform_iou": self.overlap(even),
             "centre_iou": self.overlap(centre)}
 
@@ -258,9 +223,6 @@ def middles(places: np.ndarray) -> np.ndarray:
     return (places[:, :2] + places[:, 2:]) / 2
 
 
-WHOLE = np.array([[0.0, 0.0, 1.0, 1.0]])
-
-
 def region_boxes(dataset: RetrievalDataset, data: EncodedData,
                  split: Split) -> Callable[[int, int], np.ndarray]:
     """Make a function that places the regions of an image of a split.
@@ -269,13 +231,8 @@ def region_boxes(dataset: RetrievalDataset, data: EncodedData,
     boxes; one region is the whole picture. NaN for regions without a place, such as invented ones
     of `scenes`, and for features that came without boxes.
 
-    Args:
-        dataset, data: the same before and after encoding.
-        split: of the dataset.
-
-    Returns:
-        Function of the image's index and its number of regions R, which gives (R, 4) left, top,
-        right, bottom in fractions of the picture.
+    Takes data before and after encoding; gives a function of the image's index and its number of
+    regions R, which returns (R, 4) left, top, right, bottom in fractions of the picture.
     """
     detected = [one for one in data.image_encoders if isinstance(one, FrozenRegions)]
     made_here = bool(data.image_encoders or data.inputs.pixels)
@@ -303,8 +260,7 @@ def region_boxes(dataset: RetrievalDataset, data: EncodedData,
 
 # A detector is no truth: scores on its boxes tell how well two networks agree.
 SURE = 0.3  # least score of a box that counts: of 36 pictures looked at, most below are mistaken
-# Mass in the same boxes of all other words, of names of other classes, and of the name if there are
-# such.
+# Mass in the same boxes of all other words, of names of other classes, and of the name itself.
 CONTROLS = ("rest", "others", "mass_beside_others")
 MEAN = "mean of classes"  # the line of a table by class in which each counts once
 
@@ -320,11 +276,6 @@ class Target(NamedTuple):
 
 def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Target]:
     """Yield every name of a class in every text whose own image has a box of that class.
-
-    Args:
-        split: texts and images.
-        table: boxes.
-        sure: least score of a box, in [0, 1].
 
     Raises:
         DataError: an image that the table does not have.
@@ -344,10 +295,10 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
                   sure: float = SURE) -> pd.DataFrame:
     """Compute how much of the map of each name falls in boxes of its class.
 
-    A region's weight lies evenly on its place; overlapping boxes count once. The map of a name of
-    several words is their mean. Baselines on the same boxes: "uniform" gives every region the same
-    weight, "centre" a normal curve around the middle of the picture, "area" is an even map of the
-    whole picture (on a grid uniform and area are equal).
+    A region's weight is spread evenly over its place; overlapping boxes count once. The map of a
+    name of several words is their mean. Baselines on the same boxes: "uniform" gives every region
+    the same weight, "centre" a normal curve around the middle of the picture, "area" is an even map
+    of the whole picture (on a grid uniform and area are equal).
 
     Source of hit: the pointing game (Zhang et al., Top-down Neural Attention, ECCV 2016, Sec. 4.1),
     there with a margin of 15 pixels; of equal weights the mean.
@@ -356,8 +307,7 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         split: whose texts and images these are.
         maps: T arrays (W, R), one for each text: weights of its W words, as `tokenize` counts them,
             over the R regions of its own image; at least 0, each row adds up to 1.
-        places: (R, 4) for all images or I of these, whose R may differ: left, top, right, bottom of
-            each region in fractions of the picture.
+        places: (R, 4) for all images or I of these, whose R may differ.
         table: boxes of the detector.
         sure: least score of a box, in [0, 1].
 
@@ -374,36 +324,33 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         ValueError: maps that are none or fit no text, places that fit no map, no name with a box of
             its class.
     """
-    if len(maps) != len(split.texts):
-        raise ValueError(f"maps must be one for each text of split {split.name}: "
-                         f"{len(split.texts)}; got {len(maps)}")
-    places, images = [np.asarray(place) for place in places], len(split.image_ids)
-    shapes = [place.shape for place in places]
-    same = set(shapes) == {(4,)}
-    if not same and (len(shapes) != images or any(
-            len(shape) != 2 or shape[1] != 4 for shape in shapes)):
+    check_each_text("maps", maps, split)
+    of_image, images = [np.asarray(place) for place in places], len(split.image_ids)
+    shapes = {place.shape for place in of_image}
+    if shapes == {(4,)}:
+        of_image = [np.stack(of_image)] * images
+    elif len(of_image) != images or any(len(shape) != 2 or shape[1] != 4 for shape in shapes):
         raise ValueError(f"places must be (R, 4), or one such array for each of {images} images; "
-                         f"got {len(shapes)} of shapes {sorted(set(shapes))}")
-    of_image = [np.stack(places)] * images if same else places
+                         f"got {len(of_image)} of shapes {sorted(shapes)}")
     return target_rows(
         targets(split, table, sure), class_names(), maps, of_image.__getitem__,
         f"no text of split {split.name} names a class of which its image has a box of score {sure} "
         "or more; try a lower `sure`")
 
 
+def check_each_text(name: str, given: Sequence, split: Split) -> None:
+    """Raise ValueError unless something is given for each text of a split."""
+    if len(given) != len(split.texts):
+        raise ValueError(f"{name} must be one for each text of split {split.name}: "
+                         f"{len(split.texts)}; got {len(given)}")
+
+
 def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np.ndarray],
                 places: Callable[[int], np.ndarray], nothing: str) -> pd.DataFrame:
-    """Score each target; return the rows of `word_pointing`.
+    """Score each target, text by text; return the rows of `word_pointing`.
 
-    Args:
-        found: text by text.
-        names: of the classes.
-        maps: one for each text.
-        places: of the regions of an image; weight on NaN, a region without a place, hits no box.
-        nothing: the error if there is no target.
-
-    Raises:
-        ValueError: no target, maps that are none, an image whose regions have no place.
+    Takes the names of classes, a map for each text, the places of the regions of an image (weight
+    on NaN, a region without a place, hits no box), and the error if there is no target.
     """
     rows, known = [], {}  # texts of a picture name the same things: boxes -> what no map changes
     for _, of_text in groupby(found, key=attrgetter("text")):
@@ -426,23 +373,17 @@ def target_rows(found: Iterable[Target], names: Sequence[str], maps: Sequence[np
 
 
 def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Average the maps of a name's words, and of all other words of its text: (R,) each.
-
-    Raises:
-        ValueError: they are no maps.
-    """
+    """Average the maps of a name's words, and of all other words of its text: (R,) each."""
     maps = np.asarray(maps, float)
     if maps.ndim != 2 or maps.shape[1] != regions or len(maps) < target.named.stop:
         raise ValueError(f"the map of text {target.text} must be (words, {regions}) with at least "
                          f"{target.named.stop} words; got {maps.shape}; words are counted as "
                          "`tokenize` does, without marks of a beginning or an end")
-    sums = maps.sum(axis=1)
-    right = (maps >= 0).all(axis=1) & (np.abs(sums - 1) <= NEAR)
-    if not right.all():
-        word = int(right.argmin())
+    if not is_map(maps).all():
+        word = int(is_map(maps).argmin())
         raise ValueError(f"weights of a word must be at least 0 and add up to 1; in text "
                          f"{target.text} those of word {word + 1} of {len(maps)} add up to "
-                         f"{sums[word]:.4g}, the least is {maps[word].min():.4g}")
+                         f"{maps[word].sum():.4g}, the least is {maps[word].min():.4g}")
     words = slice(target.named.start, target.named.stop)
     rest = np.delete(maps, words, axis=0)
     return maps[words].mean(axis=0), (rest.mean(axis=0) if len(rest)
@@ -450,7 +391,7 @@ def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray
 
 
 def by_class(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average every measure by class, most frequent first, then over all names and over classes."""
+    """Average all measures by class, most frequent first, then over names and over classes."""
     groups = rows.groupby("class")
     measures = [*CONTROLS, *MEASURES]
     table = groups[measures].mean()

@@ -11,7 +11,7 @@ from itr_study.data.box_table import Named
 from itr_study.data.scenes.words import NOUNS, SHAPES, plural
 from itr_study.data.vocabulary import tokenize
 from itr_study.evaluation.looks import Look, word_maps
-from itr_study.evaluation.pointing import Target, boxes_of, target_rows
+from itr_study.evaluation.pointing import Target, boxes_of, check_each_text, target_rows
 
 
 @functools.cache
@@ -34,11 +34,7 @@ def named_shapes(caption: str) -> list[Named]:
 
 
 def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:
-    """Yield every noun for a shape of the text's own picture, with all boxes of that shape.
-
-    Raises:
-        ValueError: data without known boxes.
-    """
+    """Yield every noun for a shape of the text's own picture, with all boxes of that shape."""
     boxes = boxes_of(dataset, split.image_ids)
     for text, caption in enumerate(split.texts):
         image = int(split.image_of_text[text])
@@ -52,21 +48,15 @@ def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:
 def scene_pointing(dataset: RetrievalDataset, split: Split, looks: Sequence[Look]) -> pd.DataFrame:
     """Compute how much of what a model looks at falls in the boxes that each noun names.
 
-    Args:
-        dataset, split: the images and texts.
-        looks: one for each text, at its own image, as `Looker.maps` gives them; without a row for
-            each word their mean counts for every word.
-
-    Returns:
-        A row for each noun, with the columns of `word_pointing`; class is the shape.
+    Takes a look for each text, at its own image, as `Looker.maps` gives them; without a row for
+    each word their mean counts for every word. Returns a row for each noun, with the columns of
+    `word_pointing`; class is the shape.
 
     Raises:
         ValueError: another number of looks, data without known boxes, no noun for a shape of its
             picture.
     """
-    if len(looks) != len(split.texts):
-        raise ValueError(f"looks must be one for each text of split {split.name}: "
-                         f"{len(split.texts)}; got {len(looks)}")
+    check_each_text("looks", looks, split)
     places = {int(image): look.boxes
               for image, look in zip(split.image_of_text, looks, strict=True)}
     return target_rows(scene_targets(dataset, split), SHAPES, word_maps(split, looks),

@@ -28,7 +28,7 @@ from itr_study.features.texts import EncodedData
 from itr_study.models.base import device_of
 from itr_study.progress import counting
 
-ALL = "all"  # in the place of a split's name: all splits in one
+ALL = "all"  # instead of a split's name: all splits in one
 NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or without texts
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 
@@ -50,8 +50,8 @@ class Searcher:
 
     Args:
         model: trained.
-        dataset, data: the same data before and after encoding, or new pictures without texts
-            (`load_pictures`, `with_pictures`).
+        dataset: the data before encoding, or new pictures without texts (`load_pictures`).
+        data: the same after encoding (of new pictures: `with_pictures`).
         name: of the split searched; "all": all of them in one.
         known: scores that need not be computed again, by the names of `measures.all_scores`.
 
@@ -158,13 +158,9 @@ class Searcher:
                     None if index is None else bool(owners[t] == index))
                 for rank, value, t in best(scores, top)]
 
-    def unknown_words(self, text: str) -> list[str]:
-        """List the words of a query, each once, that the model cannot read."""
-        return self.data.unknown_words(text)
-
     def doubts(self, text: str) -> str:
         """Warn of the words of a query that the model cannot read; "" if it knows all."""
-        unknown = self.unknown_words(text)
+        unknown = self.data.unknown_words(text)
         if not unknown:
             return ""
         if set(unknown) == set(tokenize(text)):
@@ -179,7 +175,7 @@ class Searcher:
         return score(self.model, images, texts).flatten().numpy()
 
     def _scores_of(self, image: int | None = None, text: int | None = None) -> np.ndarray:
-        """Look the same up in `scores`, but of all splits, which may have too many pairs."""
+        """Look the same up in `scores`; of all splits in one compute it: `scores` may be large."""
         if self.name == ALL:
             return self.scores_for(image, text)
         return self.scores[:, text] if image is None else self.scores[image]
@@ -244,8 +240,7 @@ def best(scores: np.ndarray, top: int) -> list[tuple[int, float, int]]:
 def hit_table(hits: list[Hit]) -> str:
     """Write one line per hit below the names of the columns; right ones are marked."""
     width = max(len("id"), *(len(hit.id) for hit in hits))
-    mark = {True: "match", False: "", None: ""}
-    lines = (f"{h.rank:4}  {h.score:7.4f}  {mark[h.match]:<5}  {h.id:<{width}}  {h.text}"
-             for h in hits)
+    lines = (f"{h.rank:4}  {h.score:7.4f}  {'match' if h.match else '':<5}  {h.id:<{width}}  "
+             f"{h.text}" for h in hits)
     heading = f"rank  {'score':>7}  {'':<5}  {'id':<{width}}  text"
     return "\n".join([heading, *(line.rstrip() for line in lines)])

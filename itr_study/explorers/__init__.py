@@ -11,10 +11,10 @@ from itr_study.explorers.examples import (
     text_queries,
 )
 from itr_study.explorers.explorer import Explorer
-from itr_study.explorers.judge import YouJudge
 from itr_study.explorers.looking import Looking
 from itr_study.explorers.pictures import picture_hits
 from itr_study.explorers.push_pull import Item, PushPull
+from itr_study.explorers.rating_game import YouJudge
 from itr_study.explorers.search import Search
 from itr_study.explorers.training import Training
 from itr_study.explorers.who_moved import WhoMoved

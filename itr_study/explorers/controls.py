@@ -1,4 +1,4 @@
-"""A picture with controls, alive where somebody watches, and the code behind a formula."""
+"""A picture with controls, live if somebody watches; the source code of a formula."""
 
 import inspect
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from itr_study.progress import in_notebook
 
 
 def show_source(part: Callable) -> Code:
-    """The source of a function, a method or a class as a cell shows it, in colours.
+    """Show the source of a function, a method or a class in colours.
 
     Example:
         >>> print(show_source(show_source).data.splitlines()[0])
@@ -26,18 +26,17 @@ def show_source(part: Callable) -> Code:
 def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
     """Draw a picture by its arguments, and again whenever a control is moved.
 
-    Args:    draw: gives the picture; controls: per argument of `draw` the widget that sets it.
-    Returns: in a live notebook the controls above the picture, redrawn while one is moved; in a
-             batch the picture at the controls' values. A batch has nobody to move them, a page
-             made from it could not redraw, and nbclient sometimes waits for ever at a cell whose
-             widget captures output (nbclient #312).
-    Raises:  what `draw` raises, in a batch; in a live notebook it is shown below the controls.
+    A batch gets the picture alone: nobody moves a control, a page made from it could not redraw,
+    and nbclient sometimes waits for ever at a widget that captures output (nbclient #312).
+
+    Args:
+        draw: gives the picture.
+        controls: the widget that sets each argument of `draw`.
     """
     if not in_notebook():
         return draw(**{name: control.value for name, control in controls.items()})
 
     def redraw(**values: Any) -> Any:
-        """A figure as the image of it that is made soonest; anything else as it is."""
         shown = draw(**values)
         return Image(quick_png(shown)) if isinstance(shown, Figure) else shown
 

@@ -1,19 +1,19 @@
-"""What an explorer is: a plain state that holds all that is shown, and handles what a reader does.
+"""Define explorers: a state in Python that handles what a reader does and says what is drawn.
 
-    moved = PushPull()                  the last line of a cell shows it
-    moved.handle("loss", "topk")          what the control of that name does
-    moved.sentence()                    what is seen, in words
-    moved.selected                      what the reader chose, for the next cell
+    pushed = PushPull()             the last line of a cell shows it
+    pushed.handle("loss", "topk")   as the control of that name does
+    pushed.numbers()                the numbers below the drawing
+    pushed.selected                 what the reader chose, for the next cell
 
-Nothing here knows of a browser: a live notebook shows the state through
-`widget.ExplorerWidget`, which draws what `view` returns; a batch shows `picture`. All numbers are
-computed here.
+A live notebook draws `view` by `widget.ExplorerWidget`; a batch shows `picture`.
 """
 
 import logging
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,25 +22,24 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.digits import number
-from itr_study.explorers.messages import brief, check_sent, quoted
+from itr_study.explorers.messages import check_value, cut, parse_place, quote
 from itr_study.plots.style import png_bytes
 from itr_study.progress import in_notebook
 
 TICKS = 5  # steps between the ticks of an axis, about
-POLL = 1000  # ms between a page's looks at something that goes on
-Control = dict[str, Any]  # what the page makes a control from; the functions below make them
+POLL = 1000  # ms between a page's questions while something goes on
+Action = Callable[[Any], Any]  # raises ValueError, with a message to the reader, if it fails
+Control = dict[str, Any]  # what the page makes a control of, and the action "do"
 LOG = logging.getLogger(__name__)
 
 
-def ticks_between(low: float, high: float, whole: bool = False) -> list[list[Any]]:
-    """Round places on an axis with what stands there; the first and the last hold both ends between
-    them.
+def list_ticks(low: float, high: float, whole: bool = False) -> list[list[Any]]:
+    """List ticks of an axis, (place, text), that enclose both ends; whole: at whole numbers only.
 
-    Args:    whole: at whole numbers only.
     Example: a quarter needs two decimals
-        >>> ticks_between(0.3, 0.9)
+        >>> list_ticks(0.3, 0.9)
         [[0.3, '0.30'], [0.45, '0.45'], [0.6, '0.60'], [0.75, '0.75'], [0.9, '0.90']]
-        >>> ticks_between(0, 4, whole=True)[-1]
+        >>> list_ticks(0, 4, whole=True)[-1]
         [4.0, '4']
     """
     high = high if high > low else low + 1
@@ -51,132 +50,145 @@ def ticks_between(low: float, high: float, whole: bool = False) -> list[list[Any
     return [[round(float(at), digits), number(at, digits)] for at in ticks]
 
 
-def slider(name: str, label: str, value: float, least: float, most: float, step: float,
-           says: str | None = None) -> Control:
-    """A number, set by dragging or by the arrow keys; says: what stands in its place."""
-    return {"name": name, "kind": "range", "label": label, "value": value, "min": least,
-            "max": most, "step": step, "says": says}
+def control(kind: str, name: str, label: str, do: Action, value: Any = None,
+            **more: Any) -> Control:
+    """Make a control that does something with its value.
 
-
-def choice(name: str, label: str, value: str, options: Mapping[str, str]) -> Control:
-    """One of several.
-
-    Args:    options: what it stands for -> how a reader calls it.
+    Kinds are "button", "checkbox", "range" (min, max, step, says: the text of its value), "select"
+    (options), "text" (hint, letters: its width) and "file" (kinds, most: bytes that are sent; it
+    sends {"name", "size", "data" in base64, None if too large}).
     """
-    return {"name": name, "kind": "select", "label": label, "value": value,
-            "options": [[key, words] for key, words in options.items()]}
+    return {"kind": kind, "name": name, "label": label, "do": do, "value": value, **more}
 
 
-def button(name: str, label: str, off: bool = False) -> Control:
-    """Something to do; off: not now."""
-    return {"name": name, "kind": "button", "label": label, "off": off}
+def button(name: str, label: str, do: Action, off: bool = False) -> Control:
+    """Make a button; off: it cannot be pressed now."""
+    return control("button", name, label, do, off=off)
 
 
-def tick(name: str, label: str, value: bool) -> Control:
-    """Something to switch on and off."""
-    return {"name": name, "kind": "checkbox", "label": label, "value": value}
+def choice(name: str, label: str, do: Action, value: str, options: Mapping[str, str]) -> Control:
+    """Make a list to choose from; options: value -> text."""
+    return control("select", name, label, do, value, options=[*map(list, options.items())])
 
 
-def words(name: str, label: str, value: str, hint: str = "", letters: int = 36) -> Control:
-    """A line to write; hint: what stands in it while it is empty; letters: how wide it is."""
-    return {"name": name, "kind": "text", "label": label, "value": value, "hint": hint,
-            "letters": letters}
+def number_line(name: str, label: str, do: Action, index: int, count: int) -> Control:
+    """Make a line to write a number from 1 to `count`; it calls `do` with the index, from 0."""
+    return control("text", name, f"{label}, 1 to {count:,}",
+                   lambda written: do(parse_place(label, written, count)), f"{index + 1:,}",
+                   letters=6)
 
 
-def file(name: str, label: str, kinds: str, most: int) -> Control:
-    """A file to hand in: {"name", "size", "data" in base64}.
+def slider(name: str, label: str, do: Action, value: float, least: float, most: float,
+           step: float, says: str | None = None) -> Control:
+    """Make a slider; says: the text shown for its value."""
+    return control("range", name, label, do, value, min=least, max=most, step=step, says=says)
 
-    Args:    kinds: of files that are offered, such as "image/*"; most: bytes of one that is sent;
-             of a larger one data is None.
-    """
-    return {"name": name, "kind": "file", "label": label, "value": "", "kinds": kinds,
-            "most": most}
+
+def browse(kind: str, label: str, go: Action, place: int, count: int) -> list[Control]:
+    """Make back, a slider and forward; `place` is from 0, `go` goes to the index of another."""
+    def jump(number: float) -> None:
+        if not 1 <= number <= count or number != int(number):
+            raise ValueError(f"there is no place {number}; they count from 1 to {count:,}")
+        go(int(number) - 1)
+
+    return [button("previous", f"Previous {kind}", lambda _: jump(place), place == 0),
+            slider("go", label, jump, place + 1, 1, count, 1, f"{place + 1:,} of {count:,}"),
+            button("next", f"Next {kind}", lambda _: jump(place + 2), place == count - 1)]
 
 
 class Explorer(ABC):
-    """A state that can be shown, and touched.
+    """A state that can be shown and changed.
 
     Attributes:
-        drawing: name of the module that draws its stage, static/<drawing>.js.
-        title: over it.
-        problem: why the last thing that the reader did could not be done, as a sentence; "" where
-            it could.
+        drawing: the module that draws its stage, static/<drawing>.js.
+        title: heading.
+        problem: why the last action failed, "" if it did not.
+        note: what the last action has to report, mostly "".
+        events: what the stage sends -> what it does.
     """
 
     drawing: str
     title: str
     problem: str = ""
+    note: str = ""
+    events: Mapping[str, Action] = MappingProxyType({})
 
     @abstractmethod
     def controls(self) -> Sequence[Control]:
-        """What can be set, in order."""
-
-    @abstractmethod
-    def actions(self) -> Mapping[str, Callable[[Any], None]]:
-        """What each thing that a reader does, does: controls by name, and what the stage sends. It
-        raises ValueError, with a sentence for the reader, for what cannot be done."""
+        """List what can be set, in order."""
 
     @abstractmethod
     def stage(self) -> dict[str, Any]:
-        """All that the drawing shows: texts, numbers, places; plain values of JSON."""
+        """Return what the drawing shows, as plain values of JSON."""
 
     @abstractmethod
-    def sentence(self) -> str:
-        """What is seen, for those who cannot see it and for a page without a kernel."""
+    def numbers(self) -> dict[str, str]:
+        """Return the numbers below the drawing by their labels."""
 
     @abstractmethod
     def picture(self) -> Figure:
-        """The same, still."""
+        """Draw the same as a still picture."""
 
     @property
     def selected(self) -> Any:
         """What the reader has chosen, for the next cell."""
         return None
 
+    def sentence(self) -> str:
+        """Join title and numbers in one line: a caption, and the picture's alternative text."""
+        told = [f"{label}: {value}" for label, value in self.numbers().items()]
+        return ". ".join(filter(None, [self.title.rstrip("?"), "; ".join(told)]))
+
     def handle(self, name: str, value: Any = None) -> None:
-        """Do what the reader did. What cannot be done leaves the state as it is, and its reason in
-        `problem`: below a widget nobody reads a traceback. A "poll" is not done by the reader: what
-        was said stays."""
-        before, self.problem = self.problem if name == "poll" else "", ""
+        """Do what the reader did.
+
+        What cannot be done changes nothing and is explained in `problem`: nobody reads a traceback
+        below a widget. A "poll" comes from the page itself, so problem and note stay.
+        """
+        before = ("", "") if name != "poll" else (self.problem, self.note)
+        self.problem, self.note = "", before[1]
         try:
-            actions = self.actions()
+            controls = {control["name"]: control for control in self.controls()}
+            actions = {key: control["do"] for key, control in controls.items()} | {**self.events}
             if not isinstance(name, str) or name not in actions:
-                raise ValueError(f"there is nothing called {quoted(name)} here; there are "
+                raise ValueError(f"there is nothing called {quote(name)} here; there are "
                                  f"{', '.join(actions)}")
-            for control in self.controls():
-                if control["name"] == name:
-                    check_sent(control, value)
+            if name in controls:
+                check_value(controls[name], value)
             actions[name](value)
         except ValueError as error:
-            self.problem = brief(str(error))
+            self.problem = cut(str(error))
         except Exception as error:
             LOG.exception("%s: %s could not be done", self.title, name)
-            self.problem = brief(f"This could not be done. {type(error).__name__}: {error}")
-        self.problem = self.problem or before
+            self.problem = cut(f"This could not be done. {type(error).__name__}: {error}")
+        self.problem = self.problem or before[0]
 
     def view(self) -> dict[str, Any]:
-        """All that the page draws."""
-        return {"drawing": self.drawing, "title": self.title, "controls": list(self.controls()),
-                "stage": self.stage(), "sentence": self.sentence(), "problem": self.problem}
+        """Return all that the page draws."""
+        controls = [{key: value for key, value in control.items() if key != "do"}
+                    for control in self.controls()]
+        return {"title": self.title, "controls": controls, "stage": self.stage(),
+                "numbers": [list(pair) for pair in self.numbers().items()], "note": self.note,
+                "problem": self.problem}
 
     def _ipython_display_(self) -> None:
-        """Live: the explorer, and below it what remains where no kernel runs (a page made from the
-        notebook, or the notebook opened again). In a batch: that alone."""
+        """Show the widget in a live notebook, and what remains of it without a kernel."""
         if in_notebook():
-            from itr_study.explorers.widget import widget_of  # a batch needs no widget
+            from itr_study.explorers.widget import make_widget  # a batch needs no widget
 
-            display(widget_of(self))
-        display(self.twin(closed=in_notebook()))
+            display(make_widget(self))
+        display(self.make_still(closed=in_notebook()))
 
-    def twin(self, closed: bool = False) -> HTML:
-        """The picture and the sentence as a page keeps them; closed: unfolded by a click."""
-        from base64 import b64encode
-
-        shown, said = self.picture(), escape(self.sentence(), quote=True)
-        data = b64encode(png_bytes(shown, dpi=110)).decode()
-        image = f"<img alt='{said}' style='max-width:100%' src='data:image/png;base64,{data}'>"
-        title = escape(self.title)
+    def make_still(self, closed: bool = False) -> HTML:
+        """Make the page without a kernel: picture and numbers; closed: unfolded by a click."""
+        title, alt = escape(self.title), escape(self.sentence(), quote=True)
+        data = b64encode(png_bytes(self.picture(), dpi=110)).decode()
+        rows = "".join(f"<tr><th style='text-align:left'>{escape(label)}</th>"
+                       f"<td style='text-align:left'>{escape(value)}</td></tr>"
+                       for label, value in self.numbers().items())
+        page = (f"<img alt='{alt}' style='max-width:100%' src='data:image/png;base64,{data}'>"
+                f"<table>{rows}</table>")
         if not closed:
-            return HTML(f"<p><b>{title}</b><br>{said}</p>{image}")
-        return HTML(f"<details><summary>{title}, as a picture without controls</summary>"
-                    f"<p>{said}</p>{image}</details>")
+            return HTML(f"<p><b>{title}</b></p>{page}")
+        return HTML(f"<details><summary>{title}, as a picture without controls</summary>{page}"
+                    "</details>")

@@ -1,6 +1,7 @@
-"""Push and pull: the scores of one query's list on a line, and what each loss would do to them."""
+"""Push and pull: the scores of one query's list on a line, and how each loss would change them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +9,10 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from itr_study.checks import MATCH, check_choice, check_number
+from itr_study.checks import MATCH, check_choice, check_count, check_number
 from itr_study.digits import number
 from itr_study.explorers.explorer import Control, Explorer, button, choice, slider
-from itr_study.explorers.messages import number_of, parts_of, quoted
+from itr_study.explorers.messages import quote, read_number, read_parts
 from itr_study.losses import LOSSES
 from itr_study.losses.kendall import KendallLoss, counts
 from itr_study.losses.kendall_window import KendallWindowLoss, hardest
@@ -22,6 +23,9 @@ from itr_study.plots.retrieval import push_pull
 UNFELT = 0.01  # of the largest gradient of the list: below it a text counts as left alone
 STEP = 0.03  # how far one step moves the text that is moved most
 STEPS = 200  # of "until the matches are first", at most
+SHOWN = ("triplet_hardest", "topk", "smooth_ndcg", "kendall_window")  # of the still picture
+ZERO = "Nothing moves: the gradient is 0."
+BOUND = "Nothing moves: all scores that are pushed are at −1 or 1 already."
 
 
 class Item(NamedTuple):
@@ -31,15 +35,17 @@ class Item(NamedTuple):
     relevance: float
     score: float
 
-
-def item_of(given: Sequence[Any]) -> Item:
-    """An item of a text, its relevance and its score, as plain numbers; else ValueError."""
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 3:
-        raise ValueError("an item is a text, its relevance and its score, such as "
-                         f"('a dog runs', 1.0, 0.3); got {quoted(given)}")
-    text, relevance, score = given
-    return Item(str(text), number_of(f"relevance of {quoted(text)}", relevance),
-                number_of(f"score of {quoted(text)}", score))
+    @classmethod
+    def read(cls, given: Sequence[Any]) -> "Item":
+        """Convert a text, its relevance and its score; ValueError if they are out of range."""
+        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 3:
+            raise ValueError("an item is a text, its relevance and its score, such as "
+                             f"('a dog runs', 1.0, 0.3); got {quote(given)}")
+        text, *numbers = given
+        for name, least, at in (("relevance", 0, 0), ("score", -1, 1)):
+            numbers[at] = read_number(f"{name} of {quote(text)}", numbers[at])
+            check_number(f"{name} of {quote(text)}", numbers[at], least=least, most=1)
+        return cls(str(text), *numbers)
 
 
 # Of a photograph of a brown dog that runs over grass; scores and relevance are made up.
@@ -54,7 +60,7 @@ DOG = (Item("a brown dog runs across the grass", 1.0, 0.52),
        Item("a man rides a bicycle downtown", 0.15, 0.10),
        Item("a red car waits at a light", 0.05, 0.02))
 
-# What of each loss a slider sets: argument -> label, least, most, step.
+# What sliders set of each loss: argument -> label, least, most, step.
 SLIDERS: dict[str, dict[str, tuple[str, float, float, float]]] = {
     **{name: {"margin": ("margin", 0.0, 0.6, 0.02)} for name in ("triplet_sum", "triplet_hardest")},
     "triplet_soft": {"margin": ("margin", 0.0, 0.6, 0.02), "scale": ("γ", 5, 200, 5)},
@@ -69,12 +75,10 @@ SLIDERS: dict[str, dict[str, tuple[str, float, float, float]]] = {
     "kendall_window": {"relaxation": ("size α", 0.0, 0.8, 0.05),
                        "stride": ("stride β", 0.05, 0.6, 0.05)},
     "ladder": {}, "semantic_margin": {"temperature": ("temperature", 0.5, 10, 0.5)}}
-WHOLE = {"k"}  # arguments that are counts
 
 
 class Push(NamedTuple):
-    """What a loss does to a list: its value, and minus its gradient, (n,), up where positive; or
-    the reason why it cannot be taken of this list."""
+    """A loss of a list, minus its gradient (n,), and why it cannot be computed, mostly ""."""
 
     value: float
     up: np.ndarray
@@ -82,27 +86,27 @@ class Push(NamedTuple):
 
     @property
     def felt(self) -> np.ndarray:
-        """(n,) which texts it moves at all."""
+        """Which texts (n,) it moves at all."""
         size = np.abs(self.up)
         return (size > UNFELT * size.max()) if size.size and size.max() > 0 else size > 0
 
 
-def called(loss: str) -> str:
-    """How a reader calls a loss.
+def name_loss(loss: str) -> str:
+    """Return the name of a loss as shown.
 
     Example:
-        >>> called("topk"), called("triplet_hardest")
+        >>> name_loss("topk"), name_loss("triplet_hardest")
         ('Top-k', 'Hardest')
     """
     label = LOSSES[loss].display_name
     return label[0].upper() + label[1:]
 
 
-def push_of(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
-            relevance: np.ndarray) -> Push:
-    """What a loss does to scores (n,) of texts of relevance (n,) in [0, 1], 1 for a match.
+def compute_push(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
+                 relevance: np.ndarray) -> Push:
+    """Compute what a loss does to a list, given as a batch of one image.
 
-    It is given the one list as a batch of one image. Losses on cosines see 2 relevance - 1.
+    Scores and relevance in [0, 1] are (n,); losses on cosines get 2 relevance - 1.
     """
     given = torch.tensor(scores, requires_grad=True)
     labels = torch.tensor(relevance)[None]
@@ -111,43 +115,38 @@ def push_of(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
         value = made(given[None], 2 * labels - 1 if made.relevance_scale == "cosine" else labels)
         value.backward()
     except ValueError as error:
-        return Push(0.0, np.zeros(len(scores)), f"{called(loss)}: {error}")
+        return Push(0.0, np.zeros(len(scores)), f"{name_loss(loss)}: {error}")
     return Push(value.item(), -given.grad.numpy())
 
 
-def asked(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
-          relevance: np.ndarray) -> str:
-    """Which pairs or windows of a list a loss looks at, and how many stand wrong, as a sentence;
-    empty for losses that look at neither, and where there is nothing to look at.
-
-    Args:    as `push_of`.
-    """
+def count_comparisons(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
+                      relevance: np.ndarray) -> dict[str, str]:
+    """Count the pairs or windows of a list that a Kendall loss compares, and the wrong ones."""
     made = LOSSES[loss](**arguments)
     labels = 2 * torch.tensor(relevance)[None] - 1
     if isinstance(made, KendallLoss) and len(scores) > 1:
-        one, other = np.triu_indices(len(scores), 1)
-        pairs = torch.tensor(np.stack([one, other], axis=1))  # (P, 2) places
-        gradient, heard = counts(torch.tensor(scores)[pairs], labels[0][pairs], made.relaxation)
+        pairs = torch.tensor(np.stack(np.triu_indices(len(scores), 1), axis=1))  # (P, 2) places
+        gradient, compared = counts(torch.tensor(scores)[pairs], labels[0][pairs], made.relaxation)
         wrong = int((gradient != 0).any(dim=1).sum())
-        return (f"It asks about {int(heard)} of {len(pairs)} pairs of texts; {wrong} of them stand "
-                "the wrong way round.")
+        return {"pairs compared": f"{int(compared)} of {len(pairs)}",
+                "pairs in the wrong order": str(wrong)}
     if isinstance(made, KendallWindowLoss):
         above, below = made.windows(labels, labels >= 1)
         every = np.arange(1, len(made.edges) + 1)[:, None]
         parted = int(((above[0].numpy() >= every).any(axis=1)
                       & (below[0].numpy() < every).any(axis=1)).sum())
         wrong = int((hardest(torch.tensor(scores)[None], above, below, len(every)) > 0).sum())
-        return (f"{parted} of its {len(every)} windows part the list; in {wrong} of them a text "
-                "below scores higher than one above.")
-    return ""
+        return {"windows with texts above and below": f"{parted} of {len(every)}",
+                "windows in the wrong order": str(wrong)}
+    return {}
 
 
 class PushPull(Explorer):
     """One query, its texts, their scores; and each loss with the arrows of its gradient.
 
-    Args:    items: at least one match (relevance 1) and one other; loss: a name of LOSSES.
-    Raises:  ValueError for items without a match or without another, relevance outside [0, 1],
-             scores outside [-1, 1], and an unknown loss.
+    Args:
+        items: at least one match (relevance 1) and one other; scores in [-1, 1].
+        loss: a name of LOSSES.
     """
 
     drawing, title = "push_pull", "Push and pull"
@@ -156,50 +155,45 @@ class PushPull(Explorer):
         check_choice("loss", loss, LOSSES)
         if isinstance(items, str) or not isinstance(items, Sequence):
             raise ValueError("items must be a list of (text, relevance, score), got "
-                             f"{quoted(items)}")
-        self.items = tuple(item_of(item) for item in items)
-        for item in self.items:
-            check_number(f"relevance of {item.text!r}", item.relevance, least=0, most=1)
-            check_number(f"score of {item.text!r}", item.score, least=-1, most=1)
+                             f"{quote(items)}")
+        self.items = tuple(Item.read(item) for item in items)
         matches = sum(item.relevance >= MATCH for item in self.items)
         if not 0 < matches < len(self.items):
             raise ValueError("a list needs at least one match (relevance 1) and one other text; "
                              f"got {matches} matches among {len(self.items)} texts")
         self.relevance = np.array([item.relevance for item in self.items], float)
-        self.loss, self.said = loss, ""
+        self.events = {"drag": self.drag}
+        self.loss, self.steps = loss, 0
         self.arguments: dict[str, dict[str, float]] = {name: {} for name in LOSSES}
         self.start()
 
     def start(self, _: Any = None) -> None:
-        """All scores as they were given."""
-        self.scores, self.said = np.array([item.score for item in self.items], float), ""
+        """Put all scores back."""
+        self.scores, self.steps = np.array([item.score for item in self.items], float), 0
 
     def choose(self, loss: str) -> None:
-        """Draw the arrows of another loss. Raises: ValueError for an unknown one."""
+        """Draw the arrows of another loss."""
         check_choice("loss", loss, LOSSES)
-        self.loss, self.said = loss, ""
+        self.loss = loss
 
     def drag(self, moved: Mapping[str, Any]) -> None:
-        """Give one text another score: {"item": its place, "score": in [-1, 1]}."""
-        place, score = parts_of("a text that is moved", moved, "item", "score")
-        if type(place) is not int or not 0 <= place < len(self.items):
-            raise ValueError(f"there is no text of index {quoted(place)}; indices go from 0 to "
-                             f"{len(self.items) - 1}")
-        check_number("score", number_of("score", score), least=-1, most=1)
+        """Give one text another score: {"item": its index, "score": in [-1, 1]}."""
+        place, score = read_parts("a text that is moved", moved, "item", "score")
+        check_count("item", place, least=0, most=len(self.items) - 1)
+        check_number("score", read_number("score", score), least=-1, most=1)
         self.scores = self.scores.copy()
-        self.scores[place], self.said = score, ""
+        self.scores[place] = score
 
     def set(self, argument: str, value: float) -> None:
-        """An argument of the loss, within its slider: beyond, gradients may be no numbers."""
+        """Set an argument of the loss, within its slider: beyond, gradients may be NaN."""
         label, least, most, _ = SLIDERS[self.loss][argument]
         check_number(label, value, least=least, most=most)
-        value = int(value) if argument in WHOLE else float(value)
+        value = int(value) if argument == "k" else float(value)
         LOSSES[self.loss](**self.arguments[self.loss] | {argument: value})
-        self.arguments[self.loss][argument], self.said = value, ""
+        self.arguments[self.loss][argument] = value
 
     def step(self, _: Any = None) -> bool:
-        """Follow the gradient a little: the text that is moved most by STEP. False where nothing
-        moves."""
+        """Follow the gradient: the text that is moved most by STEP; False if nothing moves."""
         push, before = self.push(self.loss), self.scores
         if push.problem:
             raise ValueError(push.problem)
@@ -207,110 +201,93 @@ class PushPull(Explorer):
         if size > 0:
             self.scores = np.clip(self.scores + STEP * push.up / size, -1, 1)
         moved = bool((self.scores != before).any())
-        self.said = "" if moved else f"{self._rests()}: nothing moves."
+        self.steps += moved
+        if not moved:
+            self.note = BOUND if push.up.any() else ZERO
         return moved
 
-    def _rests(self) -> str:
-        """Why nothing moves: without a gradient, or with one that leads beyond all scores."""
-        name = called(self.loss)
-        return (f"{name} pushes on, but all that it pushes stands at −1 or 1 already"
-                if self.push(self.loss).up.any() else f"{name} is content")
-
     def run(self, _: Any = None) -> None:
-        """Step until all matches stand first, or the loss is content, or STEPS are made."""
-        made = 0
-        while made < STEPS and not self.matches_first() and self.step():
-            made += 1
-        self.said = f"After {made} steps " + (
-            "all matches stand first." if self.matches_first() else
-            f"{self._rests()}, and a match still stands behind another text."
-            if made < STEPS else "a match still stands behind another text.")
+        """Step until all matches are first, nothing moves, or STEPS are made."""
+        for _ in range(STEPS):
+            if self.matches_first() or not self.step():
+                return
 
     def matches_first(self) -> bool:
-        """Whether every match scores above every other text."""
+        """Return whether every match scores above every other text."""
         match = self.relevance >= MATCH
         return bool(self.scores[match].min() > self.scores[~match].max())
 
     def push(self, loss: str) -> Push:
-        """What a loss does to the list as it is, at the arguments set for it."""
-        return push_of(loss, self.arguments[loss], self.scores, self.relevance)
-
-    def measures(self) -> dict[str, float]:
-        """NDCG and Kendall's τ of the list as it is."""
-        scores, relevance = (np.float32(x)[None] for x in (self.scores, self.relevance))
-        return {"NDCG": float(ndcg_rows()(scores, relevance)[0]),
-                "Kendall's τ": float(kendall_rows()(scores, relevance)[0])}
-
-    def ranks(self) -> np.ndarray:
-        """(n,) the place of each text, from 1; ties in the order of the list."""
-        return np.argsort(np.argsort(-self.scores, kind="stable")) + 1
+        """Compute what a loss does to the list as it is, with the arguments set for it."""
+        return compute_push(loss, self.arguments[loss], self.scores, self.relevance)
 
     def table(self) -> pd.DataFrame:
-        """What every loss does to every text, a line each: loss, text, relevance, score, value of
-        the loss, up (minus its gradient), felt (whether it moves the text at all)."""
-        lines = [(called(loss), *item, score, push.value, up, felt) for loss in LOSSES
-                 for push in [self.push(loss)] for (*item, _), score, up, felt in zip(
-                     self.items, self.scores, push.up, push.felt, strict=True)]
-        return pd.DataFrame(lines, columns=["loss", "text", "relevance", "score", "value", "up",
-                                            "felt"])
+        """List for every loss and text: value, up (minus the gradient), felt (is it moved)."""
+        now = pd.DataFrame(self.items).assign(score=self.scores)
+        tables = []
+        for loss in LOSSES:
+            push = self.push(loss)
+            tables.append(now.assign(value=push.value, up=push.up, felt=push.felt))
+            tables[-1].insert(0, "loss", name_loss(loss))
+        return pd.concat(tables, ignore_index=True)
 
     @property
     def selected(self) -> list[Item]:
         """The list as it is now, best first."""
-        now = [item._replace(score=float(score))
-               for item, score in zip(self.items, self.scores, strict=True)]
-        return [now[place] for place in np.argsort(-self.scores, kind="stable")]
+        return [self.items[place]._replace(score=float(self.scores[place]))
+                for place in np.argsort(-self.scores, kind="stable")]
 
     def controls(self) -> list[Control]:
-        sliders = SLIDERS[self.loss]
+        """List what can be set."""
         made = LOSSES[self.loss](**self.arguments[self.loss])
-        return [choice("loss", "Loss", self.loss, {name: called(name) for name in LOSSES}),
-                *(slider(f"set-{name}", label, vars(made)[name], least, most, step)
-                  for name, (label, least, most, step) in sliders.items()),
-                button("step", "Step"), button("run", "Step until the matches are first"),
-                button("start", "Start again")]
-
-    def actions(self) -> Mapping[str, Callable[[Any], None]]:
-        sets = {f"set-{name}": lambda value, name=name: self.set(name, value)
-                for name in SLIDERS[self.loss]}
-        return {"loss": self.choose, "drag": self.drag, "step": self.step, "run": self.run,
-                "start": self.start, **sets}
+        return [choice("loss", "Loss", self.choose, self.loss,
+                       {name: name_loss(name) for name in LOSSES}),
+                *(slider(f"set-{name}", label, partial(self.set, name), vars(made)[name], *ends)
+                  for name, (label, *ends) in SLIDERS[self.loss].items()),
+                button("step", "Step", self.step),
+                button("run", "Step until the matches are first", self.run),
+                button("start", "Start again", self.start)]
 
     def stage(self) -> dict[str, Any]:
-        push = self.push(self.loss)
+        """Return the list with its arrows, and a line for every loss."""
+        pushes = {name: self.push(name) for name in LOSSES}
+        push = pushes[self.loss]
         largest = np.abs(push.up).max() or 1.0
-        ranks = self.ranks()
-        return {"loss": called(self.loss), "problem": push.problem,
+        ranks = np.argsort(np.argsort(-self.scores, kind="stable")) + 1
+        return {"loss": name_loss(self.loss),
                 "items": [{"text": item.text, "relevance": item.relevance,
                            "match": item.relevance >= MATCH, "score": round(float(score), 4),
                            "up": float(up / largest), "felt": bool(felt), "rank": int(rank)}
                           for item, score, up, felt, rank in zip(
                               self.items, self.scores, push.up, push.felt, ranks, strict=True)],
-                "losses": [self._line(name) for name in LOSSES]}
+                "losses": [{"name": name_loss(name), "chosen": name == self.loss,
+                            "problem": one.problem,
+                            "value": "" if one.problem else number(one.value, 3),
+                            "signs": np.where(one.felt, np.sign(one.up), 0).astype(int).tolist()}
+                           for name, one in pushes.items()]}
 
-    def _line(self, loss: str) -> dict[str, Any]:
-        """A loss in the table below: its value, and what it does to each text by its sign."""
-        push = self.push(loss)
-        signs = np.where(push.felt, np.sign(push.up), 0).astype(int)
-        return {"name": called(loss), "chosen": loss == self.loss, "problem": push.problem,
-                "value": "" if push.problem else number(push.value, 3), "signs": signs.tolist()}
-
-    def sentence(self) -> str:
-        push, measures = self.push(self.loss), self.measures()
-        up, down = ((push.felt & (sign * push.up > 0)).sum() for sign in (1, -1))
-        first = self.selected[0]
-        did = push.problem or (
-            f"{called(self.loss)} is {number(push.value, 3)}: it pulls up {up} and pushes down "
-            f"{down} of {len(self.items)} texts, and leaves the others alone. "
-            + asked(self.loss, self.arguments[self.loss], self.scores, self.relevance)).strip()
-        shown = ", ".join(f"{name} {number(value, 2)}" for name, value in measures.items())
-        return f"{self.said} {did} First stands “{first.text}”; {shown}.".strip()
+    def numbers(self) -> dict[str, str]:
+        """Return what the loss does to the list, and how good the list is."""
+        push, told = self.push(self.loss), {"loss": name_loss(self.loss)}
+        if push.problem:
+            told["value"] = push.problem
+        else:
+            up, down = ((push.felt & (sign * push.up > 0)).sum() for sign in (1, -1))
+            told |= {"value": number(push.value, 3),
+                     "pulled up": f"{up} of {len(self.items)}",
+                     "pushed down": f"{down} of {len(self.items)}"}
+            told |= count_comparisons(self.loss, self.arguments[self.loss], self.scores,
+                                      self.relevance)
+        scores, relevance = (np.float32(x)[None] for x in (self.scores, self.relevance))
+        return told | {"NDCG": number(float(ndcg_rows()(scores, relevance)[0]), 2),
+                       "Kendall's τ": number(float(kendall_rows()(scores, relevance)[0]), 2),
+                       "matches first": "yes" if self.matches_first() else "no",
+                       "steps": str(self.steps)}
 
     def picture(self) -> Figure:
-        """The list under four losses that differ: a panel each."""
-        shown = dict.fromkeys([self.loss, "triplet_hardest", "topk", "smooth_ndcg",
-                               "kendall_window"])
-        pushes = {called(loss): self.push(loss) for loss in list(shown)[:4]}
+        """Draw the list under four losses that differ, a panel each."""
+        shown = list(dict.fromkeys([self.loss, *SHOWN]))[:4]
+        pushes = {name_loss(loss): self.push(loss) for loss in shown}
         return push_pull([item.text for item in self.items], self.scores, self.relevance,
                          {name: push.up for name, push in pushes.items()},
                          {name: push.felt for name, push in pushes.items()},

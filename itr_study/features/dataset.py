@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
-from itr_study.features.cache import CacheKey, cached
 from itr_study.features.images import (
     FrozenImages,
     Pixels,
@@ -26,20 +26,106 @@ from itr_study.features.images import (
 )
 from itr_study.features.regions import freeze
 from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_parts
-from itr_study.features.texts import (
-    BLOCK,
-    EncodedData,
-    dataset_sentences,
-    encode_label_vectors,
-    fit_once,
-    workers_of,
-)
+from itr_study.features.texts import EncodedData, dataset_sentences, encode_label_vectors
 from itr_study.files.atomic import canonical_json
 from itr_study.files.paths import home
 
-# Region features of several encoders as one array, joined along D.
-
 IN_MEMORY = 1 << 30  # bytes: what is smaller is held in RAM, what is larger stays on the disk
+MIN_COUNT = 2  # a word used once in training counts as unknown: its vector could not be learnt
+PLAIN = "lite0:pooled:flip"  # features of a data set that brings none
+TOKENS_VERSION = 1  # raised when the same text gives other tokens than before
+MOST_UNMATCHED = 1 - 1e-4
+Frozen = dict[ImagePart, FrozenImages]
+
+
+def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
+                   tokens: str | None = "words", sentences: str | None = None,
+                   relevance: bool = False, device: str = "cpu",
+                   store: Path | str | None = None, label_vectors: Sequence[str] = (),
+                   evaluation_vectors: Sequence[str] = ()) -> EncodedData:
+    """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
+
+    Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, `<encoder>:nanodet:<regions>`
+             or names of features that come with the data, joined by "+" along D; None: all
+             features that come with the data, "lite0:pooled:flip" where none do (more in
+             `specs.image_parts`); tokens: None, "words" (learnt vocabulary), "glove" (with word
+             vectors) or "wordpiece:minilm";
+             sentences: None, or "minilm", "fisher", "glove-mean", joined by "+"; relevance: attach
+             the data's exact relevance; device: where networks run; store: folder of caches,
+             None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
+             sources compare, "minilm", "cider" or "texts"; evaluation_vectors: the same for all
+             splits but train, for label sources that evaluate and do not train.
+    Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
+             WeightsError for weights that cannot be found; OSError for a full disk.
+    """
+    if images is None:
+        images = "+".join(dataset.features) or PLAIN
+    parts = image_parts(images, tuple(dataset.features))
+    check_tokens(tokens)
+    check_dataset(dataset, relevance)
+    folder = Path(store) if store is not None else home() / "features"
+    frozen = freeze(parts, device)
+    encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
+    regions = encode_regions(dataset, parts, frozen, folder)
+    vocabulary = make_vocabulary(dataset, tokens)
+    vectors = [dataset_sentences(dataset, encoder, folder) for encoder in encoders]
+    compared = encode_label_vectors(dataset, label_vectors, evaluation_vectors, folder, device)
+    splits = {name: EncodedSplit(
+        name, split.image_of_text, *regions[name],
+        tokens=[vocabulary.encode(text) for text in split.texts] if vocabulary else None,
+        sentences=np.concatenate([v[name] for v in vectors], axis=1) if vectors else None,
+        relevance=exact_relevance(dataset, name) if relevance else None,
+        label_vectors=compared[name], judgements=judged_pairs(dataset, split),
+        pixels=Pixels(partial(open_picture, dataset), split.image_ids, pixel_size(parts[0]))
+        if parts[0].kind == "pixels" else None,
+        image_classes=image_classes(dataset, split))
+        for name, split in dataset.splits.items()}
+    return EncodedData(
+        splits, input_spec(splits["train"], vocabulary, tokens, parts[0]),
+        encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
+        seen_encoders(dataset, tokens, encoders, label_vectors), dataset.name,
+        "+".join(sorted({frozen[part].dtype for part in frozen})),
+        image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
+        sentence_encoders=encoders)
+
+
+def with_pictures(data: EncodedData, pictures: RetrievalDataset,
+                  store: Path | None = None) -> EncodedData:
+    """Exchange the pictures that a model was trained on for those of another data set.
+
+    Vocabulary and sentence encoders stay, so that words are read as in training; the texts of
+    `pictures` are not encoded. Features are kept: the same pictures are encoded once.
+
+    Args:    store: folder of caches, None = `<home>/features`.
+    Raises:  ValueError where features came with the data, for no network makes those.
+    """
+    if not data.image_encoders:
+        raise ValueError(data.needs_network)
+    folder = store or home() / "features"
+    parts = [dataset_features(pictures, images, folder) for images in data.image_encoders]
+    splits = {name: EncodedSplit(name, np.zeros(0, np.int64),
+                                 join_regions([features[name] for features in parts]))
+              for name in pictures.splits}
+    return replace(data, splits=splits, dataset=pictures.name)
+
+
+def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:
+    """Raise DataError unless all splits have pictures and texts that fit together."""
+    if "train" not in dataset.splits:
+        raise DataError(f"{dataset.name} has no train split, only {', '.join(dataset.splits)}; "
+                        "vocabulary and statistics are fitted on it")
+    if relevance and dataset.relevance is None:
+        raise DataError(f"{dataset.name} has no exact relevance; use relevance=False, and a label "
+                        "source that needs none")
+    for name, split in dataset.splits.items():
+        images, texts, of = len(split.image_ids), len(split.texts), split.image_of_text
+        if not (images and texts and len(of) == texts):
+            raise DataError(f"{dataset.name}, split {name}: {images} pictures, {texts} texts, "
+                            f"{len(of)} entries of image_of_text; expected at least one picture, "
+                            "and one entry for each text")
+        if not np.array_equal(np.unique(of), np.arange(images)):
+            raise DataError(f"{dataset.name}, split {name}: image_of_text must name each of the "
+                            f"{images} pictures at least once, and none beyond")
 
 
 class JoinedRegions:
@@ -66,12 +152,11 @@ class JoinedRegions:
 
 
 def join_regions(parts: Sequence[np.ndarray]) -> np.ndarray | JoinedRegions:
-    """One array (I, V, R, D) of all parts; in RAM below 1 GiB, else left on the disk.
+    """Join parts (I, V, R, D) along D; in RAM below 1 GiB, else left on the disk.
 
     Raises:  ValueError where the parts differ in I, V or R.
     """
-    shapes = {part.shape[:-1] for part in parts}
-    if len(shapes) > 1:
+    if len({part.shape[:-1] for part in parts}) > 1:
         listed = ", ".join(str(part.shape) for part in parts)
         raise ValueError("parts of images must have the same views and regions to be joined along "
                          f"D; got (I, V, R, D) = {listed}; give them the same kind and views")
@@ -80,36 +165,54 @@ def join_regions(parts: Sequence[np.ndarray]) -> np.ndarray | JoinedRegions:
     return parts[0] if len(parts) == 1 else JoinedRegions(parts)
 
 
-# Sentence vectors of captions that belong to no data set of ours, through the cache.
+def encode_regions(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
+                   folder: Path) -> dict[str, tuple[np.ndarray | JoinedRegions, np.ndarray | None]]:
+    """Join the features (I, V, R, D) and masks (I, R) of each split.
 
-def caption_vectors(texts: Sequence[str], encoder: TextEncoder, name: str,
-                    train: Sequence[str] = (), folder: Path | None = None) -> np.ndarray:
-    """Vectors (T, D) float32 of texts, computed once for these texts and this encoder.
-
-    Args:    texts: in any number, such as the 25,000 captions of COCO's test set; name: of the
-             texts, for people; train: what the encoder is fitted on, () where it learns nothing;
-             folder: of caches, None = `<home>/features`.
-    Raises:  ValueError without texts; WeightsError for weights that cannot be found.
+    A region exists where it does in all parts. Where the network is fine-tuned D is 0.
     """
-    folder = home() / "features" if folder is None else folder
-    key = caption_key(texts, encoder, name, train)
-    fit_once(key, encoder, list(train), folder)
-    return cached(key, len(texts), lambda start, stop: encoder.encode(list(texts[start:stop])),
-                  folder, dtype="float32", block=BLOCK, workers=workers_of(encoder))
+    if parts[0].kind == "pixels":
+        return {name: (np.zeros((len(split.image_ids), 1, 1, 0), np.float16), None)
+                for name, split in dataset.splits.items()}
+    computed = {part: dataset_features(dataset, frozen[part], folder) for part in frozen}
+    joined = {}
+    for name, split in dataset.splits.items():
+        arrays, masks = zip(*(
+            (computed[part][name], None) if part in computed
+            else given_features(dataset, part.encoder, split) for part in parts), strict=True)
+        masks = [mask for mask in masks if mask is not None]
+        joined[name] = (join_regions(arrays), np.logical_and.reduce(masks) if masks else None)
+    return joined
 
 
-def caption_key(texts: Sequence[str], encoder: TextEncoder, name: str,
-                train: Sequence[str] = ()) -> CacheKey:
-    """What the vectors depend on: the texts themselves, the encoder, and what it was fitted on."""
-    content = canonical_json([list(texts), list(train)])
-    return CacheKey(name, hashlib.sha256(content.encode()).hexdigest(), encoder.name,
-                    encoder.version, encoder.settings)
+def make_vocabulary(dataset: RetrievalDataset,
+                    tokens: str | None) -> Vocabulary | WordPieces | None:
+    """Make what turns texts into token ids; fitted on training texts where it is fitted at all."""
+    if tokens is None:
+        return None
+    if tokens.startswith("wordpiece:"):
+        return WordPieces(tokens.removeprefix("wordpiece:"))
+    return Vocabulary.fit(dataset.splits["train"].texts, min_count=MIN_COUNT)
 
 
-# Human judgements of a data set, by the rows of a split.
+def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
+    """Take (I, T) float32 from the data; DataError where it breaks the rule of matches."""
+    split = dataset.splits[name]
+    relevance = np.asarray(dataset.relevance(split), np.float32)
+    expected = len(split.image_ids), len(split.texts)
+    what = f"relevance of {dataset.name}, split {name}"
+    if relevance.shape != expected:
+        raise DataError(f"{what}: expected {expected}, got {relevance.shape}")
+    match = split.image_of_text == np.arange(len(split.image_ids))[:, None]
+    others = relevance[~match]
+    if not ((relevance[match] == 1).all() and others.min(initial=0) >= 0
+            and others.max(initial=0) <= MOST_UNMATCHED + 1e-7):  # NaN fails too
+        raise DataError(f"{what}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
+    return relevance
+
 
 def judged_pairs(dataset: RetrievalDataset, split: Split) -> dict[str, JudgedPairs]:
-    """The judgements of a data set whose image and text both lie in a split, by collection."""
+    """Find the judgements whose image and text both lie in a split, by collection."""
     image_rows = {image: row for row, image in enumerate(split.image_ids)}
     text_rows = {text: row for row, text in enumerate(split.text_ids)}
     pairs = {}
@@ -123,157 +226,8 @@ def judged_pairs(dataset: RetrievalDataset, split: Split) -> dict[str, JudgedPai
     return pairs
 
 
-MIN_COUNT = 2  # a word used once in training counts as unknown: its vector could not be learnt
-PLAIN = "lite0:pooled:flip"  # features of a data set that brings none
-TOKENS_VERSION = 1  # raised when the same text gives other tokens than before
-MOST_UNMATCHED = 1 - 1e-4
-
-Frozen = dict[ImagePart, FrozenImages]
-
-
-def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
-                   tokens: str | None = "words", sentences: str | None = None,
-                   relevance: bool = False, device: str = "cpu",
-                   store: Path | str | None = None, label_vectors: Sequence[str] = (),
-                   evaluation_vectors: Sequence[str] = ()) -> EncodedData:
-    """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
-
-    Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, `<encoder>:nanodet:<regions>`
-             or names of features that come with the data, joined by "+" along D; None: all
-             features that come with the data, "lite0:pooled:flip" where none do (more in
-             `specs.image_parts`); tokens: None, "words" (learnt vocabulary), "glove" (with word
-             vectors) or "wordpiece:minilm";
-             sentences: None, or "minilm", "fisher", "glove-mean", joined by "+"; relevance: attach
-             the data's exact relevance; device: where networks run; store: folder of caches,
-             None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
-             sources compare, "minilm", "cider" or "texts"; evaluation_vectors: the same for all
-             splits but train, for label sources that evaluate and do not train.
-    Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
-             WeightsError for weights that cannot be found; OSError for a full disk.
-    """
-    images = default_images(dataset) if images is None else images
-    parts = image_parts(images, tuple(dataset.features))
-    check_tokens(tokens)
-    check_dataset(dataset, relevance)
-    folder = Path(store) if store is not None else home() / "features"
-    frozen = freeze(parts, device)
-    encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
-    regions = encode_regions(dataset, parts, frozen, folder)
-    vocabulary = make_vocabulary(dataset, tokens)
-    sentence_vectors = encode_sentences(dataset, encoders, folder)
-    compared = encode_label_vectors(dataset, label_vectors, evaluation_vectors, folder, device)
-    splits = {name: EncodedSplit(
-        name, split.image_of_text, *regions[name],
-        tokens=[vocabulary.encode(text) for text in split.texts] if vocabulary else None,
-        sentences=sentence_vectors[name],
-        relevance=exact_relevance(dataset, name) if relevance else None,
-        label_vectors=compared[name], judgements=judged_pairs(dataset, split),
-        pixels=split_pixels(dataset, split, parts), image_classes=image_classes(dataset, split))
-        for name, split in dataset.splits.items()}
-    return EncodedData(
-        splits, input_spec(splits["train"], vocabulary, tokens, parts),
-        encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
-        seen_encoders(dataset, tokens, encoders, label_vectors), dataset.name,
-        "+".join(sorted({frozen[part].dtype for part in frozen})),
-        image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
-        sentence_encoders=encoders)
-
-
-def default_images(dataset: RetrievalDataset) -> str:
-    """All features that come with the data, else those of a small network."""
-    return "+".join(dataset.features) or PLAIN
-
-
-def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:
-    """Raise DataError unless all splits have pictures and texts that fit together."""
-    if "train" not in dataset.splits:
-        raise DataError(f"{dataset.name} has no train split, only {', '.join(dataset.splits)}; "
-                        "vocabulary and statistics are fitted on it")
-    if relevance and dataset.relevance is None:
-        raise DataError(f"{dataset.name} has no exact relevance; use relevance=False, and a label "
-                        "source that needs none")
-    for name, split in dataset.splits.items():
-        images, texts, of = len(split.image_ids), len(split.texts), split.image_of_text
-        if not (images and texts and len(of) == texts):
-            raise DataError(f"{dataset.name}, split {name}: {images} pictures, {texts} texts, "
-                            f"{len(of)} entries of image_of_text; expected at least one picture, "
-                            "and one entry for each text")
-        if not np.array_equal(np.unique(of), np.arange(images)):
-            raise DataError(f"{dataset.name}, split {name}: image_of_text must name each of the "
-                            f"{images} pictures at least once, and none beyond")
-
-
-def encode_regions(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
-                   folder: Path) -> dict[str, tuple[np.ndarray | JoinedRegions, np.ndarray | None]]:
-    """Joined features (I, V, R, D) and mask (I, R) of each split; a region exists in all parts.
-
-    Where the network is fine-tuned there are none: D is 0.
-    """
-    if parts[0].kind == "pixels":
-        return {name: (np.zeros((len(split.image_ids), 1, 1, 0), np.float16), None)
-                for name, split in dataset.splits.items()}
-    computed = {part: dataset_features(dataset, frozen[part], folder) for part in frozen}
-    joined = {}
-    for name, split in dataset.splits.items():
-        arrays, masks = [], []
-        for part in parts:
-            array, mask = ((computed[part][name], None) if part in computed
-                           else given_features(dataset, part.encoder, split))
-            arrays.append(array)
-            masks += [] if mask is None else [mask]
-        regions = join_regions(arrays)
-        joined[name] = (regions, np.logical_and.reduce(masks) if masks else None)
-    return joined
-
-
-def make_vocabulary(dataset: RetrievalDataset,
-                    tokens: str | None) -> Vocabulary | WordPieces | None:
-    """What turns texts into token ids; fitted on training texts where it is fitted at all."""
-    if tokens is None:
-        return None
-    if tokens.startswith("wordpiece:"):
-        return WordPieces(tokens.removeprefix("wordpiece:"))
-    return Vocabulary.fit(dataset.splits["train"].texts, min_count=MIN_COUNT)
-
-
-def encode_sentences(dataset: RetrievalDataset, encoders: list[TextEncoder],
-                     folder: Path) -> dict[str, np.ndarray | None]:
-    """Sentence vectors (T, D) float32 of each split, encoders joined along D; None without."""
-    if not encoders:
-        return dict.fromkeys(dataset.splits)
-    vectors = [dataset_sentences(dataset, encoder, folder) for encoder in encoders]
-    return {name: np.concatenate([np.asarray(v[name]) for v in vectors], axis=1)
-            for name in dataset.splits}
-
-
-def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
-    """(I, T) float32 from the data; DataError where it breaks the rule of matches."""
-    split = dataset.splits[name]
-    relevance = np.asarray(dataset.relevance(split), np.float32)
-    expected = len(split.image_ids), len(split.texts)
-    what = f"relevance of {dataset.name}, split {name}"
-    if relevance.shape != expected:
-        raise DataError(f"{what}: expected {expected}, got {relevance.shape}")
-    texts = np.arange(len(split.texts))
-    others = relevance.copy()
-    others[split.image_of_text, texts] = 0
-    if not ((relevance[split.image_of_text, texts] == 1).all() and others.min() >= 0
-            and others.max() <= MOST_UNMATCHED + 1e-7):  # NaN fails too
-        raise DataError(f"{what}: must be 1 for matches and in [0, 1 - 1e-4] otherwise")
-    return relevance
-
-
-def split_pixels(dataset: RetrievalDataset, split: Split,
-                 parts: list[ImagePart]) -> Pixels | None:
-    """The pictures of a split for a network that is fine-tuned, else None."""
-    if parts[0].kind != "pixels":
-        return None
-    return Pixels(partial(open_picture, dataset), split.image_ids, pixel_size(parts[0]))
-
-
 def image_classes(dataset: RetrievalDataset, split: Split) -> np.ndarray | None:
-    """(I,) int64: the place of each image's class among all classes of the data set, in the order
-    of their names; None without classes."""
+    """Number each image's class among all classes by name, (I,) int64; None without classes."""
     if not dataset.classes:
         return None
     place = {name: number for number, name in enumerate(sorted(set(dataset.classes.values())))}
@@ -281,10 +235,9 @@ def image_classes(dataset: RetrievalDataset, split: Split) -> np.ndarray | None:
 
 
 def input_spec(split: EncodedSplit, vocabulary: Vocabulary | WordPieces | None,
-               tokens: str | None, parts: list[ImagePart]) -> InputSpec:
-    """The sizes a model is built for."""
+               tokens: str | None, first: ImagePart) -> InputSpec:
+    """Gather the sizes that a model is built for; a network that is fine-tuned is the only part."""
     vectors = torch.from_numpy(word_vectors(vocabulary)) if tokens == "glove" else None
-    first = parts[0]  # of a network that is fine-tuned the only one
     return InputSpec(0 if first.fine_tuned else split.regions.shape[-1],
                      len(vocabulary) if vocabulary else 0,
                      0 if split.sentences is None else split.sentences.shape[1], vectors,
@@ -293,7 +246,7 @@ def input_spec(split: EncodedSplit, vocabulary: Vocabulary | WordPieces | None,
 
 def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
                 tokens: str | None, encoders: list[TextEncoder]) -> str:
-    """16 digits: equal keys mean equal arrays."""
+    """Make 16 digits: equal keys mean equal arrays."""
     images = [frozen[part].identity if part in frozen else
               ["pixels", part.name, pixel_size(part)] if part.kind == "pixels" else part.encoder
               for part in parts]
@@ -303,12 +256,9 @@ def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Froze
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
 
 
-def seen_encoders(dataset: RetrievalDataset, tokens: str | None,
-                  encoders: list[TextEncoder], label_vectors: Sequence[str] = ()
-                  ) -> tuple[str, ...]:
-    """Names of encoders in use, those of label vectors included, that were trained on these
-    captions."""
-    names = [*(encoder.name for encoder in encoders), *label_vectors]
-    if tokens and tokens.startswith("wordpiece:"):
-        names.append(tokens.removeprefix("wordpiece:"))
-    return tuple(sorted(set(names) & set(dataset.seen_by)))
+def seen_encoders(dataset: RetrievalDataset, tokens: str | None, encoders: list[TextEncoder],
+                  label_vectors: Sequence[str] = ()) -> tuple[str, ...]:
+    """Name the encoders in use, label vectors included, that were trained on these captions."""
+    names = {*(encoder.name for encoder in encoders), *label_vectors,
+             (tokens or "").removeprefix("wordpiece:")}
+    return tuple(sorted(names & set(dataset.seen_by)))

@@ -1,9 +1,11 @@
 """Features of the pictures of a data set: through the cache, or as they come with the data."""
 
+import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,7 +19,6 @@ from itr_study.encoders.registry import IMAGE_ENCODERS
 from itr_study.encoders.views import make_views
 from itr_study.features.cache import CacheKey, Compute, cached, cores
 from itr_study.features.specs import ImagePart
-from itr_study.features.whole import all_images, from_whole
 from itr_study.files.atomic import canonical_json
 
 CPU_BATCH, GPU_BATCH = 8, 64  # crops a step; fixed, for the last bit may depend on it
@@ -52,7 +53,7 @@ class FrozenImages:
         return str(working_dtype(precision, self.device)).removeprefix("torch.")
 
     def encode(self, images: Iterable[Image.Image]) -> np.ndarray:
-        """Features of RGB pictures, (N, V, R, D) float32; R = 1 where pooled.
+        """Encode RGB pictures, (N, V, R, D) float32; R = 1 where pooled.
 
         Pictures are looked at one by one, so that an iterator need not hold them all.
         """
@@ -67,7 +68,7 @@ class FrozenImages:
         return features.reshape(*pixels.shape[:2], *features.shape[1:]).numpy()
 
     def computing(self, dataset: RetrievalDataset, folder: Path) -> Compute:
-        """What computes rows [start, stop) of the pictures of all splits; `folder` has caches."""
+        """Make what computes rows [start, stop) of the pictures of all splits."""
         ids = all_images(dataset)
         return lambda start, stop: self.encode(open_picture(dataset, image)
                                                for image in ids[start:stop])
@@ -84,32 +85,58 @@ class FrozenImages:
 
 def dataset_features(dataset: RetrievalDataset, images: FrozenImages,
                      folder: Path) -> dict[str, np.ndarray]:
-    """Features (I, V, R, D) float16 of each split, as slices of one memory map."""
+    """Encode the pictures of each split, (I, V, R, D) float16: slices of one memory map."""
     sizes = {name: len(split.image_ids) for name, split in dataset.splits.items()}
     return cut(dataset_rows(dataset, images, folder), sizes)
 
 
 def dataset_rows(dataset: RetrievalDataset, images: FrozenImages, folder: Path) -> np.ndarray:
-    """Features (I, V, R, D) float16 of the pictures of all splits, one split after the other."""
+    """Encode the pictures of all splits, one after the other: (I, V, R, D) float16."""
     name, version, settings = images.identity
     asked = settings.get("precision", "float32")
     key = CacheKey(dataset.name, dataset.content, name, version, settings,
                    images.dtype if asked != "float32" else "")
     compute = images.computing(dataset, folder) if dataset.part_of is None else from_whole(
-        dataset, all_images, lambda whole: dataset_rows(whole, images, folder))
+        dataset, "image_ids", lambda whole: dataset_rows(whole, images, folder))
     return cached(key, len(all_images(dataset)), compute, folder, block=BLOCK, workers=cores())
 
 
+def from_whole(dataset: RetrievalDataset, ids: Literal["image_ids", "text_ids"],
+               rows_of: Callable[[RetrievalDataset], np.ndarray]) -> Compute:
+    """Make what takes rows [start, stop) of a part from the rows of the data set it is a part of.
+
+    Nothing is encoded twice; the whole is asked for when the first row is: a finished cache needs
+    no other.
+    """
+
+    @functools.cache
+    def sources() -> tuple[np.ndarray, np.ndarray]:
+        whole, part = ([name for split in data.splits.values() for name in vars(split)[ids]]
+                       for data in (dataset.part_of, dataset))
+        place = {name: row for row, name in enumerate(whole)}
+        return rows_of(dataset.part_of), np.array([place[name] for name in part])
+
+    def compute(start: int, stop: int) -> np.ndarray:
+        rows, places = sources()
+        return rows[places[start:stop]]
+
+    return compute
+
+
+def all_images(dataset: RetrievalDataset) -> list[str]:
+    """List the ids of the pictures, split after split."""
+    return [image for split in dataset.splits.values() for image in split.image_ids]
+
+
 def cut(rows: np.ndarray, sizes: dict[str, int]) -> dict[str, np.ndarray]:
-    """Consecutive rows for each name."""
-    ends = np.cumsum(list(sizes.values()))
-    return {name: rows[end - size : end]
-            for (name, size), end in zip(sizes.items(), ends, strict=True)}
+    """Cut consecutive rows for each name."""
+    parts = np.split(rows, np.cumsum(list(sizes.values()))[:-1])
+    return dict(zip(sizes, parts, strict=True))
 
 
 def given_features(dataset: RetrievalDataset, name: str,
                    split: Split) -> tuple[np.ndarray, np.ndarray | None]:
-    """Features that come with the data as (I, 1, R, D), and their mask (None = all there).
+    """Take features that come with the data, (I, 1, R, D), and their mask (None = all there).
 
     Raises:  DataError for a wrong shape, NaN, or a picture without any region.
     """
@@ -133,7 +160,8 @@ def given_features(dataset: RetrievalDataset, name: str,
     return features[:, None], None if mask.all() else mask
 
 
-def open_picture(dataset: RetrievalDataset, image: str):
+def open_picture(dataset: RetrievalDataset, image: str) -> Image.Image:
+    """Open a picture of a data set; DataError where it has none, or a broken one."""
     if not dataset.has_pictures:
         raise DataError(f"{dataset.name} has features and no pictures: images=\"given\" reads the "
                         "features; for a network put the pictures into images/, <image id>.jpg")
@@ -144,7 +172,6 @@ def open_picture(dataset: RetrievalDataset, image: str):
                         "copy in its place") from error
 
 
-# Pictures as pixels, for models that fine-tune their image network.
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
@@ -158,29 +185,29 @@ class Pixels:
     size: int
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Decode pictures."""
         pictures = (self.open_image(self.image_ids[image]) for image in images)
         return np.concatenate([make_views(picture, "one", self.size) for picture in pictures])
 
     def head(self, images: int) -> "Pixels":
-        """The first pictures only."""
+        """Take the first pictures only."""
         return Pixels(self.open_image, self.image_ids[:images], self.size)
 
 
 def pixel_size(part: ImagePart) -> int:
-    """Pixels a side that the network of a "pixels:<encoder>" part takes."""
+    """Find the pixels a side that the network of a "pixels:<encoder>" part takes."""
     return IMAGE_ENCODERS[part.encoder](part.argument).size
 
 
-# Boxes that a detector found in the pictures of a data set: kept beside the code, or computed.
-
 def made_with(detector: NanoDet) -> str:
-    """What boxes depend on beside the pictures."""
+    """Name what boxes depend on, the pictures apart."""
     return canonical_json([detector.name, detector.version, detector.settings])
 
 
 def dataset_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
-    """The boxes of all pictures of a data set: from the table that is kept beside the code if this
-    detector made it, else from the detector, through the cache.
+    """Find the boxes of all pictures of a data set.
+
+    They are those of the table kept beside the code if this detector made it, else computed.
 
     Raises:  WeightsError where the detector is needed and its files are missing.
     """
@@ -192,8 +219,7 @@ def dataset_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) ->
 
 
 def computed_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
-    """The boxes that the detector finds, whatever is kept beside the code: 0.1 seconds of a core a
-    picture, once. A stopped computation goes on where it was."""
+    """Detect boxes through the cache, whatever is kept: 0.1 seconds of a core a picture, once."""
     images = all_images(dataset)
 
     def compute(start: int, stop: int) -> np.ndarray:
@@ -209,14 +235,14 @@ def computed_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -
 
 
 def as_rows(found: Detections, most: int) -> np.ndarray:
-    """(most, 6) float32: class, score, left, top, right, bottom; zeros after the last box."""
+    """Pack boxes, (most, 6) float32: class, score, left, top, right, bottom; then zeros."""
     rows = np.zeros((most, 6), np.float32)
     rows[:len(found.classes)] = np.column_stack(found)
     return rows
 
 
 def from_rows(rows: Sequence) -> Detections:
-    """What `as_rows` was given."""
+    """Unpack what `as_rows` was given."""
     rows = np.asarray(rows, np.float64)
     rows = rows[rows[:, 1] > 0]
     return Detections(rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:]).rounded()

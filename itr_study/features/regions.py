@@ -15,14 +15,22 @@ from PIL import Image
 
 from itr_study.checks import check_count
 from itr_study.data.base import RetrievalDataset
-from itr_study.data.box_table import Detections, areas, grid_boxes, separate, shared
+from itr_study.data.box_table import (
+    FEWEST,
+    FINE_WINDOWS,
+    MOST,
+    WINDOWS,
+    Detections,
+    areas,
+    grid_boxes,
+    separate,
+    shared,
+)
 from itr_study.encoders.base import KINDS
 from itr_study.encoders.registry import DETECTORS
 from itr_study.features.cache import Compute
 from itr_study.features.images import FrozenImages, dataset_boxes, dataset_rows
 from itr_study.features.specs import ImagePart
-from itr_study.features.whole import all_images
-from itr_study.features.windows import FEWEST, FINE, MOST, WINDOWS
 
 VERSION = 1  # raised when the same boxes and grids give other features than before
 GEOMETRY = 5  # numbers at the end of a feature: left, top, right, bottom, area
@@ -37,13 +45,15 @@ class RegionBoxes(NamedTuple):
 
 
 def choose_regions(found: Detections, regions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes (R, 4) and classes (R,) of the regions of a picture: its boxes of highest score, at
-    most R - 25, then windows, the fine ones first. There are always R, so that none is padding.
+    """Choose the regions of a picture: boxes (R, 4) and classes (R,), of windows -1.
+
+    They are its boxes of highest score, at most R - 25, then windows, the fine ones first. There
+    are always R, so that none is padding.
 
     Raises:  ValueError for R outside 26 to 36.
     """
     check_count("regions", regions, least=FEWEST, most=MOST)
-    kept = separate(found.boxes, found.scores, ALIKE)[:regions - len(FINE)]
+    kept = separate(found.boxes, found.scores, ALIKE)[:regions - len(FINE_WINDOWS)]
     boxes = np.concatenate([found.boxes[kept], WINDOWS])[:regions]
     classes = np.full(regions, -1)
     classes[:len(kept)] = found.classes[kept]
@@ -51,7 +61,7 @@ def choose_regions(found: Detections, regions: int) -> tuple[np.ndarray, np.ndar
 
 
 def pooling(boxes: np.ndarray, side: int) -> np.ndarray:
-    """Weight of each cell of a grid in each box (R, 4): (R, side * side), rows add up to 1.
+    """Weigh the cells of a grid in each box (R, 4): (R, side * side), rows add up to 1.
 
     Source:  as RoI pooling (Girshick, Fast R-CNN, ICCV 2015), into one place.
     Differs: the mean by the area that a cell shares with the box, not the maximum over cells that
@@ -73,7 +83,7 @@ def pooling(boxes: np.ndarray, side: int) -> np.ndarray:
 
 
 def pooled_regions(grid: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """Features (R, D + 5) float32 of the boxes (R, 4) of a picture, from its grid (side^2, D).
+    """Pool the boxes (R, 4) of a picture from its grid (side^2, D): (R, D + 5) float32.
 
     Raises:  ValueError as `pooling`, and for a grid that is no square.
     """
@@ -86,17 +96,13 @@ def pooled_regions(grid: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 
 
 def pooled_all(grids: np.ndarray, boxes: Iterable[np.ndarray]) -> np.ndarray:
-    """Features (N, 1, R, D + 5) of N pictures, from grids (N, 1, side * side, D)."""
+    """Pool the boxes of N pictures from grids (N, 1, side * side, D): (N, 1, R, D + 5)."""
     return np.stack([pooled_regions(grid[0], of_picture)
                      for grid, of_picture in zip(grids, boxes, strict=True)])[:, None]
 
 
 class FrozenRegions(FrozenImages):
-    """A part of an images spec whose kind is a detector, ready to encode pictures.
-
-    Args:    as `FrozenImages`; the detector runs on the CPU, on pictures of which no boxes are
-             kept.
-    """
+    """A part of an images spec whose kind is a detector, which runs on the CPU, ready to encode."""
 
     def __init__(self, part: ImagePart, device: str = "cpu") -> None:
         super().__init__(part, device)
@@ -105,21 +111,24 @@ class FrozenRegions(FrozenImages):
 
     @property
     def identity(self) -> list:
+        """As that of `FrozenImages`, with the boxes."""
         name, version, settings = self.grid.identity
         boxes = [self.detector.version, self.detector.settings]
         return [name, version, settings | {"kind": self.detector.name, "regions": self.part.regions,
                                            "boxes": boxes, "pooling": VERSION}]
 
     def encode(self, images: Iterable[Image.Image]) -> np.ndarray:
-        """Features of RGB pictures, (N, 1, R, D + 5) float32; the detector looks at each."""
+        """Encode RGB pictures, (N, 1, R, D + 5) float32; the detector looks at each."""
         pictures = list(images)
         boxes = [choose_regions(self.detector.detect(picture), self.part.regions)[0]
                  for picture in pictures]
         return pooled_all(self.grid.encode(pictures), boxes)
 
     def computing(self, dataset: RetrievalDataset, folder: Path) -> Compute:
-        """As that of `FrozenImages`, from the grid's own cache and the boxes of the data set; both
-        are asked for when the first row is: a finished cache needs neither."""
+        """Make what computes rows, from the grid's own cache and the boxes of the data set.
+
+        Both are asked for when the first row is: a finished cache needs neither.
+        """
 
         @functools.cache
         def sources() -> tuple[np.ndarray, np.ndarray]:
@@ -132,17 +141,17 @@ class FrozenRegions(FrozenImages):
         return compute
 
     def boxes(self, dataset: RetrievalDataset, folder: Path) -> dict[str, RegionBoxes]:
-        """Where the regions of the pictures of each split lie, in the order of their features."""
-        table = dataset_boxes(dataset, self.detector, folder)
-        chosen = {image: choose_regions(table.of(image), self.part.regions)
-                  for image in all_images(dataset)}
-        return {name: RegionBoxes(*(np.stack(values) for values in zip(
-            *(chosen[image] for image in split.image_ids), strict=True)))
-            for name, split in dataset.splits.items()}
+        """Find the regions of the pictures of each split, in the order of their features."""
+        table, boxes = dataset_boxes(dataset, self.detector, folder), {}
+        for name, split in dataset.splits.items():
+            chosen = (choose_regions(table.of(image), self.part.regions)
+                      for image in split.image_ids)
+            boxes[name] = RegionBoxes(*map(np.stack, zip(*chosen, strict=True)))
+        return boxes
 
 
 def freeze(parts: Iterable[ImagePart], device: str = "cpu") -> dict[ImagePart, FrozenImages]:
-    """The frozen networks of the parts that have one: the first stages count as one, too."""
+    """Freeze the networks of the parts that have one: the first stages count as one, too."""
     made = dict.fromkeys(KINDS, FrozenImages) | dict.fromkeys(DETECTORS, FrozenRegions)
     kinds = {part: KINDS[0] if part.stage else part.kind for part in parts}
     return {part: made[kind](part, device) for part, kind in kinds.items() if kind in made}

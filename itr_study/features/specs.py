@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from itr_study.checks import check_choice, check_count, not_among
+from itr_study.data.box_table import FEWEST, MOST
 from itr_study.encoders.base import KINDS, PRECISIONS
 from itr_study.encoders.efficientnet import check_stage
 from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, STAGED, TEXT_ENCODERS
 from itr_study.encoders.views import VIEWS
 from itr_study.encoders.wordpiece import TRANSFORMERS
-from itr_study.features.windows import FEWEST, MOST
 
 STAGE = "stage"  # a kind that begins so: what goes into that stage of a network
 TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))
@@ -33,8 +33,7 @@ class ImagePart(NamedTuple):
 
     @property
     def stage(self) -> int:
-        """The first stage of the network that is fine-tuned, where its features are the maps that
-        go into it; else 0."""
+        """The first stage that is fine-tuned, over the maps that go into it; 0 for none."""
         return int(self.kind.removeprefix(STAGE)) if self.kind.startswith(STAGE) else 0
 
     @property
@@ -44,12 +43,12 @@ class ImagePart(NamedTuple):
 
     @property
     def fine_tuned(self) -> bool:
-        """Whether a model trains this network, or its last stages."""
+        """Tell whether a model trains this network, or its last stages."""
         return self.kind == "pixels" or self.stage > 0
 
 
 def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
-    """Parts of an images spec, joined by "+".
+    """Read an images spec: its parts, joined by "+".
 
     Args:    spec: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, with `:<precision>` after it
              where wanted, or names of features that come with the data; or `pixels:<encoder>`
@@ -59,6 +58,7 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
              network, for models that fine-tune it from there on; given: the names of features
              that come with the data.
     Raises:  ValueError naming the choices, or how many regions there may be.
+
     Example:
         >>> [(part.kind, part.views) for part in image_parts("lite0:pooled:flip")]
         [('pooled', 'flip')]
@@ -87,35 +87,33 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
         with_data = f"; features with this data: {', '.join(given)}" if given else ""
         raise ValueError(f"{not_among('image encoder', name, IMAGE_ENCODERS)}{with_data}; or "
                          "pixels:<one of these> to fine-tune it")
-    if len(fields) > 2 and fields[-2] in DETECTORS and fields[-1].isdecimal():
-        check_count(f"images part {text!r}: regions of {fields[-2]}", int(fields[-1]), FEWEST, MOST)
-        return ImagePart(name, ":".join(argument), fields[-2], "one", precision, int(fields[-1]))
-    if len(fields) > 2 and fields[-2].startswith(STAGE) and fields[-1] in VIEWS:
-        _check_stage(name, fields[-2])
-        return ImagePart(name, ":".join(argument), fields[-2], fields[-1], precision)
-    if len(fields) < 3 or fields[-2] not in KINDS or fields[-1] not in VIEWS:
+    kind, last = fields[-2:] if len(fields) > 2 else ("", "")
+    part = ImagePart(name, ":".join(argument), kind, last, precision)
+    if kind in DETECTORS and last.isdecimal():
+        check_count(f"images part {text!r}: regions of {kind}", int(last), FEWEST, MOST)
+        return part._replace(views="one", regions=int(last))
+    if kind.startswith(STAGE) and last in VIEWS:
+        check_choice(f"{kind}: a network that is fine-tuned from a stage on", name, STAGED)
+        if not kind.removeprefix(STAGE).isdecimal():
+            raise ValueError(f"{kind!r} should be {STAGE} and a number, such as "
+                             f"{name}:{STAGE}7:one")
+        check_stage(name, part.stage, STAGED[name].stages)
+    elif kind not in KINDS or last not in VIEWS:
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
                          f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip, or {name}:"
                          f"<{'|'.join(DETECTORS)}>:<regions>, such as {name}:nanodet:36, or "
                          f"{name}:{STAGE}<number>:<{'|'.join(VIEWS)}>, such as "
                          f"{name}:{STAGE}7:one, to fine-tune its last stages")
-    return ImagePart(name, ":".join(argument), fields[-2], fields[-1], precision)
-
-
-def _check_stage(name: str, kind: str) -> None:
-    """Raise ValueError unless this network can be cut before this stage."""
-    check_choice(f"{kind}: a network that is fine-tuned from a stage on", name, STAGED)
-    number = kind.removeprefix(STAGE)
-    if not number.isdecimal():
-        raise ValueError(f"{kind!r} should be {STAGE} and a number, such as {name}:{STAGE}7:one")
-    check_stage(name, int(number), STAGED[name].stages)
+    return part
 
 
 def tuned_stages(spec: str) -> str:
-    """What a model is told of an images spec: the network and the first stage that it fine-tunes,
-    "" where it does none. It needs no data, so that names of features are taken as they are.
+    """Read from an images spec the network and first stage that a model fine-tunes; "" for none.
+
+    It needs no data, so that names of features are taken as they are.
 
     Raises:  as `image_parts`, for a spec of that kind.
+
     Example:
         >>> tuned_stages("lite0:stage7:flip"), tuned_stages("lite0:pooled:flip+objects")
         ('lite0:stage7', '')
@@ -126,7 +124,7 @@ def tuned_stages(spec: str) -> str:
 
 
 def sentence_parts(spec: str | None) -> list[str]:
-    """Names of sentence encoders, joined by "+"; none for None."""
+    """Read the names of sentence encoders, joined by "+"; none for None."""
     if spec is None:
         return []
     names = [name.strip() for name in spec.split("+")]

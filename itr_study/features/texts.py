@@ -1,10 +1,12 @@
-"""Sentence vectors of the texts of a data set, through the cache; what is fitted is kept too."""
+"""Texts as arrays, through the cache: sentence vectors, label vectors, what is fitted to them."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset
@@ -14,16 +16,17 @@ from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.ngrams import Ngrams
 from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.wordpiece import WordPieces
-from itr_study.features.cache import CacheKey, cached, cores, sole_builder
-from itr_study.features.images import FrozenImages, cut
-from itr_study.features.whole import all_texts, from_whole
-from itr_study.files.atomic import read_json, sha256_file, write_atomic, write_json
+from itr_study.features.cache import CacheKey, Compute, cached, cores, sole_builder
+from itr_study.features.images import FrozenImages, cut, from_whole
+from itr_study.files.atomic import canonical_json, read_json, sha256_file, write_atomic, write_json
+from itr_study.files.paths import home
 
-# What `encode_dataset` returns: a data set as arrays, and the means to encode new items alike.
+BLOCK = 1024  # texts a block: an encoder sorts them by length within it
+
 
 @dataclass(eq=False)
 class EncodedData:
-    """The splits of a data set as arrays, and what a model must know of them."""
+    """The splits of a data set as arrays, and what encodes new pictures and texts like them."""
 
     splits: dict[str, EncodedSplit]
     inputs: InputSpec
@@ -44,13 +47,13 @@ class EncodedData:
                 'images="lite0:pooled:flip" or the like')
 
     def encode_texts(self, texts: list[str]) -> tuple[list[np.ndarray] | None, np.ndarray | None]:
-        """Tokens and sentence vectors (T, D) of new texts, such as a user's query."""
+        """Encode new texts, such as a user's query: tokens and sentence vectors (T, D)."""
         tokens = [self.vocabulary.encode(t) for t in texts] if self.vocabulary else None
         vectors = [encoder.encode(texts) for encoder in self.sentence_encoders]
         return tokens, np.concatenate(vectors, axis=1) if vectors else None
 
     def unknown_words(self, text: str) -> list[str]:
-        """Words of a text that nothing which reads texts here knows, each once."""
+        """List the words of a text that nothing which reads texts here knows, each once."""
         words = list(dict.fromkeys(tokenize(text)))
         readers = [self.vocabulary] * bool(self.vocabulary) + self.sentence_encoders
         for reader in readers:
@@ -58,7 +61,7 @@ class EncodedData:
         return words if readers else []
 
     def encode_images(self, images: list) -> np.ndarray:
-        """Features (I, V, R, D) of new RGB pictures, such as a user's own.
+        """Encode new RGB pictures, such as a user's own: features (I, V, R, D).
 
         Raises:  ValueError where features came with the data, for no network makes those.
         """
@@ -67,43 +70,61 @@ class EncodedData:
         return np.concatenate([e.encode(images) for e in self.image_encoders], axis=-1)
 
 
-BLOCK = 1024  # texts a block: an encoder sorts them by length within it
-
-
 def dataset_sentences(dataset: RetrievalDataset, encoder: TextEncoder,
                       folder: Path) -> dict[str, np.ndarray]:
-    """Vectors (T, D) float32 of each split; the encoder is fitted on the training texts."""
+    """Encode each split, (T, D) float32; the encoder is fitted on the training texts."""
     return cut(text_rows(dataset, encoder, folder),
                {name: len(split.texts) for name, split in dataset.splits.items()})
 
 
 def text_rows(dataset: RetrievalDataset, encoder: TextEncoder, folder: Path) -> np.ndarray:
-    """Vectors (T, D) float32 of all splits, one after the other."""
+    """Encode all splits, one after the other: (T, D) float32."""
+    key = CacheKey(dataset.name, dataset.content, encoder.name, encoder.version, encoder.settings)
     texts = [text for split in dataset.splits.values() for text in split.texts]
-    key = CacheKey(dataset.name, dataset.content, encoder.name, encoder.version,
-                   encoder.settings)
-    fitted = fit_once(key, encoder, list(dataset.splits["train"].texts), folder)
+    taken = None if dataset.part_of is None else from_whole(
+        dataset, "text_ids", lambda whole: text_rows(whole, encoder, folder))
+    return _encoded(key, texts, dataset.splits["train"].texts, encoder, folder, taken)
+
+
+def caption_vectors(texts: Sequence[str], encoder: TextEncoder, name: str,
+                    train: Sequence[str] = (), folder: Path | None = None) -> np.ndarray:
+    """Encode texts of no data set of ours, (T, D) float32, once for these texts and this encoder.
+
+    Args:    texts: in any number, such as the 25,000 captions of COCO's test set; name: of the
+             texts, for people; train: what the encoder is fitted on, () where it learns nothing;
+             folder: of caches, None = `<home>/features`.
+    Raises:  ValueError without texts; WeightsError for weights that cannot be found.
+    """
+    return _encoded(caption_key(texts, encoder, name, train), texts, train, encoder,
+                    home() / "features" if folder is None else folder)
+
+
+def caption_key(texts: Sequence[str], encoder: TextEncoder, name: str,
+                train: Sequence[str] = ()) -> CacheKey:
+    """Say what the vectors depend on: the texts, the encoder, and what it was fitted on."""
+    content = canonical_json([list(texts), list(train)])
+    return CacheKey(name, hashlib.sha256(content.encode()).hexdigest(), encoder.name,
+                    encoder.version, encoder.settings)
+
+
+def _encoded(key: CacheKey, texts: Sequence[str], train: Sequence[str], encoder: TextEncoder,
+             folder: Path, taken: Compute | None = None) -> np.ndarray:
+    """Vectors through the cache; `taken` takes them from those of a whole data set."""
 
     def encode(start: int, stop: int) -> np.ndarray:
-        return encoder.encode(texts[start:stop])
+        return encoder.encode(list(texts[start:stop]))
 
     # One that is fitted on fewer training texts says something else of every text.
-    compute = encode if fitted or dataset.part_of is None else from_whole(
-        dataset, all_texts, lambda whole: text_rows(whole, encoder, folder))
-    return cached(key, len(texts), compute, folder, dtype="float32", block=BLOCK,
-                  workers=workers_of(encoder))
-
-
-def workers_of(encoder: TextEncoder) -> int:
-    """Threads that encode texts side by side."""
-    return cores() if encoder.threaded else 1
+    fitted = fit_once(key, encoder, list(train), folder)
+    return cached(key, len(texts), encode if fitted or taken is None else taken, folder,
+                  dtype="float32", block=BLOCK, workers=cores() if encoder.threaded else 1)
 
 
 def fit_once(key: CacheKey, encoder: TextEncoder, texts: list[str], folder: Path) -> bool:
-    """Fit the encoder, or load what an earlier process fitted; a damaged file is set aside.
-    Returns whether anything is fitted at all."""
-    from safetensors.numpy import load, save
+    """Fit the encoder, or load what an earlier process fitted; tells whether it learns anything.
 
+    A damaged file is set aside.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{key.stem}.fitted.safetensors"
     digest = path.with_suffix(".json")
@@ -115,16 +136,10 @@ def fit_once(key: CacheKey, encoder: TextEncoder, texts: list[str], folder: Path
             path.replace(path.with_suffix(".safetensors.corrupt"))
         fitted = encoder.fit(texts)
         if fitted:
-            contiguous = {name: np.ascontiguousarray(a) for name, a in fitted.items()}
-            write_atomic(path, save(contiguous))
+            write_atomic(path, save({name: np.ascontiguousarray(a) for name, a in fitted.items()}))
             write_json(digest, {"sha256": sha256_file(path)})
         return bool(fitted)
 
-
-# Label vectors: the texts of a data set in the form in which a label source compares them.
-#
-# Sentence vectors, n-grams weighted by their rarity, or the texts themselves. Models never see
-# them.
 
 class AsWritten:
     """The texts themselves, for label sources that run a tool on them (METEOR, SPICE)."""
@@ -132,13 +147,14 @@ class AsWritten:
     name, version = "texts", 1
 
 
+# What makes the form of texts that a label source compares; models never see it.
 LABEL_ENCODERS = TEXT_ENCODERS | {Ngrams.name: Ngrams, AsWritten.name: AsWritten}
 
 
 def encode_label_vectors(dataset: RetrievalDataset, names: Sequence[str],
                          evaluation_names: Sequence[str], folder: Path, device: str = "cpu"
                          ) -> dict[str, dict[str, LabelVectors]]:
-    """Split -> name -> label vectors of its texts; what is fitted is fitted on train.
+    """Make label vectors of texts: split -> name -> vectors; what is fitted is fitted on train.
 
     Args:    names: of LABEL_ENCODERS, those that training reads, for all splits;
              evaluation_names: those that only evaluation reads, for all splits but train;
@@ -148,26 +164,16 @@ def encode_label_vectors(dataset: RetrievalDataset, names: Sequence[str],
     encoded: dict[str, dict[str, LabelVectors]] = {split: {} for split in dataset.splits}
     for name in dict.fromkeys([*names, *evaluation_names]):
         check_choice("label_vectors", name, LABEL_ENCODERS)
-        splits = [split for split in dataset.splits if split != "train" or name in names]
+        texts = {split: dataset.splits[split].texts for split in dataset.splits
+                 if split != "train" or name in names}
         if name in TEXT_ENCODERS:  # from the cache, which holds all splits
             vectors = dataset_sentences(dataset, TEXT_ENCODERS[name](device), folder)
+        elif name == Ngrams.name:  # computed in seconds, so kept nowhere
+            train = dataset.splits["train"]
+            ngrams = Ngrams().fit(train.texts, train.image_of_text)
+            vectors = {split: ngrams.encode(of_split) for split, of_split in texts.items()}
         else:
-            vectors = COMPUTED[name](dataset, splits)
-        for split in splits:
+            vectors = {split: np.array(of_split, object) for split, of_split in texts.items()}
+        for split in texts:
             encoded[split][name] = vectors[split]
     return encoded
-
-
-def ngram_vectors(dataset: RetrievalDataset, splits: Sequence[str]) -> dict[str, LabelVectors]:
-    """n-gram vectors of these splits; computed in seconds, so kept nowhere."""
-    train = dataset.splits["train"]
-    ngrams = Ngrams().fit(train.texts, train.image_of_text)
-    return {split: ngrams.encode(dataset.splits[split].texts) for split in splits}
-
-
-def as_written(dataset: RetrievalDataset, splits: Sequence[str]) -> dict[str, LabelVectors]:
-    """The texts of these splits, (T,) of str."""
-    return {split: np.array(dataset.splits[split].texts, object) for split in splits}
-
-
-COMPUTED = {Ngrams.name: ngram_vectors, AsWritten.name: as_written}

@@ -1,4 +1,4 @@
-"""Files that are either old or new, never half: written beside, flushed to disk, then renamed."""
+"""Write files that are either old or new, never half: written apart, flushed, then renamed."""
 
 import hashlib
 import json
@@ -12,7 +12,6 @@ from filelock import FileLock
 
 from itr_study.files.paths import home
 
-BLOCK = 1 << 20  # bytes read at a time
 PATIENCE, PAUSE = 2.0, 0.02  # seconds: for a file that somebody reads, and between attempts
 
 
@@ -40,8 +39,7 @@ def write_atomic(path: Path | str, data: bytes) -> None:
 
 
 def replace(source: Path | str, target: Path | str) -> None:
-    """`os.replace`, tried again for a while where it is refused: on Windows a file cannot be
-    replaced or renamed while anybody reads it.
+    """Replace a file, for a while again where it is refused: on Windows while anybody reads it.
 
     Raises:  PermissionError after PATIENCE seconds.
     """
@@ -67,18 +65,16 @@ def sync_folder(folder: Path | str) -> None:
 
 
 def sha256_file(path: Path | str) -> str:
-    """Hex digest of a file, read in blocks."""
-    digest = hashlib.sha256()
+    """Hash a file, read in blocks."""
     with open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_json(value: Any) -> str:
-    """One text per value: sorted keys, no spaces; equal values have equal texts.
+    """Write a value as one text: sorted keys, no spaces; equal values have equal texts.
 
     Raises:  ValueError for NaN or infinity, TypeError for what JSON cannot hold.
+
     Example:
         >>> canonical_json({"b": 1, "a": (2.5, None)})
         '{"a":[2.5,null],"b":1}'
@@ -88,7 +84,7 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(path: Path | str) -> Any:
-    """The value in a JSON file; ValueError naming the file where it is not JSON."""
+    """Read the value in a JSON file; ValueError naming the file where it is not JSON."""
     text = Path(path).read_text(encoding="utf-8")
     try:
         return json.loads(text)
@@ -104,7 +100,7 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def folder_lock(folder: Path) -> FileLock:
-    """The lock of a folder that git keeps; it lies in the home, so that git never sees it."""
+    """Make the lock of a folder that git keeps; it lies in the home, so that git never sees it."""
     name = hashlib.sha256(str(Path(folder).resolve()).encode()).hexdigest()[:16]
     (home() / "locks").mkdir(parents=True, exist_ok=True)
     return FileLock(home() / "locks" / f"{name}.lock")

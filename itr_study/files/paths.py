@@ -12,40 +12,52 @@ FIGURES_REMEDY = ("Name a folder for figures that you may write to: --figures FO
 
 
 def project_root() -> Path:
-    """The folder that holds pyproject.toml; the working folder where the package is installed
-    away from its source."""
+    """Find the folder that holds pyproject.toml; away from the source, the working folder."""
     root = Path(__file__).resolve().parent.parent.parent
     return root if (root / "pyproject.toml").is_file() else Path.cwd()
 
 
 def shipped_folder(name: str) -> Path:
-    """A folder of the project, `notebooks` or `evidence`; where the package is installed away from
-    its source and the working folder has none, the copy that came with it."""
-    folder = project_root() / name
-    copy = Path(sys.prefix) / "share" / "itr_study" / name
+    """Find `notebooks` or `evidence` of the project, else the copy that came with the package."""
+    folder, copy = project_root() / name, shipped_copy(name)
     return copy if copy.is_dir() and not folder.is_dir() else folder
 
 
+def shipped_copy(name: str) -> Path:
+    """Return the copy of a folder of the project that an installed package came with."""
+    return Path(sys.prefix) / "share" / "itr_study" / name
+
+
 def home() -> Path:
-    """Folder of runs and caches: $ITR_STUDY_HOME, else `.itr_study/` beside pyproject.toml.
+    """Find the folder of runs and caches: $ITR_STUDY_HOME, else `.itr_study/` of the project.
 
     Read at every call, so that a test or a worker can point it elsewhere. Not created here.
     """
-    chosen = os.environ.get("ITR_STUDY_HOME")
-    return Path(chosen).expanduser().resolve() if chosen else project_root() / ".itr_study"
+    return _named_by("ITR_STUDY_HOME") or project_root() / ".itr_study"
+
+
+def evidence_folder() -> Path:
+    """Find the folder of what is published: $ITR_STUDY_EVIDENCE, else `evidence/`, by data set."""
+    folder = _named_by("ITR_STUDY_EVIDENCE") or shipped_folder("evidence")
+    if folder.is_file():  # else all rows would be taken for missing, and trained
+        raise NotADirectoryError(f"the folder of evidence is a file, {folder}: set "
+                                 "ITR_STUDY_EVIDENCE to a folder, or unset it")
+    return folder
+
+
+def _named_by(variable: str) -> Path | None:
+    """The folder that a variable of the environment names."""
+    chosen = os.environ.get(variable)
+    return Path(chosen).expanduser().resolve() if chosen else None
 
 
 def check_home() -> None:
-    """Raise OSError where nothing can be written in the home, saying why and what to do; a home
-    that is not there is made."""
+    """Raise OSError, with the remedy, where the home cannot be written; make it if need be."""
     check_writable(home(), HOME_REMEDY)
 
 
 def check_writable(folder: Path, remedy: str) -> None:
-    """Make a folder if it is not there.
-
-    Raises:  OSError with the remedy where nothing can be written in it.
-    """
+    """Raise OSError, with the remedy, where a folder cannot be written; make it if need be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         try_writing(folder)
@@ -55,22 +67,24 @@ def check_writable(folder: Path, remedy: str) -> None:
 
 
 def try_writing(folder: Path) -> None:
-    """Raise OSError where no file can be made in a folder; nothing is left there. Permissions do
-    not tell: some file systems refuse whom they permit."""
+    """Raise OSError where no file can be made in a folder; nothing is left there.
+
+    Permissions do not tell: some file systems refuse whom they permit.
+    """
     tempfile.TemporaryFile(dir=folder).close()
 
 
 def figures_folder(figures: Path | str | None = None) -> Path:
-    """The folder given; else `figures/` of the project, which holds the published ones."""
+    """Take the folder given; else `figures/` of the project, which holds the published ones."""
     return Path(figures) if figures is not None else project_root() / "figures"
 
 
 def output_folder(generated: bool, figures: Path | str | None = None) -> Path:
-    """The folder that a notebook saves figures in: the one given; else `figures/` for those of
-    generated data, which git does not see there, and `my/figures/` for all others.
+    """Choose the folder that a notebook saves figures in.
 
-    Published figures are written only where that folder is given, as `itr-study reproduce
-    --publish` does.
+    It is the one given; else `figures/` for those of generated data, which git does not see there,
+    and `my/figures/` for all others. Published figures are written only where that folder is given,
+    as `itr-study reproduce --publish` does.
     """
     if figures is None and not generated:
         return my_folder() / "figures"
@@ -78,23 +92,13 @@ def output_folder(generated: bool, figures: Path | str | None = None) -> Path:
 
 
 def kept_folders(generated: bool, figures: Path | str | None = None) -> list[Path]:
-    """The folders that saved figures are looked up in: where this notebook saves, then those that
-    are published; a folder that is given stands alone."""
+    """List the folders to look up saved figures in: this notebook's, then the published ones.
+
+    A folder that is given is the only one.
+    """
     return list(dict.fromkeys([output_folder(generated, figures), figures_folder(figures)]))
 
 
-def evidence_folder() -> Path:
-    """Folder of what is published of runs and benchmarks, a folder a data set: $ITR_STUDY_EVIDENCE,
-    else `evidence/` (`shipped_folder`). Read at every call; not created here."""
-    chosen = os.environ.get("ITR_STUDY_EVIDENCE")
-    folder = Path(chosen).expanduser().resolve() if chosen else shipped_folder("evidence")
-    if folder.is_file():  # else all rows would be taken for missing, and trained
-        raise NotADirectoryError(f"the folder of evidence is a file, {folder}: set "
-                                 "ITR_STUDY_EVIDENCE to a folder, or unset it")
-    return folder
-
-
 def my_folder() -> Path:
-    """Folder of the reader's own, which git does not see: working copies of the notebooks, and
-    figures of real data."""
+    """Find the reader's own folder, unseen by git: copies of notebooks, figures of real data."""
     return project_root() / "my"

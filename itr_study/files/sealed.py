@@ -33,7 +33,7 @@ def seal(folder: Path, but: tuple[str, ...] = (), **facts: Any) -> None:
 
 
 def verify(folder: Path, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The folder's manifest, once every file in it has its checksum; else Damaged.
+    """Read the folder's manifest, once every file in it has its checksum; else Damaged.
 
     Args:    needed: names of files that the manifest must hold.
     """
@@ -74,13 +74,16 @@ def refuse_pickle(path: Path) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, read whole: tensors that stay on the disk would hold the
-    file, and Windows neither replaces nor deletes a file that is held. Raises: SafetensorError."""
+    """Read the tensors of a safetensors file, whole; SafetensorError where it is none.
+
+    Tensors that stay on the disk would hold the file, which Windows then neither replaces nor
+    deletes.
+    """
     return from_bytes(path.read_bytes())
 
 
 def load_weights(path: Path | str) -> dict[str, Tensor]:
-    """Weights from a safetensors file, for `model.load_state_dict`.
+    """Load weights from a safetensors file, for `model.load_state_dict`.
 
     Raises:  ValueError for a pickle, and for a file that is not safetensors.
     """

@@ -8,47 +8,35 @@ import os
 import threading
 import time
 import uuid
+from contextlib import suppress
 
 import psutil
 
 MARK = "ITR_STUDY_FAMILY"
 # Of a process that trains. glibc gives every large buffer back to the system and asks for it again
 # in the next step. Keeping them saves a recurrent model a quarter of its time where page faults are
-# dear (virtual machines); other C libraries ignore these names, and no number depends on them.
+# slow (virtual machines); other C libraries ignore these names, and no number depends on them.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**32),
                "MALLOC_TOP_PAD_": str(2**26)}
 PAUSE = 0.2  # seconds, above what starting a program takes on a busy machine
 
 
-def _lives(process: psutil.Process) -> bool:
-    """Whether it is there and no zombie; another process with its id is not it."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def new_mark() -> str:
-    """A mark for a new family; a family within a family carries both."""
+    """Make a mark for a new family; a family within a family carries both."""
     return f"{os.environ.get(MARK, '')}/{uuid.uuid4().hex}"
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Living processes of a family, the caller left out."""
+    """Find the living processes of a family, the caller left out."""
     family = []
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and _carries(process, mark):
+            if (process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
+                    and process.environ().get(MARK, "").startswith(mark)):
                 family.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue  # ended meanwhile, or another user's
     return family
-
-
-def _carries(process: psutil.Process, mark: str) -> bool:
-    if process.status() == psutil.STATUS_ZOMBIE:
-        return False
-    return process.environ().get(MARK, "").startswith(mark)
 
 
 def kill_marked(mark: str, patience: float = 10.0) -> None:
@@ -78,14 +66,16 @@ def kill_marked(mark: str, patience: float = 10.0) -> None:
 
 
 def ancestor(pid: int) -> psutil.Process | None:
-    """The living process of that id that this one comes from, or None. Between the two there may
-    be another: on Windows the `python` of an environment starts the real one."""
+    """Find the living process of that id that this one comes from.
+
+    Between the two there may be another: on Windows the `python` of an environment starts the real
+    one.
+    """
     return next((process for process in psutil.Process().parents() if process.pid == pid), None)
 
 
 def end_with_parent(parent: int, interval: float = 0.5) -> None:
-    """Watch a process that this one comes from, in a thread; when it is gone, kill this process and
-    its family.
+    """Watch a process that this one comes from; when it is gone, kill this one and its family.
 
     Args:    parent: its process id as it gave it, because it may be gone already.
     """
@@ -93,8 +83,10 @@ def end_with_parent(parent: int, interval: float = 0.5) -> None:
 
 
 def _watch(parent: psutil.Process | None, interval: float) -> None:
-    while parent is not None and _lives(parent):
-        time.sleep(interval)
+    with suppress(psutil.NoSuchProcess):  # another process with its id is not it
+        while (parent is not None and parent.is_running()
+               and parent.status() != psutil.STATUS_ZOMBIE):
+            time.sleep(interval)
     try:
         if mark := os.environ.get(MARK):
             kill_marked(mark)

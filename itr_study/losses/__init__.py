@@ -1,9 +1,9 @@
-"""Losses by name. To add one: its file, its class here, and its oracle under tests/oracles.
+"""Losses by name.
 
 A loss is a `RankingLoss`; those of OUTPUT_LOSSES take a ModelOutput instead of scores. None reads a
-number of its tensors, for which a GPU stops until all its work is done: no `item`, no `if` on a
-tensor, no boolean mask as an index. Checks go through `checks.check_values`; the training loop
-reads all their numbers at once. `check_loss` (itr_study.losses.check) says whether one keeps this.
+number of its tensors (`item`, `if` on a tensor, a boolean mask as an index), because a GPU would
+stop: checks go through `checks.check_values`, and the loop reads all their numbers at once. To add
+one: its file, its class here, its oracle under tests/oracles. `check_loss` names broken rules.
 """
 
 from itr_study.checks import Registry

@@ -1,7 +1,10 @@
-"""What every loss does first and last: read the batch, average over the matches."""
+"""Read a batch, average over its matches, and read fields of a model's output."""
+
+from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from itr_study.checks import MATCH, check_relevance, check_scores
 
@@ -11,8 +14,8 @@ def read_relevance(scores: Tensor, given: object, scale: str | None) -> object:
 
     Args:
         scores: (I, T).
-        given: None, if image i belongs to text i alone; ids (N,) of the N pairs of square scores,
-            equal for those that belong together; or a pair of ids, (I,) and (T,).
+        given: None if image i belongs to text i alone; ids (N,) of the N pairs of square scores,
+            equal for a match; or a pair of ids, (I,) and (T,).
         scale: of the relevance that the loss takes.
 
     Returns:
@@ -49,31 +52,56 @@ def read_relevance(scores: Tensor, given: object, scale: str | None) -> object:
     return match if scale == "binary" else match.float()
 
 
-def read_batch(scores: Tensor, relevance: Tensor, scale: str) -> tuple[Tensor, Tensor]:
-    """Scores (I, T) in float32 (float64 stays) and the match mask (I, T) bool, both checked.
+def read_batch(scores: Tensor, relevance: Tensor, scale: str | None) -> tuple[Tensor, Tensor]:
+    """Return scores (I, T) in float32 (float64 stays) and the match mask (I, T), checked.
 
-    Half precision is widened because its spacing near a cosine of 1 (0.004 in bfloat16) is of
-    the size of the differences that a ranking loss is about.
+    Half precision is widened: its spacing near a cosine of 1 (0.004 in bfloat16) is of the size of
+    the differences that a ranking loss is about.
     """
     check_scores(scores, relevance)
-    check_relevance(relevance, scale)
+    check_relevance(relevance, scale or "")
     return scores if scores.dtype == torch.float64 else scores.float(), relevance >= MATCH
 
 
 def negatives(scores: Tensor, match: Tensor) -> Tensor:
-    """(I, T) scores of the non-matches; -inf at matches, so that a maximum passes over them."""
+    """Return scores (I, T) with -inf at matches, so that a maximum passes over them."""
     return scores.masked_fill(match, -torch.inf)
 
 
 def log_sum_exp(logits: Tensor, match: Tensor, dim: int) -> Tensor:
-    """Log-sum-exp of the non-matches along dim, kept as size 1; -inf where there are none.
+    """Return log-sum-exp of the non-matches along dim, kept as size 1; -inf for none.
 
-    Where all are -inf the gradient of logsumexp is NaN, but filling the matches stops it there.
+    If all are -inf the gradient of logsumexp is NaN; filling the matches stops it there.
     """
     return negatives(logits, match).logsumexp(dim, keepdim=True)
 
 
 def over_matches(values: Tensor, match: Tensor, reduction: str) -> Tensor:
-    """Mean or sum of values (I, T) over the matches; 0 where there is no match."""
+    """Return the mean or sum of values (I, T) over the matches; 0 without a match."""
     total = values.where(match, 0.0).sum()
     return total if reduction == "sum" else total / match.sum().clamp(min=1)
+
+
+class Output(Protocol):
+    """An output of a model: scores (I, T), and other tensors by name or None."""
+
+    scores: Tensor
+
+
+def part(output: Output, name: str, loss: str) -> Tensor:
+    """Return a field of the output in float32 at least; ValueError, naming models, without."""
+    found = vars(output).get(name)
+    if found is None:
+        models = ("'pvse'" if name == "text_residuals" else "'two_branch' or 'pvse'"
+                  if name == "text_subembeddings" else "'dvse' or 'pvse'")
+        raise ValueError(f"{loss} needs {name} in the output of the model, and this one gives "
+                         f"none; take a model that does, such as {models}")
+    return found if found.dtype == torch.float64 else found.float()
+
+
+def head_cosines(vectors: Tensor) -> Tensor:
+    """Return cosines (N, K, K) between K vectors (N, K, D) of an item, 0 on the diagonal."""
+    unit = normalize(vectors, dim=2)
+    cosines = unit @ unit.transpose(1, 2)
+    return cosines.masked_fill(torch.eye(vectors.shape[1], dtype=torch.bool,
+                                         device=vectors.device), 0.0)

@@ -25,19 +25,19 @@ Kernel = Callable[[Tensor], Tensor]
 
 
 def suit(scores: Tensor, temperature: float) -> bool:
-    """Whether cells are cheaper than pairs; never where a score is not finite."""
+    """Whether cells are cheaper than pairs; never if a score is not finite."""
     spread = (scores.amax(dim=1) - scores.amin(dim=1)).amax().item()
     cells = spread / _width(temperature) + 2
     return cells * TERMS[scores.dtype] <= 5 * min(scores.shape[1], 900)
 
 
 def ranks(scores: Tensor, temperature: float) -> Tensor:
-    """(I, T) ranks: 1/2 + the sum over all items, each of which adds 1/2 for itself."""
+    """Return ranks (I, T): 1/2 + the sum over all items, each of which adds 1/2 for itself."""
     return _totals(scores, temperature, [None], torch.sigmoid)[0].add_(0.5)
 
 
 def pull_back(scores: Tensor, temperature: float, grad: Tensor) -> Tensor:
-    """(I, T) gradient of sum(grad * ranks); an item's own slope cancels."""
+    """Return the gradient (I, T) of sum(grad * ranks); an item's own slope cancels."""
     up, all_alike = _totals(scores, temperature, [grad, None], _slope)
     return (up - grad * all_alike) / temperature
 
@@ -54,14 +54,12 @@ def _width(temperature: float) -> float:
 
 def _totals(scores: Tensor, temperature: float, weights: list[Tensor | None],
             kernel: Kernel) -> list[Tensor]:
-    """(I, T) for each of the weights: sum over k of w_k kernel((s_k - s_j) / tau); None: w_k = 1.
-    """
+    """Return (I, T) for each of the weights: sum_k w_k kernel((s_k - s_j) / tau); None: w_k = 1."""
     width, q = _width(temperature), TERMS[scores.dtype]
     floors = (scores / width).floor()
     floors -= floors.amin(dim=1, keepdim=True)
     cells = int(floors.max()) + 1
-    matrix = _matrix(kernel, q, cells, width / temperature).to(scores)
-    matrix = _for_all_cells(matrix)
+    matrix = _for_all_cells(_matrix(kernel, q, cells, width / temperature).to(scores))
     out = [torch.zeros_like(scores) for _ in weights]
     for begin in range(0, len(scores), size := max(1, AT_ONCE // scores.shape[1])):
         rows = slice(begin, begin + size)
@@ -71,7 +69,7 @@ def _totals(scores: Tensor, temperature: float, weights: list[Tensor | None],
             for of_cell, term in zip(moments, _polynomials(place, q), strict=True):
                 of_cell.scatter_add_(1, cell, term if weight is None else term * weight[rows])
             sums = moments.transpose(0, 1).reshape(len(cell), -1) @ matrix  # (i, q cells)
-            sums = sums.view(len(cell), q, cells).unbind(dim=1)
+            sums = sums.view(len(cell), q, cells).transpose(0, 1)
             for of_cell, term in zip(sums, _polynomials(place, q), strict=True):
                 total[rows].addcmul_(of_cell.gather(1, cell), term)
     return out
@@ -91,7 +89,7 @@ def _polynomials(place: Tensor, terms: int) -> Iterator[Tensor]:
 
 
 def _matrix(kernel: Kernel, terms: int, cells: int, step: float) -> Tensor:
-    """(terms, terms, 2 cells - 1) float64: K_ab of two cells, by their distance, falling.
+    """Return K_ab of two cells, by their distance, falling: (terms, terms, 2 cells - 1) float64.
 
     step: width of a cell in units of tau. Interpolated at Chebyshev's nodes in both cells.
     """

@@ -2,9 +2,8 @@
 
     L = mean over matches (i, t) of  [margin + n_i - s_it]+  +  [margin + n_t - s_it]+
 
-where n_i stands for the non-matching texts of image i and n_t for the non-matching images of
-text t. The losses differ only in what they take as this negative: the largest, a soft maximum, the
-mean of the k largest, the k-th largest; or they sum over all negatives.
+n_i is a score of image i with non-matching texts, n_t one of text t with non-matching images: the
+largest, a soft maximum, the mean of the k largest, the k-th largest; or the sum over all.
 """
 
 import torch
@@ -25,9 +24,9 @@ def check_hinge(margin: float, reduction: str) -> None:
 
 def hinge(scores: Tensor, match: Tensor, negative_text: Tensor, negative_image: Tensor,
           margin: float, reduction: str) -> Tensor:
-    """() hinge of every match (I, T) against negative_text (I, 1) and negative_image (1, T).
+    """Return the hinge () of every match (I, T) against negatives (I, 1) and (1, T).
 
-    -inf stands for no negative and gives 0. At the kink relu passes no gradient.
+    -inf means no negative and gives 0. At the kink relu passes no gradient.
     """
     i2t = (margin + negative_text - scores).relu()  # (I, T)
     t2i = (margin + negative_image - scores).relu()  # (I, T)
@@ -35,10 +34,10 @@ def hinge(scores: Tensor, match: Tensor, negative_text: Tensor, negative_image: 
 
 
 def k_largest(scores: Tensor, match: Tensor, k: int, dim: int) -> Tensor:
-    """The k largest negatives along dim, sorted down; -inf throughout for a query with none.
+    """Return the k largest negatives along dim, falling; all -inf for a query with none.
 
-    dim 1: (I, k), texts of each image; dim 0: (k, T), images of each text.
-    Raises: ValueError where a query with a match has some negatives, but fewer than k.
+    dim 1: (I, k), texts of each image; dim 0: (k, T), images of each text. ValueError if a query
+    with a match has some negatives, but fewer than k.
     """
     counts = (~match).sum(dim)
     needed = match.any(dim) & (counts > 0)
@@ -56,20 +55,19 @@ def k_largest(scores: Tensor, match: Tensor, k: int, dim: int) -> Tensor:
 
 
 def sum_of_hinges(raised: Tensor, scores: Tensor, match: Tensor, mean: bool = False) -> Tensor:
-    """() sum over matches, in both directions, of the sum or mean over negatives of
-    [negative + margin - match]+.
+    """Sum [margin + n - s]+ over matches and directions; over negatives n sum or mean.
 
     raised: (I, T) scores of the negatives plus margin, -inf at matches. A CPU lists the n matches:
-    memory n (I + T), and a tenth of the time where a row has about one. Any other device would stop
-    to tell the host how many there are, so there the negatives are sorted.
+    memory n (I + T), and a tenth of the time if a row has about one. Any other device would stop to
+    tell the host how many there are, so there the negatives are sorted.
     """
-    counts = [(~match).sum(dim).clamp(min=1) for dim in (1, 0)] if mean else None  # (I,), (T,)
+    counts = [(~match).sum(dim).clamp(min=1) for dim in (1, 0)]  # (I,), (T,)
     if scores.device.type == "cpu":
         image, text = match.nonzero(as_tuple=True)  # (n,) each
         own = scores[image, text]
         sums = [(raised.index_select(0, image) - own[:, None]).relu().sum(dim=1),  # over (n, T)
                 (raised.index_select(1, text) - own).relu().sum(dim=0)]  # over (I, n)
-        counts = [counts[0][image], counts[1][text]] if mean else None
+        counts = [counts[0][image], counts[1][text]]
     else:
         sums = [sum_by_sorting(raised, scores, match),
                 sum_by_sorting(raised.T, scores.T, match.T)]
@@ -79,8 +77,10 @@ def sum_of_hinges(raised: Tensor, scores: Tensor, match: Tensor, mean: bool = Fa
 
 
 def sum_by_sorting(raised: Tensor, scores: Tensor, match: Tensor) -> Tensor:
-    """(I,) of every row the sum over its matches and negatives, as above, in O(I T) memory: sorted,
-    those above a score are the last so many. In float64, for differences of long sums."""
+    """Return the sums (I,) over the matches and negatives of every row, in O(I T) memory.
+
+    Sorted, those above a score are the last so many. In float64, for differences of long sums.
+    """
     rising, own = raised.double().contiguous().sort(dim=1).values, scores.double().contiguous()
     below = torch.searchsorted(rising.detach(), own.detach(), right=True)  # (I, T) how many
     sums = pad(rising.flip(1).cumsum(dim=1).flip(1), (0, 1))  # (I, T + 1) of each and those above

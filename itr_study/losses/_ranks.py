@@ -1,14 +1,21 @@
-"""Smooth ranks: what Smooth-NDCG and ApproxNDCG share.
+"""Smooth ranks and NDCG: what Smooth-NDCG and ApproxNDCG share.
 
     rank_j = 1 + sum_{k != j} sigmoid((s_k - s_j) / tau)    along every row of scores
+    NDCG_i = (1 / ideal_i) sum_j (2^r_ij - 1) / log2(1 + rank_ij)
 
-Two ways, equal up to rounding. Pair by pair: all T x T differences of a few rows at a time. By
-cells (`_cells.py`): items within a fraction of tau of each other are taken together, which costs a
-row some T instead of T^2 steps. How many cells there are depends on the scores, so that only a CPU
-takes them: any other device would stop to tell, and has no trouble with pairs. Both keep O(I T)
-memory: the differences are computed again for the gradient, unless there are few enough to be kept.
+Ranks are made in two ways, equal up to rounding. Pair by pair: all T x T differences of a few rows
+at a time. By cells (`_cells.py`): items within a fraction of tau of each other are taken together,
+some T instead of T^2 steps a row. The number of cells depends on the scores, so only a CPU takes
+them: another device would stop to tell. Both keep O(I T) memory: the differences are computed again
+for the gradient, unless there are few enough to be kept.
+
+The ideal is the largest value of any order: gains sorted down, equal ones at different ranks.
 """
 
+import math
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -21,7 +28,7 @@ KEPT = 2**21  # pairs that are kept for the gradient rather than computed again,
 
 
 def smooth_rank(scores: Tensor, temperature: float) -> Tensor:
-    """(I, T) smooth rank of every text in its row, 1 to T; differentiable once."""
+    """Return the smooth rank (I, T) of every text in its row, 1 to T; differentiable once."""
     return _SmoothRank.apply(scores, temperature)
 
 
@@ -29,7 +36,7 @@ class _SmoothRank(torch.autograd.Function):
     """The rank, with a gradient that is computed again instead of kept."""
 
     @staticmethod
-    def forward(ctx: object, scores: Tensor, temperature: float) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, temperature: float) -> Tensor:
         scores = scores.contiguous()
         ctx.temperature = temperature
         cells = scores.device.type == "cpu" and _cells.suit(scores, temperature)
@@ -45,7 +52,7 @@ class _SmoothRank(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: object, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (saved,) = ctx.saved_tensors
         with torch.autocast(saved.device.type, enabled=False):
             if ctx.kept:
@@ -54,19 +61,17 @@ class _SmoothRank(torch.autograd.Function):
 
 
 class Pairs:
-    """Pair by pair, for short lists, scores spread over very many temperatures, and NaN."""
+    """Ranks pair by pair: for short lists, scores spread over very many temperatures, and NaN."""
 
     @staticmethod
     def ranks(scores: Tensor, temperature: float) -> Tensor:
-        """(I, T) ranks."""
-        parts = []
-        for rows in scores.split(_rows_at_once(scores)):
-            parts.append(1 + _ahead(rows, temperature).sum(dim=2))
-        return torch.cat(parts)
+        """Return ranks (I, T)."""
+        return torch.cat([1 + _ahead(rows, temperature).sum(dim=2)
+                          for rows in scores.split(_rows_at_once(scores))])
 
     @staticmethod
     def pull_back(scores: Tensor, temperature: float, grad: Tensor) -> Tensor:
-        """(I, T) gradient of sum(grad * ranks)."""
+        """Return the gradient (I, T) of sum(grad * ranks)."""
         out = torch.empty_like(scores)
         size = _rows_at_once(scores)
         for rows, rows_out, rows_grad in zip(scores.split(size), out.split(size),
@@ -76,8 +81,7 @@ class Pairs:
 
 
 def _ahead(rows: Tensor, temperature: float) -> Tensor:
-    """(i, T, T) sigmoid((s_k - s_j) / tau) at [., j, k]: how far k stands ahead of j; 0 at k = j.
-    """
+    """(i, T, T) sigmoid((s_k - s_j) / tau) at [., j, k]: how far k is ahead of j; 0 at k = j."""
     ahead = rows[:, None, :].sub(rows[:, :, None]).mul_(1 / temperature).sigmoid_()
     ahead.diagonal(dim1=1, dim2=2).zero_()
     return ahead
@@ -93,3 +97,41 @@ def _pull_back(ahead: Tensor, temperature: float, grad: Tensor) -> Tensor:
 def _rows_at_once(scores: Tensor) -> int:
     at_once = AT_ONCE if scores.device.type == "cpu" else AT_ONCE_ELSEWHERE
     return max(1, at_once // scores.shape[1]**2)
+
+
+def smooth_ndcg(scores: Tensor, relevance: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Return NDCG (I,) of every image's list with smooth ranks, and if it finds anything."""
+    return ndcg(relevance, smooth_rank(scores, temperature))
+
+
+def true_ndcg(scores: Tensor, relevance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the same with rank 1 + the number of larger scores (listwise Eq. 10).
+
+    Ties share the best of their ranks, so lists with ties may exceed 1.
+    """
+    order = falling(scores)
+    ranked = scores.gather(1, order)
+    places = torch.arange(scores.shape[1], device=scores.device).expand_as(order)
+    tied = torch.zeros_like(order, dtype=torch.bool)
+    tied[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
+    return ndcg(relevance.gather(1, order), 1 + places.masked_fill(tied, 0).cummax(dim=1).values)
+
+
+def ndcg(relevance: Tensor, rank: Tensor) -> tuple[Tensor, Tensor]:
+    """Return NDCG (I,) of every row, 0 if all gains are 0, and (I,) bool, if one is not."""
+    best = relevance.gather(1, falling(relevance))
+    ideal = discounted(best, torch.arange(1, best.shape[1] + 1, device=best.device))
+    return discounted(relevance, rank) / ideal.where(ideal > 0, 1.0), ideal > 0
+
+
+def falling(values: Tensor) -> Tensor:
+    """Return the columns of every row (I, T), largest value first; on a CPU by faster numpy."""
+    if values.device.type == "cpu":
+        return torch.from_numpy(np.argsort(values.detach().numpy(), axis=1)).flip(1)
+    return values.detach().argsort(dim=1, descending=True)
+
+
+def discounted(relevance: Tensor, rank: Tensor) -> Tensor:
+    """Return the sum (I,) of the gains of each row, discounted by rank."""
+    gain = torch.expm1(relevance * math.log(2))  # 2^r - 1
+    return (gain / torch.log2(1 + rank.to(gain.dtype))).sum(dim=1)

@@ -3,8 +3,7 @@
 from torch import Tensor
 
 from itr_study.checks import check_number
-from itr_study.losses._batch import read_batch
-from itr_study.losses._ndcg import smooth_ndcg
+from itr_study.losses._ranks import smooth_ndcg
 from itr_study.losses.base import RankingLoss
 
 
@@ -14,10 +13,9 @@ class ApproxNDCGLoss(RankingLoss):
         L = -mean_i NDCG_i - mean_t NDCG_t
         rank_ij = 1 + sum_{k != j} sigmoid(alpha (s_ik - s_ij))
 
-    With the gains, discounts, ideal and ranks of smooth_ndcg and its temperature 1 / alpha, the
-    value is lower by 2, one for each direction, and the gradient is the same (if every list has a
-    relevant item). What differs is the default: alpha = 10 is a temperature of 0.1, ten times that
-    of smooth_ndcg. Memory O(I T). A list without a match counts as any other, one without a
+    The NDCG of smooth_ndcg with temperature 1 / alpha: the value is lower by 2, one for each
+    direction, the gradient the same (if every list has a relevant item), but alpha = 10 is a
+    temperature ten times as large. A list without a match counts as any other, one without a
     relevant item adds 0.
 
     Use: to compare smooth_ndcg with what that literature recommends: alpha = 10 (Bruch et al.), for
@@ -30,15 +28,13 @@ class ApproxNDCGLoss(RankingLoss):
     Source: Qin, Liu and Li, A general approximation framework for direct optimization of
         information retrieval measures, Information Retrieval 2010; Bruch et al., Revisiting
         approximate metric optimization in the age of deep neural networks, SIGIR 2019.
-    Differs: two directions, added; relevance in [0, 1], not grades 0 to 4; not truncated at a rank,
-        so that their smooth indicator of the top n is not needed.
+    Differs: two directions, added; relevance in [0, 1], not grades 0 to 4; no truncation at a rank.
 
     Example:
         >>> import torch
         >>> scores, relevance = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0]])
         >>> value = ApproxNDCGLoss()(scores, relevance)
-        >>> round(value.item(), 4)  # i2t: -1 / log2(2.5); one text finds its image at once, one has
-        ... # nothing to find: -(1 + 0) / 2
+        >>> round(value.item(), 4)  # i2t: -1 / log2(2.5); t2i: one text has an image, -(1 + 0) / 2
         -1.2565
     """
 
@@ -49,12 +45,11 @@ class ApproxNDCGLoss(RankingLoss):
         check_number("alpha", alpha, above=0)
         self.alpha = alpha
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         relevance = relevance.to(scores.dtype)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        """() loss of the rows' lists."""
+        """Return the loss () of the rows' lists."""
         ndcg, _ = smooth_ndcg(scores, relevance, 1 / self.alpha)  # (I,), 0 without gains
         return -ndcg.mean()

@@ -1,4 +1,4 @@
-"""A loss held against the rules that every loss of this package keeps."""
+"""Check a loss by the rules that every loss of this package keeps."""
 
 import doctest
 import inspect
@@ -7,14 +7,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itr_study.checks import gathered
-from itr_study.losses.base import FunctionLoss, RankingLoss, ranking_loss
+from itr_study.losses.base import RankingLoss, ranking_loss
 
 Fields = dict[str, Tensor]  # of an output, by name; a loss on scores reads "scores" alone
 SCALES = ("binary", "unit", "cosine")
@@ -36,12 +36,13 @@ EDGES = {  # scores, relevance
 
 
 class Findings(NamedTuple):
-    """What is wrong with a loss, and what its documentation lacks."""
+    """Faults of a loss, and gaps in its documentation."""
 
     wrong: list[str]
     undocumented: list[str]
 
     def __repr__(self) -> str:
+        """Show the findings by group."""
         return "\n".join("\n  ".join((f"{group}:", *(found or ["nothing"])))
                          for group, found in self._asdict().items())
 
@@ -60,8 +61,7 @@ def check_loss(loss: type[nn.Module] | nn.Module | Callable) -> Findings:
         >>> check_loss(mean_square).wrong
         ['gives (7,) for scores (7, 12), not a 0-dim tensor: end with .mean() or .sum()']
     """
-    built = loss() if isinstance(loss, type) else loss
-    read = ranking_loss(built if isinstance(built, nn.Module) else FunctionLoss(built))
+    read = ranking_loss(loss() if isinstance(loss, type) else loss)
     part = type(loss) if isinstance(loss, nn.Module) else loss
     wrong = findings(check_value, read)
     if not wrong:  # the other rules compare values
@@ -73,8 +73,8 @@ def check_loss(loss: type[nn.Module] | nn.Module | Callable) -> Findings:
 
 
 def findings(rule: Callable[..., Iterator[str]], loss: object) -> list[str]:
-    """What a rule finds; an exception of the loss is a finding too."""
-    found = []
+    """List what a rule finds; an exception of the loss is a finding too."""
+    found: list[str] = []
     try:
         found += rule(loss)
     except Exception as error:
@@ -85,8 +85,8 @@ def findings(rule: Callable[..., Iterator[str]], loss: object) -> list[str]:
 def example_batch(seed: int) -> tuple[Tensor, Tensor]:
     """Draw scores in [-1, 1] and 0/1 relevance of 7 to 10 images, (I, T) float64 each.
 
-    Even seeds: every image with 1 to 3 texts in random order, rectangular. Odd seeds: a training
-    batch, square, where an image may have been drawn more than once.
+    Even seeds: 1 to 3 texts an image, in random order. Odd seeds: a square training batch, in which
+    an image may have been drawn more than once.
     """
     g = torch.Generator().manual_seed(seed)
     n = int(torch.randint(7, 11, (1,), generator=g))
@@ -118,7 +118,7 @@ def example_output(seed: int, images: int = 5, texts: int = 7, heads: int = 3,
 
 
 def examples(loss: RankingLoss) -> Iterator[tuple[Fields, Tensor]]:
-    """The batches on which a loss is checked."""
+    """Yield the batches on which a loss is checked."""
     for seed in range(4):
         if loss.takes == "output":
             yield example_output(seed)
@@ -128,13 +128,13 @@ def examples(loss: RankingLoss) -> Iterator[tuple[Fields, Tensor]]:
 
 
 def value_of(loss: RankingLoss, fields: Fields, relevance: Tensor) -> Tensor:
-    """The loss of what it takes of the fields."""
+    """Return the loss of what it takes of the fields."""
     return loss(SimpleNamespace(**fields) if loss.takes == "output" else fields["scores"],
                 relevance)
 
 
 def gradients(loss: RankingLoss, fields: Fields, relevance: Tensor) -> tuple[Tensor, Fields]:
-    """The value, and its gradient by field, if it has one."""
+    """Return the value, and its gradient by field, if it has one."""
     leaves = {name: field.clone().requires_grad_() for name, field in fields.items()}
     value = value_of(loss, leaves, relevance)
     if value.requires_grad:
@@ -149,6 +149,7 @@ def same(one: Tensor, other: Tensor) -> bool:
 
 
 def check_value(loss: RankingLoss) -> Iterator[str]:
+    """Yield unless the value is a finite 0-dim tensor of the dtype of the scores."""
     fields, relevance = next(examples(loss))
     for dtype in (torch.float64, torch.float32):
         typed = {name: field.to(dtype) for name, field in fields.items()}
@@ -163,6 +164,7 @@ def check_value(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_gradient(loss: RankingLoss) -> Iterator[str]:
+    """Yield unless the gradient is the slope of the value and raises matches."""
     found = [gradients(loss, *example)[1] for example in examples(loss)]
     if not any(gradient.any() for of_one in found for gradient in of_one.values()):
         yield ("passes no gradient to what it is given: compute it of these tensors, without "
@@ -177,6 +179,7 @@ def check_gradient(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_edges(loss: RankingLoss) -> Iterator[str]:
+    """Yield if value or gradient are not finite at an edge."""
     edges = {edge: ({"scores": torch.tensor(scores)}, torch.tensor(relevance))
              for edge, (scores, relevance) in EDGES.items()}
     if loss.takes == "output":
@@ -193,6 +196,7 @@ def check_edges(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_nan(loss: RankingLoss) -> Iterator[str]:
+    """Yield if a NaN of the input is hidden."""
     fields, relevance = next(examples(loss))
     if loss.takes == "output":
         fields["mask"] = torch.ones_like(fields["mask"])
@@ -207,6 +211,7 @@ def check_nan(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_order(loss: RankingLoss) -> Iterator[str]:
+    """Yield if the order of images or texts in the batch matters."""
     g = torch.Generator().manual_seed(0)
     for fields, relevance in examples(loss):
         orders = {axis: torch.randperm(n, generator=g)
@@ -223,6 +228,7 @@ def check_order(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_directions(loss: RankingLoss) -> Iterator[str]:
+    """Yield unless the transposes have the same value."""
     if not all(same(loss(fields["scores"].T, relevance.T), loss(fields["scores"], relevance))
                for fields, relevance in examples(loss)):
         yield ("gives another value for scores.T and relevance.T: add the other direction, or say "
@@ -230,6 +236,7 @@ def check_directions(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_diagnose(loss: RankingLoss) -> Iterator[str]:
+    """Yield unless `diagnose` gives the value of the loss and 0-dim tensors."""
     fields, relevance = next(examples(loss))
     value, numbers = loss.diagnose(
         SimpleNamespace(**fields) if loss.takes == "output" else fields["scores"], relevance)
@@ -240,8 +247,7 @@ def check_diagnose(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_reads(loss: RankingLoss) -> Iterator[str]:
-    """On tensors without values; what torch cannot do with these for other reasons is no finding.
-    """
+    """Yield if a number is read of tensors without values; other failures there do not count."""
     fields, relevance = next(examples(loss))
     with gathered() as checks:
         try:
@@ -255,8 +261,7 @@ def check_reads(loss: RankingLoss) -> Iterator[str]:
 
 
 def check_declared(loss: RankingLoss) -> Iterator[str]:
-    """What `read_batch` does: it refuses relevance of another shape or scale, and widens half
-    precision; and relevance of the scale "binary" may be a mask."""
+    """Yield unless the loss refuses, widens and reads relevance as `read_batch` does."""
     fields, relevance = next(examples(loss))
     if loss.relevance_scale not in SCALES:
         yield f"has relevance_scale = {loss.relevance_scale!r}, not one of {', '.join(SCALES)}"
@@ -281,7 +286,8 @@ def check_declared(loss: RankingLoss) -> Iterator[str]:
         yield "gives another value for a bool mask than for 0/1 relevance"
 
 
-def check_example(part: object) -> Iterator[str]:
+def check_example(part: Any) -> Iterator[str]:
+    """Yield if the docstring's example prints something else."""
     printed, runner = io.StringIO(), doctest.DocTestRunner()
     space = dict(vars(sys.modules[part.__module__]))
     for test in doctest.DocTestFinder(recurse=False).find(part, part.__name__, globs=space):
@@ -291,7 +297,7 @@ def check_example(part: object) -> Iterator[str]:
 
 
 def undocumented(part: object, read: RankingLoss) -> Iterator[str]:
-    """What a reader, a plot or a run's id would miss of a class or a function."""
+    """Yield what a reader, a plot or a run's id would miss of a class or a function."""
     if getattr(part, "name", None) is None:
         yield "no name, by which it could be registered and configured"
     if not 3 <= len(getattr(part, "display_name", None) or "") <= 20:

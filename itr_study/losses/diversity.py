@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from itr_study.losses._batch import read_batch
-from itr_study.losses._heads import Output, head_cosines, part
+from itr_study.losses._batch import Output, head_cosines, part
 from itr_study.losses.base import RankingLoss
 
 
@@ -35,15 +34,14 @@ class DiversityLoss(RankingLoss):
     name, display_name, version, relevance_scale = "diversity", "Diversity", 1, "binary"
     takes = "output"
 
-    def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
+    def _loss(self, output: Output, relevance: Tensor, match: Tensor) -> Tensor:
         total = self.spread(part(output, "residuals", self.name))
-        if output.text_residuals is not None:
+        if vars(output).get("text_residuals") is not None:
             total = total + self.spread(part(output, "text_residuals", self.name))
         return total
 
     def spread(self, residuals: Tensor) -> Tensor:
-        """() of residuals (N, K, D)."""
+        """Return the loss () of residuals (N, K, D)."""
         squares = head_cosines(residuals).square().sum(dim=(1, 2))
         none = squares == 0
         norms = squares.masked_fill(none, 1.0).sqrt().masked_fill(none, 0.0)

@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from itr_study.checks import check_number
-from itr_study.losses._batch import log_sum_exp, over_matches, read_batch
+from itr_study.losses._batch import log_sum_exp, over_matches
 from itr_study.losses.base import RankingLoss
 
 
@@ -14,9 +14,8 @@ class InfoNCELoss(RankingLoss):
         L = mean over matches (i, t) of  -log( e_it / (e_it + sum_u e_iu) ) - the same over images
         e_it = exp(s_it / tau),  u over the non-matches of i
 
-    Use: as the contrastive baseline: no margin; all negatives push, those with large scores most. A
-        smaller temperature narrows it to the largest; CLIP starts at 0.07 and learns it, down to
-        0.01.
+    Use: as the contrastive baseline: no margin; all negatives push, those with large scores most,
+        the more so the smaller the temperature; CLIP starts at 0.07 and learns it, down to 0.01.
     See: sigmoid (every pair on its own, no softmax), triplet_soft (the same smooth maximum, with a
         margin), listnet (a softmax too, against graded labels).
 
@@ -25,7 +24,7 @@ class InfoNCELoss(RankingLoss):
 
     Source: van den Oord et al., Representation learning with contrastive predictive coding, 2018
         (InfoNCE); Radford et al., CLIP, ICML 2021 (both directions over a batch).
-    Differs: the temperature is fixed (losses hold no state), CLIP learns it; the directions are
+    Differs: a fixed temperature (losses hold no state), which CLIP learns; the directions are
         added, CLIP halves their sum; each of several matches of a query is classified on its own,
         the others left out of its denominator.
 
@@ -44,8 +43,7 @@ class InfoNCELoss(RankingLoss):
         check_number("temperature", temperature, above=0)
         self.temperature = temperature
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         logits = scores / self.temperature  # (I, T)
         # -log(a / (a + b)) = -log sigmoid(log a - log b): no exponential of a score is formed
         i2t = -logsigmoid(logits - log_sum_exp(logits, match, dim=1))  # (I, T)

@@ -1,15 +1,16 @@
 """Kendall ranking loss."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.losses._batch import read_batch
-from itr_study.losses._dominance import smaller_in_both
 from itr_study.losses._hinge import REDUCTIONS
 from itr_study.losses.base import RankingLoss
 
 AT_ONCE = 2**18  # items looked at in one go
+HELD = 2**20  # numbers held at one time while they are counted
 TOLERANCE = 1e-6  # labels are float32: 1 - 0.8 falls short of 0.2 by 1e-8
 
 
@@ -19,15 +20,14 @@ class KendallLoss(RankingLoss):
         L = (1/P) sum_i sum_{(j, k): r_ij - r_ik >= alpha, r_ij > r_ik} [s_ik - s_ij]+  +  t2i
 
     P counts the pairs of a direction. Exact, in O(I T) memory, by sorting: the sum is linear in the
-    scores as long as their order stays, so it equals sum_ij s_ij G_ij, where its gradient G_ij
-    counts
+    scores as long as their order stays, so it equals sum_ij s_ij G_ij, with its gradient G_ij
+    counting
 
         -1 for each k with r_ik + alpha <= r_ij and s_ik > s_ij, which j is to beat and does not
         +1 for each k with r_ik >= r_ij + alpha and s_ik < s_ij, which j beats and is not to
 
-    Equal scores of a pair have value and gradient 0; all scores equal is a minimum with value 0,
-    whatever the labels. A query without a pair adds 0, one without a match counts as any other: its
-    labels make the pairs.
+    Equal scores of a pair have value and gradient 0: all scores equal is a minimum. A query without
+    a pair adds 0, one without a match counts as any other.
 
     Use: with a loss that has a margin, on cosine labels, to order the non-matches as well. The bcls
         paper takes relaxation = 0.2, about the standard deviation of similarities among captions of
@@ -61,12 +61,11 @@ class KendallLoss(RankingLoss):
         check_choice("reduction", reduction, REDUCTIONS)
         self.relaxation, self.reduction = relaxation, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        """() loss of the rows' lists."""
+        """Return the loss () of the rows' lists."""
         size = max(1, AT_ONCE // scores.shape[1])
         counted = [counts(s, r, self.relaxation) for s, r in
                    zip(scores.detach().split(size), relevance.split(size), strict=True)]
@@ -75,22 +74,23 @@ class KendallLoss(RankingLoss):
 
 def check_relaxation(relaxation: float) -> None:
     """Raise ValueError unless relaxation lies in [0, 2), the range of cosines."""
-    check_number("relaxation", relaxation, least=0)
-    if relaxation >= 2:
-        raise ValueError("relaxation must be < 2, the range of labels in [-1, 1]; "
-                         f"got {relaxation}")
+    check_number("relaxation", relaxation, least=0, below=2)
 
 
 def from_counts(scores: Tensor, counted: list[tuple[Tensor, Tensor]], reduction: str) -> Tensor:
-    """() sum or mean of hinges over pairs, by their gradient: counted (i, T) for some rows each,
-    with the number of pairs () of those rows."""
+    """Return the sum or mean () of hinges over pairs, by their gradient.
+
+    counted: of some rows each, the gradient (i, T) of the sum and the number of pairs ().
+    """
     gradient = torch.cat([of_rows for of_rows, _ in counted])
-    pairs = 1 if reduction == "sum" else sum(number for _, number in counted).clamp(min=1)
-    return (scores * gradient).sum(dtype=torch.float64).div(pairs).to(scores.dtype)
+    total = (scores * gradient).sum(dtype=torch.float64)
+    if reduction == "mean":
+        total = total / torch.stack([pairs for _, pairs in counted]).sum().clamp(min=1)
+    return total.to(scores.dtype)
 
 
 def counts(scores: Tensor, relevance: Tensor, relaxation: float) -> tuple[Tensor, Tensor]:
-    """(I, T), the gradient of the sum of hinges, and (), the number of pairs."""
+    """Return (I, T), the gradient of the sum of hinges, and (), the number of pairs."""
     by_label, order = relevance.sort(dim=1)  # (I, T), by relevance from here on
     by_label = by_label.double().contiguous()
     place = score_places(scores.gather(1, order))
@@ -108,7 +108,7 @@ def counts(scores: Tensor, relevance: Tensor, relaxation: float) -> tuple[Tensor
 
 
 def score_places(scores: Tensor) -> Tensor:
-    """(I, T) place of every score in its sorted row; ties in the order of the columns.
+    """Return the place (I, T) of every score in its sorted row; ties in column order.
 
     The columns are sorted by relevance, so a pair with equal scores is in order: it adds nothing.
     """
@@ -118,6 +118,55 @@ def score_places(scores: Tensor) -> Tensor:
 
 
 def below(first: Tensor) -> Tensor:
-    """(I, T) at every j: the number of k with first_k <= j; first never falls along a row."""
+    """Count at every j the k with first_k <= j, (I, T); first never falls along a row."""
     ends = first.new_zeros(first.shape[0], first.shape[1] + 1)
     return ends.scatter_add_(1, first, torch.ones_like(first)).cumsum(dim=1)[:, :-1]
+
+
+def smaller_in_both(place: Tensor, bounds: Tensor) -> Tensor:
+    """Count the items in columns < bound (q, I, T) with a smaller place (I, T) than each item.
+
+    A row of places is a permutation of 0 ... T - 1, bounds are 0 ... T. Places are cut into blocks
+    of about sqrt(T): items in whole blocks are read off a table (block, column), the rest are
+    compared within the block: some 2 sqrt(T) steps an item and query instead of T.
+    """
+    size = block_size(place.shape[1])
+    rows = max(1, HELD // (place.shape[1] * max(size, place.shape[1] // size)))
+    parts = [count_rows(p, b, size) for p, b in
+             zip(place.split(rows), bounds.split(rows, dim=1), strict=True)]
+    return torch.cat(parts, dim=1)
+
+
+def block_size(items: int) -> int:
+    """Return a power of two near the square root, at most 256."""
+    return min(256, 2 ** round(math.log2(items) / 2))
+
+
+def count_rows(place: Tensor, bounds: Tensor, size: int) -> Tensor:
+    """Return `smaller_in_both` of a few rows."""
+    rows, items = place.shape
+    blocks = -(-items // size)
+    block = place // size
+    # before[., b, x]: items in columns < x with a place in a block < b
+    before = torch.zeros(rows, blocks, items + 1, dtype=torch.int32, device=place.device)
+    lower = block[:, None] < torch.arange(blocks, device=place.device)[:, None]
+    torch.cumsum(lower, dim=2, dtype=torch.int32, out=before[:, :, 1:])
+    return torch.stack([
+        before.view(rows, -1).gather(1, block * (items + 1) + bound)
+        + within_block(place, bound, size, blocks) for bound in bounds])
+
+
+def within_block(place: Tensor, bound: Tensor, size: int, blocks: int) -> Tensor:
+    """Count items of the same block with a smaller place, in columns < bound: (I, T) int32."""
+    rows, items = place.shape
+    padded = (rows, blocks * size)
+    columns = torch.arange(items, device=place.device, dtype=torch.int32).expand(rows, items)
+    column_at = torch.zeros(padded, dtype=torch.int32, device=place.device)
+    column_at.scatter_(1, place, columns)
+    bound_at = torch.zeros(padded, dtype=torch.int32, device=place.device)
+    bound_at.scatter_(1, place, bound.int())
+    shape = (rows, blocks, size)
+    earlier = column_at.view(shape)[:, :, None, :] < bound_at.view(shape)[:, :, :, None]
+    earlier &= torch.ones(size, size, dtype=torch.bool, device=place.device).tril(-1)
+    counts = earlier.sum(dim=3, dtype=torch.uint8).view(padded)  # below 256
+    return counts.gather(1, place)

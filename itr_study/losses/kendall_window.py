@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import REDUCTIONS
 from itr_study.losses.base import RankingLoss
 from itr_study.losses.kendall import (
@@ -47,7 +46,7 @@ class KendallWindowLoss(RankingLoss):
 
     Source: bcls Eq. 18 (SW), Eqs. 19 and 20 (SW-HS).
     Differs: the edges, which the paper describes in words, are those above, in float64, each met
-        within 1e-6: no window at -1, where nothing is below, and one at 1 - alpha. Means.
+        within 1e-6: no window at -1, with nothing below, and one at 1 - alpha. Means.
 
     Example:
         >>> import torch
@@ -70,15 +69,16 @@ class KendallWindowLoss(RankingLoss):
         self.reduction = reduction
         self.edges = window_edges(relaxation, stride)
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         positive_upto, negative_after = self.windows(relevance, match)
         return (self.direction(scores, positive_upto, negative_after)
                 + self.direction(scores.T, positive_upto.T, negative_after.T))
 
     def windows(self, relevance: Tensor, match: Tensor) -> tuple[Tensor, Tensor]:
-        """(I, T) int64 each: an item is positive in windows 1 ... positive_upto, and negative in
-        windows negative_after + 1 ... M."""
+        """Return positive_upto and negative_after, (I, T) int64 each.
+
+        An item is positive in windows 1 ... positive_upto, negative in negative_after + 1 ... M.
+        """
         edges = torch.tensor(self.edges, dtype=torch.float64, device=relevance.device)
         labels = relevance.detach().double().contiguous() + TOLERANCE
         negative_after = torch.bucketize(labels, edges, right=True)
@@ -86,27 +86,27 @@ class KendallWindowLoss(RankingLoss):
         return positive_upto.masked_fill_(match, len(self.edges)), negative_after
 
     def direction(self, scores: Tensor, positive_upto: Tensor, negative_after: Tensor) -> Tensor:
-        """() loss of the rows' lists."""
+        """Return the loss () of the rows' lists."""
         if self.hard:
             hinges = hardest(scores, positive_upto, negative_after, len(self.edges))  # (I, M)
             total = hinges.sum() / len(self.edges)
             return total if self.reduction == "sum" else total / len(scores)
         size = max(1, AT_ONCE // scores.shape[1])
-        whole = scores.detach(), positive_upto, negative_after
-        counted = [counts(*rows, len(self.edges)) for rows in
-                   zip(*(one.split(size) for one in whole), strict=True)]
+        parts = (one.split(size) for one in (scores.detach(), positive_upto, negative_after))
+        counted = [counts(s, upto, after, len(self.edges))
+                   for s, upto, after in zip(*parts, strict=True)]
         return from_counts(scores, counted, self.reduction)
 
 
 def window_edges(relaxation: float, stride: float) -> list[float]:
-    """w_1 ... w_M, rising; the last is 1 - alpha."""
+    """Return w_1 ... w_M, rising; the last is 1 - alpha."""
     whole = math.floor((2 - relaxation) / stride + TOLERANCE)
     edges = [-1 + m * stride for m in range(1, whole + 1)]
     return edges if edges[-1] > 1 - relaxation - TOLERANCE else [*edges, 1 - relaxation]
 
 
 def hardest(scores: Tensor, positive_upto: Tensor, negative_after: Tensor, windows: int) -> Tensor:
-    """(I, M) hinge of the hardest pair of every window.
+    """Return the hinge (I, M) of the hardest pair of every window.
 
     A negative of window m is one of window m + 1 too: the largest of each first window, then a
     running maximum. Likewise for the positives, from the last window down.
@@ -121,11 +121,11 @@ def hardest(scores: Tensor, positive_upto: Tensor, negative_after: Tensor, windo
 
 def counts(scores: Tensor, positive_upto: Tensor, negative_after: Tensor,
            windows: int) -> tuple[Tensor, Tensor]:
-    """(I, T), the gradient of the sum of hinges of all pairs and windows, and () their number.
+    """Return (I, T), the gradient of the sum of hinges, and () the number of pairs.
 
-    As in `kendall`: an item's gradient is the number of pairs in which it stands too high, less
-    those in which it stands too low. Sorted by score, running sums count them. Equal scores are
-    sorted by label, so that their pairs are in order.
+    As in `kendall`: an item's gradient is the number of pairs in which it is too high, less those
+    in which it is too low. Sorted by score, running sums count them. Equal scores are sorted by
+    label, so that their pairs are in order.
     """
     order = positive_upto.sort(dim=1, stable=True).indices
     place = score_places(scores.gather(1, order))

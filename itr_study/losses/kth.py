@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from itr_study.checks import check_count
-from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import check_hinge, hinge, k_largest
 from itr_study.losses.base import RankingLoss
 
@@ -14,10 +13,9 @@ class KthLoss(RankingLoss):
         L = mean over matches (i, t) of  [m + s_i[k] - s_it]+  +  [m + s_t[k] - s_it]+
 
     s_i[k] is the k-th largest score among the non-matching texts of image i. Not convex in the
-    scores for k > 1; `topk` is its convex upper bound.
+    scores for k > 1; `topk`, which the paper derives from it and trains, is its convex upper bound.
 
-    Use: to see what topk stands for, taken literally. The paper derives topk from it and trains
-        that.
+    Use: to see what topk stands for, taken literally.
     See: topk (the mean of the k largest), triplet_hardest (only the largest).
 
     Args:
@@ -47,8 +45,7 @@ class KthLoss(RankingLoss):
         check_count("k", k)
         self.margin, self.k, self.reduction = margin, k, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         kth_text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)
         kth_image = last_or_nan(k_largest(scores, match, self.k, dim=0), dim=0)  # (1, T)
         return hinge(scores, match, kth_text, kth_image, self.margin, self.reduction)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.losses._batch import negatives, read_batch
+from itr_study.losses._batch import negatives
 from itr_study.losses._hinge import REDUCTIONS, hinge
 from itr_study.losses.base import RankingLoss
 
@@ -52,30 +52,25 @@ class LadderLoss(RankingLoss):
                  margins: Sequence[float] = (0.2, 0.01), weights: Sequence[float] = (0.25,),
                  reduction: str = "mean") -> None:
         super().__init__()
-        for name, values in (("thresholds", thresholds), ("margins", margins),
-                             ("weights", weights)):
+        given = {"thresholds": thresholds, "margins": margins, "weights": weights}
+        for name, values in given.items():
             if not isinstance(values, Sequence) or isinstance(values, str):
                 raise ValueError(f"{name} must be a list of numbers, got {values!r}; for one "
                                  f"number: {name}=[{values}]")
-        self.thresholds, self.margins, self.weights = map(tuple, (thresholds, margins, weights))
-        if len(self.margins) != len(self.thresholds) + 1 or len(self.weights) != len(
-                self.thresholds):
+            for value in values:
+                check_number(name, value, **{"above": -1, "most": 1} if name == "thresholds" else
+                             {"least": 0})
+        self.thresholds, self.margins, self.weights = map(tuple, given.values())
+        if len(margins) != len(thresholds) + 1 or len(weights) != len(thresholds):
             raise ValueError("a ladder needs a weight for each of its thresholds, and one margin "
-                             f"more; got {len(self.thresholds)} thresholds, {len(self.margins)} "
-                             f"margins and {len(self.weights)} weights")
-        for threshold in self.thresholds:
-            check_number("thresholds", threshold, above=-1, most=1)
-        for value in self.margins:
-            check_number("margins", value, least=0)
-        for value in self.weights:
-            check_number("weights", value, least=0)
+                             f"more; got {len(thresholds)} thresholds, {len(margins)} margins and "
+                             f"{len(weights)} weights")
         if list(self.thresholds) != sorted(set(self.thresholds), reverse=True):
             raise ValueError(f"thresholds must fall, got {self.thresholds}")
         check_choice("reduction", reduction, REDUCTIONS)
         self.reduction = reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         others = negatives(scores, match)  # (I, T), -inf at matches
         total = hinge(scores, match, others.amax(dim=1, keepdim=True),
                       others.amax(dim=0, keepdim=True), self.margins[0], self.reduction)
@@ -87,7 +82,7 @@ class LadderLoss(RankingLoss):
         return total
 
     def rung(self, scores: Tensor, above: Tensor, margin: float, dim: int) -> Tensor:
-        """() hinge of the largest score below the rung and the least above it, along dim."""
+        """Return the hinge () of the largest score below and the least above, along dim."""
         least_above = scores.masked_fill(~above, torch.inf).amin(dim)
         largest_below = scores.masked_fill(above, -torch.inf).amax(dim)
         hinges = (margin + largest_below - least_above).relu()

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from itr_study.checks import check_number
-from itr_study.losses._batch import read_batch
 from itr_study.losses.base import RankingLoss
 
 
@@ -14,9 +13,8 @@ class ListNetLoss(RankingLoss):
         p_i = softmax_j(r_ij / tau_r),  q_i = softmax_j(s_ij / tau)
 
     The least value is the entropy of the labels' distribution, not 0. With temperature = 2
-    relevance_temperature it is reached if scores equal the cosines behind labels (1 + cos) / 2, up
-    to a constant in each list; the defaults keep this ratio. A list without a match counts as any
-    other: its labels, too, are a distribution.
+    relevance_temperature, as by default, it is reached if scores equal the cosines behind labels
+    (1 + cos) / 2, up to a constant in each list. A list without a match counts as any other.
 
     Use: to compare with smooth_ndcg: graded labels, the whole list, but no ranks. Choose the two
         temperatures together.
@@ -30,8 +28,8 @@ class ListNetLoss(RankingLoss):
 
     Source: Cao et al., Learning to rank: from pairwise approach to listwise approach, ICML 2007,
         the top-one form.
-    Differs: two directions, added; temperatures, which the paper does not have: grades 0 to 4 and
-        unbounded scores do not need them, labels in [0, 1] and cosines do.
+    Differs: two directions, added; temperatures, which grades 0 to 4 and unbounded scores do not
+        need, but labels in [0, 1] and cosines do.
 
     Example:
         >>> import torch
@@ -48,9 +46,9 @@ class ListNetLoss(RankingLoss):
         check_number("relevance_temperature", relevance_temperature, above=0)
         self.temperature, self.relevance_temperature = temperature, relevance_temperature
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         label_logits = relevance.to(scores.dtype) / self.relevance_temperature  # (I, T)
         logits = scores / self.temperature  # (I, T)
-        return sum(-(label_logits.softmax(dim) * logits.log_softmax(dim)).sum(dim).mean()
-                   for dim in (1, 0))
+        i2t, t2i = (-(label_logits.softmax(dim) * logits.log_softmax(dim)).sum(dim).mean()
+                    for dim in (1, 0))
+        return i2t + t2i

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.losses._batch import read_batch
-from itr_study.losses._heads import Output, part
+from itr_study.losses._batch import Output, part
 from itr_study.losses.base import RankingLoss
 
 KERNELS = ("distance", "square")
@@ -49,15 +48,14 @@ class MMDLoss(RankingLoss):
         check_choice("kernel", kernel, KERNELS)
         self.gamma, self.kernel = gamma, kernel
 
-    def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        read_batch(output.scores, relevance, self.relevance_scale)  # only checked
+    def _loss(self, output: Output, relevance: Tensor, match: Tensor) -> Tensor:
         images = part(output, "subembeddings", self.name).flatten(0, 1)
         texts = part(output, "text_subembeddings", self.name).flatten(0, 1)
         return (self.mean_kernel(images, images) - 2 * self.mean_kernel(images, texts)
                 + self.mean_kernel(texts, texts))
 
     def mean_kernel(self, a: Tensor, b: Tensor) -> Tensor:
-        """() mean of k over all pairs of vectors (N, D) and (M, D)."""
+        """Return the mean () of k over all pairs of vectors (N, D) and (M, D)."""
         lengths = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)
         squares = (lengths - 2 * a @ b.T).clamp(min=0)
         if self.kernel == "square":

@@ -3,8 +3,7 @@
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.losses._batch import read_batch
-from itr_study.losses._heads import Output, head_cosines, part
+from itr_study.losses._batch import Output, head_cosines, part, read_batch
 from itr_study.losses.base import RankingLoss
 
 OVER = ("sum", "mean", "pair")
@@ -22,8 +21,8 @@ class OrthogonalityLoss(RankingLoss):
         bound: what correlation is free, >= 0; beta in Eq. 4.
         masked: whether pairs of heads count only if the model's mask has both on (L_dc); else all
             do (L_ort).
-        over: "sum", as printed: the bound is taken off the sum over all ordered pairs; "mean", off
-            their mean; "pair", off every pair, and then the mean.
+        over: the bound is taken off the "sum" over all ordered pairs, as printed; off their "mean";
+            or off every "pair", and then the mean.
 
     Shape: output.residuals (I, K, D), output.mask (I, K); returns () >= 0; 0 for one head.
     Source: dvse paper Eq. 4 (masked), and L_ort of its Sec. IV-C.
@@ -54,17 +53,22 @@ class OrthogonalityLoss(RankingLoss):
         self.bound, self.masked, self.over = bound, masked, over
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
+        """Return the loss () of an output."""
         return self.diagnose(output, relevance)[0]
 
-    def diagnose(self, output: Output,
-                 relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss; correlation: mean |cosine| over pairs of heads, masked or not; mask_rate: the
-        share of heads that are on; mask_std: how much that differs between images, by head."""
+    def diagnose(self, output: Output, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss and numbers of the heads.
+
+        correlation: mean |cosine| over pairs of heads, masked or not; mask_rate: the share of heads
+            that
+        are on; mask_std: how much that differs between images, by head.
+        """
         read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         cosines = head_cosines(part(output, "residuals", self.name)).abs()  # (I, K, K)
         heads = cosines.shape[1]
-        mask = cosines.new_ones(cosines.shape[:2]) if not self.masked and output.mask is None \
-            else part(output, "mask", self.name).detach()
+        mask = cosines.new_ones(cosines.shape[:2])
+        if self.masked or vars(output).get("mask") is not None:
+            mask = part(output, "mask", self.name).detach()
         if mask.shape != cosines.shape[:2]:
             raise ValueError(f"mask must be (images, heads) = {tuple(cosines.shape[:2])}, got "
                              f"{tuple(mask.shape)}")
@@ -78,7 +82,7 @@ class OrthogonalityLoss(RankingLoss):
         return loss, numbers
 
     def reduced(self, correlation: Tensor, both: Tensor) -> Tensor:
-        """(I,) of correlations (I, K, K) that are 0 where a pair does not count."""
+        """Return (I,) of correlations (I, K, K) that are 0 if a pair does not count."""
         pairs = both.sum(dim=(1, 2)).clamp(min=1)
         if self.over == "pair":
             return (correlation - self.bound).relu().sum(dim=(1, 2)) / pairs

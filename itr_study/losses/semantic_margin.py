@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from itr_study.checks import check_choice, check_number
-from itr_study.losses._batch import negatives, over_matches, read_batch
+from itr_study.losses._batch import negatives, over_matches
 from itr_study.losses._hinge import REDUCTIONS, sum_of_hinges
 from itr_study.losses.base import RankingLoss
 
@@ -17,11 +17,9 @@ class SemanticMarginLoss(RankingLoss):
         L = mean over matches (i, t) of  mean_u [(1 - r_iu) / tau + s_iu - s_it]+
                                          + the same over the images for the text
 
-    The term alone: the paper adds it to an ordinary triplet loss. Memory: that of `triplet_sum`.
-
     Use: with an ordinary triplet loss, as in the paper, on labels in [0, 1] (CIDEr there).
-    See: triplet_sum (one margin for all), triplet_hardest (its usual companion here), ladder
-        (levels of relevance, a margin each).
+    See: triplet_sum (one margin for all; as much memory), triplet_hardest (its usual companion
+        here), ladder (levels of relevance, a margin each).
 
     Args:
         temperature: > 0, units of relevance for one unit of margin; tau. With 3 an irrelevant
@@ -53,21 +51,20 @@ class SemanticMarginLoss(RankingLoss):
         check_choice("reduction", reduction, REDUCTIONS)
         self.temperature, self.negatives, self.reduction = temperature, negatives, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         margin = ((1 - relevance.to(scores.dtype)) / self.temperature).clamp(max=LARGEST_MARGIN)
         if self.negatives == "all":
             return self.all(scores, margin, match)
         return self.hardest(scores, margin, match) + self.hardest(scores.T, margin.T, match.T)
 
     def all(self, scores: Tensor, margin: Tensor, match: Tensor) -> Tensor:
-        """() mean hinge against all non-matches of each query."""
+        """Return the mean hinge () against all non-matches of each query."""
         raised = negatives(scores + margin, match)  # (I, T), -inf at matches
         total = sum_of_hinges(raised, scores, match, mean=True)
         return total if self.reduction == "sum" else total / match.sum().clamp(min=1)
 
     def hardest(self, scores: Tensor, margin: Tensor, match: Tensor) -> Tensor:
-        """() hinge against the non-match with the largest score of each row."""
+        """Return the hinge () against the non-match with the largest score of each row."""
         hardest, column = negatives(scores, match).max(dim=1, keepdim=True)  # (I, 1) each
         hinges = (margin.gather(1, column) + hardest - scores).relu()  # (I, T)
         return over_matches(hinges, match, self.reduction)

@@ -4,7 +4,6 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from itr_study.checks import check_number
-from itr_study.losses._batch import read_batch
 from itr_study.losses.base import RankingLoss
 
 
@@ -13,21 +12,18 @@ class SigmoidLoss(RankingLoss):
 
         L = -(1/n) sum_it log sigmoid( z_it (scale s_it + bias) ),  z = 1 for a match, else -1
 
-    Use: to compare with info_nce: no pair waits for the others, so there is no softmax over the
-        batch.
+    Use: to compare with info_nce: pairs do not compete, there is no softmax over the batch.
     See: info_nce (the non-matches of a query compete), triplet_sum (a match against each
         non-match).
 
     Args:
         scale: > 0, per unit of scores; t of Eq. 1, 10 at the start of the paper's training.
-        bias: added to the scaled score; b of Eq. 1, -10 at the start, because most pairs are not
-            matches.
+        bias: added to the scaled score; b of Eq. 1, -10 at the start: most pairs are no matches.
 
     Source: Zhai et al., Sigmoid loss for language image pre-training, ICCV 2023, Eq. 1.
     Differs: scale and bias are fixed (losses hold no state), the paper learns both; the bias is
         added as in its Algorithm 1 (Eq. 1 prints the opposite sign); n counts matches, which is the
-        batch size for a batch of pairs. A pair belongs to two queries, its image and its text, and
-        is left out if neither has a match.
+        batch size for a batch of pairs. A pair whose image and text both have no match is left out.
 
     Example:
         >>> import torch
@@ -45,8 +41,7 @@ class SigmoidLoss(RankingLoss):
         check_number("bias", bias)
         self.scale, self.bias = scale, bias
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         logits = self.scale * scores + self.bias  # (I, T)
         values = -logsigmoid(logits.where(match, -logits))  # (I, T)
         has_match = match.any(dim=1, keepdim=True) | match.any(dim=0, keepdim=True)  # (I, T)

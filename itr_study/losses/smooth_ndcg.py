@@ -6,7 +6,7 @@ from torch import Tensor
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import REDUCTIONS
-from itr_study.losses._ndcg import smooth_ndcg, true_ndcg
+from itr_study.losses._ranks import smooth_ndcg, true_ndcg
 from itr_study.losses.base import RankingLoss
 
 
@@ -17,10 +17,9 @@ class SmoothNDCGLoss(RankingLoss):
         NDCG_i = (1 / ideal_i) sum_j (2^r_ij - 1) / log2(1 + rank_ij)
         rank_ij = 1 + sum_{k != j} sigmoid((s_ik - s_ij) / tau)
 
-    and the same for every text on the transpose of scores and of relevance. Memory O(I T). A list
-    without a match is put in the order of its labels as any other; one without a relevant item adds
-    0. One in which all are equally relevant has nothing to order, but its smooth NDCG is below 1 if
-    scores are near each other.
+    and the same for every text on the transposes. Memory O(I T). A list without a match is ordered
+    by its labels as any other; one without a relevant item adds 0. If all are equally relevant
+    there is nothing to order, but the smooth NDCG is below 1 if scores are near each other.
 
     Use: with a pairwise loss, on graded labels, to order the non-matches as well: the listwise
         paper adds it to triplet_hardest with weight 1 and temperature = 0.01. Alone it has no
@@ -54,32 +53,33 @@ class SmoothNDCGLoss(RankingLoss):
         check_choice("reduction", reduction, REDUCTIONS)
         self.temperature, self.reduction = temperature, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, _ = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         relevance = relevance.to(scores.dtype)
         return self.direction(scores, relevance) + self.direction(scores.T, relevance.T)
 
     def direction(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        """() loss of the rows' lists."""
+        """Return the loss () of the rows' lists."""
         return self.reduce(*smooth_ndcg(scores, relevance, self.temperature))
 
     def reduce(self, ndcg: Tensor, ranked: Tensor) -> Tensor:
-        """() loss of lists with this NDCG (I,), where ranked (I,) has anything to find."""
+        """Return the loss () of lists with this NDCG (I,), if ranked (I,) has anything to find."""
         losses = (1 - ndcg).where(ranked, 0.0)
         return losses.sum() if self.reduction == "sum" else losses.mean()
 
     def diagnose(self, scores: Tensor, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss, and means over all lists of both directions: true and smooth NDCG (listwise
-        Fig. 6), and "error", their absolute difference (Eq. 24), taken for each list. NaN where a
-        direction has no list with a relevant item."""
+        """Return the loss and means over all lists: "ndcg", "smooth_ndcg" and their "error".
+
+        The error is the absolute difference of each list (listwise Fig. 6 and Eq. 24). NaN if a
+        direction has no list with a relevant item.
+        """
         scores, _ = read_batch(scores, relevance, self.relevance_scale)
         relevance = relevance.to(scores.dtype)
-        total, means = scores.new_zeros(()), []
+        total, means = scores.new_zeros(()), scores.new_zeros(3)
         for scores_of, relevance_of in ((scores, relevance), (scores.T, relevance.T)):
             smooth, ranked = smooth_ndcg(scores_of, relevance_of, self.temperature)
             total = total + self.reduce(smooth, ranked)
             with torch.no_grad():
                 true, _ = true_ndcg(scores_of, relevance_of)
                 lists = torch.stack((true, smooth, (smooth - true).abs()))  # (3, I)
-                means.append(lists.where(ranked, 0.0).sum(dim=1) / ranked.sum())
-        return total, dict(zip(("ndcg", "smooth_ndcg", "error"), sum(means) / 2, strict=True))
+                means += lists.where(ranked, 0.0).sum(dim=1) / ranked.sum()
+        return total, dict(zip(("ndcg", "smooth_ndcg", "error"), means / 2, strict=True))

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import check_number
-from itr_study.losses._batch import read_batch
-from itr_study.losses._heads import Output, part
+from itr_study.losses._batch import Output, part
 from itr_study.losses._hinge import check_hinge, sum_of_hinges
 from itr_study.losses.base import RankingLoss
 
@@ -30,8 +29,8 @@ class StructureLoss(RankingLoss):
     Shape: output.subembeddings (I, K, D), output.text_subembeddings (T, K', D), of length 1, K = 1
         for models with one vector; returns () >= 0; 0 if no text and no image has a neighbour.
     Source: Wang et al., DSPE, CVPR 2016, Eqs. 4 to 6, the last two terms; topk paper, Table IV.
-    Differs: the mean over all triplets of a batch, each view weighed alike (the paper sums over the
-        most violated of those it samples). An item is no neighbour of itself; an image that is
+    Differs: the mean over all triplets of a batch, each view with the same weight (the paper sums
+        over the most violated of those it samples). An item is no neighbour of itself; an image
         drawn twice is one of its copy. Of several vectors head k is compared with head k, and the
         mean taken over heads. Of two equal vectors the distance has no gradient; it is 0 here.
 
@@ -59,8 +58,8 @@ class StructureLoss(RankingLoss):
         self.margin, self.images, self.texts = margin, images, texts
         self.reduction = reduction
 
-    def forward(self, output: Output, relevance: Tensor) -> Tensor:
-        match = read_batch(output.scores, relevance, self.relevance_scale)[1].float()  # (I, T)
+    def _loss(self, output: Output, relevance: Tensor, match: Tensor) -> Tensor:
+        match = match.float()  # (I, T)
         texts = part(output, "text_subembeddings", self.name)  # fewer models have them: asked first
         images = part(output, "subembeddings", self.name)
         if (len(images), len(texts)) != match.shape:
@@ -71,14 +70,15 @@ class StructureLoss(RankingLoss):
                 + self.texts * self.within(texts, match.T @ match > 0))
 
     def within(self, vectors: Tensor, related: Tensor) -> Tensor:
-        """() of one view: vectors (N, K, D), related (N, N) bool, which items share a match."""
+        """Return the loss () of a view: vectors (N, K, D), related (N, N), which share a match."""
         neighbour = related & ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
         heads = vectors.transpose(0, 1)
         close = -torch.cdist(heads, heads, compute_mode="donot_use_mm_for_euclid_dist")  # (K, N, N)
         # distances are the same both ways, so that the sum over rows and columns is twice that of
         # all triplets
-        total = sum(sum_of_hinges((head + self.margin).masked_fill(related, -torch.inf), head,
-                                  neighbour) for head in close) / (2 * len(close))
+        sums = [sum_of_hinges((head + self.margin).masked_fill(related, -torch.inf), head,
+                              neighbour) for head in close]
+        total = torch.stack(sums).sum() / (2 * len(close))
         if self.reduction == "sum":
             return total
         return total / (neighbour.sum(dim=1) * (~related).sum(dim=1)).sum().clamp(min=1)

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from itr_study.checks import check_count
-from itr_study.losses._batch import read_batch
 from itr_study.losses._hinge import check_hinge, hinge, k_largest
 from itr_study.losses.base import RankingLoss
 
@@ -14,11 +13,10 @@ class TopKLoss(RankingLoss):
         L = mean over matches (i, t) of  [m + (1/k) sum_{r<=k} s_i[r] - s_it]+  +  over images
 
     s_i[r] is the r-th largest score among the non-matching texts of image i. The mean is taken
-    before the hinge, so the loss is convex in the scores and lies between the k-th and the largest
-    negative: kth <= topk <= triplet_hardest, and it never grows with k.
+    before the hinge, so the loss is convex in the scores, kth <= topk <= triplet_hardest, and it
+    never grows with k.
 
-    Use: if negatives may be false (captions that also fit), so that the single hardest one is a bad
-        teacher.
+    Use: if negatives may be false (captions that also fit), so that the hardest is a bad teacher.
     See: triplet_hardest (stricter), triplet_soft (a smooth maximum), kth (the paper's non-convex
         original).
 
@@ -48,8 +46,7 @@ class TopKLoss(RankingLoss):
         check_count("k", k)
         self.margin, self.k, self.reduction = margin, k, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         hard_texts = k_largest(scores, match, self.k, dim=1)  # (I, k), of each image
         hard_images = k_largest(scores, match, self.k, dim=0)  # (k, T), of each text
         return hinge(scores, match, hard_texts.mean(dim=1, keepdim=True),

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from itr_study.losses._batch import negatives, read_batch
+from itr_study.losses._batch import negatives
 from itr_study.losses._hinge import check_hinge, hinge
 from itr_study.losses.base import RankingLoss
 
@@ -41,8 +41,7 @@ class TripletHardestLoss(RankingLoss):
         check_hinge(margin, reduction)
         self.margin, self.reduction = margin, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         others = negatives(scores, match)  # (I, T), -inf at matches
         hardest_text = others.amax(dim=1, keepdim=True)  # (I, 1), of each image
         hardest_image = others.amax(dim=0, keepdim=True)  # (1, T), of each text

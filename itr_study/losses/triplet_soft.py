@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from itr_study.checks import check_number
-from itr_study.losses._batch import log_sum_exp, read_batch
+from itr_study.losses._batch import log_sum_exp
 from itr_study.losses._hinge import check_hinge, hinge
 from itr_study.losses.base import RankingLoss
 
@@ -15,11 +15,11 @@ class TripletSoftLoss(RankingLoss):
         s~_i = (1/gamma) log sum_u exp(gamma s_iu),  u over the non-matches of i; likewise s~_t
 
     Of n negatives, max <= s~ <= max + log(n) / scale: an upper bound, which acts like a larger
-    margin. With scale 50 and n = 127 that is up to 0.097.
+    margin, with scale 50 and n = 127 by up to 0.097.
 
     Use: instead of triplet_hardest, so that all negatives push, those with large scores most. The
-        bcls paper takes scale = 50, finds that it trains better than the hardest negative, and adds
-        kendall_window on graded labels.
+        bcls paper takes scale = 50, finds that it trains better, and adds kendall_window on graded
+        labels.
     See: triplet_hardest (the limit of a large scale), topk (the mean of the k largest), info_nce
         (the same smooth maximum, without a margin).
 
@@ -48,8 +48,7 @@ class TripletSoftLoss(RankingLoss):
         check_number("scale", scale, above=0)
         self.margin, self.scale, self.reduction = margin, scale, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         soft_text = log_sum_exp(self.scale * scores, match, dim=1) / self.scale  # (I, 1)
         soft_image = log_sum_exp(self.scale * scores, match, dim=0) / self.scale  # (1, T)
         return hinge(scores, match, soft_text, soft_image, self.margin, self.reduction)

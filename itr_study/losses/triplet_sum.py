@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from itr_study.losses._batch import negatives, read_batch
+from itr_study.losses._batch import negatives
 from itr_study.losses._hinge import check_hinge, sum_of_hinges
 from itr_study.losses.base import RankingLoss
 
@@ -12,11 +12,10 @@ class TripletSumLoss(RankingLoss):
 
         L = mean over matches (i, t) of  sum_u [m + s_iu - s_it]+  +  sum_j [m + s_jt - s_it]+
 
-    Memory: on a CPU matches x (I + T), so that of a few score matrices in training, where B pairs
-    have about B matches; elsewhere always that of a few score matrices; never (I, T, T).
+    Memory: on a CPU matches x (I + T), elsewhere that of a few score matrices; never (I, T, T).
 
     Use: as the plain baseline ("traditional" in the topk paper), or for the first epochs before
-        triplet_hardest or topk, which may collapse (all scores equal) when they start from scratch.
+        triplet_hardest or topk, which may collapse (all scores equal) if they start from scratch.
     See: triplet_hardest (only the largest negative), topk (the mean of the k largest),
         semantic_margin (a margin that depends on relevance).
 
@@ -45,8 +44,7 @@ class TripletSumLoss(RankingLoss):
         check_hinge(margin, reduction)
         self.margin, self.reduction = margin, reduction
 
-    def forward(self, scores: Tensor, relevance: Tensor) -> Tensor:
-        scores, match = read_batch(scores, relevance, self.relevance_scale)
+    def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         raised = negatives(scores + self.margin, match)  # (I, T), -inf at matches
         total = sum_of_hinges(raised, scores, match)
         return total if self.reduction == "sum" else total / match.sum().clamp(min=1)

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import check_choice
-from itr_study.losses._batch import negatives, over_matches, read_batch
-from itr_study.losses._heads import Output, part
+from itr_study.losses._batch import Output, negatives, over_matches, part, read_batch
 from itr_study.losses._hinge import check_hinge
 from itr_study.losses.base import RankingLoss
 
@@ -31,8 +30,7 @@ class VarianceWeightedLoss(RankingLoss):
         spread: sigma - 1 is the sample standard deviation of the "cosine" of a head with all
             candidates of a query but the target (its other matches, too: Eq. 7), or of their
             "softmax" probabilities over the batch.
-        detach: whether sigma is a constant to the gradient: as a weight it should not be learnt
-            smaller.
+        detach: whether sigma is a constant to the gradient: a weight should not be learnt smaller.
         reduction: "mean" over matches, or "sum"; over heads it is a sum, as printed.
 
     Shape: output.head_scores (K, I, T), relevance (I, T); returns () >= 0.
@@ -68,13 +66,13 @@ class VarianceWeightedLoss(RankingLoss):
         self.weights, self.spread = weights, spread
 
     def forward(self, output: Output, relevance: Tensor) -> Tensor:
+        """Return the loss () of an output."""
         return self.diagnose(output, relevance)[0]
 
-    def diagnose(self, output: Output,
-                 relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss; sigma: its mean over heads and matches in both directions; sigma_std: how much
-        it differs between the heads of a match."""
-        heads, total, sigmas, stds = part(output, "head_scores", self.name), 0.0, [], []
+    def diagnose(self, output: Output, relevance: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss, the mean of sigma over heads and matches, and its Std over heads."""
+        heads, sigmas, stds = part(output, "head_scores", self.name), [], []
+        total = heads.new_zeros(())
         if not len(heads):
             raise ValueError("head_scores must be (heads, images, texts) of one head at least, got "
                              f"{tuple(heads.shape)}")
@@ -94,11 +92,13 @@ class VarianceWeightedLoss(RankingLoss):
             total = total + over_matches(hinges.sum(dim=0), match, self.reduction)
         if not sigmas:
             return total, {}
-        return total, {"sigma": sum(sigmas) / 2, "sigma_std": sum(stds) / 2}
+        return total, {"sigma": torch.stack(sigmas).mean(), "sigma_std": torch.stack(stds).mean()}
 
     def std(self, scores: Tensor) -> Tensor:
-        """(K, Q, C) of every candidate as the target: sample standard deviation over the others of
-        its query; 0 where these are fewer than two, or equal but for rounding."""
+        """Return the spread (K, Q, C) over the candidates of a query but the one at each place.
+
+        The sample standard deviation; 0 of fewer than two, or if they are equal but for rounding.
+        """
         values = scores.detach() if self.detach else scores
         if self.spread == "softmax":
             values = values.softmax(dim=2)

@@ -16,15 +16,14 @@ import numpy as np
 
 from itr_study.checks import check_count
 from itr_study.metrics.ranks import ranks
-from itr_study.metrics.recall import recall_of_ranks
+from itr_study.metrics.recall import KS, as_slice, mean_table, recall_of_ranks
 from itr_study.metrics.retrieval_sets import Matches, best_ranks, find
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Positives
 
-# Captions that ECCV Caption calls matches of images 575916 and 421999, and that are none of the
-# 25,000: they count in R, as they do in the package, and nobody can find them.
+# Captions that ECCV Caption calls matches of images 575916 and 421999, though they are not of the
+# 25,000: they count in R, as in the package, and cannot be found.
 ABSENT = frozenset({144675, 467259})
-KS = (1, 5, 10)
 FOLDS = 5
 PACKAGE = "eccv_caption"
 
@@ -58,7 +57,7 @@ class TruthSets:
 
 
 def read_eccv(folder: Path | str | None = None) -> TruthSets:
-    """The ground truths of the package `eccv-caption` (or of a folder with its data files).
+    """Read the ground truths of the package `eccv-caption` (or of a folder with its data files).
 
     Raises: ValueError where the package is not installed, or a file is missing.
     Source: Chun et al., ECCV 2022 (ECCV Caption); Parekh et al., EACL 2021 (CxC); COCO's test set
@@ -66,7 +65,7 @@ def read_eccv(folder: Path | str | None = None) -> TruthSets:
     """
     if folder is None:
         spec = find_spec(PACKAGE)  # found, not imported: importing warns about optional packages
-        if spec is None:
+        if spec is None or spec.origin is None:
             raise ValueError("the ground truth of ECCV Caption comes with the package "
                              "eccv-caption, which is not installed: pip install eccv-caption")
         folder = Path(spec.origin).parent / "data"
@@ -78,35 +77,33 @@ def read_eccv(folder: Path | str | None = None) -> TruthSets:
     missing = [str(p) for p in [*chain.from_iterable(names.values()), order] if not p.is_file()]
     if missing:
         raise ValueError(f"ground truth is incomplete, missing {', '.join(missing)}; "
-                         "install eccv-caption anew")
+                         "reinstall eccv-caption")
     judged = {name: Judged(*map(read_lists, paths)) for name, paths in names.items()}
     return TruthSets(**judged, order=np.load(order, allow_pickle=False))
 
 
 def read_lists(path: Path) -> dict[int, list[int]]:
-    """A JSON object of lists of ids."""
-    with open(path, encoding="utf-8") as file:
-        return {int(key): [int(i) for i in items] for key, items in json.load(file).items()}
+    """Read a JSON object of lists of ids."""
+    lists = json.loads(path.read_text(encoding="utf-8"))
+    return {int(key): [int(i) for i in items] for key, items in lists.items()}
 
 
 def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[int],
                truth_sets: TruthSets | None = None, ks: Sequence[int] = KS,
                absent: Collection[int] = ABSENT) -> dict[str, float]:
-    """All metrics of `eccv-caption` in both directions, from full rankings, as fractions.
+    """Compute all metrics of `eccv-caption` from full rankings, as fractions.
 
     Keys, each after "i2t_" and "t2i_": coco1k_r1, r5, r10 (mean of five folds, each ranked within
     itself), coco5k_r1 ..., cxc_r1 ..., eccv_map_at_r, eccv_r_precision, eccv_r1.
 
     Args:
-        scores: (I, T), higher = more alike, all 5,000 images and 25,000 captions, in any order,
-            or `Scores` of each direction.
-        image_ids: (I,) COCO image numbers of the rows; text_ids: (T,) caption ids of the columns.
+        scores: (I, T), higher = more alike, all 5,000 images and 25,000 captions, in any order.
+        image_ids: (I,) COCO image numbers of the rows.
+        text_ids: (T,) caption ids of the columns.
         truth_sets: as `read_eccv` gives them, which is the default.
         ks: the K of R@K.
-        absent: ids of matches that may be missing in the gallery; they count in R. Two captions of
-            ECCV Caption are.
-    Raises: ValueError for NaN, shapes that differ, ids twice, ids that are not in the ground
-        truth, ids of the ground truth that are not in the gallery.
+        absent: ids of matches that may be missing in the gallery; they count in R.
+    Raises: ValueError for NaN, shapes that differ, ids twice, or not both in scores and truth.
     Source: Chun et al., ECCV 2022, and its package.
     Differs: ties count against the model; published scripts cut rankings at 50 or 100 items, which
         makes COCO 1K R@10 too low by up to 1.8 points.
@@ -114,28 +111,28 @@ def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[i
     truth_sets = read_eccv() if truth_sets is None else truth_sets
     for k in ks:
         check_count("k", k)
-    scores = Scores.of(scores)
-    n_images, n_texts = scores.shape
+    pair = Scores.of(scores)
+    n_images, n_texts = pair.shape
     rows, columns = places("image", image_ids, n_images), places("text", text_ids, n_texts)
     check_ids(truth_sets, rows, columns, absent)
+    table = coco_1k(pair, rows, columns, truth_sets, ks)
     judged = [lists(truth, rows, columns) for truth in (truth_sets.coco, truth_sets.cxc)]
-    table = {}
-    for name, best in zip(("coco5k", "cxc"), best_ranks(scores, *judged), strict=True):
+    for name, best in zip(("coco5k", "cxc"), best_ranks(pair, *judged), strict=True):
         table |= {f"{d}_{name}_r{k}": float((best[d][best[d] > 0] <= k).mean())
                   for d in DIRECTIONS for k in ks}
     r = sizes(truth_sets.eccv.i2t, rows), sizes(truth_sets.eccv.t2i, columns)
     for d, matches, size in zip(DIRECTIONS, lists(truth_sets.eccv, rows, columns), r, strict=True):
-        matched = find(scores, matches, d, size)
+        matched = find(pair, matches, d, size)
         table |= {f"{d}_eccv_map_at_r": float(matched.map_at_r().mean()),
                   f"{d}_eccv_r_precision": float(matched.r_precision().mean()),
                   f"{d}_eccv_r1": float(matched.recall_at(1).mean())}
-    return coco_1k(scores, rows, columns, truth_sets, ks) | table
+    return table
 
 
 def coco_1k(scores: Scores, rows: dict[int, int], columns: dict[int, int], truth_sets: TruthSets,
             ks: Sequence[int]) -> dict[str, float]:
-    """Mean R@K of the five folds of captions with their images, ranked within each fold."""
-    tables, seen = [], set()
+    """Average R@K over the five folds of captions with their images, ranked within each fold."""
+    tables, seen = [], set[int]()
     for part in np.array_split(truth_sets.order, FOLDS):
         owners = [truth_sets.coco.t2i[t][0] for t in part.tolist()]
         images = sorted(set(owners), key=rows.__getitem__)
@@ -144,21 +141,20 @@ def coco_1k(scores: Scores, rows: dict[int, int], columns: dict[int, int], truth
                              f"{sample(seen.intersection(images))} are in two folds")
         seen.update(images)
         place = {image: position for position, image in enumerate(images)}
-        fold = scores.cut(as_slice([rows[i] for i in images]),
-                          as_slice([columns[t] for t in part.tolist()]))
+        fold = scores.cut(as_slice(np.array([rows[i] for i in images])),
+                          as_slice(np.array([columns[t] for t in part.tolist()])))
         tables.append(recall_of_ranks(ranks(fold, np.array([place[i] for i in owners])), ks))
-    return {f"{d}_coco1k_r{k}": float(np.mean([table[f"{d}_r{k}"] for table in tables]))
-            for d in DIRECTIONS for k in ks}
+    return {name.replace("_r", "_coco1k_r"): value for name, value in mean_table(tables).items()}
 
 
 def lists(judged: Judged, rows: dict[int, int], columns: dict[int, int]) -> Matches:
-    """Ids as places: for every row its columns that match, for every column its rows."""
+    """Turn ids into places: the matching columns of every row, and rows of every column."""
     return Matches(positives(judged.i2t, rows, columns), positives(judged.t2i, columns, rows))
 
 
 def positives(of: Mapping[int, Sequence[int]], queries: dict[int, int],
               items: dict[int, int]) -> Positives:
-    """The items of each query that are in the gallery, each once, as places."""
+    """List the items of each query that are in the gallery, each once, as places."""
     query = np.repeat(np.array([queries[q] for q in of], np.int64), [len(x) for x in of.values()])
     item = np.array([items.get(i, -1) for i in chain.from_iterable(of.values())], np.int64)
     pairs = np.unique((query * len(items) + item)[item >= 0])
@@ -167,7 +163,7 @@ def positives(of: Mapping[int, Sequence[int]], queries: dict[int, int],
 
 
 def sizes(of: Mapping[int, Sequence[int]], queries: dict[int, int]) -> np.ndarray:
-    """R of every query, matches outside the gallery included."""
+    """Count R of every query, matches outside the gallery included."""
     counts = np.zeros(len(queries), np.int64)
     for query, items in of.items():
         counts[queries[query]] = len(set(items))
@@ -175,9 +171,8 @@ def sizes(of: Mapping[int, Sequence[int]], queries: dict[int, int]) -> np.ndarra
 
 
 def places(kind: str, ids: Sequence[int], n: int) -> dict[int, int]:
-    """Place of each id, in order; ValueError unless there are n different ones."""
-    ids = np.asarray(ids).tolist()
-    place_of = {one: place for place, one in enumerate(ids)}
+    """Map each id to its place; raise ValueError unless there are n different ones."""
+    place_of = {one: place for place, one in enumerate(np.asarray(ids).tolist())}
     if len(ids) != n or len(place_of) != n:
         raise ValueError(f"{kind}_ids must be {n} different ids, one for each {kind} of the "
                          f"scores; got {len(ids)}, {len(place_of)} of them different")
@@ -186,7 +181,7 @@ def places(kind: str, ids: Sequence[int], n: int) -> dict[int, int]:
 
 def check_ids(truth_sets: TruthSets, rows: dict[int, int], columns: dict[int, int],
               absent: Collection[int]) -> None:
-    """ValueError naming ids of the gallery nothing is known of, and judged ids it lacks."""
+    """Raise ValueError naming unjudged ids of the gallery, and judged ids that it lacks."""
     problems = []
     for kind, gallery, known in (("images", rows, truth_sets.coco.i2t),
                                  ("captions", columns, truth_sets.coco.t2i)):
@@ -207,13 +202,6 @@ def check_ids(truth_sets: TruthSets, rows: dict[int, int], columns: dict[int, in
 
 
 def sample(ids: Collection[int]) -> str:
-    """The first few of many ids, and how many there are."""
+    """Write the first few of many ids, and how many there are."""
     first = ", ".join(map(str, sorted(ids)[:5]))
     return first if len(ids) <= 5 else f"{first}, ... ({len(ids)} in all)"
-
-
-def as_slice(indices: list[int]) -> slice | np.ndarray:
-    """Consecutive indices as a slice, which copies nothing."""
-    if indices == list(range(indices[0], indices[0] + len(indices))):
-        return slice(indices[0], indices[0] + len(indices))
-    return np.array(indices)

@@ -1,11 +1,11 @@
-"""Embedding entropy: does an image's vector stand for one of its texts, for all, or for none?
+"""Embedding entropy: does an image's vector fit one of its texts, all of them, or none?
 
 The probability of a text is the softmax of its cosine over all texts of the split; all texts that
-do not match are one outcome more, the noise. What is reported is the entropy of these m + 1
-outcomes, and the share of the noise, without which it cannot be read.
+do not match are one more outcome, the noise. Reported are the entropy of these m + 1 outcomes, and
+the share of the noise, without which it cannot be read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,42 +14,40 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from itr_study.checks import check_count, check_number
-from itr_study.metrics.ranks import wide
-from itr_study.metrics.scores import check_numbers
+from itr_study.metrics.ranks import check_matrix, wide
+from itr_study.metrics.scores import Matrix
 from itr_study.metrics.truth import check_image_of_text
 
 TEMPERATURE = 0.07  # sigma^2, as InfoNCE has it here: Eq. 1 is its softmax
 UNIT = 1e-3  # by how much a length may differ from 1: float32 codes are nearer
-LOWEST = -1e4  # in the place of log 0, which times 0 is not a number; e^-10,000 is 0
+LOWEST = -1e4  # instead of log 0, which times 0 is not a number; e^-10,000 is 0
 
 
 class Entropy(NamedTuple):
-    """`nats`, the entropy H(v), and `noise`, the probability of all texts that do not match;
-    float64, one of each for every vector: (I,), or (I, K) for heads."""
+    """`nats`, the entropy H(v), and `noise`, the probability of all texts that do not match.
+
+    float64, one of each for every vector: (I,), or (I, K) for heads.
+    """
 
     nats: np.ndarray
     noise: np.ndarray
 
 
-def embedding_entropy(images: np.ndarray | Tensor, texts: np.ndarray | Tensor,
-                      image_of_text: np.ndarray, temperature: float = TEMPERATURE,
-                      block: int = 32) -> Entropy:
+def embedding_entropy(images: Matrix, texts: Matrix, image_of_text: np.ndarray,
+                      temperature: float = TEMPERATURE, block: int = 32) -> Entropy:
     """Entropy in nats of image vectors against all texts, of one vector an image or of each head.
 
-    It lies between 0 and log(m + 1), m the number of the image's texts. The top is reached where
-    every match and the noise have the same probability; 0 where one of them has all of it: one
-    text, which is what a head is meant to do, or the noise, where the vector finds nothing.
-    Low entropy is therefore good only where `noise` is small, too. Both depend on the number of
-    texts and on the temperature: compare models on one split at one temperature, and keep in mind
-    that a model whose cosines lie closer together has more noise at equal ranks.
+    From 0, where one outcome has all probability (one text, as a head is meant to do, or the noise,
+    where the vector finds nothing), to log(m + 1) for m texts, where all are equal. Low entropy is
+    therefore good only where `noise` is small, too. Compare models on one split at one temperature;
+    at equal ranks a model whose cosines lie closer together has more noise.
 
     Args:
-        images: (I, D) or (I, K, D), texts: (T, D) on the same device; all of length 1.
+        images: (I, D) or (I, K, D), of length 1.
+        texts: (T, D) on the same device, of length 1.
         image_of_text: (T,) int, the image that each text describes.
-        temperature: > 0; sigma^2 of the paper, which prints no value. The default is that of
-            InfoNCE here, whose softmax this is. (1, about what the paper's Eq. 8 gives while it
-            trains, leaves almost everything to the noise: among n texts none has more than
-            e^2 / n.)
+        temperature: > 0; sigma^2 of the paper, which prints no value. (1, about what its Eq. 8
+            gives in training, leaves almost all to the noise: of n texts none has over e^2 / n.)
         block: images at a time (memory: about 4 x block x K x T float64); a result may differ in
             the last bit of a product between block sizes.
     Raises: ValueError for NaN, vectors of another length than 1, sizes that differ, an image
@@ -67,55 +65,41 @@ def embedding_entropy(images: np.ndarray | Tensor, texts: np.ndarray | Tensor,
         >>> found.nats.round(4), found.noise.round(4)  # of image 1 the noise has two thirds
         (array([1.0986, 0.6365]), array([0.3333, 0.6667]))
     """
-    images, texts = (wide(torch.as_tensor(x).detach()) for x in (images, texts))
-    if images.ndim not in (2, 3) or texts.ndim != 2 or images.shape[-1] != texts.shape[1] \
-            or 0 in images.shape:
+    vectors, words = (wide(torch.as_tensor(x).detach()) for x in (images, texts))
+    if vectors.ndim not in (2, 3) or words.ndim != 2 or vectors.shape[-1] != words.shape[1] \
+            or 0 in vectors.shape:
         raise ValueError("images must be (n_images, D) or (n_images, K, D), texts (n_texts, D); "
-                         f"got {tuple(images.shape)} and {tuple(texts.shape)}")
-    for what, vectors in (("image", images), ("text", texts)):
-        check_unit(what, vectors)
-    owner = check_image_of_text(image_of_text, len(images), len(texts))
+                         f"got {tuple(vectors.shape)} and {tuple(words.shape)}")
+    check_unit("image", vectors)
+    check_unit("text", words)
+    owner = check_image_of_text(image_of_text, len(vectors), len(words))
     check_count("block", block)
-
-    def scores() -> Iterator[tuple[int, Tensor]]:
-        for start in range(0, len(images), block):
-            yield start, images[start:start + block] @ texts.T
-
-    return entropies(scores(), owner, temperature)
+    pieces = ((start, vectors[start:start + block] @ words.T)
+              for start in range(0, len(vectors), block))
+    return entropies(pieces, owner, temperature)
 
 
-def score_entropy(scores: np.ndarray | Tensor, image_of_text: np.ndarray,
+def score_entropy(scores: Matrix, image_of_text: np.ndarray,
                   temperature: float = TEMPERATURE, block: int = 32) -> Entropy:
-    """`embedding_entropy` of a matrix of scores, in the place of the cosines: (I,) of each row.
+    """Compute `embedding_entropy` of a matrix of scores instead of cosines: (I,) of each row.
 
     For models that score a pair by more than one vector of the text, such as PVSE's K x K.
 
-    Args:    scores: (I, T), higher = more alike; the rest as `embedding_entropy`.
-    Raises:  ValueError for NaN and infinite scores, shapes that differ, an image without a text,
-             temperature <= 0.
+    Takes scores (I, T), higher = more alike; the rest as `embedding_entropy`.
+
+    Raises: ValueError for NaN and infinite scores, shapes that differ, an image without a text,
+        temperature <= 0.
     Example: the match is three times as likely as the only other text
         >>> found = score_entropy(np.log([[3.0, 1.0], [1.0, 3.0]]), np.array([0, 1]), 1.0)
         >>> found.nats.round(4), found.noise
         (array([0.5623, 0.5623]), array([0.25, 0.25]))
     """
-    check_numbers(scores)
-    if scores.ndim != 2 or 0 in scores.shape:
-        raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
-                         f"got {tuple(scores.shape)}")
+    check_matrix(scores)
     owner = check_image_of_text(image_of_text, *scores.shape)
     check_count("block", block)
-
-    def pieces() -> Iterator[tuple[int, Tensor]]:
-        for start in range(0, len(scores), block):
-            piece = torch.as_tensor(scores[start:start + block]).detach()
-            if not torch.isfinite(piece).all():
-                image, text = torch.nonzero(~torch.isfinite(piece))[0].tolist()
-                raise ValueError("scores must be finite numbers; found "
-                                 f"{float(piece[image, text])} at image {start + image}, text "
-                                 f"{text}")
-            yield start, piece
-
-    return entropies(pieces(), owner, temperature)
+    pieces = ((start, torch.as_tensor(scores[start:start + block]).detach())
+              for start in range(0, len(scores), block))
+    return entropies(pieces, owner, temperature)
 
 
 def check_unit(what: str, vectors: Tensor) -> None:
@@ -129,13 +113,17 @@ def check_unit(what: str, vectors: Tensor) -> None:
                          "has no direction)")
 
 
-def entropies(pieces: Iterator[tuple[int, Tensor]], owner: np.ndarray,
+def entropies(pieces: Iterable[tuple[int, Tensor]], owner: np.ndarray,
               temperature: float) -> Entropy:
-    """Of (first image, scores (i, T) or (i, K, T)) pieces that go through all images in order."""
+    """Compute `Entropy` of (first image, scores (i, T) or (i, K, T)) pieces in order."""
     check_number("temperature", temperature, above=0)
     parts = []
     for start, piece in pieces:
         scores = piece.cpu().double().numpy()
+        if not np.isfinite(scores).all():
+            image, *_, text = place = tuple(np.argwhere(~np.isfinite(scores))[0])
+            raise ValueError(f"scores must be finite numbers; found {scores[place]} at image "
+                             f"{start + image}, text {text}")
         heads = scores.shape[1] if scores.ndim == 3 else 1
         image = np.repeat(np.arange(start, start + len(scores)), heads)
         rows = scores.reshape(len(image), -1)
@@ -145,10 +133,9 @@ def entropies(pieces: Iterator[tuple[int, Tensor]], owner: np.ndarray,
 
 
 def rows_entropy(logits: np.ndarray, match: np.ndarray) -> Entropy:
-    """Of rows of logits (n, T), where match (n, T) says which texts are each row's own.
+    """Compute `Entropy` of rows of logits (n, T), which are overwritten; match (n, T): their own.
 
-    In log space: what is added up is log P, so that nothing overflows and small probabilities stay
-    exact. `logits` is overwritten.
+    In log space, so that nothing overflows and small probabilities stay exact.
     """
     row, column = np.nonzero(match)  # row by row; each has a match
     first = np.flatnonzero(np.diff(row, prepend=-1))
@@ -162,5 +149,5 @@ def rows_entropy(logits: np.ndarray, match: np.ndarray) -> Entropy:
 
 
 def surprise(log_p: np.ndarray) -> np.ndarray:
-    """-P log P of log P; 0 for P = 0."""
+    """Compute -P log P of log P; 0 for P = 0."""
     return -np.exp(log_p) * np.maximum(log_p, LOWEST)

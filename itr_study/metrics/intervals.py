@@ -1,6 +1,6 @@
-"""How far a mean would move with other seeds: the interval of Student. (With other images:
-evaluation/bootstrap.py.) How far a rank correlation would with other methods, and how wide a range
-chance alone spans.
+"""Intervals of a mean over seeds and of a rank correlation, and the range of chance alone.
+
+Those over other images are in evaluation/table.py.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,12 @@ def student_interval(values: Sequence[float] | np.ndarray,
                      level: float = LEVEL) -> tuple[float, float]:
     """Two-sided Student-t interval of the mean; infinite with fewer than two values.
 
-    Args:    values: (n,), such as one difference for each seed; level: confidence, in (0, 1).
+    Args:
+        values: (n,), such as one difference for each seed.
+        level: confidence, in (0, 1).
 
-    Example:
-        >>> [round(x, 2) for x in student_interval([1.0, 2.0, 3.0])]  # 2 -+ 4.303 / sqrt(3)
+    Example: 2 -+ 4.303 / sqrt(3)
+        >>> [round(x, 2) for x in student_interval([1.0, 2.0, 3.0])]
         [-0.48, 4.48]
     """
     from scipy import stats
@@ -31,11 +33,11 @@ def student_interval(values: Sequence[float] | np.ndarray,
 
 
 def rank_correlation_interval(rho: float, count: int) -> tuple[float, float]:
-    """95 % interval of Spearman's rank correlation over independent methods, by Fisher's
-    transformation with the variance 1.06 / (n - 3) of Fieller, Hartley and Pearson (1957); from -1
-    to 1 where there are fewer than five.
+    """95 % interval of Spearman's rank correlation over independent methods; -1 to 1 below five.
 
-    Example:
+    Source: Fisher's transformation with the variance 1.06 / (n - 3) of Fieller, Hartley and Pearson
+        (1957).
+    Example: of 12 methods
         >>> [round(end, 2) for end in rank_correlation_interval(0.84, 12)]
         [0.5, 0.96]
     """
@@ -47,8 +49,9 @@ def rank_correlation_interval(rho: float, count: int) -> tuple[float, float]:
 
 
 def range_by_chance(count: int) -> float:
-    """How far the largest of some draws of a normal distribution lies above the smallest on
-    average, in standard deviations: the integral of 1 - P^n - (1 - P)^n over its axis.
+    """Average range of some draws of a normal distribution, in standard deviations.
+
+    The integral of 1 - P^n - (1 - P)^n over its axis.
 
     Example: two draws are 2 / sqrt(pi) apart
         >>> round(range_by_chance(2), 4), round(range_by_chance(30), 3)

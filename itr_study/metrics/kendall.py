@@ -1,18 +1,11 @@
-"""Kendall's tau between scores and graded relevance: of two items, is the more relevant above?"""
+"""Rank correlation of scores and relevance: Kendall's tau of whole lists, or of the best k."""
 
 from functools import partial
 
 import numpy as np
 
 from itr_study.checks import check_choice
-from itr_study.metrics.graded import (
-    RowMetric,
-    first_of_run,
-    joined,
-    ordered,
-    per_query,
-    query_means,
-)
+from itr_study.metrics.graded import RowMetric, first_of_run, joined, ordered, query_means
 from itr_study.metrics.scores import AnyScores
 from itr_study.metrics.truth import Truth
 
@@ -23,50 +16,82 @@ WIDEST = 128  # places in a bin: hits of a bin are summed in uint8
 def kendall(scores: AnyScores, truth: Truth, kind: str = "b") -> dict[str, float]:
     """Mean Kendall tau of all queries in both directions: {"i2t_tau", "t2i_tau"}, in [-1, 1].
 
-    The one metric that may be negative: -1 is the list upside down, 0 is no order at all.
+    1: every more relevant item scores higher; -1: the list upside down; 0: no order at all. With C
+    pairs in the same order in scores and relevance, D in opposite order, n items:
+    a: (C - D) / (n (n - 1) / 2); b: (C - D) / sqrt(pairs that differ in scores x pairs that differ
+    in relevance); c: (C - D) 2 m / (n^2 (m - 1)), m the smaller number of distinct values.
+    Where many items are equally relevant a cannot come near 1; b can only if their scores tie, too.
 
-    Args, Raises: as `kendall_per_query`.
-    Source: bcls, Eq. 2 (which prints "a"; Table VI does not say what was computed).
-    Differs: as `kendall_per_query`.
-    Example: image 0 prefers the wrong text, image 1 the right one; both texts are right
-        >>> kendall(np.array([[0.3, 0.4], [0.2, 0.5]]), Truth(np.array([0, 1])))
-        {'i2t_tau': 0.0, 't2i_tau': 1.0}
+    Args:
+        scores: (I, T), higher = more alike.
+        truth: its relevance in [0, 1], read as float32.
+        kind: "a", "b" or "c".
+    Raises: ValueError for NaN, shapes that differ, relevance outside [0, 1], another kind.
+    Source: bcls, Eqs. 2-3 (which print "a"; Table VI does not say what was computed); Knight, JASA
+        1966, for D by sorting; the counting in bins is ours.
+    Differs: 0, not NaN, where all scores or all relevances of a query are equal.
+    Example: C = 2, D = 0, one of three pairs ties in relevance: 2 / 3, 2 / sqrt(3 x 2), 8 / 9
+        >>> truth = Truth(np.zeros(3, int), graded=lambda images: np.array([[1, 0, 0]])[images])
+        >>> [round(kendall(np.array([[3, 2, 1]]), truth, kind)["i2t_tau"], 4) for kind in KINDS]
+        [0.6667, 0.8165, 0.8889]
     """
     return query_means(scores, truth, {"tau": kendall_rows(kind)})
 
 
-def kendall_per_query(scores: AnyScores, truth: Truth,
-                      kind: str = "b") -> dict[str, np.ndarray]:
-    """Kendall tau of every image and of every text: {"i2t": (I,), "t2i": (T,)}, float64.
-
-    With C pairs in the same order in scores and relevance, D in opposite order, n items:
-    a: (C - D) / (n (n - 1) / 2); b: (C - D) / sqrt(pairs that differ in scores x pairs that differ
-    in relevance); c: (C - D) 2 m / (n^2 (m - 1)), m the smaller number of distinct values.
-    Where many items are equally relevant a cannot come near 1; b can only if scores tie alike.
-
-    Args:
-        scores: (I, T), higher = more alike; truth: its relevance in [0, 1], read as float32.
-        kind: "a", "b" or "c".
-    Raises: ValueError for NaN, shapes that differ, relevance outside [0, 1], another kind.
-    Source: bcls, Eqs. 2-3; Knight, JASA 1966, for D by sorting; the counting in bins is ours.
-    Differs: 0, not NaN, where all scores or all relevances of a query are equal.
-    Example: C = 2, D = 0, one of three pairs ties in relevance: 2 / 3, 2 / sqrt(3 x 2), 8 / 9
-        >>> truth = Truth(np.zeros(3, int), graded=lambda images: np.array([[1, 0, 0]])[images])
-        >>> [float(kendall_per_query(np.array([[3, 2, 1]]), truth, k)["i2t"][0].round(4))
-        ...  for k in "abc"]
-        [0.6667, 0.8165, 0.8889]
-    """
-    return per_query(scores, truth, kendall_rows(kind))[0]
-
-
 def kendall_rows(kind: str = "b") -> RowMetric:
-    """Tau of rows of scores and relevance (q, n) -> (q,). Args, Raises: as `kendall_per_query`."""
+    """Make `kendall` of rows: scores and relevance (q, n) -> (q,)."""
     check_choice("kind", kind, KINDS)
     return partial(block_tau, kind=kind)
 
 
+def coherent(scores: AnyScores, truth: Truth, k: int = 100) -> dict[str, float]:
+    """Mean coherent score of all queries in both directions: {"i2t_cs100", "t2i_cs100"}.
+
+    Kendall's tau-b of the k items of highest score, in [-1, 1]: 1 is the most relevant first, -1
+    the most relevant last. It does not ask whether they are relevant at all: read it together with
+    recall or NDCG.
+
+    Args:
+        scores: (I, T), higher = more alike.
+        truth: its relevance in [0, 1], read as float32.
+        k: how many results count, at least 2; all of a shorter list, as `kendall`.
+    Raises: ValueError for k < 2, NaN, shapes that differ, relevance outside [0, 1].
+    Source: CS@K of Zhou et al., Ladder Loss, AAAI 2020 (CVSE++ of the bcls tables).
+    Differs: the paper names no formula and no tau: Kendall's tau-b of the k best is our reading. Of
+        equal scores at place k the first in the matrix stay.
+    Example: the two best texts of image 0 are 1 and 0.2 relevant, in this order; of image 1 the
+    best is its own too, with a lesser one behind. Of two images every text finds its own first
+        >>> relevance = np.array([[1, 0.2, 0], [0.5, 1, 0]])
+        >>> truth = Truth(np.array([0, 1, 1]), 2, lambda images: relevance[images])
+        >>> coherent(np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0]]), truth, k=2)
+        {'i2t_cs2': 1.0, 't2i_cs2': 0.6666666666666666}
+    """
+    return query_means(scores, truth, {f"cs{k}": coherent_rows(k)})
+
+
+def coherent_rows(k: int = 100) -> RowMetric:
+    """Make `coherent` of rows: scores and relevance (q, n) -> (q,)."""
+    if not (isinstance(k, int) and k >= 2):
+        raise ValueError(f"k must be a whole number of at least 2, to have an order; got {k!r}")
+    return lambda values, relevance: block_tau(*best(values, relevance, k), "b")
+
+
+def best(values: np.ndarray, relevance: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find scores and relevance (q, k) of the k highest scores of each row; all of fewer.
+
+    Keys hold score, then place, so that one partition finds them and ties fall to the first.
+    """
+    n = values.shape[1]
+    if k >= n:
+        return values, relevance
+    keys = joined(~ordered(values), np.arange(n, dtype=np.uint32))  # highest score, smallest key
+    keys.partition(k - 1, axis=1)
+    places = keys[:, :k].astype(np.uint32).astype(np.intp)
+    return np.take_along_axis(values, places, 1), np.take_along_axis(relevance, places, 1)
+
+
 def block_tau(scores: np.ndarray, relevance: np.ndarray, kind: str) -> np.ndarray:
-    """(q,) tau of rows of scores and relevance (q, n).
+    """Compute tau (q,) of rows of scores and relevance (q, n).
 
     Sorted by relevance, then score, what is left to count are the pairs whose scores fall; the
     places of the same items sorted by score (ties as they stand) hold the same inversions.
@@ -96,7 +121,7 @@ def block_tau(scores: np.ndarray, relevance: np.ndarray, kind: str) -> np.ndarra
 
 
 def tied_pairs(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Per sorted row, how many pairs are equal, and how many values differ: (q,) int64 each."""
+    """Count equal pairs and distinct values of each sorted row: (q,) int64 each."""
     n = ascending.shape[1]
     new = ascending[:, 1:] != ascending[:, :-1]
     distinct = 1 + np.count_nonzero(new, axis=1)
@@ -107,7 +132,7 @@ def tied_pairs(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def inversions(places: np.ndarray) -> np.ndarray:
-    """(q,) int64: pairs in falling order in each row of places (q, n), a permutation of 0 .. n - 1.
+    """Count pairs in falling order (q,) in each row of places (q, n), permutations of 0 .. n - 1.
 
     Index and place are cut into bins of equal width. Pairs that share neither bin are counted by
     sums over a table of bins, pairs that share one by comparing within it: n^1.5 steps, all of them
@@ -136,7 +161,7 @@ def inversions(places: np.ndarray) -> np.ndarray:
 
 
 def falling_within(values: np.ndarray, bins: int) -> np.ndarray:
-    """(q,) int64: pairs in falling order inside each of the equal bins of every row."""
+    """Count pairs in falling order inside the equal bins of every row: (q,) int64."""
     q = len(values)
     columns = np.ascontiguousarray(values.reshape(q * bins, -1).T)  # one place of all bins a row
     total = np.zeros(q * bins, np.int64)

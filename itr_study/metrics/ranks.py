@@ -4,15 +4,16 @@ A rank needs no order of the others, only how many of them score at least as hig
 the scores in blocks that stay in cache serves both directions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from itr_study.checks import check_count
-from itr_study.metrics.scores import AnyScores, LazyScores, Scores, check_numbers
+from itr_study.metrics.scores import AnyScores, LazyScores, Matrix, Scores, check_numbers
 from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
 
 ROWS = 16  # 16 x 25,000 float32 fit a core's cache; at most 255, because hits are summed in uint8
@@ -27,7 +28,7 @@ class Ranks:
     t2i: np.ndarray
 
     def by_direction(self, direction: str) -> np.ndarray:
-        """The ranks of one direction, "i2t" or "t2i"."""
+        """Return the ranks of one direction, "i2t" or "t2i"."""
         return {"i2t": self.i2t, "t2i": self.t2i}[direction]
 
 
@@ -63,10 +64,7 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
             i2t, t2i = (ranks(matrix, image_of_text, block) for matrix in scores)
             return Ranks(i2t.i2t, t2i.t2i)
         scores = scores.i2t
-    check_numbers(scores)
-    if scores.ndim != 2 or 0 in scores.shape:
-        raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
-                         f"got {tuple(scores.shape)}")
+    check_matrix(scores)
     owner = check_image_of_text(image_of_text, *scores.shape)
     if isinstance(scores, Tensor):
         scores = scores.detach()
@@ -78,13 +76,14 @@ def ranks(scores: AnyScores, image_of_text: np.ndarray,
     return rank_pieces(pieces, wide(own), owner, len(scores))
 
 
-def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tensor,
-                          image_of_text: np.ndarray, block: int = 256) -> Ranks:
-    """`ranks` of the inner products of two sets of vectors, without the (I, T) matrix.
+def ranks_from_embeddings(images: Matrix, texts: Matrix, image_of_text: np.ndarray,
+                          block: int = 256) -> Ranks:
+    """Rank as `ranks` by the inner products of two sets of vectors, without the (I, T) matrix.
 
     Args:
-        images: (I, D) array or tensor; texts: (T, D) on the same device. Normalise them first if
-            the score is a cosine. Half precision is multiplied as float32.
+        images: (I, D) array or tensor. Normalise both first if the score is a cosine. Half
+            precision is multiplied as float32.
+        texts: (T, D) on the same device.
         image_of_text: (T,) int, the row of each text's image.
         block: images at a time (memory: block x T scores).
     Raises: as `ranks`, and ValueError where the sizes D differ.
@@ -92,7 +91,7 @@ def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tenso
     Differs: scores within rounding of the match tie with it, so that equal vectors do, whose
         products some libraries round by their place (MKL under AVX2); else equal to
         `ranks(images @ texts.T, ...)`.
-    Example:
+    Example: of two images and two texts
         >>> ranks_from_embeddings(np.eye(2), np.array([[1, 0], [0.6, 0.8]]), np.array([0, 1])).i2t
         array([1, 1])
     """
@@ -109,15 +108,15 @@ def ranks_from_embeddings(images: np.ndarray | Tensor, texts: np.ndarray | Tenso
 
 
 def rounding(images: Tensor, texts: Tensor, owner: np.ndarray) -> np.ndarray:
-    """(T,) by how much the product of each text with its own image may be off: sums of D terms in
-    another order differ by about sqrt(D) of the least step."""
+    """Bound the rounding error (T,) of the product of each text with its own image."""
+    # sums of D terms in another order differ by about sqrt(D) of the least step
     lengths = images.norm(dim=1).cpu().numpy()[owner] * texts.norm(dim=1).cpu().numpy()
     return lengths * (torch.finfo(images.dtype).eps * images.shape[1] ** 0.5)
 
 
-def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarray | Tensor,
-                owner: np.ndarray, n_images: int, slack: np.ndarray | float = 0.0) -> Ranks:
-    """Ranks from (first row, rows of scores) pieces and the score of each text's own pair.
+def rank_pieces(pieces: Iterable[tuple[int, Matrix]], own: Matrix, owner: np.ndarray,
+                n_images: int, slack: np.ndarray | float = 0.0) -> Ranks:
+    """Rank from (first row, rows of scores) pieces and the score of each text's own pair.
 
     own (T,) must hold the very values found in the pieces, or a query would not meet its match;
     slack (T,): what scores by so much less ties with it.
@@ -127,36 +126,46 @@ def rank_pieces(pieces: Iterator[tuple[int, np.ndarray | Tensor]], own: np.ndarr
     best = np.full(n_images, -np.inf, matched.dtype)
     with np.errstate(invalid="ignore"):  # NaN is refused below, with its place
         np.maximum.at(best, owner, matched)
-    at_least_best = np.zeros(n_images, np.int64)
-    at_least_own = np.zeros(len(owner), np.int64)
-    for start, piece in pieces:
-        stop = start + len(piece)
-        if elsewhere(piece):
-            counts = count_tensor(piece, best[start:stop], matched, start)
-        else:
-            counts = count_array(np.asarray(piece), best[start:stop], matched, start)
-        at_least_best[start:stop] = counts[0]
-        at_least_own += counts[1]
+    (at_least_best, at_least_own), = count_pieces(pieces, (best, matched))
     # what was counted includes the best match itself, and further matches that tie with it
     ties = np.bincount(owner[true >= best[owner]], minlength=n_images)
     return Ranks(i2t=1 + at_least_best - ties, t2i=at_least_own)
 
 
-def elsewhere(scores: np.ndarray | Tensor) -> bool:
+def count_pieces(pieces: Iterable[tuple[int, Matrix]],
+                 *bests: tuple[np.ndarray, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Count in rows (I,) and columns (T,) the scores at least as high as their best matches.
+
+    For each pair of scores of the best matches of rows (I,) and columns (T,); rows come in pieces,
+    each with its first row.
+    """
+    counts = [(np.zeros(len(rows), np.int64), np.zeros(len(columns), np.int64))
+              for rows, columns in bests]
+    for start, piece in pieces:
+        stop = start + len(piece)
+        count = count_tensor if elsewhere(piece) else count_array
+        for (best, own), (rows, columns) in zip(bests, counts, strict=True):
+            by_row, by_column = count(piece, best[start:stop], own, start)
+            rows[start:stop] = by_row
+            columns += by_column
+    return counts
+
+
+def elsewhere(scores: Matrix) -> bool:
     """Whether these are on a device that numpy cannot read."""
     return isinstance(scores, Tensor) and scores.device.type != "cpu"
 
 
-def count_array(piece: np.ndarray, best: np.ndarray, own: np.ndarray,
+def count_array(piece: Matrix, best: np.ndarray, own: np.ndarray,
                 start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Per row the scores >= its best match (i,), per column those >= its own pair (T,)."""
+    """Count per row the scores >= its best match (i,), per column those >= its own pair (T,)."""
+    piece = np.asarray(piece)
     rows, columns = np.zeros(len(piece), np.int64), np.zeros(len(own), np.int64)
     hits = np.empty((min(ROWS, len(piece)), len(own)), bool)
     for a in range(0, len(piece), ROWS):
         part = piece[a:a + ROWS]
         hit = hits[:len(part)]
-        if np.isnan(part.max()):  # max passes NaN on and is several times faster than isnan
-            refuse_nan(part, start + a)
+        check_nan(part, start + a)
         np.greater_equal(part, best[a:a + ROWS, None], out=hit)
         rows[a:a + ROWS] = [np.count_nonzero(row) for row in hit]
         np.greater_equal(part, own, out=hit)
@@ -164,27 +173,39 @@ def count_array(piece: np.ndarray, best: np.ndarray, own: np.ndarray,
     return rows, columns
 
 
-def count_tensor(piece: Tensor, best: np.ndarray, own: np.ndarray,
+def count_tensor(piece: Any, best: np.ndarray, own: np.ndarray,
                  start: int) -> tuple[np.ndarray, np.ndarray]:
-    """`count_array` on the device of a tensor."""
+    """Count as `count_array`, on the device of a tensor."""
     if piece.isnan().any():
-        refuse_nan(piece.cpu().numpy(), start)
-    best, own = (torch.from_numpy(x).to(piece.device) for x in (best, own))
-    rows, columns = (piece >= best[:, None]).sum(dim=1), (piece >= own).sum(dim=0)
+        check_nan(piece.cpu().numpy(), start)
+    highest, matched = (torch.from_numpy(x).to(piece.device) for x in (best, own))
+    rows, columns = (piece >= highest[:, None]).sum(dim=1), (piece >= matched).sum(dim=0)
     return rows.cpu().numpy(), columns.cpu().numpy()
 
 
-def refuse_nan(part: np.ndarray, image: int, text: int = 0) -> None:
+def check_nan(part: np.ndarray, image: int = 0, text: int = 0) -> None:
     """Raise ValueError naming the first NaN of a part that begins at this image and text."""
-    row, column = np.argwhere(np.isnan(part))[0]
-    raise ValueError(f"scores must not be NaN; found one at image {image + row}, text "
-                     f"{text + column}. The model has diverged or divides by zero (an empty mask, "
-                     "a zero vector).")
+    if np.isnan(part.max()):  # max passes NaN on and is several times faster than isnan
+        row, column = np.argwhere(np.isnan(part))[0]
+        raise ValueError(f"scores must not be NaN; found one at image {image + row}, text "
+                         f"{text + column}. The model has diverged or divides by zero (an empty "
+                         "mask, a zero vector).")
 
 
-def wide(values: np.ndarray | Tensor) -> np.ndarray | Tensor:
-    """Half precision as float32, where comparing is faster and bfloat16 exists for numpy; whole
-    numbers too if it holds them all, else as float64."""
+def check_matrix(scores: Matrix) -> None:
+    """Raise ValueError unless this is a matrix of numbers with a row and a column."""
+    check_numbers(scores)
+    if scores.ndim != 2 or 0 in scores.shape:
+        raise ValueError("scores must be (n_images, n_texts), at least 1 x 1; "
+                         f"got {tuple(scores.shape)}")
+
+
+@overload
+def wide(values: np.ndarray) -> np.ndarray: ...
+@overload
+def wide(values: Tensor) -> Tensor: ...
+def wide(values: Matrix) -> Matrix:
+    """Convert half precision, and whole numbers that it holds, to float32, others to float64."""
     if isinstance(values, Tensor):
         double = values.dtype in (torch.float64, torch.int64, torch.int32)
         return values.double() if double else values.float()
@@ -192,8 +213,13 @@ def wide(values: np.ndarray | Tensor) -> np.ndarray | Tensor:
     return values.astype(np.float32 if small else np.float64, copy=False)
 
 
+def as_doubles(values: Matrix) -> np.ndarray:
+    """Convert to a float64 array on the CPU, without its gradient."""
+    return torch.as_tensor(values).detach().cpu().double().numpy()
+
+
 def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -> Tensor:
-    """(T,) inner product of each text with its own image.
+    """Compute the inner product (T,) of each text with its own image.
 
     By the same matrix product as the blocks, not by a dot product, which rounds differently: two
     images with equal vectors must tie.
@@ -211,7 +237,7 @@ def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -
 
 def product_pieces(images: Tensor, texts: Tensor, own: Tensor, owner: np.ndarray,
                    block: int) -> Iterator[tuple[int, Tensor]]:
-    """Rows of images @ texts.T with the first row of each piece."""
+    """Yield the first row of each piece of images @ texts.T, and its rows."""
     for start in range(0, len(images), block):
         part = images[start:start + block]
         scores = (padded(part, block) @ texts.T)[:len(part)]
@@ -222,10 +248,10 @@ def product_pieces(images: Tensor, texts: Tensor, own: Tensor, owner: np.ndarray
 
 
 def padded(vectors: Tensor, rows: int) -> Tensor:
-    """Vectors with zero rows up to a multiple of `rows`, and of 64.
+    """Add zero rows up to a multiple of `rows`, and of 64.
 
     Libraries multiply narrow matrices by other routines that round differently; with equal, wide
-    shapes equal vectors give equal scores wherever they stand.
+    shapes equal vectors give equal scores wherever they are.
     """
     multiple = rows if rows % 64 == 0 else 64
     missing = -len(vectors) % multiple

@@ -1,9 +1,7 @@
 """Recall at K as the field uses it, over a whole test set and over its folds.
 
-R@K is the share of queries whose *best* match is among the first K results. For an image with
-five texts that is "at least one of them was found", elsewhere called success at K: if one of five
-stands first and four stand last, R@1 of that image is 1, not 1/5. Median ranks, RSUM and percent
-are in evaluation/table.py.
+R@K is the share of queries whose *best* match is among the first K results, also called success at
+K: if one of five texts has rank 1 and four the last ranks, R@1 of their image is 1, not 1/5.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +16,12 @@ from itr_study.metrics.truth import DIRECTIONS, Truth, check_image_of_text
 KS = (1, 5, 10)
 
 
-def recall(scores: AnyScores, truth: Truth,
-           ks: Sequence[int] = KS) -> dict[str, float]:
+def recall(scores: AnyScores, truth: Truth, ks: Sequence[int] = KS) -> dict[str, float]:
     """R@K in both directions as fractions: "i2t_r1", ..., "t2i_r10".
 
     Args:
-        scores: (I, T), higher = more alike; truth: which text matches which image.
+        scores: (I, T), higher = more alike.
+        truth: which text matches which image.
         ks: how many results are looked at, each >= 1.
     Raises: as `ranks`; ValueError for k < 1.
     Source: Hodosh et al., JAIR 2013, as used by all four papers.
@@ -36,7 +34,7 @@ def recall(scores: AnyScores, truth: Truth,
 
 
 def recall_of_ranks(best: Ranks, ks: Sequence[int] = KS) -> dict[str, float]:
-    """`recall` from the ranks of the best matches. Raises: ValueError for k < 1."""
+    """Compute `recall` from the ranks of the best matches."""
     for k in ks:
         check_count("k", k)
     return {f"{d}_r{k}": float((best.by_direction(d) <= k).mean())
@@ -47,9 +45,8 @@ def folds(image_of_text: np.ndarray, n_images: int,
           n: int = 5) -> Iterator[tuple[slice, np.ndarray | slice, np.ndarray]]:
     """Cut a test set into n parts of images, in order, each with its texts; sizes differ by 1.
 
-    Yields (images, texts, image_of_text within the fold): slices where possible, so that cutting
-    scores copies nothing.
-    Raises: ValueError for fewer images than folds.
+    Yields images, texts, and image_of_text within the fold; texts in a row as a slice, so that
+    cutting scores copies nothing. Raises ValueError for fewer images than folds.
     """
     owner = check_image_of_text(image_of_text, n_images)
     if not 1 <= n <= n_images:
@@ -57,10 +54,14 @@ def folds(image_of_text: np.ndarray, n_images: int,
     for part in np.array_split(np.arange(n_images), n):
         images = slice(int(part[0]), int(part[-1]) + 1)
         texts = np.flatnonzero((owner >= images.start) & (owner < images.stop))
-        local = owner[texts] - images.start
-        if texts[-1] - texts[0] + 1 == len(texts):
-            texts = slice(int(texts[0]), int(texts[-1]) + 1)
-        yield images, texts, local
+        yield images, as_slice(texts), owner[texts] - images.start
+
+
+def as_slice(indices: np.ndarray) -> slice | np.ndarray:
+    """Turn consecutive indices into a slice, which copies nothing."""
+    first, count = int(indices[0]), len(indices)
+    consecutive = (indices == np.arange(first, first + count)).all()
+    return slice(first, first + count) if consecutive else indices
 
 
 def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5, ks: Sequence[int] = KS,
@@ -68,10 +69,12 @@ def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5, ks: Sequ
     """Mean recall of n folds, each ranked within itself: the "1K" protocol of 5,000 test images.
 
     Args:
-        scores: (I, T), higher = more alike; image_of_text: (T,); n: number of folds; ks: as in
-            `recall`.
+        scores: (I, T), higher = more alike.
+        image_of_text: (T,) int.
+        n: number of folds.
+        ks: as in `recall`.
         rerank: how the scores of each fold are re-ranked within it, one of RERANKERS; None: not.
-    Shape: the keys of `recall`, fractions.
+    Returns: the keys of `recall`, fractions.
     Raises: as `ranks` and `folds`.
     Source: the 1K protocol of listwise, bcls and dvse.
     Differs: any number of texts per image; where n does not divide the number of images, the
@@ -82,4 +85,9 @@ def five_fold(scores: AnyScores, image_of_text: np.ndarray, n: int = 5, ks: Sequ
     for images, texts, local in folds(image_of_text, pair.shape[0], n):
         fold = pair.cut(images, texts)
         tables.append(recall_of_ranks(ranks(rerank(fold) if rerank else fold, local), ks))
+    return mean_table(tables)
+
+
+def mean_table(tables: list[dict[str, float]]) -> dict[str, float]:
+    """Average tables of the same keys."""
     return {key: float(np.mean([table[key] for table in tables])) for key in tables[0]}

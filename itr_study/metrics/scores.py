@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,16 +15,20 @@ from itr_study.metrics.truth import DIRECTIONS
 
 QUERIES = 256  # at a time, where a lazy matrix is made
 TURNED = 256  # rows of a matrix of which columns are turned together
-EXACT = 2**53  # whole numbers up to here are what they were in float64
+EXACT = 2**53  # whole numbers up to here are exact in float64
+
+Matrix = np.ndarray | Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Two matrices, both (I, T), higher = more alike: re-ranking gives another to each direction.
+    """Two matrices, both (I, T), higher = more alike: re-ranking gives one to each direction.
 
-    i2t: read along its rows, when images ask; t2i: read along its columns, when texts ask. Every
-    metric takes this or a plain matrix, which means both. It unpacks: `i2t, t2i = scores`.
+    Every metric takes this or a plain matrix for both. It unpacks: `i2t, t2i = scores`.
 
+    Args:
+        i2t: read along its rows, when images ask.
+        t2i: read along its columns, when texts ask.
     Raises: ValueError unless both are matrices of one shape, of real numbers.
     Example: image 0 finds its text first; text 0 does not find its image first
         >>> scores = Scores(np.array([[2, 1], [0, 3]]), np.array([[2, 1], [4, 3]]))
@@ -31,8 +36,8 @@ class Scores:
         ((2, 2), np.int64(0), np.int64(1))
     """
 
-    i2t: np.ndarray | Tensor
-    t2i: np.ndarray | Tensor
+    i2t: Matrix
+    t2i: Matrix
 
     def __post_init__(self) -> None:
         for matrix in (self.i2t,) if self.single else self:
@@ -44,31 +49,31 @@ class Scores:
 
     @classmethod
     def of(cls, scores: "AnyScores") -> "Scores":
-        """A pair as it is; a plain matrix (I, T) as a pair of itself."""
+        """Return a pair as it is, and a plain matrix (I, T) as a pair of itself."""
         return scores if isinstance(scores, Scores) else cls(scores, scores)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(I, T)."""
-        return tuple(self.i2t.shape)
+        n_images, n_texts = self.i2t.shape
+        return n_images, n_texts
 
     @property
     def single(self) -> bool:
         """Whether one matrix serves both directions, so that one pass over it does, too."""
         return self.i2t is self.t2i
 
-    def by_direction(self, direction: str) -> np.ndarray | Tensor:
-        """The matrix of one direction, "i2t" or "t2i"."""
-        return {"i2t": self.i2t, "t2i": self.t2i}[direction]
+    def by_direction(self, direction: str) -> Matrix:
+        """Return the matrix of one direction, "i2t" or "t2i"."""
+        return self.i2t if direction == "i2t" else self.t2i
 
     def cut(self, images: slice | np.ndarray, texts: slice | np.ndarray) -> "Scores":
-        """The scores of some images and texts; nothing is copied where both are slices."""
+        """Take the scores of some images and texts; nothing is copied where both are slices."""
         i2t = self.i2t[images][:, texts]
         return Scores(i2t, i2t if self.single else self.t2i[images][:, texts])
 
-    def blocks(self, direction: str, size: int) -> "Iterator[tuple[slice, np.ndarray | Tensor]]":
-        """(queries, their scores (q, n)) of one direction, at most `size` queries at a time: rows
-        are images for "i2t", texts for "t2i"."""
+    def blocks(self, direction: str, size: int) -> "Iterator[tuple[slice, Matrix]]":
+        """Yield queries of one direction, at most `size` at a time, and their scores (q, n)."""
         check_choice("direction", direction, DIRECTIONS)
         check_count("size", size)
         n = self.shape[DIRECTIONS.index(direction)]
@@ -76,108 +81,108 @@ class Scores:
             queries = slice(start, min(start + size, n))
             yield queries, self.of_queries(direction, queries)
 
-    def of_queries(self, direction: str, queries: slice | np.ndarray) -> "np.ndarray | Tensor":
-        """(q, n) scores of some queries of one direction, one row each; may be a view."""
+    def of_queries(self, direction: str, queries: slice | np.ndarray) -> "Matrix":
+        """Return the scores (q, n) of some queries of one direction; may be a view."""
         return query_rows(self.by_direction(direction), direction, queries)
 
-    def __iter__(self) -> "Iterator[np.ndarray | Tensor]":
+    def __iter__(self) -> "Iterator[Matrix]":
         return iter((self.i2t, self.t2i))
 
 
 class LazyScores(Scores, ABC):
     """Scores that are computed when they are read, as re-ranking gives them.
 
-    A subclass says how in `of_queries`, and counts ranks without a matrix in `ranks_of`. `i2t`
-    and `t2i`, each a whole matrix (I, T), are computed on first use and kept.
+    A subclass computes them in `of_queries`, and counts ranks without a matrix in `ranks_of`.
+    `i2t` and `t2i`, each a whole matrix (I, T), are computed on first use and kept.
 
-    Args:    given: (I, T) the matrix they are computed of; they are of its kind and on its device.
+    Args:
+        given: (I, T) the matrix they are computed of; they are of its kind and on its device.
     """
 
-    def __init__(self, given: np.ndarray | Tensor) -> None:
+    def __init__(self, given: Matrix) -> None:
         self.given = given
 
     @abstractmethod
-    def of_queries(self, direction: str, queries: slice | np.ndarray) -> np.ndarray | Tensor:
-        """(q, n) scores of some queries of one direction, one row each."""
+    def of_queries(self, direction: str, queries: slice | np.ndarray) -> Matrix:
+        """Compute the scores (q, n) of some queries of one direction."""
 
     @abstractmethod
     def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
-        """The 1-based rank of the best match of every query: (I,) for "i2t", (T,) for "t2i"."""
+        """Rank the best match of every query from 1: (I,) for "i2t", (T,) for "t2i"."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        return tuple(self.given.shape)
+        """(I, T)."""
+        n_images, n_texts = self.given.shape
+        return n_images, n_texts
 
     @property
     def single(self) -> bool:
+        """False: each direction has its own scores."""
         return False
 
-    def by_direction(self, direction: str) -> np.ndarray | Tensor:
-        return self.i2t if direction == "i2t" else self.t2i
-
     def cut(self, images: slice | np.ndarray, texts: slice | np.ndarray) -> Scores:
-        """The scores of some images and texts, computed for these alone."""
+        """Compute the scores of some images and texts alone."""
         return Scores(self.of_queries("i2t", images)[:, texts],
                       self.of_queries("t2i", texts).T[images])
 
     @cached_property
-    def i2t(self) -> np.ndarray | Tensor:
+    def i2t(self) -> Matrix:
+        """(I, T) scores when images ask."""
         return self.whole("i2t")
 
     @cached_property
-    def t2i(self) -> np.ndarray | Tensor:
+    def t2i(self) -> Matrix:
+        """(I, T) scores when texts ask."""
         return self.whole("t2i")
 
-    def whole(self, direction: str) -> np.ndarray | Tensor:
-        """(I, T) the scores of one direction, written block by block."""
-        matrix = None
+    def whole(self, direction: str) -> Matrix:
+        """Compute the scores (I, T) of one direction, block by block."""
+        matrix: Any = None
         for queries, values in self.blocks(direction, QUERIES):
             if matrix is None:
                 matrix = empty_like(values, self.shape)
-            if direction == "i2t":
-                matrix[queries] = values
-            else:
-                matrix[:, queries] = values.T
+            (matrix if direction == "i2t" else matrix.T)[queries] = values
         return matrix
 
 
-def query_rows(matrix: np.ndarray | Tensor, direction: str,
-               queries: slice | np.ndarray) -> np.ndarray | Tensor:
-    """(q, n) scores of some queries of a matrix (I, T): its rows, or its columns turned.
-
-    Columns are turned some rows of the matrix at a time, which is several times faster: the far
-    ends of a column lie on thousands of pages of memory.
-    """
+def query_rows(matrix: Matrix, direction: str, queries: slice | np.ndarray) -> Matrix:
+    """Return the scores (q, n) of some queries of a matrix (I, T): its rows, or columns turned."""
     if direction == "i2t":
         return matrix[queries]
+    # some rows at a time, several times faster: a column lies on thousands of pages of memory
     turned = empty_like(matrix, (matrix[:1, queries].shape[1], len(matrix)))
     for start in range(0, len(matrix), TURNED):
         turned[:, start:start + TURNED] = matrix[start:start + TURNED][:, queries].T
     return turned
 
 
-def empty_like(values: np.ndarray | Tensor, shape: tuple[int, ...]) -> np.ndarray | Tensor:
-    """A new array or tensor of the same type, on the same device."""
+def empty_like(values: Matrix, shape: tuple[int, ...]) -> Any:
+    """Make an array or tensor of the same type, on the same device."""
     return values.new_empty(shape) if isinstance(values, Tensor) else np.empty(shape, values.dtype)
 
 
-def check_numbers(scores: np.ndarray | Tensor) -> None:
-    """Raise ValueError unless these are a numpy array or a tensor of real numbers, nothing masked,
-    whole numbers within +-2^53: beyond it different ones would be equal in float64."""
-    array = isinstance(scores, np.ndarray)
-    if not array and not isinstance(scores, Tensor):
-        raise ValueError("scores must be a numpy array or a torch tensor, got "
-                         f"{type(scores).__name__}; numpy.asarray(scores) makes one of numbers")
+def check_numbers(scores: object) -> None:
+    """Raise ValueError unless this is a numpy array or a tensor of real numbers, nothing masked.
+
+    Whole numbers must lie within +-2^53: beyond it different ones would be equal in float64.
+    """
     if isinstance(scores, np.ma.MaskedArray):
         raise ValueError("scores must not be masked: metrics rank all of them; give scores.filled("
                          "-numpy.inf) to rank the masked last")
-    if scores.dtype.kind not in "fiub" if array else scores.is_complex():
+    if isinstance(scores, np.ndarray):
+        real, wide = scores.dtype.kind in "fiub", scores.dtype in (np.int64, np.uint64)
+    elif isinstance(scores, Tensor):
+        real, wide = not scores.is_complex(), scores.dtype == torch.int64
+    else:
+        raise ValueError("scores must be a numpy array or a torch tensor, got "
+                         f"{type(scores).__name__}; numpy.asarray(scores) makes one of numbers")
+    if not real:
         raise ValueError(f"scores must be real numbers, got {scores.dtype}")
-    wide_integers = scores.dtype in (np.int64, np.uint64) if array else scores.dtype == torch.int64
-    if wide_integers and 0 not in scores.shape and (
+    if wide and 0 not in scores.shape and (
             int(scores.max()) > EXACT or int(scores.min()) < -EXACT):
         raise ValueError(f"scores of {scores.dtype} must lie within +-2^53, found {scores.min()} "
                          f"to {scores.max()}; subtract a constant or give floats")
 
 
-AnyScores = np.ndarray | Tensor | Scores  # one matrix (I, T) for both directions, or two
+AnyScores = Matrix | Scores  # one matrix (I, T) for both directions, or two

@@ -1,20 +1,21 @@
-"""What is true of a test set: which text describes which image, and how relevant each pair is."""
+"""Ground truth of a test set: which text describes which image, and how relevant pairs are."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from itr_study.checks import check_choice, check_count
+from itr_study.checks import check_choice
 
 DIRECTIONS = ("i2t", "t2i")
+IMAGES = 256  # of a block of relevance, at most
 
 
 @dataclass(frozen=True, eq=False)
 class Positives:
     """Index lists of differing lengths, end to end: `positives[q]` are the matches of query q.
 
-    items (P,) int64; starts (Q + 1,) int64, list q is items[starts[q]:starts[q + 1]].
+    items (P,) int64; starts (Q + 1,) int64: list q is items[starts[q]:starts[q + 1]].
     """
 
     starts: np.ndarray
@@ -29,7 +30,7 @@ class Positives:
         return self.items[self.starts[query]:self.starts[query + 1]]
 
     def take(self, queries: np.ndarray) -> "Positives":
-        """The lists of some queries (q,), in their order; one may stand more than once."""
+        """Take the lists of some queries (q,), in their order; queries may repeat."""
         lengths = np.diff(self.starts)[queries]
         starts = np.concatenate(([0], np.cumsum(lengths)))
         shift = np.repeat(self.starts[queries] - starts[:-1], lengths)
@@ -43,12 +44,11 @@ class Truth:
     Args:
         image_of_text: (T,) int, the image each text describes, in any order; every image has at
             least one text, and how many may differ.
-        n_images: I; by default one more than the largest index in image_of_text.
-        graded: function of a slice of images giving their relevance (i, T) in [0, 1], where the
-            data has it; without it relevance is 1 for matches, else 0.
-        block: how many images a block has when one goes through them all.
-    Raises: ValueError for an index out of range, an image without a text, block < 1.
-    Example:
+        n_images: I; -1: one more than the largest index in image_of_text.
+        graded: function of a slice of images giving their relevance (i, T) in [0, 1]; without it
+            relevance is 1 for matches, else 0.
+    Raises: ValueError for an index out of range, an image without a text.
+    Example: texts 0 and 2 describe image 0, text 1 describes image 1
         >>> truth = Truth(np.array([0, 1, 0]))
         >>> truth.positives("i2t")[0], truth.positives("t2i")[1]
         (array([0, 2]), array([1]))
@@ -57,24 +57,22 @@ class Truth:
     """
 
     image_of_text: np.ndarray
-    n_images: int | None = None
+    n_images: int = -1
     graded: Callable[[slice], np.ndarray] | None = None
-    block: int = 256
 
     def __post_init__(self) -> None:
         owner = whole_numbers(self.image_of_text)
-        if self.n_images is None:
+        if self.n_images == -1:
             object.__setattr__(self, "n_images", int(owner.max()) + 1)
-        owner = check_image_of_text(owner, self.n_images)
-        object.__setattr__(self, "image_of_text", owner)
-        check_count("block", self.block)
+        object.__setattr__(self, "image_of_text", check_image_of_text(owner, self.n_images))
 
     @property
     def n_texts(self) -> int:
+        """T."""
         return len(self.image_of_text)
 
     def positives(self, direction: str) -> Positives:
-        """The matches of each image ("i2t", texts in ascending order) or each text ("t2i")."""
+        """List the matches of each image ("i2t", texts in ascending order) or text ("t2i")."""
         check_choice("direction", direction, DIRECTIONS)
         if direction == "t2i":
             return Positives(np.arange(self.n_texts + 1), self.image_of_text)
@@ -83,7 +81,7 @@ class Truth:
         return Positives(starts, np.argsort(self.image_of_text, kind="stable"))
 
     def relevance(self, images: slice) -> np.ndarray:
-        """(i, T) relevance of every text to the images of the slice."""
+        """Return the relevance (i, T) of every text to the images of a slice."""
         rows = np.arange(self.n_images)[images]
         if self.graded is None:
             return (rows[:, None] == self.image_of_text).astype(np.float32)
@@ -94,13 +92,12 @@ class Truth:
         return values
 
     def blocks(self) -> list[slice]:
-        """Slices that go through all images in order, `block` at a time."""
-        return [slice(a, min(a + self.block, self.n_images))
-                for a in range(0, self.n_images, self.block)]
+        """Cut all images into slices of IMAGES."""
+        return [slice(a, min(a + IMAGES, self.n_images)) for a in range(0, self.n_images, IMAGES)]
 
 
 def whole_numbers(image_of_text: object) -> np.ndarray:
-    """image_of_text as (T,) int64, which has a -1 as unsigned types have not; else ValueError."""
+    """Convert to (T,) int64, which unlike unsigned types has a -1; else raise ValueError."""
     owner = np.asarray(image_of_text)
     if owner.ndim != 1 or not np.issubdtype(owner.dtype, np.integer) or len(owner) == 0:
         raise ValueError("image_of_text must be a non-empty 1-dim array of integers, got shape "
@@ -110,7 +107,7 @@ def whole_numbers(image_of_text: object) -> np.ndarray:
 
 def check_image_of_text(image_of_text: object, n_images: int,
                         n_texts: int | None = None) -> np.ndarray:
-    """image_of_text as (T,) int64; ValueError unless every image has a text and vice versa."""
+    """Convert to (T,) int64; raise ValueError unless each image has a text and vice versa."""
     owner = whole_numbers(image_of_text)
     if n_texts is not None and len(owner) != n_texts:
         raise ValueError(f"image_of_text must have one entry per text: expected {n_texts} "

@@ -2,11 +2,9 @@
 
 from itr_study.checks import Registry
 from itr_study.models.base import RetrievalModel
+from itr_study.models.cross_attention import SAF, SGR
 from itr_study.models.dan import DAN
-from itr_study.models.dvse import DVSE
-from itr_study.models.pvse import PVSE
-from itr_study.models.saf import SAF
-from itr_study.models.sgr import SGR
+from itr_study.models.subembeddings import DVSE, PVSE
 from itr_study.models.two_branch import TwoBranch
 from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import kept_arguments
+from itr_study.checks import check_count, kept_arguments
 from itr_study.data.batches import Batch
 
 # What an encoder returns: one tensor or a tuple of tensors, first axis = items, so that
@@ -18,33 +19,50 @@ METHODS = ("encode_images", "encode_texts", "score")
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """scores (I, T), higher = more alike; the rest where a model has it, K = 1 for one vector.
-    Attention that depends on the pair is not here: those models give it of pairs that are asked
-    for, by `attend`."""
+    """Scores (I, T), higher = more alike; the rest if a model has it, K = 1 for one vector.
+
+    Attention that depends on the pair is not here: `attend` gives it of pairs that are asked for.
+    """
 
     scores: Tensor
     head_scores: Tensor | None = None  # (K, I, T)
     subembeddings: Tensor | None = None  # (I, K, D), what is compared, of length 1
     residuals: Tensor | None = None  # (I, K, D), what each head adds to the whole
-    mask: Tensor | None = None  # (I, K), 1 where a head counts
+    mask: Tensor | None = None  # (I, K), 1 if a head counts
     attention: Tensor | None = None  # (I, K, R), returned, not stored
     text_subembeddings: Tensor | None = None  # (T, K, D)
     text_residuals: Tensor | None = None  # (T, K, D)
 
 
 class RetrievalModel(nn.Module, ABC):
-    """Images and texts are encoded each by themselves, then every image is scored with every text.
+    """Images and texts are encoded each by themselves, then every pair is scored.
 
-    A class of its own gives the two encoders, and `score` where it is not the cosine; a tensor
-    (I, T) will do. (`fit` and `evaluate` take any nn.Module with the three methods.) A registered
-    model is built as MODELS[name](inputs: InputSpec, **arguments).
+    A class of its own gives the two encoders, and `score` if it is not the cosine; a tensor (I, T)
+    will do. (`fit` and `evaluate` take any nn.Module with the three methods.) A registered model is
+    built as MODELS[name](inputs: InputSpec, **arguments).
+
+    Arguments of several models:
+        inputs: sizes of what the data has.
+        size: D of the embedding.
+        text: the text encoder, "gru" or "bigru", the mean of both directions.
+        word_size: of learnt word vectors; given ones keep their own.
+        text_size: of the state of the text encoder, mapped linearly to D; None: D, not mapped.
+        dropout: on word vectors.
+        image_dropout: share of features left out in training, the same of all regions of an image.
+        region_dropout, word_dropout: shares of regions and words left out in training.
 
     Attributes:
-        name: in MODELS and configs; display_name: how a plot calls it; source: paper and section;
-        version: part of a run's id, raised whenever its numbers change; has_heads: whether it has
-        several vectors of an image, and `score` gives the scores of each (head_scores);
-        compares_pairs: whether it compares every pair anew, which is no product of two vectors:
-        minutes for a usual test split, so that a run keeps its scores.
+        name: in MODELS and configs.
+        display_name: in a plot.
+        source: paper and section.
+        version: part of a run's id, raised whenever its numbers change.
+        has_heads: whether it has several vectors of an image, and `score` gives head_scores.
+        compares_pairs: whether it compares every pair by itself, which is no product of two
+            vectors: minutes for a usual test split, so that a run keeps its scores.
+
+    Raises:
+        ValueError: when built, without the inputs that the model reads in the data (regions, tokens
+            or sentence vectors), and for arguments out of range.
     """
 
     name: str
@@ -55,32 +73,38 @@ class RetrievalModel(nn.Module, ABC):
     compares_pairs = False
 
     def extra_repr(self) -> str:
+        """Show the arguments."""
         return kept_arguments(self)
 
     @abstractmethod
     def encode_images(self, batch: Batch) -> Code:
-        """Codes of the batch's images, (I, D) of length 1 for the cosine."""
+        """Encode the batch's images, (I, D) of length 1 for the cosine."""
 
     @abstractmethod
     def encode_texts(self, batch: Batch) -> Code:
-        """Codes of the batch's texts, (T, D) of length 1 for the cosine."""
+        """Encode the batch's texts, (T, D) of length 1 for the cosine."""
 
-    def score(self, images: Code, texts: Code) -> ModelOutput:
-        """The cosine of every image (I, D) with every text (T, D), both of length 1: (I, T)."""
+    def score(self, images: Any, texts: Any) -> ModelOutput:
+        """Score every image (I, D) with every text (T, D), both of length 1, by the cosine."""
         return ModelOutput(images @ texts.T, subembeddings=images.unsqueeze(1),
                            text_subembeddings=texts.unsqueeze(1))
 
     def forward(self, batch: Batch) -> ModelOutput:
-        """Scores of the batch's images with its texts."""
+        """Score the batch's images with its texts."""
         return scored(self, self.encode_images(batch), self.encode_texts(batch))
 
 
-def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
-    """What `model.score` says of the codes of I images and T texts; a tensor is its scores.
+class Side(nn.Module):
+    """One side of a model, to which it adds the parts that it needs by name."""
 
-    Raises:  ValueError for anything else, and for another shape than (I, T).
-    """
-    output, name = model.score(images, texts), type(model).__name__
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
+    """Score codes of I images and T texts by `model.score`; ValueError unless it gives (I, T)."""
+    score: Any = model.score
+    output, name = score(images, texts), type(model).__name__
     if isinstance(output, Tensor):
         output = ModelOutput(output)
     if not isinstance(output, ModelOutput):
@@ -94,12 +118,12 @@ def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
 
 
 def has_heads(model: nn.Module) -> bool:
-    """Whether a model says that it has several vectors of an image."""
+    """Whether a model declares several vectors of an image."""
     return isinstance(model, RetrievalModel) and model.has_heads
 
 
 def compares_pairs(model: nn.Module) -> bool:
-    """Whether a model says that it compares every pair anew."""
+    """Whether a model declares that it compares every pair by itself."""
     return isinstance(model, RetrievalModel) and model.compares_pairs
 
 
@@ -112,7 +136,23 @@ def check_model(model: nn.Module) -> None:
                          "item, and score(images, texts), which gives (images, texts)")
 
 
+def check_counts(**counts: int | None) -> None:
+    """Raise ValueError unless all are whole numbers of at least 1; None is left out."""
+    for name, count in counts.items():
+        if count is not None:
+            check_count(name, count)
+
+
+def fields(batch: Batch, *names: str) -> list[Tensor]:
+    """Return fields of a batch; ValueError if it lacks one."""
+    found = [vars(batch)[name] for name in names]
+    if any(field is None for field in found):
+        raise ValueError(f"this model reads {' and '.join(names)}, which the batch lacks; encode "
+                         "the data as in the run's config")
+    return found
+
+
 def device_of(model: nn.Module) -> torch.device:
-    """The device of a model's first parameter or buffer; the CPU where it has none."""
+    """Return the device of a model's first parameter or buffer; the CPU if it has none."""
     first = next(chain(model.parameters(), model.buffers()), None)
     return torch.device("cpu") if first is None else first.device

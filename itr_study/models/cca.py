@@ -1,10 +1,5 @@
-"""CCA: the old baseline, two linear maps in closed form, nothing trained by steps.
+"""CCA: the old baseline, two linear maps in closed form, nothing trained by steps."""
 
-    model = fit_cca(data.splits["train"], size=128, regularisation=0.1)     # both chosen on dev
-    evaluate(model, data.splits["test"]).table
-"""
-
-import math
 
 import numpy as np
 import torch
@@ -21,31 +16,38 @@ LARGEST = 1e150  # of a value: sums of products of larger ones leave float64
 
 
 class CCA(RetrievalModel):
-    """Images and sentence vectors mapped linearly to where they correlate most, compared by cosine.
+    """Images and sentence vectors mapped linearly to where they correlate most, by cosine.
 
     `fit_cca` and `cca` make it; it is no model of MODELS, since it has no steps to train.
 
-    Args:    image_mean (P,), image_map (P, D), text_mean (Q,), text_map (Q, D): what is taken off,
-             and the directions; correlations (D,): of the pairs it was fitted on, falling, made
-             smaller by the regularisation.
-    Shape:   scores (I, T) in [-1, 1].
-    Raises:  ValueError where a batch has no regions or no sentence vectors.
+    Args:
+        image_mean, text_mean: (P,) and (Q,), what is taken off.
+        image_map, text_map: (P, D) and (Q, D), the directions.
+        correlations: (D,) of the pairs it was fitted on, falling, lowered by the regularisation.
     """
 
-    label, source = "CCA", "Hotelling, Biometrika 1936; topk paper, Tables I to III"
+    display_name, source = "CCA", "Hotelling, Biometrika 1936; topk paper, Tables I to III"
+    image_mean: Tensor
+    image_map: Tensor
+    text_mean: Tensor
+    text_map: Tensor
+    correlations: Tensor
 
     def __init__(self, image_mean: Tensor, image_map: Tensor, text_mean: Tensor, text_map: Tensor,
-                 correlations: Tensor):
+                 correlations: Tensor) -> None:
         super().__init__()
-        for name, value in (("image_mean", image_mean), ("image_map", image_map),
-                            ("text_mean", text_mean), ("text_map", text_map),
-                            ("correlations", correlations)):
-            self.register_buffer(name, value)
+        self.register_buffer("image_mean", image_mean)
+        self.register_buffer("image_map", image_map)
+        self.register_buffer("text_mean", text_mean)
+        self.register_buffer("text_map", text_map)
+        self.register_buffer("correlations", correlations)
 
     def encode_images(self, batch: Batch) -> Tensor:
+        """Project the mean regions."""
         return self.project(pooled(batch), self.image_mean, self.image_map)
 
     def encode_texts(self, batch: Batch) -> Tensor:
+        """Project the sentence vectors."""
         return self.project(sentences(batch), self.text_mean, self.text_map)
 
     @property
@@ -54,31 +56,37 @@ class CCA(RetrievalModel):
         return len(self.correlations)
 
     def first(self, size: int) -> "CCA":
-        """The model of its `size` most correlated directions, as if fitted with so many."""
+        """Return the model of its `size` most correlated directions, as if fitted with so many."""
         check_count("size", size, 1, self.size)
         return CCA(self.image_mean, self.image_map[:, :size], self.text_mean,
                    self.text_map[:, :size], self.correlations[:size])
 
     def project(self, rows: Tensor, mean: Tensor, directions: Tensor) -> Tensor:
-        """(N, D) of length 1 of rows (N, P), in float64 up to there."""
+        """Return rows (N, P) as (N, D) of length 1, in float64 up to there."""
         return normalize((rows.double() - mean) @ directions, dim=1).float()
 
 
 def cca(images: Tensor, texts: Tensor, size: int | None = None,
         regularisation: float = 0.0) -> CCA:
-    """The pairs of directions along which the two views correlate most.
+    """Fit the pairs of directions along which the two views correlate most.
 
         max corr(X a, Y b):   (Cxx + r I)^-1/2 Cxy (Cyy + s I)^-1/2 = U S V'
 
-    Args:    images (N, P), texts (N, Q): row n of both is one pair; size: D, None: all directions
-             that there are; regularisation: r and s over the mean variance of a feature of their
-             view, >= 0: without any, directions that hardly vary in the training pairs are blown
-             up. The caller chooses both on dev.
-    Raises:  ValueError for fewer than 2 pairs, other shapes, values that are no finite numbers or
-             beyond 1e150, and more directions than the views have.
-    Source:  Hotelling, Biometrika 1936; regularised as in Hardoon et al., Neural Computation 2004.
+    Args:
+        images: (N, P), row n is the image of pair n.
+        texts: (N, Q).
+        size: D; None: all directions that there are.
+        regularisation: r and s over the mean variance of a feature of their view, >= 0. Without
+            any, directions that hardly vary in the training pairs are blown up. Choose it on dev.
+
+    Raises:
+        ValueError: for fewer than 2 pairs, other shapes, values that are no finite numbers or
+            beyond 1e150, and more directions than the views have.
+
+    Source: Hotelling, Biometrika 1936; regularised as in Hardoon et al., Neural Computation 2004.
     Differs: r is relative, so that it means the same for features of any scale. A direction in
-             which a view does not vary at all is left out.
+        which a view does not vary at all is left out.
+
     Example: of y = -x every direction is known
         >>> x = torch.tensor([[1.0], [2.0], [4.0]])
         >>> round(cca(x, -x, size=1).correlations.item(), 6)
@@ -106,27 +114,26 @@ def cca(images: Tensor, texts: Tensor, size: int | None = None,
 
 
 def fit_cca(split: EncodedSplit, size: int | None = None, regularisation: float = 0.0) -> CCA:
-    """`cca` of the mean region and the sentence vector of every training pair.
+    """Fit `cca` to the mean region and the sentence vector of every training pair.
 
-    Args:    split: with sentence vectors; an image counts once for each of its texts.
-    Raises:  ValueError as `cca`, and where the split has no regions or no sentence vectors.
+    An image counts once for each of its texts. ValueError as `cca`, and for a split without these.
     """
-    blocks = np.array_split(np.arange(split.n_images), math.ceil(split.n_images / BLOCK))
-    images = torch.cat([pooled(split.image_batch(block)) for block in blocks])
+    images = torch.cat([pooled(split.image_batch(np.arange(split.n_images)[start:start + BLOCK]))
+                        for start in range(0, split.n_images, BLOCK)])
     texts = sentences(split.text_batch(np.arange(split.n_texts)))
     return cca(images[torch.from_numpy(split.image_of_text)], texts, size, regularisation)
 
 
 def pooled(batch: Batch) -> Tensor:
-    """(I, P) mean region of every image. Raises: ValueError where there are none."""
-    if batch.regions is None or not batch.regions.shape[-1]:
+    """Return the mean region (I, P) of every image."""
+    if batch.regions is None or batch.region_mask is None or not batch.regions.shape[-1]:
         raise ValueError("cca needs region features, and this batch has none; encode the data "
                          "with images='lite0:pooled:flip' or the like")
     return masked_mean(batch.regions, batch.region_mask)
 
 
 def sentences(batch: Batch) -> Tensor:
-    """(T, Q) sentence vectors. Raises: ValueError where there are none."""
+    """Return the sentence vectors (T, Q)."""
     if batch.sentences is None:
         raise ValueError("cca needs sentence vectors, and this batch has none; encode the data "
                          "with sentences='fisher' or 'glove-mean'")
@@ -134,8 +141,7 @@ def sentences(batch: Batch) -> Tensor:
 
 
 def check_pairs(images: Tensor, texts: Tensor) -> None:
-    """Raise ValueError unless these are two matrices of at least 2 pairs of finite numbers, whose
-    products are finite, too."""
+    """Raise ValueError unless these are matrices of 2 pairs or more, with finite products."""
     shapes = tuple(images.shape), tuple(texts.shape)
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][0] != shapes[1][0]:
         raise ValueError("images and texts must be matrices with a row for each pair, got "
@@ -155,16 +161,17 @@ def check_pairs(images: Tensor, texts: Tensor) -> None:
 
 
 def covariance(a: Tensor, b: Tensor, a_mean: Tensor, b_mean: Tensor) -> Tensor:
-    """(P, Q) float64 mean product of two views (N, P) and (N, Q) around their means."""
-    total = sum((some.double() - a_mean).T @ (other.double() - b_mean)
-                for some, other in zip(a.split(BLOCK), b.split(BLOCK), strict=True))
+    """Return the mean product (P, Q) float64 of views (N, P) and (N, Q) around their means."""
+    total = a_mean.new_zeros(len(a_mean), len(b_mean))
+    for some, other in zip(a.split(BLOCK), b.split(BLOCK), strict=True):
+        total = total + (some.double() - a_mean).T @ (other.double() - b_mean)
     return total / len(a)
 
 
 def whitening(variances: Tensor, rows: int, regularisation: float) -> Tensor:
-    """(P, rank) directions in which a view varies, each divided by its standard deviation.
+    """Return directions (P, rank) in which a view varies, over their standard deviation.
 
-    Shape:   variances (P, P) of `rows` rows; their mean is the unit of the regularisation.
+    variances: (P, P) of `rows` rows; their mean is the unit of the regularisation.
     """
     values, directions = torch.linalg.eigh(variances)
     noise = values[-1].clamp(min=0) * max(rows, len(values)) * torch.finfo(values.dtype).eps

@@ -1,18 +1,14 @@
-"""DAN: an image and a text are looked at several times, each by what was seen of it before.
-
-Source: dual attention networks for matching, m-DAN (Nam et al., CVPR 2017), §3.
-"""
+"""DAN: image and text are looked at several times, each by what was seen of it before."""
 
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import check_choice, check_count, check_number
+from itr_study.checks import check_count
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.base import ModelOutput, RetrievalModel
-from itr_study.models.cross_attention import absent, unit
-from itr_study.models.drop import MOST_DROPPED, drop_features, drop_words, keep_some
-from itr_study.models.image import check_regions, masked_mean
-from itr_study.models.text import build_text
+from itr_study.models.base import ModelOutput, RetrievalModel, check_counts, fields
+from itr_study.models.drop import check_shares, drop_regions
+from itr_study.models.image import absent, check_regions, masked_mean, unit
+from itr_study.models.text import build_recurrent
 
 MOST_STEPS = 16
 
@@ -22,17 +18,18 @@ class MemoryAttention(nn.Module):
 
         a = softmax over places of w_h (tanh(W x) * tanh(W_m m))
 
-    Shape:   places (N, P, width), exists (N, P), memory (N, size) -> (N, P); 0 where no place is.
-    Source:  DAN, §3.2: h and α of both sides.
+    Shape: places (N, P, width), exists (N, P), memory (N, size) -> (N, P); 0 without a place.
+    Source: DAN, §3.2: h and α of both sides.
     """
 
-    def __init__(self, width: int, size: int):
+    def __init__(self, width: int, size: int) -> None:
         super().__init__()
         self.place = nn.Linear(width, size, bias=False)
         self.memory = nn.Linear(size, size, bias=False)
         self.weight = nn.Linear(size, 1, bias=False)
 
     def forward(self, places: Tensor, exists: Tensor, memory: Tensor) -> Tensor:
+        """Return the weights."""
         # w_h (a * b) = (w_h * b) a: one product instead of one for each entry
         asked = self.weight.weight * torch.tanh(self.memory(memory))  # (N, size)
         logits = (torch.tanh(self.place(places)) @ asked.unsqueeze(2)).squeeze(2)
@@ -42,21 +39,22 @@ class MemoryAttention(nn.Module):
 
 
 class Glimpses(nn.Module):
-    """The mean of an item's places, then K looks at them; the sum of all so far is remembered.
+    """The mean of an item's places, then K = `steps` looks; the sum of all so far is remembered.
 
-    Args:    width: of the places; size: of what is seen; steps: K; mapped: whether what is seen is
-             tanh(P_k x), as of images, or stays x, as of texts (width = size).
-    Shape:   places (N, P, width), exists (N, P) -> (N, 1 + K, size), weights (N, K, P).
-    Source:  DAN, §3.2 and §3.4; each side of m-DAN has a memory of its own.
+    What is seen is tanh(P_k x) if `mapped`, as of images, or x, as of texts (width = size).
+
+    Shape: places (N, P, width), exists (N, P) -> (N, 1 + K, size), weights (N, K, P).
+    Source: DAN, §3.2 and §3.4; each side of m-DAN has a memory of its own.
     """
 
-    def __init__(self, width: int, size: int, steps: int, mapped: bool):
+    def __init__(self, width: int, size: int, steps: int, mapped: bool) -> None:
         super().__init__()
         self.maps = nn.ModuleList(nn.Sequential(nn.Linear(width, size), nn.Tanh())
                                   if mapped else nn.Identity() for _ in range(steps + 1))
         self.looks = nn.ModuleList(MemoryAttention(width, size) for _ in range(steps))
 
     def forward(self, places: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what is seen, and the weights of each look."""
         first, *maps = self.maps
         seen, weights = [first(masked_mean(places, exists))], []
         memory = seen[0]
@@ -75,58 +73,50 @@ class DAN(RetrievalModel):
         v_0 = tanh(P_0 mean x),  v_k = tanh(P_k sum of a_k x),  a_k by m = v_0 + ... + v_(k-1)
         u_0 = mean y,  u_k = sum of b_k y;  score = sum over k of v_k·u_k
 
-    Args:    inputs: sizes of regions and vocabulary; size: D of what is seen (512); steps: K (2);
-             text: "bigru", or "gru", whose states are y; word_size: of learnt word vectors;
-             dropout: on word vectors; image_dropout: share of features left out, of all
-             regions of an image alike; region_dropout, word_dropout: shares of regions and words
-             left out in training.
-    Shape:   scores (I, T) in [-1, 1]; attention (I, K, R), a_k.
-    Raises:  ValueError without regions or without tokens in the data, and for sizes that are none.
-    Source:  DAN §3.4, m-DAN; r-DAN, whose image and text share a memory, answers questions and has
-             no code of an image alone.
+    Args:
+        steps: K.
+        text: "bigru" or "gru", whose states are y.
+
+    Shape: scores (I, T) in [-1, 1]; attention (I, K, R), a_k.
+    Source: Nam et al., dual attention networks, CVPR 2017, §3.4, m-DAN; r-DAN, whose image and text
+        share a memory, answers questions and has no code of an image alone.
     Differs: all K + 1 vectors of an item together are brought to length 1, so that a margin means
-             the same for all models (the paper's is 100); states of a GRU, the mean of both
-             directions (the paper: the sum of an LSTM's); maps of the attention without biases.
+        the same for all models (the paper's is 100); states of a GRU, the mean of both directions
+        (the paper: the sum of an LSTM's); maps of the attention without biases.
     """
 
     name, display_name, source, version = "dan", "DAN", "Nam et al., CVPR 2017, m-DAN", 2
 
     def __init__(self, inputs: InputSpec, size: int = 512, steps: int = 2, text: str = "bigru",
                  word_size: int = 300, dropout: float = 0.0, image_dropout: float = 0.0,
-                 region_dropout: float = 0.0, word_dropout: float = 0.0):
+                 region_dropout: float = 0.0, word_dropout: float = 0.0) -> None:
         super().__init__()
         check_regions(self.name, inputs)
-        check_count("size", size)
+        check_counts(size=size, word_size=word_size)
         check_count("steps", steps, 0, MOST_STEPS)
-        check_count("word_size", word_size)
-        check_choice("text of dan", text, ("gru", "bigru"))
-        for name, share in (("dropout", dropout), ("image_dropout", image_dropout),
-                            ("region_dropout", region_dropout), ("word_dropout", word_dropout)):
-            check_number(name, share, least=0, most=MOST_DROPPED)
-        self.region_dropout, self.word_dropout = region_dropout, word_dropout
-        self.image_dropout = image_dropout
+        check_shares(dropout=dropout, image_dropout=image_dropout, region_dropout=region_dropout,
+                     word_dropout=word_dropout)
+        self.region_dropout, self.image_dropout = region_dropout, image_dropout
         self.image = Glimpses(inputs.region_size, size, steps, mapped=True)
-        self.text = build_text(text, inputs, size, word_size, dropout)
+        self.text = build_recurrent(self.name, text, inputs, size, word_size, dropout=dropout,
+                                    word_dropout=word_dropout)
         self.text.glimpses = Glimpses(size, size, steps, mapped=False)
 
     def encode_images(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """(vectors (I, (1 + K) D) of length 1, attention (I, K, R))."""
-        regions, exists = batch.regions, batch.region_mask
-        if self.training and self.region_dropout:
-            exists = keep_some(exists, self.region_dropout)
-        if self.training and self.image_dropout:
-            regions = drop_features(regions, self.image_dropout)
+        """Return vectors (I, (1 + K) D) of length 1 and attention (I, K, R)."""
+        regions, exists = fields(batch, "regions", "region_mask")
+        if self.training:
+            regions, exists = drop_regions(regions, exists, self.region_dropout,
+                                           self.image_dropout)
         seen, attention = self.image(regions, exists)
         return unit(seen.flatten(1)), attention
 
     def encode_texts(self, batch: Batch) -> Tensor:
-        tokens, lengths = batch.tokens, batch.lengths
-        if self.training and self.word_dropout:
-            tokens, lengths = drop_words(tokens, lengths, self.word_dropout)
-        states, _ = self.text.states(tokens, lengths)
-        exists = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+        """Return vectors (T, (1 + K) D) of length 1."""
+        states, _, exists = self.text.states(*fields(batch, "tokens", "lengths"))
         return unit(self.text.glimpses(states, exists)[0].flatten(1))
 
     def score(self, images: tuple[Tensor, Tensor], texts: Tensor) -> ModelOutput:
+        """Score by the cosine."""
         vectors, attention = images
         return ModelOutput(vectors @ texts.T, attention=attention)

@@ -10,21 +10,17 @@ from torch import Tensor, nn
 
 from itr_study.models.text import GRU, at, from_the_end
 
-# Which place holds the largest, the second largest, … value of each feature, fast on a CPU.
-#
-# Source: the merge exchange network (Batcher, AFIPS 1968; Knuth, TAOCP vol. 3, Algorithm 5.2.2M).
-
 # Bytes of a value: the integer of as many bits, one with room for a place beside it, and the bits.
 KEYS = {2: (torch.int16, torch.int32, 16), 4: (torch.int32, torch.int64, 32)}
 
 
 def falling_order(values: Tensor) -> Tensor:
-    """Places (N, P, D) int64 of values (N, P, D), the largest of each item and feature first.
+    """Return places (N, P, D) int64 of values, the largest of each item and feature first.
 
-    On a CPU by a network of minima and maxima over whole (N, D) slices: of 49 places in a fifth of
-    the time of a sort in bfloat16, in half of it in float32, since a sort takes every feature of
-    every item by itself. Of equal values the later place comes first. NaN comes first or last, by
-    its sign.
+    On a CPU by a merge exchange network (Batcher, AFIPS 1968; Knuth, TAOCP vol. 3, Algorithm
+    5.2.2M) of minima and maxima over whole (N, D) slices: of 49 places in a fifth of the time of a
+    sort in bfloat16, in half of it in float32. Of equal values the later place comes first. NaN
+    comes first or last, by its sign.
     """
     if values.device.type != "cpu" or values.element_size() not in KEYS or values.shape[1] > 32_767:
         return values.argsort(dim=1, descending=True)
@@ -45,7 +41,7 @@ def falling_order(values: Tensor) -> Tensor:
 
 @cache
 def comparators(places: int) -> list[tuple[int, int]]:
-    """Pairs of places to compare, in turn, so that any values are in order afterwards."""
+    """Return pairs of places to compare, in turn, so that any values are in order afterwards."""
     pairs: list[tuple[int, int]] = []
     top = 1 << max(places - 1, 0).bit_length() >> 1
     step = top
@@ -65,9 +61,11 @@ TEMPERATURE = 0.1  # of the softmax over places
 
 
 def sorted_pool(regions: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
-    """Each feature's values by size, weighted by their place: 1, 0, 0, … gives the maximum, equal
-    weights give the mean. Shape: (I, R, D), mask (I, R), weights (I, R), 0 beyond the last place
-    that exists -> (I, D)."""
+    """Return each feature's values by size, weighted by their place.
+
+    1, 0, 0, … gives the maximum, equal weights give the mean. Shape: (I, R, D), mask (I, R),
+    weights (I, R), 0 beyond the last place that exists -> (I, D).
+    """
     # what does not exist is last, and has no weight: only the order, without gradient, needs a mask
     order = falling_order(regions.detach().masked_fill(~mask.unsqueeze(-1), -torch.inf))
     ordered = regions.gather(1, order).to(weights.dtype)
@@ -77,20 +75,20 @@ def sorted_pool(regions: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
 
 
 def positions(places: int, device: torch.device) -> Tensor:
-    """(places, SIZE) sine and cosine in turn, of places from 0; as in the transformer."""
+    """Return (places, SIZE) sine and cosine in turn, of places from 0; as in the transformer."""
     rates = 10_000 ** (-torch.arange(0, SIZE, 2, device=device) / SIZE)
     angles = torch.arange(places, device=device)[:, None] * rates  # (P, SIZE / 2)
     return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
 
 
 class GPO(nn.Module):
-    """Pool regions by weights of places that are learnt: a small BiGRU reads the places.
+    """Pool regions by learnt weights of the largest, second largest, … value: a BiGRU of places.
 
     The weights of an image depend on nothing but its number of regions.
 
-    Shape:   regions (I, R, D), mask (I, R) -> (I, D); padding and the order of regions do not
-             count.
-    Source:  VSE∞ §3.3; sizes and the temperature, which the paper does not give, from its code.
+    Shape: regions (I, R, D), mask (I, R) -> (I, D), whatever the padding and the order of regions.
+    Source: VSE∞ §3.2, §3.3; sizes and the temperature, which the paper does not give, from its
+        code.
     """
 
     def __init__(self) -> None:
@@ -99,7 +97,7 @@ class GPO(nn.Module):
         self.linear = nn.Linear(SIZE, 1, bias=False)
 
     def weights(self, most: int) -> Tensor:
-        """(most, most): row n - 1 holds the weights of n places, which sum to 1; 0 beyond."""
+        """Return (most, most): row n - 1 holds weights of n places, which sum to 1; 0 beyond."""
         like = self.linear.weight
         counts = torch.arange(1, most + 1, device=like.device)
         steps = positions(most, like.device).to(like.dtype)
@@ -112,18 +110,19 @@ class GPO(nn.Module):
         return scores.masked_fill(counts > counts[:, None], -torch.inf).softmax(dim=1)
 
     def of_images(self, mask: Tensor) -> Tensor:
-        """(I, R) weights of the places of each image with the regions (I, R) that exist."""
+        """Return weights (I, R) of the places of each image with the regions (I, R) that exist."""
         return self.weights(mask.shape[1])[(mask.sum(dim=1) - 1).clamp(min=0)]
 
     def forward(self, regions: Tensor, mask: Tensor) -> Tensor:
+        """Pool the regions."""
         return sorted_pool(regions, mask, self.of_images(mask))
 
     def shares(self, regions: Tensor, mask: Tensor) -> Tensor:
-        """How much each region counts in what is pooled: the weight of its place, which each
-        feature orders anew, in the mean over features.
+        """Return how much each region counts: the weight of its place, in the mean over features.
 
-        Shape:   (I, R, D), mask (I, R) -> (I, R), sums to 1 over the regions that exist, 0 at the
-                 others; of equal values one comes first.
+        Shape: (I, R, D), mask (I, R) -> (I, R), sums to 1 over the regions that exist, 0 at the
+            others; of
+        equal values one comes first.
         """
         order = regions.masked_fill(~mask.unsqueeze(-1), -torch.inf).argsort(dim=1, descending=True)
         weights = self.of_images(mask).to(regions.dtype).unsqueeze(-1).expand(regions.shape)

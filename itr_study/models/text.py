@@ -1,5 +1,6 @@
-"""The trainable text encoders that models share: token ids to one vector per text."""
+"""Trainable text encoders that models share: token ids to one vector per text."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -8,25 +9,25 @@ from torch import Tensor, nn
 
 from itr_study.checks import check_choice
 from itr_study.data.batches import InputSpec
+from itr_study.models.base import Side
 from itr_study.models.drop import drop_words
 
-# Reading padded sequences both ways, each to its own end: padding never changes a state.
 
 class GRU(nn.GRU):
     """torch's GRU of one layer over (N, P, width), read one direction at a time.
 
     One call for both would begin the second at the padding, and packed sequences, which would not,
     stop a card to tell the host their lengths.
-
-    Args:    width: of the steps; size: D of a state; bidirectional: whether there is a second one.
     """
 
-    def __init__(self, width: int, size: int, bidirectional: bool = False):
+    def __init__(self, width: int, size: int, bidirectional: bool = False) -> None:
         super().__init__(width, size, batch_first=True, bidirectional=bidirectional)
 
     def flatten_parameters(self) -> None:
-        """Lay the weights of each direction into one piece of memory: cuDNN would copy them there
-        at every call. torch calls this when the net is made or moved."""
+        """Lay the weights of each direction into one piece of memory.
+
+        cuDNN would copy them there at every call. torch calls this when the net is made or moved.
+        """
         all_of_them = self._flat_weights, self._flat_weights_names, self.bidirectional
         weights, names, both = all_of_them
         for start in range(0, len(weights), len(weights) // (1 + both)):
@@ -37,45 +38,49 @@ class GRU(nn.GRU):
         self._flat_weights, self._flat_weights_names, self.bidirectional = all_of_them
 
     def onward(self, steps: Tensor) -> Tensor:
-        """(N, P, D) states from left to right, from a first state of 0."""
+        """Return states (N, P, D) from left to right, from a first state of 0."""
         return self._states(steps, self.all_weights[0])
 
     def back(self, steps: Tensor, lengths: Tensor) -> Tensor:
-        """(N, P, D) states from the end of each sequence: that of place p is the state after its
-        p + 1 last steps."""
+        """Return states (N, P, D) from each end: at place p that after the p + 1 last steps."""
         turned = at(from_the_end(lengths, steps.shape[1]), steps)
         return self._states(turned, self.all_weights[1])
 
-    def _states(self, steps: Tensor, weights: list[Tensor]) -> Tensor:
-        """States of one direction, in float32 where bfloat16 is asked for on a card: cuDNN's
-        autocast knows float16 alone, where small gradients are 0.
+    def _states(self, steps: Tensor, weights: Sequence[Tensor]) -> Tensor:
+        """States of one direction, in float32 if bfloat16 is asked for on a card.
 
-        Not `self.training`: cuDNN keeps what a gradient needs only of a call that trains, and in
-        evaluation, too, somebody may ask for one.
+        cuDNN's autocast knows float16 alone, in which small gradients are 0. Not `self.training`:
+        cuDNN keeps what a gradient needs only of a call that trains, and in evaluation one may be
+        asked for, too.
         """
         kind = steps.device.type
         in_full = nullcontext() if kind == "cpu" else torch.autocast(kind, enabled=False)
         with in_full:
             steps = steps if kind == "cpu" else steps.to(weights[0].dtype)
             first = steps.new_zeros(1, len(steps), self.hidden_size)
-            return torch.gru(steps, first, weights, has_biases=True, num_layers=1, dropout=0.0,
-                             train=torch.is_grad_enabled(), bidirectional=False,
+            return torch.gru(steps, first, list(weights), has_biases=True, num_layers=1,
+                             dropout=0.0, train=torch.is_grad_enabled(), bidirectional=False,
                              batch_first=True)[0]
 
 
 def from_the_end(lengths: Tensor, width: int) -> Tensor:
-    """(N, P) places that read each sequence from its last step to its first; 0 beyond."""
+    """Return places (N, P) that read each sequence from its last step to its first; 0 beyond."""
     return (lengths[:, None] - 1 - torch.arange(width, device=lengths.device)).clamp(min=0)
 
 
+def existing(words: Tensor, lengths: Tensor) -> Tensor:
+    """Return which of the places of words (T, W, ...) hold one, (T, W) bool."""
+    return torch.arange(words.shape[1], device=words.device) < lengths[:, None]
+
+
 def at(places: Tensor, states: Tensor) -> Tensor:
-    """States (N, P, D) at places (N,) or (N, Q) of each sequence: (N, D) or (N, Q, D)."""
+    """Return states (N, P, D) at places (N,) or (N, Q) of each sequence: (N, D) or (N, Q, D)."""
     rows = torch.arange(len(states), device=states.device)
     return states[rows.view(-1, *[1] * (places.ndim - 1)), places]
 
 
 def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
-    """Word vectors that learn: from the given ones where there are any, else uniform in ±0.1."""
+    """Return word vectors that learn, from given ones if there are any, else random."""
     if not inputs.vocabulary:
         raise ValueError("this text encoder reads tokens, but the data has none; "
                          "set tokens='words' (or 'glove') in the run's config")
@@ -88,22 +93,20 @@ def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
     return words
 
 
-class RecurrentText(nn.Module):
+class RecurrentText(Side):
     """GRU over word vectors; the text is its last state, or a linear map of it.
 
-    Args:    inputs: vocabulary and given word vectors; size: of the result; word_size: of learnt
-             word vectors (given ones keep their own size); bidirectional: mean of the last
-             states of both directions; dropout: on the word vectors, in training; word_dropout:
-             share of words left out in training; state_size: of the state where a linear map
-             follows it, None: the state is the result; hidden_dropout: on that state.
-    Shape:   tokens (T, W) padded with 0, lengths (T,) -> (T, size), not normalised. The result
-             does not depend on the padding: the state is read at the last word.
-    Source:  VSE++ (Faghri et al., BMVC 2018), §4.1: word vectors 300, GRU 1024.
+    `state_size` is that of the state if a linear map follows it, with `hidden_dropout` on the
+    state; None: the state is the result.
+
+    Shape: tokens (T, W) padded with 0, lengths (T,) -> (T, size), not normalised, whatever the
+        padding: the state is read at the last word.
+    Source: VSE++ (Faghri et al., BMVC 2018), §4.1: word vectors 300, GRU 1024.
     """
 
     def __init__(self, inputs: InputSpec, size: int, word_size: int = 300,
                  bidirectional: bool = False, dropout: float = 0.0, word_dropout: float = 0.0,
-                 state_size: int | None = None, hidden_dropout: float = 0.0):
+                 state_size: int | None = None, hidden_dropout: float = 0.0) -> None:
         super().__init__()
         self.words = word_embedding(inputs, word_size)
         self.dropout = nn.Dropout(dropout)
@@ -113,95 +116,89 @@ class RecurrentText(nn.Module):
             nn.Dropout(hidden_dropout), nn.Linear(state_size, size))
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return the mapped last state."""
+        return self.head(self.last(*self.read(tokens, lengths)))
+
+    def read(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return word vectors (T, W, D) after dropout, and lengths; of words that are left."""
         if self.training and self.word_dropout:
             tokens, lengths = drop_words(tokens, lengths, self.word_dropout)
-        return self.head(self.state(tokens, lengths))
+        return self.dropout(self.words(tokens)), lengths
 
-    def state(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """(T, state size) the last state, or the mean of those of both directions."""
-        return self.state_of(self.word_vectors(tokens), lengths)
+    def last(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """Return the last state (T, state size), or the mean of those of both directions.
 
-    def word_vectors(self, tokens: Tensor) -> Tensor:
-        """(T, W, D) after dropout."""
-        return self.dropout(self.words(tokens))
-
-    def state_of(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """`state` of word vectors (T, W, D)."""
-        # Padded, not packed: batches hold captions of like length, so that padding costs little.
-        # Packing costs a third of a small GRU's step, and stops the device, which must tell the
-        # host the lengths. Rows say which: arithmetic.SEQUENCES.
+        Padded, not packed: batches hold captions of like length, so that padding costs little.
+        Packing costs a third of a small GRU's step, and stops the device, which must tell the host
+        the lengths. Rows say which: arithmetic.SEQUENCES.
+        """
         last = at(lengths - 1, self.gru.onward(words))
         if not self.gru.bidirectional:
             return last
         return (last + at(lengths - 1, self.gru.back(words, lengths))) / 2
 
-    def states(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """States at all words (T, W, D), the mean of both directions, and the last (T, D)."""
-        words = self.word_vectors(tokens)
-        onward = self.gru.onward(words)
-        last = at(lengths - 1, onward)
-        if not self.gru.bidirectional:
-            return onward, last
-        back = self.gru.back(words, lengths)
-        aligned = at(from_the_end(lengths, words.shape[1]), back)
-        return (onward + aligned) / 2, (last + at(lengths - 1, back)) / 2
+    def states(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return states at all words (T, W, D), the last (T, D), and which exist (T, W).
 
-
-def gru(inputs: InputSpec, size: int, word_size: int, dropout: float, **more: Any) -> nn.Module:
-    """One direction, last state."""
-    return RecurrentText(inputs, size, word_size, bidirectional=False, dropout=dropout, **more)
-
-
-def bigru(inputs: InputSpec, size: int, word_size: int, dropout: float, **more: Any) -> nn.Module:
-    """Both directions, mean of the last states."""
-    return RecurrentText(inputs, size, word_size, bidirectional=True, dropout=dropout, **more)
+        Of both directions the means.
+        """
+        words, lengths = self.read(tokens, lengths)
+        states, exists = self.gru.onward(words), existing(words, lengths)
+        last = at(lengths - 1, states)
+        if self.gru.bidirectional:
+            back = self.gru.back(words, lengths)
+            states = (states + at(from_the_end(lengths, words.shape[1]), back)) / 2
+            last = (last + at(lengths - 1, back)) / 2
+        return states, last, exists
 
 
 class WordPieceText(nn.Module):
     """A pretrained transformer, fine-tuned: mean of its word-piece states, then a linear map.
 
-    Shape:   tokens (T, W) word-piece ids padded with 0, lengths (T,) -> (T, size).
-    Source:  Sentence-BERT (Reimers and Gurevych, EMNLP 2019) pools by the mean.
+    Shape: tokens (T, W) word-piece ids padded with 0, lengths (T,) -> (T, size).
+    Source: Sentence-BERT (Reimers and Gurevych, EMNLP 2019) pools by the mean.
     """
 
-    def __init__(self, transformer: nn.Module, transformer_size: int, size: int, dropout: float):
+    def __init__(self, transformer: nn.Module, transformer_size: int, size: int,
+                 dropout: float) -> None:
         super().__init__()
         self.transformer = transformer
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(transformer_size, size)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return the mapped mean state."""
         states = self.transformer(tokens, lengths)  # (T, W, D)
-        kept = torch.arange(tokens.shape[1], device=tokens.device)[None, :] < lengths[:, None]
-        kept = kept.unsqueeze(-1).to(states.dtype)  # (T, W, 1)
+        kept = existing(tokens, lengths).unsqueeze(-1).to(states.dtype)  # (T, W, 1)
         return self.linear(self.dropout((states * kept).sum(dim=1) / kept.sum(dim=1)))
 
 
-def minilm(inputs: InputSpec, size: int, word_size: int, dropout: float, word_dropout: float = 0.0,
-           state_size: int | None = None, hidden_dropout: float = 0.0) -> nn.Module:
-    """all-MiniLM-L6-v2 fine-tuned; its captions-trained start is a leak the tables name.
+RECURRENT = {"gru": False, "bigru": True}  # whether it reads both ways
 
-    Its word vectors stay as they are: half of its parameters, most of them of rare words.
-    Raises:  ValueError for what only recurrent text encoders have.
+
+def build_recurrent(model: str, kind: str, inputs: InputSpec, size: int, word_size: int,
+                    **more: Any) -> RecurrentText:
+    """Build the recurrent text encoder of a model that takes no other kind."""
+    check_choice(f"text of {model}", kind, RECURRENT)
+    return RecurrentText(inputs, size, word_size, RECURRENT[kind], **more)
+
+
+def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout: float = 0.0,
+               **more: Any) -> nn.Module:
+    """Build the text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size).
+
+    "minilm" is all-MiniLM-L6-v2 fine-tuned; that it was trained on captions is a leak the tables
+    name. Its word vectors stay as they are: half of its parameters, most of them of rare words. It
+    has a `dropout` on the sentence, and no word_dropout or state_size.
     """
-    if word_dropout or state_size is not None:
+    check_choice("text", kind, [*RECURRENT, "minilm"])
+    if kind in RECURRENT:
+        return build_recurrent("", kind, inputs, size, word_size, dropout=dropout, **more)
+    if more.get("word_dropout") or more.get("state_size") is not None:
         raise ValueError("word_dropout and text_size are for recurrent text encoders; leave them "
                          "out, or choose text='gru' or 'bigru'")
     from itr_study.encoders.wordpiece import trainable_text_encoder
 
-    text = trainable_text_encoder("minilm")
+    text: Any = trainable_text_encoder("minilm")
     text.transformer.embeddings.requires_grad_(False)
     return WordPieceText(text, text.width, size, dropout)
-
-
-TEXTS = {"gru": gru, "bigru": bigru, "minilm": minilm}
-
-
-def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout: float,
-               **more: Any) -> nn.Module:
-    """The text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size).
-
-    Args:    more: of recurrent ones, as in `RecurrentText`.
-    """
-    check_choice("text", kind, TEXTS)
-    return TEXTS[kind](inputs, size, word_size, dropout, **more)

@@ -1,4 +1,4 @@
-"""One function per picture; each takes tidy frames and returns a matplotlib Figure.
+"""One function per picture; each takes tidy frames and returns a Figure.
 
 Nothing here changes matplotlib's settings: every function draws inside the project's style.
 """
@@ -14,49 +14,32 @@ from itr_study.plots.heads import (
     rank_weights,
     word_maps,
 )
-from itr_study.plots.names import marks_note, name_of
-from itr_study.plots.reranking import gain_scatter, occurrence_lines, scale_maps, schematic_rerank
+from itr_study.plots.names import name_of
+from itr_study.plots.reranking import occurrence_lines, scale_maps, schematic_rerank
 from itr_study.plots.retrieval import Query, Result, answer_grid, example_grid, retrieval_grid
-from itr_study.plots.schematics import (
-    active_width,
-    schematic_branches,
-    schematic_collapse,
-    schematic_pairs_and_lists,
-    schematic_subembeddings,
-    schematic_topk,
-    schematic_weights,
-    smooth_steps,
-    step_table,
-)
 from itr_study.plots.shapes import (
+    active_width,
     heat_map,
     histogram,
     loss_curves,
     rank_curve,
+    schematic_pairs_and_lists,
     score_histogram,
     sliding_windows,
+    smooth_steps,
+    step_table,
     tabulate,
     window_table,
 )
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
-from itr_study.plots.tables import (
-    marked,
-    marked_names,
-    table_cells,
-    table_figure,
-    table_html,
-    tables_by_seen,
-    title_of,
-)
+from itr_study.plots.tables import finding, readable, table_cells, table_html, title_of
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
            "attention_maps", "collapse_paths", "correlation_maps", "dot_intervals",
-           "entropy_strips", "example_grid", "gain_curves", "gain_scatter", "heat_map", "histogram",
-           "learning_curves", "look", "loss_curves", "marked", "marked_names", "marks_note",
-           "name_of", "occurrence_lines", "pointing_dots", "rank_curve", "rank_weights",
-           "retrieval_grid", "save_figure", "scale_maps", "schematic_branches",
-           "schematic_collapse", "schematic_pairs_and_lists", "schematic_rerank",
-           "schematic_subembeddings", "schematic_topk", "schematic_weights", "score_histogram",
-           "sliding_windows", "smooth_steps", "step_table", "style", "sweep_curve", "table_cells",
-           "table_figure", "table_html", "tables_by_seen", "tabulate", "title_of", "trade_off",
-           "verdict_bars", "window_table", "word_maps"]
+           "entropy_strips", "example_grid", "finding", "gain_curves", "heat_map",
+           "histogram", "learning_curves", "look", "loss_curves", "name_of", "occurrence_lines",
+           "pointing_dots", "rank_curve", "rank_weights", "readable", "retrieval_grid",
+           "save_figure", "scale_maps", "schematic_pairs_and_lists", "schematic_rerank",
+           "score_histogram", "sliding_windows",
+           "smooth_steps", "step_table", "style", "sweep_curve", "table_cells", "table_html",
+           "tabulate", "title_of", "trade_off", "verdict_bars", "window_table", "word_maps"]

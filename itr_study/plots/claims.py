@@ -1,8 +1,9 @@
-"""Claims and the differences behind them, with intervals; methods by two measures; verdicts."""
+"""Claims and the differences behind them, two measures of methods, verdicts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import wrap
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from matplotlib.transforms import ScaledTranslation
 from itr_study.checks import check_choice
 from itr_study.digits import signed, with_interval
 from itr_study.plots.curves import Ends, finish_labels, panel_canvas
-from itr_study.plots.names import name_marks, name_of, obstacles, settle
+from itr_study.plots.names import name_of
 from itr_study.plots.style import (
     DOUBLE,
     GREY,
@@ -24,92 +25,54 @@ from itr_study.plots.style import (
     WRONG,
     Picture,
     canvas,
-    caption,
     finish,
-    headline,
     legend_above,
+    legend_below,
     look,
     mark,
     room_for_words,
+    seeds_note,
     styled,
     summarise,
 )
 
-SIZE, WIDE = (6.4, 6.6), (9.6, 8.4)  # inches, of one judge and of two
-# Of each kind in the order given: its colour, and its marker in the first and the second judge.
-KIND_LOOKS = ((INK, "o", "v"), ("#d55e00", "s", "P"), ("#0072b2", "D", "X"))
-FRONTS = ("-", (0, (4, 2)))  # a line for each judge
-
 
 @styled
 def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_label: str,
-              kinds: Sequence[str], fewest: int = 2, note: str = "") -> Picture:
-    """Draw each method at its means by two measures, with 95 % intervals and the Pareto front.
+              note: str = "") -> Picture:
+    """Draw methods at their means by two measures, with 95 % intervals, by base model.
 
     Args:
-        rows: method, seed, the columns x and y (more is better), and of each method judge (the
-            model it was trained in; a front each), kind and hollow (another is settled to exceed
-            it by both).
-        x, y: columns.
-        title, x_label, y_label, note: headline, axes, caption.
-        kinds: all kinds, in an order that gives each its colour and marker.
-        fewest: seeds that every method of a judge must have, or there is no front.
+        rows: method, seed, the columns x and y (more is better), and of each method base (the
+            model it was trained in) and hollow (another is settled to exceed it by both).
+        x: column of one measure.
+        y: column of the other.
+        title: headline.
+        x_label: horizontal axis.
+        y_label: vertical axis.
+        note: caption.
     """
-    crowded = rows["judge"].nunique() > 1
-    figure, (axes,) = canvas(size=WIDE if crowded else SIZE)
-    parts, edges = [], []
-    for place, (judge, part) in enumerate(rows.groupby("judge", sort=False)):
+    bases = list(rows.groupby("base", sort=False))
+    figure, panels = canvas(len(bases), size=(DOUBLE[0] if len(bases) > 1 else 6.4, 4.6))
+    looks = {name: look(name, place) for place, name in enumerate(rows["method"].unique())}
+    for axes, (base, part) in zip(panels, bases, strict=True):
         points = summarise(part, "method", x).merge(summarise(part, "method", y), on="method")
-        points = points.merge(part.drop_duplicates("method")[["method", "kind", "hollow"]])
-        edge = points[on_front(points["mean_x"], points["mean_y"])].sort_values("mean_x")
-        whose = f" ({judge})" if crowded else ""
-        if points["n_x"].min() >= fewest and len(edge) > 1:
-            axes.plot(edge["mean_x"], edge["mean_y"], color="#999933", linewidth=1.1, zorder=1,
-                      linestyle=FRONTS[place], label=f"front: no mean is higher by both{whose}")
-            edges.append(edge)
-        parts.append(points.assign(look=[(KIND_LOOKS[kinds.index(kind)][0],
-                                          KIND_LOOKS[kinds.index(kind)][1 + place])
-                                         for kind in points["kind"]],
-                                   entry=f"{judge}, " * crowded + points["kind"]))
-    points = pd.concat(parts, ignore_index=True)
-    draw_points(axes, points)
-    axes.set(xlabel=x_label, ylabel=y_label)
-    axes.margins(0.1)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3 if crowded else 2,
-                borderaxespad=0.3)
-    finish(figure, title, note)
-    settle(figure)
-    name_marks(axes, points["method"], points[["mean_x", "mean_y"]].to_numpy(),
-               [colour for colour, _ in points["look"]],
-               obstacles(axes, points.rename(columns={"mean_x": "x", "mean_y": "y"}), [
-                   edge[["mean_x", "mean_y"]].to_numpy() for edge in edges]))
+        points = points.merge(part.drop_duplicates("method")[["method", "hollow"]])
+        for row in points.itertuples():
+            how = looks[row.method]
+            axes.plot([row.low_x, row.high_x], [row.mean_y] * 2, color=how.colour, linewidth=0.9)
+            axes.plot([row.mean_x] * 2, [row.low_y, row.high_y], color=how.colour, linewidth=0.9)
+            axes.plot(row.mean_x, row.mean_y, how.marker, color=how.colour, markersize=8,
+                      markerfacecolor="white" if row.hollow else how.colour)
+        axes.set(title=base if len(bases) > 1 else "", xlabel=x_label,
+                 ylabel=y_label if axes is panels[0] else "")
+        axes.margins(0.1)
+    marks = [mark(how.marker, how.colour, how.label) for how in looks.values()]
+    if rows["hollow"].any():
+        marks.append(mark("o", GREY, "hollow: another is better by both", fill="none"))
+    finish(figure, title, note, seeds_note(rows.groupby(["base", "method"])["seed"].nunique()))
+    legend_below(figure, marks)
     return figure
-
-
-def draw_points(axes: Axes, points: pd.DataFrame) -> None:
-    """Draw each point with two intervals, and the entries of the legend."""
-    for entry, (colour, marker) in points.drop_duplicates("entry")[["entry", "look"]].to_numpy():
-        axes.plot([], [], marker, color=colour, label=entry)
-    for row in points.itertuples():
-        colour, marker = row.look
-        axes.plot([row.low_x, row.high_x], [row.mean_y] * 2, color=colour, linewidth=0.9)
-        axes.plot([row.mean_x] * 2, [row.low_y, row.high_y], color=colour, linewidth=0.9)
-        axes.plot(row.mean_x, row.mean_y, marker, color=colour,
-                  markerfacecolor="white" if row.hollow else colour)
-    if points["hollow"].any():
-        axes.plot([], [], "o", color=GREY, markerfacecolor="white",
-                  label="hollow: settled behind another by both")
-
-
-def on_front(x: pd.Series, y: pd.Series) -> pd.Series:
-    """Find the points that no other exceeds by both.
-
-    Example:
-        >>> on_front(pd.Series([1, 2, 3, 2]), pd.Series([3, 2, 1, 1])).tolist()
-        [True, True, True, False]
-    """
-    return pd.Series([not ((x >= a) & (y >= b) & ((x > a) | (y > b))).any()
-                      for a, b in zip(x, y, strict=True)], index=x.index)
 
 
 # Verdicts, from good to unknown: colour, hatching, colour of the letters on it.
@@ -126,7 +89,8 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: st
 
     Args:
         table: one claim per row: `by`, `panel`, and outcome as the ledger gives it.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
         by: column of group names, a bar each, in order of appearance.
         panel: column of kinds of claims, a panel each, headed by value and number of claims.
 
@@ -181,10 +145,12 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
     """Draw what each loss gains over a reference (the line at 0), with 95 % intervals.
 
     Args:
-        table: panel, loss, x, difference, low, high (NaN: no interval), verdict ("collapsed" is
-            hollow).
+        table: panel, loss, x, difference, low, high (NaN: no interval), n (seeds), verdict
+            ("collapsed" is hollow).
         places: ticks, x -> text.
-        title, x_label, note: headline, axis, caption.
+        title: headline.
+        x_label: horizontal axis.
+        note: caption.
         crossings: panel, loss, at, low, high (on the scale of x): bars at the foot of the panel,
             with the loss's mark where it passes 0.
         log: whether the axis is logarithmic.
@@ -201,9 +167,9 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
         ends_list.append(loss_lines(axes, part))
         if crossings is not None:
             crossing_bars(axes, crossings[crossings["panel"] == panel])
-    headline(figure, title)
+    hollow = "hollow: scores have collapsed" * bool((table["verdict"] == "collapsed").any())
+    finish(figure, title, note, hollow, seeds_note(table["n"]))
     figure.set_figheight(figure.get_figheight() + LINE * figure.get_suptitle().count("\n"))
-    caption(figure, note)
     finish_labels(panels, ends_list)
     return figure
 
@@ -246,14 +212,13 @@ WORDS = 1.15  # inches from the left edge to the words of a claim, behind its ve
 LETTERS = int((WIDTH - WORDS - 0.1) * 72 / (0.56 * 8.5))
 # Where one interval reaches FAR times as far as four fifths of them, the axis ends at NEAR times.
 NEAR, FAR, FEW = 2.0, 3.0, 5  # of fewer than FEW rows none is an outlier
-STANDINGS = {"for": "settled for the claim", "against": "settled against it",
-             "open": "cannot tell"}
+STANDINGS = {"for": "for the claim", "against": "against it", "open": "cannot tell"}
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
 
 @styled
 def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Draw differences with 95 % intervals below their claim in words, a panel per unit.
+    """Draw differences with 95 % intervals below their claim, a panel per unit.
 
     An interval that would flatten the others is a mark at the edge, with its numbers.
 
@@ -261,7 +226,8 @@ def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
         table: unit, claim (its words), verdict (an outcome of the ledger), label, standing (one of
             OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, a grey zone; else
             NaN); rows of a claim next to each other.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     units = list(table.groupby("unit", sort=False))
     heights = [rows_of(part)[-1] for _, part in units]
@@ -275,7 +241,7 @@ def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 
 
 def rows_of(part: pd.DataFrame) -> np.ndarray:
-    """Compute the height of every row, below the words of its claim, and that of the panel."""
+    """Compute the height of every row, below its claim, and that of the panel."""
     first = part["claim"].ne(part["claim"].shift())
     lines = [len(wrap(claim, LETTERS)) if begins else 0
              for claim, begins in zip(part["claim"], first, strict=True)]
@@ -315,7 +281,7 @@ def reach(part: pd.DataFrame) -> float | None:
     return None if len(ends) < FEW or ends.max() <= FAR * usual else float(NEAR * usual)
 
 
-def words_above(axes: Axes, height: float, row) -> None:
+def words_above(axes: Axes, height: float, row: Any) -> None:
     """Write the verdict of a claim and its words, from the left edge of the picture."""
     lines = wrap(row.claim, LETTERS)
     colour = LOOKS[row.verdict][0] if row.verdict in ("reproduced", "contradicted") else GREY
@@ -328,8 +294,8 @@ def words_above(axes: Axes, height: float, row) -> None:
         axes.annotate(line, (WORDS / WIDTH, where), color=INK, **at)
 
 
-def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
-    """Draw one difference: interval as a bar, mean as a mark; beyond the limit in numbers."""
+def difference_row(axes: Axes, height: float, row: Any, limit: float | None) -> None:
+    """Draw one difference: interval as a bar, mean as a mark; too far out: numbers."""
     colour, marker, fill = OUTCOME_LOOKS[row.standing]
     face = {"color": colour, "fillstyle": fill}
     known = np.isfinite([row.low, row.high]).all()
@@ -348,6 +314,7 @@ def difference_row(axes: Axes, height: float, row, limit: float | None) -> None:
         axes.plot([row.low, row.high], [height, height], color=colour, linewidth=1.6)
     axes.plot(row.difference, height, marker, **face)
 
+
 # Outcomes of one difference: colour, marker, fill. "unlike fit": runs fit their training images
 # too differently; "the same": the whole interval is inside the margin.
 OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
@@ -356,10 +323,6 @@ OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
                  "the same (inside the zone)": ("#0072b2", "D", "full")}
 OUTCOMES = {"same": "the same (inside the zone)", "higher": "settled",
             "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
-
-
-
-
 
 
 @styled
@@ -371,7 +334,9 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
         table: label, difference, low, high, and if known: outcome (one of OUTCOME_LOOKS; else that
             of `verdict`, as `Study.compare` gives it), group (a heading over neighbouring rows),
             margin (a grey zone around zero), reported (a hollow grey square).
-        title, x_label, note: headline, axis, caption.
+        title: headline.
+        x_label: horizontal axis.
+        note: caption.
     """
     if "verdict" in table and "outcome" not in table:
         table = table.assign(outcome=table["verdict"].str.split().str[0].map(OUTCOMES))
@@ -396,13 +361,14 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
         entries.append(mark("s", GREY, "reported", fill="none"))
     if entries:
         legend_above(axes, entries)
-    finish(figure, title, note)
+    paired = {"comparison", "n"} <= set(table)  # as `Study.compare` gives them
+    finish(figure, title, note, seeds_note(table["n"]) if paired else "")
     room_for_words(figure)
     return figure
 
 
-def interval_row(axes, height: float, row: pd.Series) -> None:
-    """Draw one difference: interval as a bar, mean as a mark, margin and printed number."""
+def interval_row(axes: Axes, height: float, row: pd.Series) -> None:
+    """Draw one difference: interval, mean as a mark, margin and printed number."""
     colour, marker, fill = OUTCOME_LOOKS.get(row.get("outcome"), (INK, "o", "full"))
     margin, printed = row.get("margin", np.nan), row.get("reported", np.nan)
     if not pd.isna(margin):

@@ -1,4 +1,4 @@
-"""Curves: learning over epochs, a sweep of a hyperparameter with every seed, ways into collapse."""
+"""Curves: learning over epochs, sweeps with every seed, ways into collapse."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -21,9 +21,7 @@ from itr_study.plots.style import (
     Picture,
     band_line,
     canvas,
-    caption,
     finish,
-    headline,
     label_ends,
     legend_below,
     level_line,
@@ -39,7 +37,7 @@ from itr_study.plots.style import (
 @styled
 def collapse_paths(rows: pd.DataFrame, title: str, equal: float, near: float,
                    note: str = "") -> Picture:
-    """Draw each run from its first epoch (dot) to its last (mark) against the spread of its scores.
+    """Draw runs from first epoch (dot) to last (mark) against the spread of scores.
 
     Args:
         rows: one epoch of one run per row: arm, seed, epoch, score_std, loss (NaN if it is another
@@ -77,7 +75,7 @@ Ends = list[tuple[float, float, str, str]]  # x, y, text and colour of each line
 
 
 def panel_canvas(number: int, **options: Any) -> tuple[Picture, list[Axes]]:
-    """Make one or two full panels, or rows of three (two or four if that leaves no gap)."""
+    """Make one or two full panels, or rows of three (or two or four without a gap)."""
     if number <= 2:
         return canvas(number, size=ONE if number == 1 else None, **options)
     width = {4: 2, 8: 4}.get(number, 3)
@@ -90,7 +88,7 @@ def panel_canvas(number: int, **options: Any) -> tuple[Picture, list[Axes]]:
 
 
 def finish_labels(axes_list: Sequence[Axes], ends_list: Sequence[Ends]) -> None:
-    """Name the line ends of each panel, or all lines in a legend if there are six or more."""
+    """Name the line ends of each panel, or six or more lines in a legend."""
     entries: dict = {}
     for axes, ends in zip(axes_list, ends_list, strict=True):
         if len(ends) <= 5:
@@ -113,8 +111,12 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
     Args:
         rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y` (NaN: not shown).
         y: columns, a panel each, or {panel title: columns}.
-        title, x_label, y_label, note: headline, axes, caption.
-        x, by: columns of the horizontal axis and of the methods.
+        title: headline.
+        x_label: horizontal axis.
+        y_label: vertical axis.
+        note: caption.
+        x: column of the horizontal axis.
+        by: column of the methods.
         log: whether values are logarithmic.
         sharey: whether all panels have one scale.
         ordered: whether methods are rising values of one parameter, coloured dark to light.
@@ -129,7 +131,7 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
         if log:
             plain_log(axes.yaxis)
         if (rows[x] % 1 == 0).all():
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ends: Ends = []
         for column in columns:
             for name, part in rows.groupby(by, sort=False):
@@ -195,7 +197,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
                 marked: pd.DataFrame | None = None, note: str = "", sharey: bool = False,
                 names: Mapping[str, str] | None = None,
                 baseline: pd.DataFrame | None = None, baseline_name: str = "baseline") -> Picture:
-    """Draw a metric against a hyperparameter: mean, 95 % band and a faint dot for every seed.
+    """Draw a metric against a hyperparameter: mean, 95 % band, a dot for every seed.
 
     On a log axis the line is dotted, without a band, over a factor of five with nothing tried.
 
@@ -203,11 +205,14 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         rows: one run per row: the hyperparameter, seed, one column per metric (percent).
         x: column of the hyperparameter; text values must be listed in `apart` ("sum").
         y: metric columns; a panel per direction, or {panel title: columns}.
-        title, x_label, y_label: headline and axes.
+        title: headline.
+        x_label: horizontal axis.
+        y_label: vertical axis.
         by: column of method names, a line for each (takes one metric per panel).
         apart: text values, right of a gap.
         log: whether the hyperparameter's axis is logarithmic.
-        default, default_name: a thin vertical line, and its name.
+        default: place of a thin vertical line.
+        default_name: its name.
         reported: printed numbers, columns panel, x, metric, value, in panels of their own, which y
             names without columns.
         reported_label: of their axis.
@@ -215,7 +220,8 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         note: caption, before the number of seeds.
         sharey: whether all panels have one scale.
         names: of some columns, for the ends of their lines.
-        baseline, baseline_name: runs whose mean is a dashed line across each panel, and its name.
+        baseline: runs whose mean is a dashed line across each panel.
+        baseline_name: its name.
 
     Raises:
         ValueError: text values that are not in `apart`, or a log scale with values <= 0.
@@ -244,12 +250,11 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         for place, column in enumerate(columns if baseline is not None else ()):
             level_line(axes, (rows["at"].min(), rows["at"].max()), baseline, column,
                        look(column, place))
-    headline(figure, title)
     level = "" if baseline is None else f"dashed: {baseline_name}"
     numbers = [value for value in places if not isinstance(value, str)]
     holes = "dotted: nothing tried between" * (
         log and any(high / low >= FAR for low, high in pairwise(numbers)))
-    caption(figure, " · ".join(filter(None, [note, level, holes, seeds_note(pd.concat(counts))])))
+    finish(figure, title, note, level, holes, seeds_note(pd.concat(counts)))
     finish_labels(axes_list, ends)
     return figure
 
@@ -279,7 +284,7 @@ def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
 
 
 def evenly(numbers: Sequence[float]) -> list[float]:
-    """Choose rising numbers of a linear axis whose ticks are a tenth of the axis apart.
+    """Choose rising numbers of a linear axis, a tenth of the axis apart.
 
     Example:
         >>> evenly([0.05, 0.1, 0.2, 0.6]), evenly([3])
@@ -310,7 +315,7 @@ def spaced(numbers: Sequence[float]) -> list[float]:
 def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str | None,
                 apart: Sequence[str], x: str, far: float,
                 names: Mapping[str, str] | None = None) -> tuple[Ends, list[pd.Series]]:
-    """Draw the lines of one panel and their points apart; return ends and counts of seeds."""
+    """Draw the lines of one panel and points apart; return ends and counts of seeds."""
     groups = [(name, part) for name, part in rows.groupby(by, sort=False)] if by else \
         [(None, rows)]
     ends, counts = [], []
@@ -332,7 +337,7 @@ def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str 
 
 
 def ring(axes: Axes, rows: pd.DataFrame, marked: pd.DataFrame, by: str, x: str) -> None:
-    """Draw a circle around points of some lines, a square if at the edge of what was tried."""
+    """Draw a circle around points of some lines, a square if at the edge of a grid."""
     for point in marked.to_dict("records"):
         of_line = rows[(rows[by] == point[by]) & (rows[x] == point[x])]
         axes.plot(of_line["at"].iloc[0], of_line[point["metric"]].mean(),
@@ -341,7 +346,7 @@ def ring(axes: Axes, rows: pd.DataFrame, marked: pd.DataFrame, by: str, x: str) 
 
 
 def draw_reported(axes: Axes, printed: pd.DataFrame) -> Ends:
-    """Draw printed numbers in a panel of their own, hollow and dashed; return the line ends."""
+    """Draw printed numbers in a panel, hollow and dashed; return the line ends."""
     ends: Ends = []
     for metric, part in printed.groupby("metric", sort=False):
         how = look(metric)

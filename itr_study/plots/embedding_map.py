@@ -29,23 +29,14 @@ KINDS = {"light": ("#0b5fa5", "#c8400e"), "dark": ("#6fb7ff", "#ff8a5c")}  # ima
 
 
 class Shade(NamedTuple):
-    """What the colours of some points mean.
-
-    Attributes:
-        label: what is coloured.
-        levels: (n,) places on the scale in [0, 1]; if `signed` 0.5 is zero.
-        hollow: (n,) bool, drawn hollow.
-        ticks: places on the scale and their texts; without any the points are of two kinds.
-        signed: whether amounts have a sign.
-        meaning: of filled and of hollow marks, if some are hollow.
-    """
+    """What the colours of some points mean."""
 
     label: str
-    levels: np.ndarray
-    hollow: np.ndarray
-    ticks: Sequence[tuple[float, str]] = ()
+    levels: np.ndarray  # (n,) places on the scale in [0, 1]; if signed 0.5 is zero
+    hollow: np.ndarray  # (n,) bool
+    ticks: Sequence[tuple[float, str]] = ()  # places, texts; without any there are two kinds
     signed: bool = False
-    meaning: tuple[str, str] = ("", "")
+    meaning: tuple[str, str] = ("", "")  # of filled and of hollow marks, if some are hollow
 
 
 def colours_of(shade: Shade, paper: str = "light") -> list[str]:
@@ -73,7 +64,9 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
         places: (I + T, 2) of the images, then of the texts.
         images: I.
         shade: of as many points.
-        title, labels, note: headline, axes, caption.
+        title: headline.
+        labels: of the two axes.
+        note: caption.
         window: the middle of what is shown, and half its side.
         rectangle: its ends across and upwards.
     """

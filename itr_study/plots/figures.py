@@ -1,4 +1,4 @@
-"""Save figures as PNG, CSV and provenance, and list them on pages; better ones are kept."""
+"""Save figures as PNG, CSV and provenance, unless worse, and list them on pages."""
 
 import os
 import re
@@ -32,7 +32,7 @@ MACHINE_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/])")
 def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: str, summary: str,
                 provenance: Mapping[str, Any], folder: Path | str | None = None,
                 published: bool = False) -> Path:
-    """Write a figure with its table and provenance, each atomically: same data, same bytes.
+    """Write a figure with its table and provenance: same data, same bytes.
 
     A figure made with more seeds or a fuller profile is never replaced: the new one then goes to
     `figures-local/` next to the folder, and a line is printed.
@@ -88,7 +88,7 @@ def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: 
 
 def full_record(name: str, dataset: str, summary: str,
                 provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the provenance and complete it: equal inputs give equal text on any machine."""
+    """Check the provenance and complete it: equal inputs give equal text."""
     parts = NAME.fullmatch(name)
     if not parts:
         raise ValueError(f"name must look like 03_topk__k_sweep, got {name!r}")
@@ -182,15 +182,14 @@ Records = list[tuple[str, dict[str, Any]]]
 
 
 def figure_records(folders: Sequence[Path], beside: Path) -> Records:
-    """List (path without ending, provenance) of every figure, by folder, notebook and name.
+    """List (path without ending, provenance) of every figure in order.
 
     Args:
         folders: of a data set each.
         beside: the folder that paths are relative to.
 
     Raises:
-        ValueError: figures without picture or table, common ones filed under a data set, or a
-            damaged provenance.
+        ValueError: files are missing, common figures are filed twice, a provenance is damaged.
     """
     records, broken = [], []
     for folder in folders:
@@ -270,11 +269,7 @@ def html_figure(stem: str, record: dict[str, Any]) -> str:
 
 
 def build_gallery(page: Path, folders: Sequence[Path]) -> Path:
-    """Write a page of the figures in some folders: README.md as Markdown, index.html as HTML.
-
-    Raises:
-        ValueError: as `figure_records`.
-    """
+    """Write a page of figures (`figure_records`): README.md or, as HTML, index.html."""
     make = markdown if page.suffix == ".md" else html
     write_atomic(page, make(figure_records(folders, page.parent)).encode())
     return page
@@ -286,11 +281,7 @@ def inside(folder: Path) -> list[Path]:
 
 
 def publish(generated: str | None = None) -> Path:
-    """Write README.md of the published figures, all but those of generated data.
-
-    Args:
-        generated: such a data set, drawn just now, whose examples are copied.
-    """
+    """Write README.md of published figures; first copy examples of `generated` data."""
     folder = figures_folder()
     generated_ones = {name for name, record in DATASETS.items() if record.generated}
     if generated is not None:
@@ -300,11 +291,7 @@ def publish(generated: str | None = None) -> Path:
 
 
 def publish_examples(source: Path, target: Path) -> list[str]:
-    """Copy the figures SHOWN, as pictures of at most LARGEST bytes, unless equal or better exist.
-
-    Returns:
-        The names of those copied.
-    """
+    """Copy the figures SHOWN, small, unless equal or better exist; return their names."""
     copied = []
     for name in SHOWN:
         (picture, csv, record), kept = (

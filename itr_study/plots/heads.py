@@ -1,4 +1,4 @@
-"""Sub-embeddings: how alike they are, where they look, and how many texts each stands for."""
+"""Sub-embeddings: how alike they are, where they look, what they stand for."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill, shorten
@@ -18,15 +18,12 @@ from itr_study.metrics.attention import NEAR, pixel_map
 from itr_study.plots.names import name_of
 from itr_study.plots.shapes import cell_text
 from itr_study.plots.style import (
-    DIFFERENCES,
     GREY,
     INK,
     VALUES,
     Picture,
     canvas,
-    caption,
     finish,
-    headline,
     legend_below,
     look,
     mark,
@@ -44,16 +41,15 @@ COVER = "colour: sum of the weights of the regions that cover a pixel"
 
 
 @styled
-def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str = "",
-                     signed: bool = False) -> Picture:
-    """Draw how alike the sub-embeddings of an image are, a panel per model, on one scale.
+def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str = "") -> Picture:
+    """Draw how alike the sub-embeddings of an image are, a panel per model.
 
     Source: dvse, Fig. 6; here with one printed scale and the mean off each diagonal.
 
     Args:
-        matrices: by title, (K, K) of one image as `head_correlation` gives it (or means of many).
-        title, note: headline and caption.
-        signed: whether they are cosines in [-1, 1], not absolute values.
+        matrices: by title, (K, K) in [0, 1] of one image as `head_correlation` gives it.
+        title: headline.
+        note: caption.
 
     Raises:
         ValueError: no matrix, one that is not square, K = 1, values out of range.
@@ -61,14 +57,14 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
     if not matrices:
         raise ValueError("correlation_maps needs at least one matrix, got none")
     for name, matrix in matrices.items():
-        check_correlations(name, matrix, signed)
+        check_correlations(name, matrix)
     figure, panels = square_panels(matrices)
     for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
         heads = len(matrix)
-        image = axes.imshow(matrix, cmap=DIFFERENCES if signed else VALUES,
-                            vmin=-1 if signed else 0, vmax=1, interpolation="nearest")
-        if heads <= PRINTED:
-            write_values(axes, matrix, dark_below=None if signed else 0.5)
+        image = axes.imshow(matrix, cmap=VALUES, vmin=0, vmax=1, interpolation="nearest")
+        for (row, column), value in np.ndenumerate(matrix) if heads <= PRINTED else ():
+            axes.text(column, row, cell_text(round(value, 6)), ha="center", va="center",
+                      fontsize=8, color="white" if value < 0.5 else INK)
         shown = np.arange(0, heads, -(-heads // 6))
         axes.set_xticks(shown, shown + 1)
         axes.set_yticks(shown, shown + 1)
@@ -77,8 +73,7 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         axes.set(title=name, xlabel=f"residual of head\nmean off the diagonal {number(off, 2)}")
         if axes.get_subplotspec().is_first_col():
             axes.set_ylabel("residual of head")
-    figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015,
-                    label="cosine" if signed else "|cosine|")
+    figure.colorbar(image, ax=panels, shrink=0.75, pad=0.015, label="|cosine|")
     return finish(figure, title, note)
 
 
@@ -96,29 +91,22 @@ def square_panels(names: Iterable[str]) -> tuple[Picture, list[Axes]]:
     return figure, panels[:len(names)]
 
 
-def check_correlations(name: str, matrix: np.ndarray, signed: bool) -> None:
-    """Raise ValueError unless the matrix is (K, K) in its range, K at least 2."""
+def check_correlations(name: str, matrix: np.ndarray) -> None:
+    """Raise ValueError unless the matrix is (K, K) in [0, 1], K at least 2."""
     shape = np.shape(matrix)
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
         raise ValueError(f"{name!r} must be (K, K) with K >= 2, got {shape}")
-    if not ((matrix >= (-1 if signed else 0)) & (matrix <= 1)).all():
-        raise ValueError(f"{name!r} must lie in [{-1 if signed else 0}, 1], NaN is an error; got "
-                         f"{np.min(matrix)} to {np.max(matrix)}")
-
-
-def write_values(axes: Axes, matrix: np.ndarray, dark_below: float | None) -> None:
-    """Write the number into every cell, in white if the colour is dark."""
-    for (row, column), value in np.ndenumerate(matrix):
-        dark = abs(value) > 0.6 if dark_below is None else value < dark_below
-        axes.text(column, row, cell_text(round(value, 6)), ha="center", va="center", fontsize=8,
-                  color="white" if dark else INK)
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        raise ValueError(f"{name!r} must lie in [0, 1], NaN is an error; got {np.min(matrix)} to "
+                         f"{np.max(matrix)}")
 
 
 @styled
 def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, np.ndarray],
-                   scores: Mapping[str, Sequence[float]], title: str, note: str = "",
-                   score_label: str = "share of the map on one object") -> Picture:
-    """Draw where every head looks: a column per head, a row per kind of map, on one scale.
+                   title: str, note: str = "") -> Picture:
+    """Draw where heads look: a column per head, a row per kind of map, on one scale.
+
+    Below each map is its largest weight.
 
     Source: dvse, Fig. 10: a pixel has the sum of the regions that cover it.
 
@@ -127,14 +115,13 @@ def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, n
         boxes: (R, 4) left, top, right, bottom of its regions in fractions of the picture, NaN for
             a region without a place.
         maps: (K, R) weights of each head by the name of the row.
-        scores: K numbers for each row, printed below its maps.
-        title, note: headline and caption.
-        score_label: meaning of the scores.
+        title: headline.
+        note: caption.
 
     Raises:
         ValueError: no map, shapes that differ, NaN, more than 8 heads.
     """
-    heads = check_heads(boxes, maps, scores)
+    heads = check_heads(boxes, maps)
     scale = heat_scale(np.concatenate([*maps.values()]), boxes)
     side = min(1.45, 8.7 / (heads + 1))
     figure, panels = canvas(heads + 1, len(maps), size=(side * (heads + 1) + 0.9,
@@ -146,23 +133,20 @@ def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, n
         first.axis("off")
         for head, axes in enumerate(cells):
             draw_heat(axes, picture, pixel_map(weights[head], boxes), boxes, scale)
-            axes.set_xlabel(number(scores[name][head], 2), fontsize=8)
+            axes.set_xlabel(number(weights[head].max(), 2), fontsize=8)
             if row == 0:
                 axes.set_title(f"head {head + 1}", fontsize=8)
         cells[0].set_ylabel(fill(name, 12), fontsize=8)
     figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.8, pad=0.01, label="weight")
-    return finish(figure, title, f"number: {score_label}", COVER, note)
+    return finish(figure, title, "number: largest weight of a region", COVER, note)
 
 
-def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray],
-                scores: Mapping[str, Sequence[float]]) -> int:
-    """Return K; raise ValueError if the parts of `attention_maps` do not fit each other."""
+def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray]) -> int:
+    """Return K; raise ValueError if the parts of `attention_maps` do not fit."""
     shapes = {np.shape(weights) for weights in maps.values()}
-    if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or np.shape(boxes) != (shape[1], 4) \
-            or any(len(scores.get(name, ())) != shape[0] for name in maps):
-        raise ValueError("maps must all be (K, R), boxes (R, 4), and scores K numbers for each map;"
-                         f" got {[np.shape(w) for w in maps.values()]}, {np.shape(boxes)} and "
-                         f"{ {name: len(values) for name, values in scores.items()} }")
+    if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or np.shape(boxes) != (shape[1], 4):
+        raise ValueError("maps must all be (K, R) and boxes (R, 4); got "
+                         f"{[np.shape(w) for w in maps.values()]} and {np.shape(boxes)}")
     if not 1 <= shape[0] <= MOST_HEADS:
         raise ValueError(f"1 to {MOST_HEADS} heads fit beside each other, got {shape[0]}; choose "
                          "some of them")
@@ -200,13 +184,14 @@ def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.nd
 @styled
 def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
                    note: str = "") -> Picture:
-    """Draw embedding entropy and the share of noise of every image, a row per kind of vector.
+    """Draw embedding entropy and share of noise of every image, a row per kind.
 
     Source: dvse, Eqs. 1 and 2, which the paper does not draw.
 
     Args:
         table: kind (drawn in the order it comes), nats, noise; a row per image.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
         bound: of the entropy, log(m + 1), if all images have m texts.
 
     Raises:
@@ -229,14 +214,12 @@ def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
     panels[0].set_yticks(range(len(kinds)), [name for name, _ in kinds])
     panels[0].set_xlabel("embedding entropy, nats")
     panels[1].set(xlabel="probability of all texts that do not match", xlim=(0, 1))
-    headline(figure, title)
     words = "dot: an image and a head; bar: the middle half; number: median"
-    caption(figure, " · ".join(filter(None, [words, note])))
-    return figure
+    return finish(figure, title, words, note)
 
 
 def strip(axes: Axes, height: float, values: np.ndarray) -> None:
-    """Draw a dot per value, a bar over their middle half, the median as mark and number."""
+    """Draw a dot per value, a bar over their middle half, and the median."""
     shift = np.random.default_rng(0).uniform(-0.24, 0.24, len(values))  # so that dots lie apart
     axes.plot(values, height + shift, ".", color=DOTS, markersize=2.5, alpha=0.5,
               markeredgewidth=0, rasterized=True)
@@ -260,12 +243,13 @@ LINES = {"uniform": ":", "centre": "--", "area": "-."}
 
 @styled
 def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Draw how well each model looks at what words name, against baselines without content.
+    """Draw how well models look at what words name, against contentless baselines.
 
     Args:
         table: arm, seed, and in percent the columns of PANELS; of words also "rest", the weight of
             the rest of the sentence in the same boxes (NaN: not measured), drawn hollow.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
 
     Raises:
         ValueError: an empty table, NaN elsewhere.
@@ -307,7 +291,7 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 
 
 def rest_of(rows: pd.DataFrame) -> pd.Series | None:
-    """Return the weight of the other words if it was measured and words have maps of their own."""
+    """Return the weight of the other words if it was measured and words have own maps."""
     if "rest" not in rows or rows["rest"].isna().any() or np.allclose(rows["rest"], rows["mass"]):
         return None
     return rows["rest"]
@@ -316,7 +300,7 @@ def rest_of(rows: pd.DataFrame) -> pd.Series | None:
 MOST_ROWS = 15  # maps beside the picture that can be read
 COLUMNS = 6
 LETTERS = 21  # of a word over its map
-NOWHERE = "(lies nowhere)"
+NOWHERE = "(nowhere)"
 
 
 @styled
@@ -336,7 +320,8 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
             without a place.
         score: of the pair, printed; None if the rows are of several models.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
 
     Raises:
         ValueError: no row, shapes that differ, weights that are no map.
@@ -392,13 +377,14 @@ def check_looks(rows: Sequence[str], weights: np.ndarray, boxes: np.ndarray) -> 
 
 @styled
 def rank_weights(weights: Mapping[str, np.ndarray], title: str, note: str = "") -> Picture:
-    """Draw how much the largest value of a feature counts, the second largest, and so on.
+    """Draw how much the largest value of a feature counts, the second, and so on.
 
     Source: VSE∞ (Chen et al., CVPR 2021), Sec. 3.2: θ of the generalised pooling operator.
 
     Args:
         weights: by the name of the model, (R,) by rank, adding up to 1; R may differ.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
 
     Raises:
         ValueError: no weights, or weights that do not add up to 1.

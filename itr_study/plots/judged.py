@@ -25,12 +25,13 @@ WIDTH, ROW = 7.2, 0.24  # inches
 
 @styled
 def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Draw how label sources agree with judges, a panel per judge; printed numbers as squares.
+    """Draw how label sources agree with judges, a panel per judge; printed: squares.
 
     Args:
         table: judge, statistic, source, rated ("own captions left out", "all pairs"), value, low,
             high (percent; NaN: no interval) and reported (bool).
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     judges = list(table.groupby("judge", sort=False))
     rows = [part.groupby(["source", "reported"]).ngroups for _, part in judges]
@@ -70,11 +71,13 @@ def agreement_panel(axes: Axes, part: pd.DataFrame) -> None:
 
 @styled
 def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str = "") -> Picture:
-    """Draw relevance at each rating, a panel per source: quartiles, whiskers at 5 and 95 %.
+    """Draw relevance at each rating per source: quartiles, whiskers at 5 and 95 %.
 
     Args:
         table: source, rating (a level), relevance.
-        title, x_label, note: headline, axis, caption.
+        title: headline.
+        x_label: horizontal axis.
+        note: caption.
     """
     groups = list(table.groupby("source", sort=False))
     figure, panels = canvas(len(groups))
@@ -97,7 +100,8 @@ def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     Args:
         table: judge, rating (a level), own (bool: of the same image), share (percent of the
             judge's pairs of this kind), pairs.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     judges = list(table.groupby("judge", sort=False))
     figure, panels = canvas(len(judges), sharey=True)

@@ -1,13 +1,7 @@
 """Names of losses, settings and arms for readers, and where they go in a picture."""
 
 import re
-from collections.abc import Iterable, Sequence
-
-import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.text import Text
+from collections.abc import Sequence
 
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
@@ -19,10 +13,6 @@ INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove":
 # Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
 JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF"}
 TWO = "*"  # behind an arm: the mean of the scores of two of its runs
-MARK = " †"  # behind what has seen captions of the data before
-EDGE, FALLEN = " §", " ¶"  # behind arms at the edge of the rates tried; with collapsed scores
-MARKS = {MARK: "the text encoder or the maker of the labels has seen captions",
-         EDGE: "learning rate at the edge of those tried", FALLEN: "scores have collapsed"}
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ", "bound": "bound β",
          "balance": "balance η"}
 RERANKED = {"fast": "FR", "fast_bank": "FR with a bank", "reciprocal": "RR", "multi": "MR"}
@@ -62,8 +52,6 @@ def name_of(arm: str) -> str:
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
-    if arm[-2:] in MARKS:
-        return name_of(arm[:-2]) + arm[-2:]
     before, _, reranker = arm.partition("@")
     if arm in RERANKED:
         return RERANKED[arm]
@@ -97,30 +85,8 @@ def name_of(arm: str) -> str:
     return arm if None in names else " + ".join(names)
 
 
-def unmarked(arm: str) -> str:
-    """Remove the marks behind an arm.
-
-    Example:
-        >>> unmarked("hardest § †"), unmarked("sum")
-        ('hardest', 'sum')
-    """
-    return unmarked(arm[:-2]) if arm[-2:] in MARKS else arm
-
-
-def marks_note(names: Iterable[str]) -> str:
-    """Explain the marks that occur behind some names, for a note.
-
-    Example:
-        >>> marks_note(["sum §", "hardest"])
-        '§ learning rate at the edge of those tried'
-    """
-    text = "\n".join(names)
-    return "; ".join(f"{mark.strip()} {meaning}" for mark, meaning in MARKS.items()
-                     if mark in text)
-
-
 def _term(term: str) -> str | None:
-    """Name one of the losses that are added, keeping brackets behind it; None: no loss."""
+    """Name one of the losses that are added, with its brackets; None: no loss."""
     weight, times, weighed = term.partition("×")
     if times:
         return (name := _term(weighed)) and f"{weight} × {name}"
@@ -142,133 +108,3 @@ def joined(names: Sequence[str]) -> str:
         ('RSUM', 'RSUM, mass and hit')
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-# Placing names at marks.
-
-WAYS = np.array([(np.cos(turn), np.sin(turn)) for turn in np.arange(0, 2 * np.pi, np.pi / 8)])
-AWAY = (5, 11, 19, 29, 41, 55, 70)  # points from a mark to the nearest edge of its name
-PASSES = 6  # rounds in which each name is placed around the others
-STEPS, THICK = 16, 1.5  # a leader as boxes: how many, and half their width in points
-CLEAR = 7  # points: a name nearer than that to another mark could be its name
-# What a name over something costs, a line over something (for its area), a name near another mark,
-# and steps away (of their square, for a square point).
-COVERED, CROSSED, CONFUSED, FARTHER = 10.0, 12.0, 4.0, 8.0
-
-
-def name_marks(axes: Axes, names: Sequence[str], at: np.ndarray, colours: Sequence[str],
-               taken: np.ndarray, size: float = 9) -> None:
-    """Write each name near its mark, joined by a line if they do not touch; after `settle`.
-
-    Args:
-        axes: laid out.
-        names, colours: N each.
-        at: (N, 2) marks, in data units.
-        taken: (M, 4) boxes to keep free, in pixels: left, bottom, right, top.
-        size: of the type, in points.
-    """
-    marks, scale = axes.transData.transform(at), axes.figure.dpi / 72
-    notes = [axes.annotate(name, place, (0, 0), fontsize=size, textcoords="offset points",
-                           color=colour, zorder=4, va="bottom",
-                           arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6,
-                                       "shrinkA": 0, "shrinkB": 3, "relpos": (0.5, 0.5)})
-             for name, place, colour in zip(names, at, colours, strict=True)]
-    sizes = np.array([Text.get_window_extent(note).size for note in notes])
-    boxes, joined = placed(marks, sizes, taken, axes.get_window_extent().extents, scale)
-    for note, mark, box, line in zip(notes, marks, boxes, joined, strict=True):
-        note.set_in_layout(False)
-        note.set_position((box[:2] - mark) / scale)
-        note.arrow_patch.set_visible(line)
-
-
-def settle(figure: Figure) -> None:
-    """Draw a figure twice: only its second layout knows how large its texts are."""
-    for _ in range(2):
-        figure.canvas.draw()
-
-
-def obstacles(axes: Axes, points: pd.DataFrame, lines: Sequence[np.ndarray] = ()) -> np.ndarray:
-    """List the boxes (M, 4), in pixels, of marks, their intervals and lines.
-
-    Args:
-        axes: laid out.
-        points: x, y, low_x, high_x, low_y, high_y (NaN: no interval).
-        lines: (N, 2) each.
-    """
-    x, y = points["x"], points["y"]
-    spans = [(x, y, x, y, 4), (points["low_x"], y, points["high_x"], y, 1.3),
-             (x, points["low_y"], x, points["high_y"], 1.3)]
-    for line in lines:
-        steps = np.linspace(0, len(line) - 1, 20 * len(line))
-        along = [np.interp(steps, range(len(line)), ends) for ends in line.T]
-        spans.append((*along, *along, 1))
-    boxes = []
-    for left, low, right, high, pad in spans:
-        ends = [axes.transData.transform(np.column_stack(end))
-                for end in ((left, low), (right, high))]
-        boxes.append(np.hstack(ends) + pad * axes.figure.dpi / 72 * np.array([-1, -1, 1, 1]))
-    boxes = np.concatenate(boxes)
-    return boxes[~np.isnan(boxes).any(axis=1)]
-
-
-def placed(marks: np.ndarray, sizes: np.ndarray, taken: np.ndarray, room: np.ndarray,
-           scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Place names: (N, 4) boxes, and (N,) bool, which are joined to their mark by a line.
-
-    Args:
-        marks, sizes, taken, room: (N, 2), (N, 2) of names, (M, 4) and (4,) to stay in, in pixels.
-        scale: pixels in a point.
-    """
-    spots = [spots_of(mark, size, scale) for mark, size in zip(marks, sizes, strict=True)]
-    lines = [leaders(mark, boxes, scale) for mark, boxes in zip(marks, spots, strict=True)]
-    around = np.hstack([marks - CLEAR * scale, marks + CLEAR * scale])
-    chosen: dict[int, int] = {}
-    for _ in range(PASSES):
-        for name, (boxes, ways) in enumerate(zip(spots, lines, strict=True)):
-            others = {other: spot for other, spot in chosen.items() if other != name}
-            full = np.concatenate([
-                taken, *(spots[other][None, spot] for other, spot in others.items()),
-                *(lines[other][spot] for other, spot in others.items())])
-            chosen[name] = int(np.argmin(
-                COVERED * overlaps(boxes, full).sum(axis=1)
-                + 3 * COVERED * ((boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
-                                 - overlaps(boxes, room[None])[:, 0])  # what leaves the room
-                + CROSSED * overlaps(ways.reshape(-1, 4), full).sum(axis=1).reshape(
-                    len(boxes), -1).sum(axis=1)
-                + CONFUSED * overlaps(boxes, np.delete(around, name, axis=0)).sum(axis=1)
-                + FARTHER * scale ** 2 * np.repeat(np.arange(len(AWAY)) ** 2, len(WAYS))))
-    order = [chosen[name] for name in range(len(marks))]
-    return (np.array([boxes[spot] for boxes, spot in zip(spots, order, strict=True)]),
-            np.array(order) >= len(WAYS))
-
-
-def spots_of(mark: np.ndarray, size: np.ndarray, scale: float) -> np.ndarray:
-    """List the places (K, 4) of a name, in every direction, the nearest first."""
-    away = np.repeat(AWAY, len(WAYS))[:, None] * scale
-    ways = np.tile(WAYS, (len(AWAY), 1))
-    middle = mark + away * ways + np.clip(2 ** 0.5 * ways, -1, 1) * size / 2  # a corner, aslant
-    return np.hstack([middle - size / 2, middle + size / 2])
-
-
-def leaders(mark: np.ndarray, boxes: np.ndarray, scale: float) -> np.ndarray:
-    """Cut the line from a mark to each box into boxes (K, STEPS, 4), empty where none is drawn."""
-    middle = (boxes[:, :2] + boxes[:, 2:]) / 2
-    part = np.linspace(0, 1, STEPS)[None, :, None]
-    way = mark + part * (middle - mark)[:, None]
-    inside = ((way > boxes[:, None, :2]) & (way < boxes[:, None, 2:])).all(axis=2)
-    inside |= np.linalg.norm(way - mark, axis=2) < CLEAR * scale
-    inside[:len(WAYS)] = True
-    half = np.where(inside, 0, THICK * scale)[..., None]
-    return np.concatenate([way - half, way + half], axis=2)
-
-
-def overlaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Compute the areas (A, B) that boxes share.
-
-    Example:
-        >>> overlaps(np.array([[0, 0, 2, 2]]), np.array([[1, 1, 5, 5], [3, 0, 4, 1]])).tolist()
-        [[1, 0]]
-    """
-    low = np.maximum(one[:, None, :2], other[None, :, :2])
-    high = np.minimum(one[:, None, 2:], other[None, :, 2:])
-    return np.clip(high - low, 0, None).prod(axis=2)

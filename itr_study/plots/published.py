@@ -1,4 +1,4 @@
-"""Compare the tables of figures with the published ones, by numbers: machines round differently."""
+"""Compare tables of figures with the published ones, by numbers."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ MACHINE = {"minutes", "memory_mb", "score_seconds", "rerank_seconds", "rerank_mi
            "versions", "commit", "device"}
 METRICS = ("metric", "column")
 NEEDED = ("dataset", "notebook", "figure", "summary", "seeds_count")  # of every provenance
+DRAWN_BY = "tools/drawings.py"  # pictures of ideas, which no notebook draws
 LEDGER, PAGE = "12_claims", "claims.md"  # the notebook that writes that page, too
 
 
@@ -66,7 +67,7 @@ def table_difference(ours: str, published: str, tolerance: float = TOLERANCE) ->
 
 def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series,
             tolerance: float) -> pd.Series:
-    """Find cells that differ, but for numbers within the tolerance (ten digits are printed)."""
+    """Find cells that differ, but for numbers within the tolerance (of ten digits)."""
     if (a == b).all():
         return a != b
     x, y = (pd.to_numeric(side, errors="coerce") for side in (a, b))
@@ -81,6 +82,7 @@ class Comparison:
 
     equal: list[str] = field(default_factory=list)
     near: list[str] = field(default_factory=list)  # computed here, and equal but for the machine
+    retrained: list[str] = field(default_factory=list)  # made of models that were trained here
     differing: dict[str, str] = field(default_factory=dict)  # name -> where, in words
     missing: list[str] = field(default_factory=list)  # published, not drawn
     additional: list[str] = field(default_factory=list)  # drawn, not published
@@ -97,6 +99,9 @@ class Comparison:
         if self.near:
             lines.append(f"Computed on this machine, within {NEAR:.0%} of the published numbers: "
                          f"{', '.join(self.near)}")
+        if self.retrained:
+            lines.append("Made of models trained on this machine, as no weights are published: "
+                         f"{', '.join(self.retrained)}")
         if self.profiles:
             lines.append(f"Not compared, as the published ones are of another profile: "
                          f"{counted(len(self.profiles), 'table')}")
@@ -112,7 +117,8 @@ def compare(drawn: Path, published: Path, datasets: Collection[str],
     """Compare drawn figures with the published ones.
 
     Args:
-        drawn, published: folders of all figures.
+        drawn: folder of the drawn figures.
+        published: folder of the published ones.
         datasets: folders in both, such as "flickr8k" and "common".
         notebooks: whose figures; None: all.
         since: time from which drawings count (seconds of the epoch).
@@ -147,7 +153,8 @@ def _compare(name: str, ours: Path | None, theirs: Path | None, found: Compariso
     records = [read_record(path.with_suffix(".json")) for path in filter(None, (ours, theirs))]
     profiles = {record.get("profile") for record in records}
     if ours is None:
-        found.missing.append(name)
+        if records[0].get("made_from") != DRAWN_BY:  # no notebook draws these
+            found.missing.append(name)
     elif theirs is None:
         found.additional.append(name)
     elif len(profiles) > 1:
@@ -163,5 +170,7 @@ def _compare(name: str, ours: Path | None, theirs: Path | None, found: Compariso
             found.equal.append(name)
         elif not table_difference(*texts, max(map(tolerance_of, records))):
             found.near.append(name)
+        elif records[0].get("from_models"):
+            found.retrained.append(name)
         else:
             found.differing[name] = where

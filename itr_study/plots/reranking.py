@@ -1,4 +1,4 @@
-"""Re-ranking: a worked example, hubs, and what a gain goes with."""
+"""Re-ranking: a worked example, hubs, and the map of scales."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
 
-from itr_study.plots.names import name_marks, obstacles, settle
-from itr_study.plots.schematics import draw_matrix, outline
+from itr_study.digits import number
 from itr_study.plots.style import (
     DIFFERENCES,
     DIRECTIONS,
@@ -19,24 +19,40 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     finish,
-    legend_below,
-    mark,
     name_above,
     styled,
 )
 
-MODEL_LOOKS = (("#0072b2", "o"), ("#d55e00", "D"), ("#7b3294", "s"), ("#222222", "^"))
+
+def draw_matrix(axes: Axes, scores: np.ndarray, columns: Sequence[str]) -> None:
+    """Draw scores as grey cells with their values."""
+    axes.imshow(scores, cmap="Greys", vmin=0, vmax=1.3, aspect="auto")
+    for (row, column), value in np.ndenumerate(scores):
+        axes.text(column, row, number(value, 2), ha="center", va="center", fontsize=8.5,
+                  color="white" if value > 0.75 else INK)
+    axes.set_xticks(range(scores.shape[1]), columns)
+    axes.set_yticks(range(scores.shape[0]), [f"image {i + 1}" for i in range(scores.shape[0])])
+    axes.grid(False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def outline(axes: Axes, row: int, column: int, colour: str, line: str | tuple) -> None:
+    """Frame one cell."""
+    axes.add_patch(Rectangle((column - 0.45, row - 0.44), 0.9, 0.88, fill=False,
+                             edgecolor=colour, linestyle=line, linewidth=2))
 
 
 @styled
 def schematic_rerank(stages: Mapping[str, np.ndarray], title: str, note: str = "") -> Picture:
-    """Draw a small matrix of scores before and after re-ranking, the first results framed.
+    """Draw a matrix of scores before and after re-ranking, first results framed.
 
     Source: dvse, Fig. 5, redrawn with numbers.
 
     Args:
         stages: (I, I) scores by the title of their panel; text i is of image i.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     figure, panels = canvas(len(stages), size=(3.2 * len(stages), 2.9))
     for axes, (name, scores) in zip(panels, stages.items(), strict=True):
@@ -55,7 +71,8 @@ def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture
 
     Args:
         table: direction, method (drawn in the order it comes), occurrences (of a candidate).
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     figure, panels = canvas(table["direction"].nunique())
     looks = ((GREY, "--"), ("#0072b2", "-"), ("#d55e00", ":"))
@@ -76,52 +93,6 @@ def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture
     return finish(figure, title, note)
 
 
-@styled
-def gain_scatter(table: pd.DataFrame, title: str, x_label: str, y_label: str,
-                 note: str = "") -> Picture:
-    """Draw a gain against something known before, a numbered dot per method with intervals.
-
-    Args:
-        table: direction, model, label, x, x_low, x_high, y, y_low, y_high (NaN: no interval); the
-            same methods in both directions.
-        title, x_label, y_label, note: headline, axes, caption.
-    """
-    figure, panels = canvas(table["direction"].nunique(), size=(9.6, 3.9))
-    looks = dict(zip(table["model"].unique(), MODEL_LOOKS, strict=False))
-    parts = [part for _, part in table.groupby("direction", sort=False)]
-    for axes, part in zip(panels, parts, strict=True):
-        for row in part.itertuples():
-            colour, marker = looks[row.model]
-            axes.plot([row.x_low, row.x_high], [row.y, row.y], color=colour, linewidth=0.9)
-            axes.plot([row.x, row.x], [row.y_low, row.y_high], color=colour, linewidth=0.9)
-            axes.plot(row.x, row.y, marker, color=colour)
-        axes.axhline(0, color=INK, linewidth=0.8)
-        axes.set(title=DIRECTIONS[part["direction"].iloc[0]], xlabel=x_label,
-                 ylabel=y_label if axes is panels[0] else "")
-        axes.margins(x=0.08)
-    finish(figure, title, note)
-    colours = [looks[model][0] for model in parts[-1]["model"]]
-    key(panels[-1], parts[-1]["label"], colours)
-    legend_below(figure, [mark(marker, colour, model)
-                          for model, (colour, marker) in looks.items()])
-    settle(figure)
-    for axes, part in zip(panels, parts, strict=True):
-        zero = np.array([(x, 0.0) for x in axes.get_xlim()])
-        ends = {f"{axis}_{end}": f"{end}_{axis}" for axis in "xy" for end in ("low", "high")}
-        name_marks(axes, [f"{number}" for number in range(1, len(part) + 1)],
-                   part[["x", "y"]].to_numpy(), colours,
-                   obstacles(axes, part.rename(columns=ends), [zero]), size=8)
-    return figure
-
-
-def key(axes: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
-    """Write numbered names in a column right of a panel, from its top."""
-    for number, (name, colour) in enumerate(zip(names, colours, strict=True), start=1):
-        axes.annotate(f"{number}  {name}", (1, 1), xycoords="axes fraction", fontsize=8,
-                      xytext=(12, -12 * (number - 1)), textcoords="offset points",
-                      color=colour, va="top", annotation_clip=False)
-
-
 SYMBOLS = {"i2t": "γ", "t2i": "λ"}
 MARKS = (("□", {"marker": "s", "markersize": 8, "markerfacecolor": "none"}),
          ("☆", {"marker": "*", "markersize": 11, "markerfacecolor": "white"}),
@@ -139,7 +110,8 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
 
     Args:
         table: direction, first, second (the scales), gain (points of R@1).
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
         marks: at most three marked pairs of scales by name: first and second by direction (index).
     """
     limit = max(table["gain"].max(), 0.1)

@@ -1,4 +1,4 @@
-"""Queries and what models find for them: grids, lists that change, gradients, agreement."""
+"""Queries and what models find: grids, lists that change, gradients, agreement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,8 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
 
     Args:
         examples: (picture, texts) pairs, at least one.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
         columns: pictures in a row.
     """
     if not examples:
@@ -105,7 +106,8 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
 
     Args:
         queries: one row each.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
         on_topic: relevance from which a wrong result is drawn as nearly right (grey, dotted, "≈").
 
     Raises:
@@ -132,11 +134,7 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
 
 @styled
 def answer_grid(query: Query, title: str, note: str = "", columns: int = 5) -> Picture:
-    """Draw one query and all its results in rows, with the marks of `retrieval_grid`.
-
-    Raises:
-        ValueError: no result.
-    """
+    """Draw one query and all its results (one or more) in rows, as `retrieval_grid`."""
     if not query.results:
         raise ValueError("answer_grid needs a query with results, got none")
     columns = min(columns, 1 + len(query.results))
@@ -217,19 +215,18 @@ GAP = 1.0  # rows between the first results and those beyond them
 
 
 class Mover(NamedTuple):
-    """A result: text (cut short), match or not, relevance in [0, 1], and in each of two lists its
-    rank, its row from 0, and whether it is beyond the first ones."""
+    """Hold one result and its place in each of two lists."""
 
-    text: str
+    text: str  # cut short
     match: bool
-    relevance: float
+    relevance: float  # in [0, 1]
     ranks: tuple[int, int]
-    rows: tuple[int, int]
-    beyond: tuple[bool, bool]
+    rows: tuple[int, int]  # from 0
+    beyond: tuple[bool, bool]  # the first ones
 
 
 def relevance_colours(relevance: np.ndarray | Sequence[float], low: float = 0.0) -> list[str]:
-    """List the hex colours of relevance, from `low` in [0, 1), darkest, to 1, brightest.
+    """List the hex colours of relevance, from `low`, darkest, to 1, brightest.
 
     Example:
         >>> relevance_colours([0.5, 1.0], low=0.5)
@@ -317,7 +314,9 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
 
     Args:
         agreements: in any order, or none.
-        title, label, note: headline, axis, caption.
+        title: headline.
+        label: horizontal axis.
+        note: caption.
         judges: who rated before, in the legend.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + JUDGED_ROW * len(agreements)))
@@ -361,10 +360,12 @@ ARROW, SHORTEST = 0.25, 0.02  # of scores: the longest arrow of a panel, and wha
 def push_pull(texts: Sequence[str], scores: np.ndarray, relevance: np.ndarray,
               up: Mapping[str, np.ndarray], felt: Mapping[str, np.ndarray],
               title: str) -> Figure:
-    """Draw a query's list on a line of scores, with the gradient of each loss as arrows.
+    """Draw a query's list on a line of scores, the gradients of losses as arrows.
 
     Args:
-        texts, scores, relevance: (n,) each; relevance in [0, 1], 1 for a match.
+        texts: n.
+        scores: (n,).
+        relevance: (n,) in [0, 1], 1 for a match.
         up: loss -> (n,) minus its gradient.
         felt: loss -> (n,) bool, which texts it moves.
         title: headline.

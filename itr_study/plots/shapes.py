@@ -1,11 +1,14 @@
-"""Functions and distributions: losses against a score, histograms, ranks, grids, windows."""
+"""Functions and distributions: losses, histograms, ranks, grids, windows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.patches import Rectangle
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.digits import number
@@ -17,6 +20,7 @@ from itr_study.plots.style import (
     INK,
     METHODS,
     RIGHT,
+    SPARE,
     VALUES,
     WRONG,
     Picture,
@@ -47,7 +51,10 @@ def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one ne
 
     Args:
         table: method, score, loss, as `tabulate` makes it.
-        title, x_label, y_label, note: headline, axes, caption.
+        title: headline.
+        x_label: horizontal axis.
+        y_label: vertical axis.
+        note: caption.
         match: score of the match, marked.
     """
     figure, (axes,) = canvas()
@@ -75,7 +82,9 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
 
     Args:
         scores: score, match (bool), and method if there are several.
-        title, x_label, note: headline, axis, caption.
+        title: headline.
+        x_label: horizontal axis.
+        note: caption.
         bins: their number.
     """
     groups = list(scores.groupby("method", sort=False)) if "method" in scores else [("", scores)]
@@ -104,8 +113,12 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
 
     Args:
         values: a row each: `column`, `by`.
-        column, by: columns of the numbers and of the groups.
-        title, x_label, y_label, note: headline, axes, caption.
+        column: of the numbers.
+        by: column of the groups.
+        title: headline.
+        x_label: horizontal axis.
+        y_label: vertical axis.
+        note: caption.
         share: whether to draw the percent of each group, not counts.
     """
     groups = list(values.groupby(by, sort=False)) if by else [("", values)]
@@ -124,11 +137,12 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
 
 @styled
 def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
-    """Draw recall at every K on a log axis: one line per method, a panel per direction.
+    """Draw recall at every K on a log axis: a line per method, a panel per direction.
 
     Args:
         table: method, direction ("i2t", "t2i"), k, recall (percent).
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     directions = list(table["direction"].unique())
     figure, panels = canvas(len(directions), sharey=True)
@@ -158,7 +172,11 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
 
     Args:
         table: wide frame, index down, columns across.
-        title, x_label, y_label, value_label, note: headline, axes, colour bar, caption.
+        title: headline.
+        x_label: horizontal axis.
+        y_label: vertical axis.
+        value_label: colour bar.
+        note: caption.
         limits: colour limits, the same for pictures that are compared.
         signed: whether the map diverges around zero.
         best: outline the "max" or "min" cell; None outlines nothing.
@@ -239,16 +257,18 @@ def memberships(labels: Sequence[float], relaxation: float,
 @styled
 def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: float = 0.1,
                     chosen: int | None = None, title: str = "", note: str = "") -> Picture:
-    """Draw windows as bars over the label axis, one of them at work on a query's candidates.
+    """Draw windows as bars over the label axis, one at work on a query's candidates.
 
     Source: bcls Fig. 3.
 
     Args:
         labels: relevance of each candidate, in [-1, 1].
-        relaxation, stride: alpha, beta.
+        relaxation: alpha.
+        stride: beta.
         chosen: the window (1 ... M) at work; None: one in the middle of those with negatives and
             positives.
-        title, note: headline and caption.
+        title: headline.
+        note: caption.
     """
     table, values = window_table(labels, relaxation, stride), np.asarray(labels, dtype=float)
     useful = (table["negatives"] > 0) & (table["positives"] > 0)
@@ -276,3 +296,134 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
     return finish(figure, title or f"{useful.sum()} of {len(table)} windows tell candidates apart",
                   note or f"α = {relaxation:g}, β = {stride:g}; pale: no negatives or no "
                           "positives, adds nothing")
+
+
+@styled
+def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05),
+                              k: int = 2) -> Picture:
+    """Draw the pairs of one ranked list that three losses look at, two of them wrong.
+
+    Source: listwise Fig. 1 and topk Sec. I, redrawn as one story, without margins; top-k is the
+    first form of its paper (Eq. 8), while the mean that is trained looks at all k.
+
+    Args:
+        relevance: of the items to the query, falling; 1 is the only match.
+        k: of top-k, which lets the match be below k - 1 others.
+    """
+    first, second, third, fourth, *rest = relevance
+    items = [second, first, fourth, third, *rest]  # by score: two neighbours twice in wrong order
+    others = [place for place in range(len(items)) if place != 1]
+    asked = {"pairwise: the match above all others": [(1, other) for other in others],
+             f"top-k (k = {k}): above all but {k - 1}": [(1, other) for other in others[k - 1:]],
+             "listwise: every pair in the right order": [
+                 (upper, lower) for upper in range(len(items)) for lower in range(len(items))
+                 if items[upper] > items[lower]]}
+    figure, panels = canvas(3, size=(9.6, 3.1))
+    for axes, (ask, pairs) in zip(panels, asked.items(), strict=True):
+        draw_list(axes, items, pairs)
+        wrong = sum(upper > lower for upper, lower in pairs)
+        axes.set_title(f"{ask}\nwrong here: {wrong} of {len(pairs)}", fontsize=9, x=0.04)
+    panels[1].text(0.85, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
+    return finish(figure, "The pairs of one list that three kinds of losses look at",
+                  "from top to bottom: by score · darker green: more relevant (value inside) · "
+                  "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
+                  "item should be above the upper one · top-k as drawn looks at the k-th best "
+                  "negative (Eq. 8); what is trained is the mean of the k best")
+
+
+def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int, int]]) -> None:
+    """Draw items from top to bottom, and an arc per (should be above, below)."""
+    greens = matplotlib.colormaps["Greens"]
+    axes.set(xlim=(-1.2, 2.6), ylim=(len(relevance) - 0.4, -0.6))
+    axes.axis("off")
+    for place, value in enumerate(relevance):
+        axes.add_patch(Rectangle((-0.7, place - 0.34), 1.4, 0.68, facecolor=greens(0.75 * value),
+                                 edgecolor=GREY, linestyle="-" if value == 1 else "--"))
+        name = "match " if value == 1 else ""
+        axes.text(0, place, f"{name}{value:.2f}", ha="center", va="center", fontsize=8.5,
+                  color="white" if value > 0.7 else INK)
+    for wrong, (upper, lower) in sorted(((a > b, sorted((a, b))) for a, b in pairs),
+                                        key=itemgetter(0)):
+        bend = f"arc3,rad={0.3 + 0.07 * (lower - upper)}"
+        axes.add_patch(FancyArrowPatch((0.75, lower), (0.75, upper), connectionstyle=bend,
+                                       arrowstyle="-|>" if wrong else "-", mutation_scale=11,
+                                       color=WRONG if wrong else METHODS["topk"].colour,
+                                       linewidth=2 if wrong else 0.9,
+                                       linestyle="-" if wrong else (0, (4, 2))))
+
+
+LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1, 1, 1)))
+STEP_ORANGE = "#ee8866"
+ACTIVE = 0.1  # of the peak slope: where the slope is more than that, a pair gets a gradient
+
+
+def step_table(taus: Sequence[float], width: float = 0.2, points: int = 401) -> pd.DataFrame:
+    """Tabulate the sigmoid and its slope: tau, x, sigmoid, slope, active.
+
+    Example: at x = 0 the sigmoid is one half, and its slope 1 / (4 tau)
+        >>> step_table([0.01], points=3)[["x", "sigmoid", "slope"]].iloc[1].tolist()
+        [0.0, 0.5, 25.0]
+    """
+    x = np.linspace(-width, width, points)
+    frames = []
+    for tau in taus:
+        high = 0.5 * (1 + np.tanh(x / (2 * tau)))  # the sigmoid, without overflow
+        slope = high * (1 - high) / tau
+        frames.append(pd.DataFrame({"tau": tau, "x": x, "sigmoid": high, "slope": slope,
+                                    "active": slope > ACTIVE / (4 * tau)}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def active_width(tau: float) -> float:
+    """Compute half the width of the activation area, where differences get a gradient.
+
+    Example:
+        >>> round(active_width(0.01), 4)
+        0.0364
+    """
+    high = (1 + np.sqrt(1 - ACTIVE)) / 2  # high (1 - high) = ACTIVE / 4
+    return float(tau * np.log(high / (1 - high)))
+
+
+@styled
+def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
+                 note: str = "") -> Picture:
+    """Draw the step, its derivative, the sigmoid, and its slope with the active area.
+
+    Source: listwise Fig. 4.
+
+    Args:
+        taus: 1 to 4 temperatures.
+        title: headline.
+        note: caption.
+        width: largest difference of scores shown.
+    """
+    table = step_table(taus, width)
+    figure, axes = canvas(2, 2, size=(9.6, 5.4), sharex=True)
+    step, delta, sigmoid, slope = axes
+    step.plot([-width, 0], [0, 0], color=GREY)
+    step.plot([0, width], [1, 1], color=GREY)
+    step.plot([0], [0], "o", color=GREY, markerfacecolor="white")
+    step.plot([0], [1], "o", color=GREY)
+    delta.axhline(0, color=GREY)
+    delta.annotate("", (0, 1), (0, 0), arrowprops={"arrowstyle": "-|>", "color": GREY})
+    for (tau, part), colour, line in zip(table.groupby("tau", sort=False), SPARE, LINES,
+                                         strict=False):
+        sigmoid.plot(part["x"], part["sigmoid"], color=colour, linestyle=line, label=f"τ = {tau:g}")
+        slope.plot(part["x"], part["slope"], color=colour, linestyle=line)
+        slope.fill_between(part["x"], part["slope"], where=part["active"], color=STEP_ORANGE,
+                           alpha=0.35, linewidth=0)
+    for panel, name, label in zip(axes, "abcd", (
+            "step H(x): is the other above?", "its derivative δ(x): no gradient but at 0",
+            "sigmoid σ(x; τ)", "slope dσ/dx; shaded: activation area"), strict=True):
+        panel.set_title(f"({name}) {label}")
+    for panel in (sigmoid, slope):
+        panel.set_xlabel("x, difference of two scores")
+    for panel in (step, delta, sigmoid):
+        panel.set(ylim=(-0.1, 1.15), ylabel="value")
+    delta.set(yticks=[], ylabel="")  # its height has no meaning
+    slope.set(ylabel="slope", ylim=(0, None))
+    sigmoid.legend(loc="upper left")
+    return finish(figure,
+                  title or "The smooth step and its slope by τ",
+                  note or f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")

@@ -1,6 +1,6 @@
-"""One look for every picture: sizes, fonts, colours and markers; nothing global is changed."""
+"""One look for every picture: sizes, fonts, colours and markers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from io import BytesIO
@@ -23,7 +23,7 @@ from PIL import Image, ImageChops, ImageStat
 
 from itr_study.digits import counted
 from itr_study.metrics.intervals import student_interval
-from itr_study.plots.names import SHORT, name_of, unmarked
+from itr_study.plots.names import SHORT, name_of
 
 # Of 255, what a palette may change at most, and on average. Lines, bars and tables are far below
 # both; colour bars and pictures with smooth skies are far above, where bands would be seen.
@@ -54,11 +54,7 @@ def in_few_colours(picture: Image.Image) -> Image.Image | None:
 
 
 def at_most(size: int, picture: Image.Image) -> bytes:
-    """Encode a picture as PNG of at most `size` bytes: in 256 colours, narrower if need be.
-
-    Raises:
-        ValueError: even a tenth of its width is too much.
-    """
+    """Encode a picture as PNG of at most `size` bytes; ValueError if a tenth has more."""
     exact = on_white(picture)
     for tenths in range(10, 0, -1):
         width = exact.width * tenths // 10
@@ -71,7 +67,7 @@ def at_most(size: int, picture: Image.Image) -> bytes:
 
 SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 # Dots per inch: of files, of those with many colours, of 9.6 inches that fill a notebook's column.
-DPI, SMOOTH, SCREEN = 200, 125, 88
+DPI, SMOOTH, SCREEN = 150, 125, 88
 COLUMN = 848  # pixels wide in a window of 1,280
 WIDEST = 10.42  # inches: in that column type of 8 points, the smallest, is 9 pixels high
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
@@ -125,8 +121,8 @@ DIRECTIONS = {"i2t": "image → text", "t2i": "text → image"}
 
 
 def look(name: str, position: int = 0) -> Look:
-    """Look up how a loss, an arm or a metric column ("test_i2t_r5") is drawn; spare by position."""
-    if (method := SAME.get(unmarked(name), unmarked(name))) in METHODS:
+    """Look up how a loss, an arm or a metric column is drawn; spare by position."""
+    if (method := SAME.get(name, name)) in METHODS:
         return METHODS[method]._replace(label=name_of(name))
     ending = name.rsplit("_", 1)[-1]
     if ending in METRICS:
@@ -135,29 +131,34 @@ def look(name: str, position: int = 0) -> Look:
 
 
 class Picture(Figure):
-    """A matplotlib figure that a notebook shows without pyplot, with an alternative text.
+    """A matplotlib figure that a notebook shows without pyplot, with `alt` text."""
 
-    Attributes:
-        alt: what is seen, for those who cannot see it; empty: the headline.
-    """
+    alt = subtitle = ""  # what is seen (else the title); one plain line below the title
 
-    alt = ""
+    @property
+    def title(self) -> str:
+        """The title on one line."""
+        return " ".join(self.get_suptitle().split())
 
     def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
-        return png_bytes(self, dpi=110), {"alt": self.alt or self.get_suptitle()}
+        return png_bytes(self, dpi=110), {"alt": self.alt or self.title}
 
 
 @contextmanager
-def style():
-    """Draw inside this context to get the project's look; matplotlib's settings are restored."""
+def style() -> Iterator[None]:
+    """Draw in the project's look inside this context; nothing global is changed."""
     with matplotlib.style.context(["default", SETTINGS]):
         yield
 
 
-def lay_out(figure: Figure) -> None:
+def lay_out(figure: Picture) -> None:
     """Give every part its place, once: saving the picture again moves nothing."""
     figure.get_layout_engine().execute(figure)
     figure.set_layout_engine("none")
+    if figure.subtitle:  # on the last line of the title, which was left empty for it
+        above = figure._suptitle
+        figure.text(*above.get_position(), "\n" * above.get_text().count("\n") + figure.subtitle,
+                    fontsize=above.get_fontsize(), ha="left", va=above.get_va(), in_layout=False)
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -176,7 +177,8 @@ def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = N
     """Make a picture with panels, given row by row.
 
     Args:
-        columns, rows: panels; one is 4.8 x 3.2 inches, two side by side 9.6 x 3.2.
+        columns: panels in a row; one is 4.8 x 3.2 inches, two are 9.6 x 3.2.
+        rows: of panels.
         size: width and height in inches, if that does not fit.
         kind: class of the picture.
         options: of `Figure.subplots`.
@@ -188,22 +190,23 @@ def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = N
     return figure, list(panels.flat)
 
 
-def headline(figure: Figure, text: str) -> None:
-    """Write the finding in bold at the top left, wrapped to the width."""
+def headline(figure: Picture, text: str) -> None:
+    """Write the title in bold at the top left, and a second line plain below it."""
+    title, _, figure.subtitle = text.strip().partition("\n")
     letters = int(figure.get_figwidth() * 72 / (0.66 * SETTINGS["figure.titlesize"]))
-    figure.suptitle("\n".join(fill(line, letters) for line in text.splitlines()), x=0.01,
-                    ha="left", fontweight="bold")
+    figure.suptitle(fill(title, letters) + "\n " * bool(figure.subtitle), x=0.01, ha="left",
+                    fontweight="bold")
 
 
 def caption(figure: Figure, text: str) -> None:
-    """Write small type under the figure; a separator with nothing after it is left out."""
+    """Write small type under the figure, without a separator at its end."""
     if text := text.rstrip(" ;·"):
         letters = int(figure.get_figwidth() * 72 / (0.56 * 8))
         words_below(figure, fill(text, letters))
 
 
 def finish(figure: Picture, title: str, *notes: str) -> Picture:
-    """Give a figure its headline and its notes, joined in a caption; return the figure."""
+    """Give a figure its title (second line: subtitle) and its notes, joined below it."""
     headline(figure, title)
     caption(figure, " · ".join(filter(None, notes)))
     return figure
@@ -233,7 +236,7 @@ def words_below(figure: Figure, lines: str) -> None:
 
 
 def legend_below(figure: Figure, marks: Sequence[Artist], columns: int = 4) -> None:
-    """Put one legend for all panels between them and the caption, which must be written before.
+    """Put one legend for all panels above the caption, which must be written before.
 
     A layout keeps room for the larger of the two only, so the caption gets empty lines on top.
     """
@@ -286,10 +289,9 @@ def quick_png(figure: Figure) -> bytes:
 
 
 def summarise(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
-    """Compute mean and 95 % Student-t interval over the seeds, one row per value of `by`.
+    """Compute mean, low, high (95 % Student-t interval over seeds), n per `by`.
 
-    Returns:
-        Frame of `by`, mean, low, high (NaN below two seeds) and n, in order of appearance.
+    The rows are in order of appearance; below two seeds low and high are NaN.
     """
     records = []
     for key, group in rows.groupby(by, sort=False):
@@ -307,10 +309,9 @@ def plain_log(axis: Axis) -> None:
 
 
 def seeds_note(counts: pd.Series) -> str:
-    """Say how many seeds are behind the points: "n = 5 seeds", "n = 3 to 5 seeds"."""
+    """Say how many seeds are behind the points: "5 seeds, 95 % interval", "1 seed"."""
     least, most = int(counts.min()), int(counts.max())
-    return f"n = {counted(least, 'seed', most)}, " + (
-        "band: 95 % interval of the mean" if most > 1 else "no interval")
+    return counted(least, "seed", most) + ", 95 % interval" * (most > 1)
 
 
 def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
@@ -382,7 +383,9 @@ def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], size: floa
     Draws the figure once: the layout decides how far apart labels must be.
 
     Args:
+        axes: the panel.
         ends: x, y (data units), text and colour of each line.
+        size: of the letters, points.
     """
     if not ends:
         return

@@ -1,11 +1,13 @@
-"""Label sources by name: how relevant is text j to image i. To add one: its file, its class here.
+"""Label sources by name: how relevant is text j to image i.
 
 A label source is called with (batch, split) and returns (I, T) float32 on the batch's device:
 exactly 1 for matches, at most 1 - 1e-4 otherwise; `block(split, images)` gives the same of every
 text of a split and a slice of its images, as numpy. Attributes: `name`, `version` (raised whenever
 its values change), `scale`: "binary" (0 or 1), "unit" ([0, 1]) or "cosine" ([-1, 1]), and
-`vectors_needed`: names of what it reads in `split.label_vectors`. A batch's tensors are never read
+`vectors_needed`: names in `split.label_vectors` that it reads. A batch's tensors are never read
 back, which would stop a GPU: what is computed on the host takes `batch.ids`, which it knows.
+
+To add one: its file, its class here.
 """
 
 from itr_study.checks import Registry

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,19 +10,17 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import GAP, MATCH, check_choice
-from itr_study.data.batches import Batch, EncodedSplit, LabelVectors
-
-# Cosines of given vectors, and the checks that such vectors need.
+from itr_study.data.batches import Batch, EncodedSplit
 
 SCALES = ("unit", "cosine")
 BLOCK = 4096  # rows checked at a time: vectors may be a memory map larger than the RAM
+POOLINGS = ("max", "mean", "pair")
+ENTRIES = 1 << 22  # similarities computed at a time in `block` and `pairs`: 16 MB
+Values = TypeVar("Values", np.ndarray, Tensor)
 
 
 def check_vectors(what: str, vectors: object, rows: int, width: int | None = None) -> None:
-    """Raise ValueError unless vectors are (rows, width), floating point and finite.
-
-    Args:    what: their name in the message; width: None where any will do.
-    """
+    """Raise ValueError unless vectors, called `what`, are (rows, width), floating and finite."""
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind != "f":
         got = (f"{vectors.dtype} {vectors.shape}" if isinstance(vectors, np.ndarray)
                else type(vectors).__name__)
@@ -41,13 +40,13 @@ def check_vectors(what: str, vectors: object, rows: int, width: int | None = Non
 
 
 def inverse_lengths(vectors: np.ndarray) -> np.ndarray:
-    """(N,) 1 / length; 0 for a vector of zeros, whose cosine with anything is taken as 0."""
+    """Return 1 / length (N,); 0 for a vector of zeros, whose cosine is taken as 0."""
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
     return np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 
 def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(A, B) float32 cosines of all pairs of rows."""
+    """Return cosines (A, B) float32 of all pairs of rows."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
     values = a @ b.T
     values *= inverse_lengths(a)[:, None]
@@ -56,14 +55,14 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def row_cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(N,) float32 cosines of row n with row n."""
+    """Return cosines (N,) float32 of row n with row n."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
     values = np.einsum("nd,nd->n", a, b) * inverse_lengths(a) * inverse_lengths(b)
     return np.clip(values, -1, 1)
 
 
 def tensor_cosines(a: Tensor, b: Tensor) -> Tensor:
-    """`cosines` of tensors, on their device."""
+    """Return `cosines` of tensors, on their device."""
     a, b = a.float(), b.float()
     values = a @ b.T
     for side, lengths in ((a, (-1, 1)), (b, (1, -1))):
@@ -87,7 +86,7 @@ class Arrays:
         self._on_device: dict[torch.device, list[Tensor]] = {}
 
     def on(self, device: torch.device) -> list[Tensor]:
-        """The arrays on a device; on a CPU they share their memory, perhaps a map of a file."""
+        """Return the arrays on a device; on a CPU they share their memory, perhaps a file's map."""
         if device not in self._on_device:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The given NumPy array is not writable")
@@ -96,21 +95,24 @@ class Arrays:
         return self._on_device[device]
 
 
-def rescale(cosine: np.ndarray | Tensor, scale: str) -> np.ndarray | Tensor:
-    """The cosine itself, or (1 + cosine) / 2 on [0, 1] (listwise Eq. 8)."""
+def rescale(cosine: Values, scale: str) -> Values:
+    """Return the cosine itself, or (1 + cosine) / 2 on [0, 1] (listwise Eq. 8)."""
     return cosine if scale == "cosine" else (1 + cosine) / 2
 
 
-POOLINGS = ("max", "mean", "pair")
-ENTRIES = 1 << 22  # similarities computed at a time in `block` and `pairs`: 16 MB
-
-
 class CaptionSource(ABC):
-    """Relevance of text j to image i: how alike text j is to the captions of image i.
+    """Relevance of text j to image i: the similarity of text j with the captions of image i.
 
-    A subclass says by `alike` how alike all captions and texts are, by `alike_pairs` how alike
-    they are one by one, and by `check` what it expects of
-    `split.label_vectors[vectors_needed[0]]`.
+    A subclass gives it by `alike` for all captions and texts, by `alike_pairs` one by one, and
+    checks in `check` `split.label_vectors[vectors_needed[0]]`.
+
+    Args:
+        pooling: "max" or "mean" over the captions of image i in the split, or "pair", the one drawn
+            with it in a training batch.
+
+    Raises: ValueError for another pooling; label vectors that are absent or of other texts; "pair"
+    on a
+        batch that is not made of pairs.
     """
 
     name: str
@@ -118,25 +120,25 @@ class CaptionSource(ABC):
     scale: str
     vectors_needed: tuple[str, ...]
 
-    def __init__(self, pooling: str) -> None:
+    def __init__(self, pooling: str = "max") -> None:
         check_choice("pooling", pooling, POOLINGS)
         self.pooling = pooling
         self._known: WeakKeyDictionary[EncodedSplit, Captions] = WeakKeyDictionary()
 
     @abstractmethod
-    def alike(self, captions: LabelVectors, texts: LabelVectors) -> np.ndarray:
-        """(C, T) float: every text with every caption; not above 1."""
+    def alike(self, captions: Any, texts: Any) -> np.ndarray:
+        """Return (C, T) float: every text with every caption; not above 1."""
 
     @abstractmethod
-    def alike_pairs(self, captions: LabelVectors, texts: LabelVectors) -> np.ndarray:
-        """(N,) float: caption n with text n."""
+    def alike_pairs(self, captions: Any, texts: Any) -> np.ndarray:
+        """Return (N,) float: caption n with text n."""
 
     @abstractmethod
-    def check(self, vectors: LabelVectors, texts: int) -> None:
-        """Raise ValueError where these are not label vectors of the T texts of a split."""
+    def check(self, vectors: Any, texts: int) -> None:
+        """Raise ValueError unless these are label vectors of the T texts of a split."""
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
-        """(I, T) float32 on the batch's device: exactly 1 for matches, at most 1 - 1e-4 else."""
+        """Return (I, T) float32: exactly 1 for matches, at most 1 - 1e-4 else."""
         captions, ids = self.captions(split), batch.ids
         if self.pooling == "pair" and not ids.paired:
             raise ValueError('pooling="pair" needs a batch of pairs, row i the image of text i: '
@@ -146,14 +148,17 @@ class CaptionSource(ABC):
         return finish_batch(self.of_batch(batch, captions), batch)
 
     def of_batch(self, batch: Batch, captions: "Captions") -> Tensor:
-        """(I, T) float: as `__call__`, matches not yet marked. Computed on the host, from the ids
-        that it knows; a subclass whose label vectors can live on a device does it there."""
+        """Return (I, T) float, matches not yet marked.
+
+        Computed on the host, from the ids that it knows; a subclass whose label vectors can live on
+        a device does it there.
+        """
         drawn = captions.vectors[batch.ids.texts]
         return torch.from_numpy(self.alike(drawn, drawn) if self.pooling == "pair"
                                 else self._pooled(captions, batch.ids.images, drawn))
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
-        """(i, T) float32 relevance of every text of a split to a slice of its images."""
+        """Return (i, T) float32 of every text of a split and a slice of its images."""
         self._refuse_pair("block")
         captions = self.captions(split)
         rows, owners = np.arange(split.n_images)[images], split.image_of_text
@@ -167,7 +172,7 @@ class CaptionSource(ABC):
         return values
 
     def pairs(self, split: EncodedSplit, images: np.ndarray, texts: np.ndarray) -> np.ndarray:
-        """(N,) float32 relevance of text texts[n] to image images[n]: `block` at these places."""
+        """Return (N,) float32 of text texts[n] and image images[n]: `block` at these places."""
         self._refuse_pair("pairs")
         captions = self.captions(split)
         values = np.empty(len(images), np.float32)
@@ -182,7 +187,7 @@ class CaptionSource(ABC):
         return values
 
     def captions(self, split: EncodedSplit) -> "Captions":
-        """The captions of a split's images, checked once for each split and its vectors."""
+        """Return the captions of a split's images, checked once for each split and its vectors."""
         (name,) = self.vectors_needed
         if name not in split.label_vectors:
             given = ", ".join(split.label_vectors) or "none"
@@ -198,15 +203,14 @@ class CaptionSource(ABC):
             known = self._known[split] = Captions(vectors, split.image_of_text, split.n_images)
         return known
 
-    def _pooled(self, captions: "Captions", images: np.ndarray,
-                texts: LabelVectors) -> np.ndarray:
+    def _pooled(self, captions: "Captions", images: np.ndarray, texts: Any) -> np.ndarray:
         """(I, T) of images that may repeat, each image's captions read once."""
         distinct, place = np.unique(images, return_inverse=True)
         rows, starts, counts = captions.of(distinct)
         alike = self.alike(captions.vectors[rows], texts)
         values = pool(alike, starts, counts, self.pooling)
-        return values if len(distinct) == len(images) and (place[1:] > place[:-1]).all() \
-            else values[place]
+        in_order = len(distinct) == len(images) and (place[1:] > place[:-1]).all()
+        return values if in_order else values[place]
 
     def _refuse_pair(self, asked: str) -> None:
         if self.pooling == "pair":
@@ -215,13 +219,13 @@ class CaptionSource(ABC):
 
 
 class Captions:
-    """The label vectors of a split's texts, and which of the texts describe each image.
+    """The label vectors of a split's texts, and the texts that describe each image.
 
     table: (I, C) the captions of each image, the last repeated up to the most that an image has,
     and (I,) how many there are, for batches on a device.
     """
 
-    def __init__(self, vectors: LabelVectors, owners: np.ndarray, images: int) -> None:
+    def __init__(self, vectors: Any, owners: np.ndarray, images: int) -> None:
         self.vectors, self.owners = vectors, owners
         self.order = np.argsort(owners, kind="stable")
         self.counts = np.bincount(owners, minlength=images)
@@ -232,14 +236,14 @@ class Captions:
         self.table = Arrays(table, self.counts)
 
     def check(self, images: np.ndarray) -> None:
-        """Raise ValueError where one of the images has no caption."""
+        """Raise ValueError if one of the images has no caption."""
         counts = self.counts[images]
         if not counts.all():
             raise ValueError(f"image {images[counts.argmin()]} has no caption in this split, so "
                              "nothing says how relevant a text is to it; leave it out")
 
     def of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows (C,) of the captions of these images, end to end; where each begins; how many."""
+        """Return rows (C,) of the captions of these images, where each begins, and how many."""
         self.check(images)
         counts = self.counts[images]
         ends = np.cumsum(counts)
@@ -248,7 +252,7 @@ class Captions:
         return self.order[np.arange(len(shift)) + shift], starts, counts
 
     def sibling(self, texts: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """(N,) the caption of the same image that comes `steps` after each text, in a circle."""
+        """Return the caption (N,) of the same image `steps` after each text, in a circle."""
         images = self.owners[texts]
         position = np.empty(len(self.owners), np.int64)  # of each text when sorted by image
         position[self.order] = np.arange(len(position))
@@ -257,7 +261,7 @@ class Captions:
 
 
 def pool(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, pooling: str) -> np.ndarray:
-    """Maximum or mean over each group of rows."""
+    """Return the maximum or mean over each group of rows."""
     if pooling == "max":
         return np.maximum.reduceat(alike, starts, axis=0)
     sums = np.add.reduceat(alike, starts, axis=0)
@@ -265,14 +269,16 @@ def pool(alike: np.ndarray, starts: np.ndarray, counts: np.ndarray, pooling: str
 
 
 def finish(values: np.ndarray, match: np.ndarray) -> np.ndarray:
-    """float32: exactly 1 for matches, at most 1 - 1e-4 for all others."""
+    """Return float32: exactly 1 for matches, at most 1 - 1e-4 for all others."""
     values = np.minimum(values, MATCH - GAP, dtype=np.float32, casting="same_kind")
     values[match] = MATCH
     return values
 
 
 def pool_padded(alike: Tensor, counts: Tensor, pooling: str) -> Tensor:
-    """(I, T) maximum or mean over the first `counts` (I,) of (I, C, T); the rest repeat the last.
+    """Return the maximum or mean (I, T) over the first `counts` (I,) of (I, C, T).
+
+    The rest repeat the last.
     """
     if pooling == "max":
         return alike.amax(dim=1)
@@ -281,6 +287,6 @@ def pool_padded(alike: Tensor, counts: Tensor, pooling: str) -> Tensor:
 
 
 def finish_batch(values: Tensor, batch: Batch) -> Tensor:
-    """`finish` for a batch, on its device."""
+    """Return `finish` for a batch, on its device."""
     values = values.to(batch.image_ids.device, torch.float32).clamp(max=MATCH - GAP)
     return values.masked_fill(batch.match, MATCH)

@@ -16,11 +16,10 @@ class Binary:
     Args:
         same_image: what another text of the same image is. "positive": a match, which is true.
             "negative": no match, as published code has it; then only the diagonal of a batch of
-            pairs is a match, also where an image was drawn twice.
-    Shape: returns (I, T) float32, 0 or 1.
+            pairs is a match, even if an image was drawn twice.
+
     Raises: ValueError for another value; "negative" on a batch that is not made of pairs.
     Source: bcls Eq. 10 and Fig. 6 ("positive"); topk Eq. 12, bcls Eq. 1 ("negative").
-    Differs: nothing.
     Example: two texts of image 7 and one of image 9, drawn as pairs
         >>> ids = torch.tensor([7, 7, 9])
         >>> batch = Batch(image_ids=ids, text_ids=torch.arange(3), text_images=ids)
@@ -38,6 +37,7 @@ class Binary:
         self.same_image = same_image
 
     def __call__(self, batch: Batch, split: EncodedSplit | None = None) -> Tensor:
+        """Return (I, T) float32, 0 or 1, on the batch's device."""
         if self.same_image == "positive":
             return batch.match.float()
         ids = batch.ids
@@ -48,7 +48,7 @@ class Binary:
         return torch.eye(len(ids.images), device=batch.image_ids.device)
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
-        """(i, T) float32, 0 or 1, of every text of a split and a slice of its images."""
+        """Return (i, T) float32, 0 or 1, of every text of a split and a slice of its images."""
         if self.same_image == "negative":
             raise ValueError('same_image="negative" is about batches of pairs; a whole split has '
                              'no pairs. Take same_image="positive" here.')

@@ -9,17 +9,11 @@ from itr_study.relevance._captions import CaptionSource
 class Cider(CaptionSource):
     """Relevance of text j to image i: CIDEr-D / 10 of text j with the captions of image i.
 
-    It knows no text but the training captions, so no leakage from a sentence encoder that has
-    seen test captions can be in it: the control of runs with labels "sentence".
+    It knows no text but the training captions, so no leakage from a sentence encoder that has seen
+    test captions can be in it: the control of runs with labels "sentence".
 
-    Args:
-        pooling: "max" over the captions of image i in the split taken one by one, "mean" (CIDEr's
-            own), or "pair", the one drawn with it in a training batch.
-    Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
-    Raises: ValueError for another value; n-grams that are absent or of other texts; "pair" on a
-        batch that is not made of pairs.
-    Source: Vedantam et al., CVPR 2015, Sec. 4; bcls, Table II.
-    Differs: over 10, so that it lies in [0, 1]; tokens and idf as `encoders.ngrams.Ngrams` says;
+    Source: Vedantam et al., CVPR 2015, Sec. 4 (pooling "mean"); bcls, Table II.
+    Differs: over 10, so that it is in [0, 1]; tokens and idf as `encoders.ngrams.Ngrams` says;
         matches exactly 1, all others at most 1 - 1e-4.
     Example: text 2 is a caption of image 0 too; of two words, it has but 2 of the 4 orders
         >>> from itr_study.data.batches import EncodedSplit
@@ -33,16 +27,16 @@ class Cider(CaptionSource):
 
     name, version, scale, vectors_needed = "cider", 1, "unit", ("cider",)
 
-    def __init__(self, pooling: str = "max") -> None:
-        super().__init__(pooling)
-
-    def check(self, vectors: NgramVectors, texts: int) -> None:
+    def check(self, vectors: object, texts: int) -> None:
+        """Raise ValueError unless these are n-gram vectors."""
         if not isinstance(vectors, NgramVectors):
             raise ValueError('split.label_vectors["cider"] must be NgramVectors of encoders.ngrams,'
                              f' got {type(vectors).__name__}: encode with label_vectors=("cider",)')
 
     def alike(self, captions: NgramVectors, texts: NgramVectors) -> np.ndarray:
+        """Return CIDEr-D / 10 of all pairs."""
         return cider_d(captions, texts)
 
     def alike_pairs(self, captions: NgramVectors, texts: NgramVectors) -> np.ndarray:
+        """Return CIDEr-D / 10 row by row."""
         return cider_d_rows(captions, texts)

@@ -12,10 +12,8 @@ from itr_study.relevance._captions import finish_batch
 class Exact:
     """The data's own graded relevance: 1 for matches, at most 1 - 1e-4 for every other pair.
 
-    Shape: returns (I, T) float32 in [0, 1].
-    Raises: ValueError where the split has no graded relevance.
-    Source: this package; the generated data set `scenes` carries it.
-    Differs: nothing.
+    Raises: ValueError if the split has no graded relevance.
+    Source: this package; the generated data set `scenes` has it.
     Example: text 1 fits image 0 as well as its own image, but was not written about it
         >>> split = EncodedSplit("train", np.array([0, 1]), np.zeros((2, 1, 1, 1)),
         ...                      relevance=np.array([[1, 1], [0.2, 1]]))
@@ -29,12 +27,13 @@ class Exact:
     vectors_needed: tuple[str, ...] = ()
 
     def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
+        """Return (I, T) float32 on the batch's device."""
         pairs = np.ix_(batch.ids.images, batch.ids.texts)
         values = torch.from_numpy(np.asarray(self._given(split)[pairs], np.float32))
         return finish_batch(values, batch)
 
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
-        """(i, T) float32 of every text of a split and a slice of its images."""
+        """Return (i, T) float32 of every text of a split and a slice of its images."""
         rows = np.arange(split.n_images)[images]
         values = np.minimum(self._given(split)[rows], MATCH - GAP).astype(np.float32)
         values[rows[:, None] == split.image_of_text] = MATCH

@@ -1,11 +1,11 @@
-"""METEOR of captions as relevance, by its own Java program."""
+"""METEOR and SPICE of captions as relevance, by their own Java programs."""
 
 import math
 import shutil
 import subprocess
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,22 +13,26 @@ from itr_study.data.vocabulary import tokenize
 from itr_study.encoders.weights import required_package
 from itr_study.relevance._captions import CaptionSource
 
-# What sources share that ask a Java program of the caption evaluation tools.
-
 PAIRS = 1000  # sent to the program at a time
 
 
 class Tool(Protocol):
-    """A scorer of pycocoevalcap: references and the one candidate by number -> mean, scores."""
+    """A scorer of pycocoevalcap: references and the one candidate, by number."""
 
-    def compute_score(self, gts: dict[int, list[str]], res: dict[int, list[str]]
-                      ) -> tuple[float, Sequence]: ...
+    def compute_score(self, gts: dict[int, list[str]],
+                      res: dict[int, list[str]]) -> tuple[float, Sequence]:
+        """Return the mean and the scores."""
 
 
 class JavaSource(CaptionSource):
     """Relevance of text j to image i: the tool's score of text j with the captions of image i.
 
-    Each caption is a reference of its own; texts are given to the tool as words (`tokenize`).
+    Each caption is a reference of its own; texts are given to the tool as words (`tokenize`). Some
+    hundred pairs a second, or far fewer: for judged pairs (`pairs`), not for every step of
+    training.
+
+    Raises: ValueError, with the remedy, if the package pycocoevalcap, Java or models are missing.
+    Differs: matches exactly 1, all others at most 1 - 1e-4.
     """
 
     scale, vectors_needed = "unit", ("texts",)
@@ -40,22 +44,25 @@ class JavaSource(CaptionSource):
 
     @abstractmethod
     def start(self) -> Tool:
-        """The running tool."""
+        """Return the running tool."""
 
     @abstractmethod
-    def read(self, score: object) -> float:
-        """The number in [0, 1] in what the tool says of one pair."""
+    def read(self, score: Any) -> float:
+        """Return the number in [0, 1] in the tool's answer for one pair."""
 
     def check(self, vectors: np.ndarray, texts: int) -> None:
+        """Raise ValueError unless these are strings."""
         if not isinstance(vectors, np.ndarray) or not all(isinstance(t, str) for t in vectors):
             raise ValueError('split.label_vectors["texts"] must be a numpy array of strings: '
                              'encode with label_vectors=("texts",)')
 
     def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """Score all pairs."""
         values = self.alike_pairs(np.repeat(captions, len(texts)), np.tile(texts, len(captions)))
         return values.reshape(len(captions), len(texts))
 
     def alike_pairs(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """Score pair by pair."""
         words = {text: " ".join(tokenize(text)) for text in {*captions, *texts}}
         values = np.zeros(len(texts), np.float32)  # a text without any word is like nothing
         with_words = [n for n in range(len(texts)) if words[captions[n]] and words[texts[n]]]
@@ -69,9 +76,9 @@ class JavaSource(CaptionSource):
                              f"{values.max()}")
         return np.minimum(values, 1)
 
-    def scores(self, references: dict[int, list[str]], candidates: dict[int, list[str]]
-               ) -> list[float]:
-        """What the tool says of each pair; ValueError where its Java program fails."""
+    def scores(self, references: dict[int, list[str]],
+               candidates: dict[int, list[str]]) -> list[float]:
+        """Return the tool's score of each pair; ValueError if its Java program fails."""
         tool = self.tool()
         try:
             _, scores = tool.compute_score(references, candidates)
@@ -79,16 +86,12 @@ class JavaSource(CaptionSource):
                 return [self.read(score) for score in scores]
             reason = f"{len(scores)} answers to {len(references)} pairs"
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
-            raise ValueError(self.failed(str(error))) from error
-        raise ValueError(self.failed(reason))
-
-    def failed(self, reason: str) -> str:
-        """The message where the program ends early, such as for want of memory."""
-        return (f"the Java program of {self.name} failed ({reason}); see what it printed. METEOR "
-                "takes 2 GB of memory; SPICE 8 GB, and it was written for Java 8")
+            reason = str(error)
+        raise ValueError(f"the Java program of {self.name} failed ({reason}); see what it printed. "
+                         "METEOR takes 2 GB of memory; SPICE 8 GB, and it was written for Java 8")
 
     def tool(self) -> Tool:
-        """The tool, started on first use; ValueError with the remedy where it cannot be."""
+        """Return the tool, started on first use; ValueError with the remedy if it cannot be."""
         if self._tool is None:
             required_package(self.module, "pycocoevalcap", f'labels "{self.name}"')
             if shutil.which("java") is None:
@@ -101,47 +104,34 @@ class JavaSource(CaptionSource):
 class Meteor(JavaSource):
     """Relevance of text j to image i: METEOR 1.5 of text j with the captions of image i.
 
-    Some hundred pairs a second: for judged pairs (`pairs`), not for every step of training.
-
-    Args:
-        pooling: "max" over the captions of image i (METEOR's own way with several references),
-            "mean", or "pair", the one drawn with it in a training batch.
-    Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
-    Raises: ValueError where the package pycocoevalcap or Java is missing, with the remedy.
-    Source: Denkowski & Lavie, Meteor Universal, WMT 2014; bcls, Table II.
-    Differs: words of `tokenize`; matches exactly 1, all others at most 1 - 1e-4.
+    Source: Denkowski & Lavie, Meteor Universal, WMT 2014 (several references: "max"); bcls, Table
+        II.
     """
 
     name, version, module = "meteor", 1, "pycocoevalcap.meteor.meteor"
 
     def start(self) -> Tool:
+        """Return METEOR."""
         return required_package(self.module, "pycocoevalcap", "meteor").Meteor()
 
     def read(self, score: float) -> float:
+        """Return the score."""
         return float(score)
 
 
-# SPICE of captions as relevance, by its own Java program.
 
 class Spice(JavaSource):
     """Relevance of text j to image i: SPICE of text j with the captions of image i.
 
-    It parses every text: for judged pairs (`pairs`), not for every step of training.
-
-    Args:
-        pooling: "max" or "mean" over the captions of image i taken one by one, or "pair", the one
-            drawn with it in a training batch.
-    Shape: called with (batch, split) returns (I, T) float32 in [0, 1] on the batch's device.
-    Raises: ValueError where the package pycocoevalcap, Java, or the parser's models are missing,
-        with the remedy.
     Source: Anderson et al., SPICE, ECCV 2016; bcls, Table II.
-    Differs: SPICE joins the scene graphs of all references; here each caption is a reference of
-        its own. Texts without any object score 0. Matches exactly 1, all others at most 1 - 1e-4.
+    Differs: SPICE joins the scene graphs of all references; here each caption is a reference of its
+        own. Texts without any object score 0.
     """
 
     name, version, module = "spice", 1, "pycocoevalcap.spice.spice"
 
     def start(self) -> Tool:
+        """Return SPICE."""
         try:
             return required_package(self.module, "pycocoevalcap", "spice").Spice()
         except OSError as error:
@@ -151,5 +141,6 @@ class Spice(JavaSource):
                              "the package pycocoevalcap") from error
 
     def read(self, score: dict) -> float:
+        """Return the F-score, 0 for NaN."""
         value = float(score["All"]["f"])
         return 0.0 if math.isnan(value) else value

@@ -27,13 +27,10 @@ class Sentence(CaptionSource):
     """Relevance of text j to image i: cosine of sentence vectors of text j and i's captions.
 
     Args:
-        vectors: name in `split.label_vectors`, (T, D) of all texts of the split;
-            pooling: "max" or "mean" of the cosines with all captions of image i in the split, or
-            "pair", the one drawn with it in a training batch (the paper); scale: "unit" gives
-            (1 + cosine) / 2 in [0, 1], "cosine" the cosine in [-1, 1].
-    Shape: called with (batch, split) returns (I, T) float32 on the batch's device.
-    Raises: ValueError for another value of an argument; vectors that are absent, not finite or of
-        another number of rows or width; "pair" on a batch that is not made of pairs.
+        vectors: name in `split.label_vectors`, (T, D) of all texts of the split.
+        pooling: as `CaptionSource`; "pair" is the paper's.
+        scale: "unit" gives (1 + cosine) / 2 in [0, 1], "cosine" the cosine in [-1, 1].
+
     Source: listwise Eqs. 7-8 ("unit"); bcls, Sec. III-B, takes the raw cosine ("cosine").
     Differs: the paper speaks of "the positive caption" of an image that has five, which is "pair"
         in training and undefined in a test; captions of the same image are matches, exactly 1, and
@@ -59,10 +56,12 @@ class Sentence(CaptionSource):
         self._arrays: WeakKeyDictionary[Captions, Arrays] = WeakKeyDictionary()
 
     def check(self, vectors: np.ndarray, texts: int) -> None:
+        """Raise ValueError unless these are vectors of that width."""
         check_vectors(f'split.label_vectors["{self.vectors}"]', vectors, texts,
                       WIDTHS.get(self.vectors))
 
     def of_batch(self, batch: Batch, captions: Captions) -> Tensor:
+        """Return (I, T) on the batch's device."""
         device = batch.image_ids.device
         if captions not in self._arrays:
             self._arrays[captions] = Arrays(captions.vectors)
@@ -75,7 +74,9 @@ class Sentence(CaptionSource):
         return rescale(pool_padded(alike, counts[batch.image_ids], self.pooling), self.scale)
 
     def alike(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """Return rescaled cosines of all pairs."""
         return rescale(cosines(captions, texts), self.scale)
 
     def alike_pairs(self, captions: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        """Return rescaled cosines row by row."""
         return rescale(row_cosines(captions, texts), self.scale)

@@ -13,15 +13,13 @@ from itr_study.metrics.truth import DIRECTIONS, Truth
 LARGEST = 1e15  # of a score: scaled it stays finite in single precision
 PAIRS = 128_000  # looked at together: in double precision they fit a core's cache
 DEVICE_PAIRS = 50_000_000
+MOST_ROWS = 255  # of which hits are summed in uint8
 CANDIDATES = {"i2t": "t2i", "t2i": "i2t"}  # what is found when one asks, asks the other way round
 Matrix = np.ndarray | Tensor
 
 
 def by_direction(scores: AnyScores, rerank: Callable[[Matrix], LazyScores]) -> LazyScores:
-    """A matrix re-ranked; of a pair each direction from its own matrix.
-
-    Raises: ValueError as `check_matrix`.
-    """
+    """Re-rank a matrix, or of a pair each direction from its own, once `checked`."""
     scores = Scores.of(scores)
     if scores.single:
         return rerank(checked(scores.i2t))
@@ -29,17 +27,8 @@ def by_direction(scores: AnyScores, rerank: Callable[[Matrix], LazyScores]) -> L
 
 
 def checked(scores: Matrix, name: str = "scores") -> Matrix:
-    """The matrix, outside of autograd.
-
-    Raises: ValueError as `check_matrix`.
-    """
+    """Return the matrix outside of autograd; ValueError unless it is of finite numbers."""
     scores = scores.detach() if isinstance(scores, Tensor) else scores
-    check_matrix(scores, name)
-    return scores
-
-
-def check_matrix(scores: Matrix, name: str) -> None:
-    """Raise ValueError unless this is a matrix of at least 1 x 1 finite numbers."""
     check_numbers(scores)
     if scores.ndim != 2 or 0 in scores.shape:
         raise ValueError(f"{name} must be a matrix, images down, of at least 1 x 1; got "
@@ -52,18 +41,19 @@ def check_matrix(scores: Matrix, name: str) -> None:
             row, column = np.argwhere(~(np.abs(part) <= LARGEST))[0]
             raise ValueError(
                 f"{name} must be finite, within +-{LARGEST:g}, to be re-ranked; found "
-                f"{part[row, column]} at image {start + row}, text {column}. In the place of -inf, "
+                f"{part[row, column]} at image {start + row}, text {column}. Instead of -inf, "
                 "which ranks last, give a number below all others.")
+    return scores
 
 
 def rows_together(scores: Matrix, width: int) -> int:
-    """How many rows of this width are looked at together: few on the CPU, many on a device."""
+    """Return how many rows of this width are looked at together: few on the CPU, many elsewhere."""
     on_cpu = not isinstance(scores, Tensor) or scores.device.type == "cpu"
     return max(1, (PAIRS if on_cpu else DEVICE_PAIRS) // width)
 
 
 def doubles(values: Matrix) -> Tensor:
-    """A copy in float64, laid down row by row, on the device of a tensor."""
+    """Return a copy in float64, row by row in memory, on the device of a tensor."""
     if isinstance(values, Tensor):
         return values.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
     return torch.from_numpy(values.astype(np.float64, order="C"))
@@ -77,15 +67,17 @@ class Pair(LazyScores):
         self.parts = {"i2t": i2t, "t2i": t2i}
 
     def of_queries(self, direction: str, queries: slice | np.ndarray) -> Matrix:
+        """Return scores of some queries."""
         return self.parts[direction].of_queries(direction, queries)
 
     def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        """Return ranks of one direction."""
         return self.parts[direction].ranks_of(direction, image_of_text)
 
 
 def ranks_of_queries(scores: LazyScores, direction: str, image_of_text: np.ndarray,
                      queries: np.ndarray | None = None) -> np.ndarray:
-    """(q,) rank of the best match of some queries, or of all, from their scores block by block."""
+    """Count the rank (q,) of the best match of some queries, or of all, block by block."""
     matches = Truth(image_of_text, scores.shape[0]).positives(direction)
     queries = np.arange(len(matches)) if queries is None else queries
     step = rows_together(scores.given, scores.shape[1 - DIRECTIONS.index(direction)])
@@ -103,59 +95,48 @@ def ranks_of_queries(scores: LazyScores, direction: str, image_of_text: np.ndarr
     return np.concatenate(parts)
 
 
-# Ranks of scores that are a matrix minus a handicap of each candidate, without writing them.
-#
-# Single precision decides nearly all comparisons: counted are the candidates above a bound just
-# below the best match and those above one just above it. Where a query has others between the two
-# it is counted anew in double precision.
-
-MOST_ROWS = 255  # of which hits are summed in uint8
-
-
 def count(scores: Matrix, direction: str, handicap: np.ndarray,
           least: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """For each bound (Q,), how many candidates of a query have A - handicap at or above it.
+    """Count, for two bounds (Q,), the candidates of a query with A - handicap at or above it.
 
-    Args:
-        handicap: (n,) of the candidates, float32; least: bounds of the queries, float32.
+    Single precision decides nearly all comparisons, by a bound just below the best match and one
+    just above it. A query with others between the two is to be counted in double precision.
+    handicap: (n,) of the candidates.
     """
-    counts = tuple(np.zeros(len(bound), np.int64) for bound in least)
+    low, high = (np.zeros(len(bound), np.int64) for bound in least)
     for rows, part in shifted(scores, direction, handicap):
-        for total, bound in zip(counts, least, strict=True):
+        for total, bound in zip((low, high), least, strict=True):
             if direction == "i2t":
                 total[rows] = hits_of_rows(part, bound[rows])
             else:
                 total += hits_of_columns(part, bound)
-    return counts
+    return low, high
 
 
 def shifted(scores: Matrix, direction: str,
             handicap: np.ndarray) -> Iterator[tuple[slice, Matrix]]:
-    """(rows, A - handicap) of some rows after the other, float32; the next overwrites the last."""
+    """Yield (rows, A - handicap) of some rows at a time, float32, on the host or a device."""
     step = min(MOST_ROWS, rows_together(scores, scores.shape[1]))
-    room = None
     for start in range(0, len(scores), step):
         rows = slice(start, min(start + step, len(scores)))
         off = handicap if direction == "i2t" else handicap[rows, None]
         part = wide(scores[rows])
-        if elsewhere(part):
+        if isinstance(part, Tensor) and elsewhere(part):
             yield rows, part.float() - torch.from_numpy(off).to(part.device)
-            continue
-        room = np.empty(part.shape, np.float32) if room is None else room[:len(part)]
-        yield rows, np.subtract(np.asarray(part), off, out=room, casting="same_kind")
+        else:
+            yield rows, (np.asarray(part) - off).astype(np.float32, copy=False)
 
 
 def hits_of_rows(part: Matrix, bound: np.ndarray) -> np.ndarray:
-    """(q,) numbers of each row that are at least its bound."""
+    """Count the numbers (q,) of each row that are at least its bound."""
     if isinstance(part, Tensor):
-        hit = part >= torch.from_numpy(bound).to(part.device)[:, None]
-        return hit.sum(dim=1).cpu().numpy()
-    hit = part >= bound[:, None]
-    return np.array([np.count_nonzero(row) for row in hit])  # several times faster than axis=1
+        return (part >= torch.from_numpy(bound).to(part.device)[:, None]).sum(dim=1).cpu().numpy()
+    # several times faster than axis=1
+    return np.array([np.count_nonzero(row) for row in part >= bound[:, None]])
 
 
 def hits_of_columns(part: Matrix, bound: np.ndarray) -> np.ndarray:
-    """(n,) numbers of each column that are at least its bound."""
+    """Count the numbers (n,) of each column that are at least its bound."""
     if isinstance(part, Tensor):
         return (part >= torch.from_numpy(bound).to(part.device)).sum(dim=0).cpu().numpy()
     return np.add.reduce((part >= bound).view(np.uint8), axis=0, dtype=np.uint8)

@@ -1,8 +1,16 @@
-"""FR: each score beside what all queries together think of its candidate.
+"""FR: each score against what all queries together think of its candidate.
 
 A softmax of a candidate's scores over the queries: for i2t each text's over all images, for t2i
 each image's over all texts. A candidate that every query likes (a hub) is held back.
+
+The logarithm of that softmax is taken in two parts, first (A - m) + (second - first) A and
+log(1 + sum exp first (A_l - m)), m a candidate's highest score, without whose query (the winner)
+the sum is taken. Nothing overflows, and the small second part, which tells the winners of many
+candidates apart, is not lost in the rounding of a large first.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,45 +18,75 @@ from torch import Tensor
 
 from itr_study.checks import check_number
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores, query_rows
-from itr_study.rerank.bank import Bank, Banked, check_bank
-from itr_study.rerank.base import Matrix, by_direction, count, doubles, ranks_of_queries
-from itr_study.rerank.lists import rivals, softplus
+from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
+from itr_study.rerank.base import (
+    CANDIDATES,
+    Matrix,
+    by_direction,
+    checked,
+    count,
+    doubles,
+    ranks_of_queries,
+    rows_together,
+)
 
 CUB_SCALES = {"gamma1": 9, "gamma2": 8, "lambda1": 8, "lambda2": 17}  # dvse, Sec. IV-A-3
 SMALLEST, LARGEST = 1e-6, 1e6  # of a scale: between them no number leaves single precision
+Known = dict[str, tuple[Tensor, Tensor]]  # of a direction, what `rivals` gives
+LEAST = -700.0  # exp of less is near the smallest number there is
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Scores of a fixed set of other queries with a gallery, which one query can be given.
+
+    Such as those of another split's images and texts, scored with the gallery of the test.
+
+    Args:
+        images: (B, T) scores of B other images and the texts of the gallery.
+        texts: (I, C) scores of the images of the gallery and C other texts.
+
+    Raises: ValueError for scores that are not finite, not a matrix or empty.
+    """
+
+    images: Matrix
+    texts: Matrix
+
+    def __post_init__(self) -> None:
+        for name in ("images", "texts"):
+            object.__setattr__(self, name, checked(vars(self)[name], f"Bank.{name}"))
 
 
 def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: float = 20,
          lambda2: float = 20, bank: Bank | None = None) -> LazyScores:
-    """Fast re-ranking (FR) of scores (I, T), in both directions.
+    """Re-rank scores (I, T) in both directions by FR, fast re-ranking.
 
     i2t: gamma2 A_ij - log sum_l exp(gamma1 A_lj), l over all images; t2i: lambda2 A_ij - log sum_l
-    exp(lambda1 A_il), l over all texts. As printed it sees all queries of the test at once (it is
-    transductive): say so beside its numbers. With `bank` a query is normalised with a fixed set of
-    others and itself only, which one query alone could be given.
+    exp(lambda1 A_il), l over all texts. As printed it is transductive: say so next to its numbers.
+    With `bank` a query is normalised with a fixed set of others and itself only.
 
     Args:
-        scores: (I, T) array or tensor, higher = more alike; of `Scores` each direction is re-ranked
-            from its own matrix.
-        gamma1, lambda1: scale of the scores of all queries (the denominator), in [1e-6, 1e6].
-        gamma2, lambda2: scale of the pair's own score (the numerator), in [1e-6, 1e6].
+        scores: (I, T).
+        gamma1: scale of the scores of all queries (the denominator), in [1e-6, 1e6].
+        gamma2: scale of the pair's own score (the numerator), in [1e-6, 1e6].
+        lambda1: gamma1 of t2i.
+        lambda2: gamma2 of t2i.
         bank: scores of other queries with this gallery.
-    Shape: `Scores`, both (I, T) float64, computed on first use; `ranks` of them makes no matrix.
+
+    Shape: both (I, T) float64.
     Raises: ValueError for scores that are not finite, other scales, a bank of another gallery.
-    Source: dvse, Eqs. 13-15; the defaults are its scales for Flickr30K and MSCOCO, CUB_SCALES those
-        for CUB.
+    Source: dvse, Eqs. 13-15; the defaults are its scales for Flickr30K and MSCOCO, CUB_SCALES for
+        CUB.
     Differs: the printed sums run over the wrong sets (Eq. 13: l != j should be l != i; Eqs. 13, 14:
         the set is a column of A, not a row); logarithms, which keep the order, in two parts, so
-        that no scale overflows and the winners of columns do not tie (see `rivals`). Of one query
-        the sum is its own score alone: equal scales make all its scores 0.
+        that no scale overflows and the winners of columns do not tie. Of one query the sum is its
+        own score alone: equal scales make all its scores 0.
     Example: both images find text 0 first; image 1 likes it better, so image 0 is left text 1
         >>> i2t, t2i = fast(np.array([[0.5, 0.4], [0.9, 0.1]]))
         >>> i2t.argmax(axis=1)
         array([1, 0])
     """
-    for name, value in (("gamma1", gamma1), ("gamma2", gamma2), ("lambda1", lambda1),
-                        ("lambda2", lambda2)):
-        check_scale(name, value)
+    check_scales(gamma1=[gamma1], gamma2=[gamma2], lambda1=[lambda1], lambda2=[lambda2])
     scales = {"i2t": (gamma1, gamma2), "t2i": (lambda1, lambda2)}
     if bank is not None:
         check_bank(bank, Scores.of(scores).shape)
@@ -56,43 +94,111 @@ def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: flo
     return by_direction(scores, lambda matrix: Normalised(matrix, scales))
 
 
-def check_scale(name: str, value: float) -> None:
-    """Raise ValueError unless it is a number in [1e-6, 1e6]."""
-    check_number(name, value, least=SMALLEST, most=LARGEST)
+def fast_grid(scores: AnyScores, image_of_text: np.ndarray, gammas1: Sequence[float],
+              gammas2: Sequence[float]) -> dict[str, np.ndarray]:
+    """Compute R@1 after FR for every pair of scales, as in the heat maps of dvse Fig. 7.
+
+    Args:
+        scores: (I, T).
+        image_of_text: (T,).
+        gammas1: (n1,) values of gamma1, for t2i of lambda1.
+        gammas2: (n2,) values of gamma2 and lambda2.
+
+    Shape: {"i2t": (n1, n2), "t2i": (n1, n2)}, fractions.
+    Raises: ValueError as `fast` and `ranks`.
+    """
+    scores = Scores.of(scores)
+    check_scales(gammas1=gammas1, gammas2=gammas2)
+    owner = check_image_of_text(image_of_text, *scores.shape)
+    found = {direction: np.empty((len(gammas1), len(gammas2))) for direction in DIRECTIONS}
+    for direction, table in found.items():
+        matrix = checked(scores.by_direction(direction))
+        for row, first in zip(table, gammas1, strict=True):
+            known: Known = {}  # the sums over queries do not depend on the second scale
+            for place, second in enumerate(gammas2):
+                one = Normalised(matrix, {direction: (first, second)}, known)
+                row[place] = (one.ranks_of(direction, owner) == 1).mean()
+    return found
+
+
+def check_scales(**scales: Sequence[float]) -> None:
+    """Raise ValueError unless all are numbers in [1e-6, 1e6]."""
+    for name, values in scales.items():
+        for value in values:
+            check_number(name, value, least=SMALLEST, most=LARGEST)
+
+
+def check_bank(bank: Bank, shape: tuple[int, int]) -> None:
+    """Raise ValueError unless the bank's scores are those of this gallery."""
+    if not isinstance(bank, Bank):
+        raise ValueError("bank must be itr_study.rerank.Bank(images=(B, T) scores, texts=(I, C) "
+                         f"scores) of other queries; got {type(bank).__name__}")
+    if bank.images.shape[1] != shape[1] or bank.texts.shape[0] != shape[0]:
+        raise ValueError(
+            f"bank must score the gallery of these scores, {shape[0]} images and {shape[1]} texts: "
+            f"Bank.images (B, {shape[1]}) and Bank.texts ({shape[0]}, C); got "
+            f"{tuple(bank.images.shape)} and {tuple(bank.texts.shape)}. A fold needs a bank of its "
+            "own images and texts")
+
+
+class Banked(LazyScores):
+    """second A - log(exp first A + sum over the bank of exp first B), by (first, second)."""
+
+    def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]], bank: Bank) -> None:
+        super().__init__(given)
+        device = given.device if isinstance(given, Tensor) else "cpu"
+        self.scales = scales
+        self.rivals = {direction: [part.to(device) for part in rivals(matrix, direction, first)]
+                       for direction, matrix, (first, _) in zip(
+                           DIRECTIONS, (bank.images, bank.texts), scales.values(), strict=True)}
+
+    def of_queries(self, direction: str, queries: slice | np.ndarray) -> Matrix:
+        """Return new scores of some queries."""
+        first, second = self.scales[direction]
+        top, others = self.rivals[direction]
+        given = query_rows(self.given, direction, queries)
+        own = doubles(given)
+        values = (second - first) * own - softplus(first * (top - own) + others.exp().log1p())
+        return values if isinstance(given, Tensor) else values.numpy()
+
+    def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
+        """Return ranks of one direction."""
+        return ranks_of_queries(self, direction, image_of_text)
 
 
 class Normalised(LazyScores):
-    """FR over all queries: first (A - m) + (second - first) A - log(1 + rest), see `rivals`.
+    """FR over all queries: first (A - m) + (second - first) A - log(1 + rest).
 
-    Args:    scales: of each direction (first, second); known: m and log(1 + rest) of directions of
-             which they are known, for scales that have `first` in common.
+    scales: of each direction (first, second); known: m and log(1 + rest), if known for this
+    `first`.
     """
 
     def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]],
-                 known: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
+                 known: Known | None = None) -> None:
         super().__init__(given)
         self.scales = scales
         self.known = {} if known is None else known
 
     def rivals(self, direction: str) -> tuple[Tensor, Tensor]:
-        """m and log(1 + rest) of each candidate, computed once."""
+        """Return m and log(1 + rest) of each candidate, computed once."""
         if direction not in self.known:
             top, others = rivals(self.given, direction, self.scales[direction][0])
             self.known[direction] = top, softplus(others)
         return self.known[direction]
 
     def of_queries(self, direction: str, queries: slice | np.ndarray) -> Matrix:
+        """Return new scores of some queries."""
         given = query_rows(self.given, direction, queries)
         values = self.normalised(doubles(given), *self.rivals(direction), direction)
         return values if isinstance(given, Tensor) else values.numpy()
 
     def normalised(self, own: Tensor, top: Tensor, rest: Tensor, direction: str) -> Tensor:
-        """The new scores of pairs, of their own and of what is known of their candidates."""
+        """Return new scores of pairs from their own and what is known of their candidates."""
         first, second = self.scales[direction]
         return first * (own - top) + (second - first) * own - rest
 
     def ranks_of(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
-        """(Q,) counted in single precision; in double where other candidates are near the match.
+        """Count ranks (Q,) in single precision; in double if other candidates are near the match.
 
         A new score over `second` is A minus a handicap of the candidate alone.
         """
@@ -109,7 +215,7 @@ class Normalised(LazyScores):
         return low
 
     def best_matches(self, direction: str, image_of_text: np.ndarray) -> np.ndarray:
-        """(Q,) the new score of each query's best match."""
+        """Return the new score (Q,) of each query's best match."""
         texts = np.arange(len(image_of_text))
         own = doubles(self.given[image_of_text, texts]).cpu()
         candidates = torch.from_numpy(texts if direction == "i2t" else image_of_text)
@@ -120,3 +226,43 @@ class Normalised(LazyScores):
         best = np.full(self.shape[0], -np.inf)
         np.maximum.at(best, image_of_text, values)
         return best
+
+
+def rivals(scores: Matrix, direction: str, scale: float) -> tuple[Tensor, Tensor]:
+    """Return each candidate's highest score m, and log sum exp scale (A_l - m) of the others.
+
+    (n,) float64 each; -inf if there is but one query. Candidates of "i2t" are the texts, and the
+    sum goes over images; of "t2i" the other way round.
+    """
+    step = rows_together(scores, scores.shape[0 if direction == "i2t" else 1])
+    parts = [rivals_of_rows(doubles(block[start:start + step]), scale)
+             for _, block in Scores.of(scores).blocks(CANDIDATES[direction], 8 * step)
+             for start in range(0, len(block), step)]
+    top, others = (torch.cat(part) for part in zip(*parts, strict=True))
+    return top, others
+
+
+def rivals_of_rows(values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """Return `rivals` of rows (c, q), which are overwritten. The second keeps the sum in range."""
+    top, winner = highest(values)
+    values.scatter_(1, winner, -torch.inf)
+    second = highest(values)[0].clamp(min=-1e200)  # of one query there is none
+    total = torch.add(-scale * second, values, alpha=scale, out=values).exp_().sum(dim=1)
+    return top[:, 0], scale * (second - top)[:, 0] + total.log()
+
+
+def highest(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the highest (c, 1) of each row, and its place; on the CPU numpy finds it faster."""
+    if values.device.type != "cpu":
+        return values.max(dim=1, keepdim=True)
+    place = torch.from_numpy(values.numpy().argmax(axis=1))[:, None]
+    return values.gather(1, place), place
+
+
+def softplus(x: Tensor) -> Tensor:
+    """Return log(1 + exp(x)); below the reach of exp it goes on to 0 in the order of x.
+
+    So no two numbers give the same for being small.
+    """
+    tail = np.exp(LEAST) * LEAST / x.clamp(max=LEAST)
+    return torch.where(x < LEAST, tail, x.clamp(min=0) + x.abs().neg().exp().log1p())

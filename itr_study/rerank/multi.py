@@ -1,4 +1,4 @@
-"""MR: a query's first results by three parts: rank, reverse rank, and share of the candidate."""
+"""MR: a query's first results by rank, reverse rank, and share of the candidate."""
 
 import numpy as np
 
@@ -15,23 +15,26 @@ ROUNDING = 1e-3  # by how much a cosine may be off
 
 def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, decay: float = 0.05,
           unit: bool = True) -> LazyScores:
-    """Multivariate re-ranking (MR) of scores (I, T), in both directions.
+    """Re-rank scores (I, T) in both directions by MR, multivariate re-ranking.
 
     The first k results of a query are put in order of p2 + w1 p1 + w2 p3. p1 is the query's share
     of the candidate's scores with all queries; p2 = exp(-decay rank); p3 = exp(-decay position),
     the candidate's position when the k are in order of reverse rank (see `reciprocal`); both from
-    1. It sees all queries of the test at once (it is transductive).
+    1.
 
     Args:
-        scores: (I, T) array or tensor, higher = more alike; of `Scores` each direction is re-ranked
-            from its own matrix.
+        scores: (I, T).
         k: how many results are re-ordered, at least 1; of a smaller gallery all.
-        w1, w2: weights of the share and of the reverse rank, >= 0; decay: > 0.
-        unit: whether scores are cosines, mapped to (1 + s) / 2 before the share is taken. False:
-            as they are; where they may be negative a share means little, and of a sum of 0 it is 0.
+        w1: weight of the share, >= 0.
+        w2: weight of the reverse rank, >= 0.
+        decay: > 0.
+        unit: whether scores are cosines, mapped to (1 + s) / 2 before the share is taken. False: as
+            they are; if they may be negative a share means little, and of a sum of 0 it is 0.
+
     Shape: as `reciprocal`.
-    Raises: ValueError for scores that are not finite, with `unit` for scores outside [-1, 1], for
-        k < 1 and weights below 0.
+    Raises: ValueError for scores that are not finite, with `unit` for scores outside [-1, 1], for k
+    < 1
+        and weights below 0.
     Source: Yuan et al., GaLR, IEEE TGRS 2022 (multivariate rerank), and its code (k = 30).
     Differs: the map to [0, 1]; what is not among the first k keeps its order below (published code
         sets all of it to 0); equal reverse ranks keep their order, and of equal scores the lower
@@ -59,6 +62,7 @@ class Multivariate(Listed):
         self.k, self.weights, self.decay, self.unit = k, weights, decay, unit
 
     def reordered(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first results and their places."""
         found, own = first_with_scores(self.given, self.k, direction)
         position = ranked(reverse_ranks(self.given, direction, found))
         part, total = own.astype(np.float64), sums(self.given, direction)[found]
@@ -71,7 +75,7 @@ class Multivariate(Listed):
 
 
 def check_cosines(scores: Matrix) -> None:
-    """Raise ValueError unless all lie in [-1, 1], but for rounding."""
+    """Raise ValueError unless all scores are in [-1, 1], but for rounding."""
     low, high = float(scores.min()), float(scores.max())
     if low < -1 - ROUNDING or high > 1 + ROUNDING:
         raise ValueError(
@@ -81,7 +85,7 @@ def check_cosines(scores: Matrix) -> None:
 
 
 def sums(scores: Matrix, direction: str) -> np.ndarray:
-    """(n,) the sum of each candidate's scores over all queries: over images for "i2t"."""
+    """Sum each candidate's scores (n,) over all queries: over images for "i2t"."""
     step = rows_together(scores, scores.shape[1])
     axis = 0 if direction == "i2t" else 1
     parts = [on_host(scores[start:start + step]).sum(axis=axis, dtype=np.float64)
@@ -90,7 +94,7 @@ def sums(scores: Matrix, direction: str) -> np.ndarray:
 
 
 def ranked(values: np.ndarray) -> np.ndarray:
-    """(Q, k) 0-based place of each number of a row, least first; equal ones keep their order."""
+    """Return the 0-based place (Q, k) of each number of a row, least first; ties in order."""
     order = np.argsort(values, axis=1, kind="stable")
     places = np.empty_like(order)
     np.put_along_axis(places, order, np.arange(values.shape[1])[None], 1)

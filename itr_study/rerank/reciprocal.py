@@ -12,21 +12,22 @@ from itr_study.rerank.lists import Listed, reverse_ranks
 
 def reciprocal(scores: AnyScores, k_i2t: int = 15, k_t2i: int = 20,
                siblings: np.ndarray | None = None) -> LazyScores:
-    """Reciprocal re-ranking (RR) of scores (I, T), in both directions.
+    """Re-rank scores (I, T) in both directions by RR, reciprocal re-ranking.
 
-    The first k results of a query are put in order of reverse rank: where the query stands when all
+    The first k results of a query are put in order of reverse rank: the place of the query when all
     queries are ranked for the result. Equal reverse ranks keep the order they had; what is not
-    among the first k stays below. It sees all queries of the test at once (it is transductive).
+    among the first k stays below.
 
     Args:
-        scores: (I, T) array or tensor, higher = more alike; of `Scores` each direction is re-ranked
-            from its own matrix.
-        k_i2t, k_t2i: how many results are re-ordered, at least 1; of a smaller gallery all.
-        siblings: image_of_text (T,): a text query then stands where the best text of its image
-            does, as in published code. That is knowledge of the test's pairs, which nobody has who
+        scores: (I, T).
+        k_i2t: how many results are re-ordered, at least 1; of a smaller gallery all.
+        k_t2i: the same of texts.
+        siblings: image_of_text (T,): a text query then has the place of the best text of its image,
+            as in published code. That is knowledge of the test's pairs, which nobody has who
             searches: for parity, never for a result.
-    Shape: `Scores`, both (I, T), computed on first use; what was re-ordered lies above the query's
-        highest score in even steps, so only its order has a meaning.
+
+    Shape: both (I, T); what was re-ordered is above the query's highest score in even steps, so
+        only its order has a meaning.
     Raises: ValueError for scores that are not finite, k < 1, siblings that do not fit.
     Source: Wang et al., MTFN, ACM MM 2019, and its code.
     Differs: siblings are off, and any number; published code sorts in no stable order: here equal
@@ -48,10 +49,7 @@ def reciprocal(scores: AnyScores, k_i2t: int = 15, k_t2i: int = 20,
 
 
 class Reciprocal(Listed):
-    """RR: the first results by reverse rank, then by score.
-
-    Args:    ks: how many of each direction; siblings: of a direction, as in `reverse_ranks`.
-    """
+    """RR: the first `ks` results of a direction by reverse rank, then by score."""
 
     def __init__(self, given: Matrix, ks: dict[str, int],
                  siblings: dict[str, Positives | None]) -> None:
@@ -59,13 +57,14 @@ class Reciprocal(Listed):
         self.ks, self.siblings = ks, siblings
 
     def reordered(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first results and their places."""
         found, own = first_with_scores(self.given, self.ks[direction], direction)
         reverse = reverse_ranks(self.given, direction, found, self.siblings.get(direction))
         return found, joint_places(reverse, own)
 
 
 def joint_places(reverse: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """(Q, k) places by reverse rank, then by score, which falls along a row; equal if both are."""
+    """Return places (Q, k) by reverse rank, then by falling score; equal if both are."""
     order = np.argsort(reverse, axis=1, kind="stable")
     by_rank, by_score = (np.take_along_axis(part, order, 1) for part in (reverse, own))
     new = (by_rank[:, 1:] != by_rank[:, :-1]) | (by_score[:, 1:] != by_score[:, :-1])

@@ -25,14 +25,14 @@ FILES = ("state.safetensors", "state.json")
 
 
 def position(epoch: int, step: int) -> str:
-    """The name of a checkpoint with so many epochs, and steps of the next one, done."""
+    """Return the name of a checkpoint with so many epochs, and steps of the next one, done."""
     return f"{epoch:05d}-{step:08d}"
 
 
 def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
     """Save tensors and JSON values as one folder, all or nothing.
 
-    Raises:  OSError naming the folder and the bytes needed; nothing of the attempt is left.
+    Raises OSError naming the folder and the bytes needed; nothing of the attempt is left.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
@@ -58,13 +58,13 @@ def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> Non
 
 
 def system_code(error: SafetensorError) -> int:
-    """The number of the system's error, which safetensors gives in words only: "(os error 28)"."""
+    """Return the number of the system's error, which safetensors gives as "(os error 28)"."""
     code = re.search(r"os error (\d+)", str(error))
     return int(code[1]) if code else errno.EIO
 
 
 def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and values of a saved folder, verified. Raises: Damaged."""
+    """Return tensors and values of a saved folder, verified; raise Damaged."""
     verify(folder, FILES)
     try:
         return read_tensors(folder / "state.safetensors"), read_json(folder / "state.json")
@@ -75,14 +75,14 @@ def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 class Checkpoints:
     """The checkpoints of one training: the last two whole ones are kept.
 
-    Args:    folder: created when first saved to; names sort by age ("0003-000120").
+    The folder is created when first saved to; names sort by age ("0003-000120").
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
 
     def names(self) -> list[str]:
-        """Oldest first; temporary and set-aside folders do not count."""
+        """Return names, oldest first; temporary and set-aside folders do not count."""
         paths = self.folder.iterdir() if self.folder.is_dir() else ()
         return sorted(p.name for p in paths
                       if p.is_dir() and not p.name.startswith(".") and p.suffix != ".corrupt")
@@ -99,7 +99,7 @@ class Checkpoints:
             shutil.rmtree(left, ignore_errors=True)
 
     def latest(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """The newest whole one; damaged ones are set aside with a warning. None: start anew."""
+        """Return the newest whole one, or None; damaged ones are set aside with a warning."""
         for name in reversed(self.names()):
             try:
                 return load(self.folder / name)

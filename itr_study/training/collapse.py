@@ -1,8 +1,8 @@
-"""Collapse: a training that ends with its scores drawn together, though its loss wants them apart.
+"""Collapse: a training whose scores end drawn together, though its loss wants them apart.
 
 The hardest negative may pull so hard that a model gives every pair nearly the same score; a hinge
-then stands at its margin and its gradient leads nowhere. What such a run retrieves says how far it
-got before, or how much of it escaped, and nothing about its loss.
+is at its margin then and its gradient leads nowhere. The results of such a run tell how far it got
+before, or how much of it escaped, and nothing about its loss.
 
     equal = equal_scores(objective, pairs=128)      the loss, were all scores of a batch equal
     collapse(history.table(), equal)                why a training has collapsed, or ""
@@ -29,11 +29,13 @@ REMEDIES = ("try more warm-up epochs of a loss that heeds all negatives (triplet
 
 @dataclass(frozen=True)
 class EqualScores:
-    """What an objective gives where all scores of a batch are equal.
+    """What an objective gives if all scores of a batch are equal.
 
-    weights: of the terms whose value does not hang on graded labels, by their names in a history;
-    loss: the weighted sum of these; flat: every term is 0 then, its least: equal scores are what
-    the objective asks for, such as the Kendall loss, which has no margin.
+    Attributes:
+        weights: of the terms whose value does not depend on graded labels, by names in a history.
+        loss: the weighted sum of these.
+        flat: whether every term is 0 then, its least: the objective asks for equal scores, as the
+            Kendall loss, which has no margin.
     """
 
     weights: Mapping[str, float]
@@ -42,9 +44,9 @@ class EqualScores:
 
 
 def equal_scores(objective: Objective, pairs: int) -> EqualScores:
-    """What the losses of an objective say themselves of a batch of so many pairs, all scored 0.
+    """Compute the losses of an objective for a batch of so many pairs, all scored 0.
 
-    Only matches are relevant in this batch. Losses of a user's own that do not say which labels
+    Only matches are relevant in this batch. Losses of a user's own that do not declare which labels
     they take are left out, and so are losses that look at more than scores.
     """
     scores, relevance = torch.zeros(pairs, pairs), torch.eye(pairs)
@@ -61,16 +63,18 @@ def equal_scores(objective: Objective, pairs: int) -> EqualScores:
 
 
 def collapse(epochs: pd.DataFrame, equal: EqualScores | None = None) -> str:
-    """Why a training has collapsed, in words; empty where it has not.
+    """Return why a training has collapsed, in words; empty if it has not.
 
-    It has where in its last epoch the scores spread by less than a tenth of the widest that they
-    ever did; or by less than half of it while the loss stands within 5 % of its value for equal
-    scores. The widest is that of the first step or of any epoch, warm-up included: by the start
-    alone, a model that first spreads its scores and then draws them together would look sound. A
-    loss near that value is not enough: on its way down every hinge passes it.
+    It has if in its last epoch the scores spread by less than a tenth of the widest that they ever
+    did; or by less than half of it while the loss is within 5 % of its value for equal scores. The
+    widest is that of the first step or of any epoch, warm-up included: by the start alone, a model
+    that first spreads its scores and then draws them together would look sound. A loss near that
+    value is not enough: on its way down every hinge passes it.
 
-    Args:    epochs: of `History.table`, with score_std and the terms of the loss, and
-             first_score_std where it was kept; equal: of the objective, None: the spread alone.
+    Args:
+        epochs: of `History.table`, with score_std and the terms of the loss, and first_score_std if
+            it was kept.
+        equal: of the objective; None: the spread alone.
     """
     spread, widest = spreads(epochs)
     if not spread < HALF * widest or (equal is not None and equal.flat):
@@ -78,27 +82,30 @@ def collapse(epochs: pd.DataFrame, equal: EqualScores | None = None) -> str:
     drawn = f"the scores spread by {spread:.2g}, at their widest by {widest:.2g}"
     if spread < TENTH * widest:
         return f"collapsed: in the last epoch {drawn}; {REMEDIES}"
-    loss = part_of(epochs.iloc[-1].to_dict(), equal) if equal is not None else None
-    if loss is not None and abs(loss - equal.loss) <= NEAR * equal.loss:
-        return (f"collapsed: in the last epoch the loss stands at {loss:.3g}, {equal.loss:.3g} "
-                f"being its value for equal scores, and {drawn}; {REMEDIES}")
-    return ""
+    if equal is None:
+        return ""
+    loss = part_of(epochs.iloc[-1].to_dict(), equal)
+    if loss is None or abs(loss - equal.loss) > NEAR * equal.loss:
+        return ""
+    return (f"collapsed: in the last epoch the loss stands at {loss:.3g}, {equal.loss:.3g} being "
+            f"its value for equal scores, and {drawn}; {REMEDIES}")
 
 
 def flattened(epochs: pd.DataFrame, equal: EqualScores | None) -> str:
-    """That an objective has got the equal scores it asks for, in words; empty where it has not.
+    """Return that an objective has got the equal scores it asks for, or nothing.
 
     No collapse: the order of the scores may still be learnt, as with the Kendall loss alone.
     """
     spread, widest = spreads(epochs)
-    return "" if equal is None or not equal.flat or not spread < TENTH * widest else (
-        f"in the last epoch the scores spread by {spread:.2g}, at their widest by {widest:.2g}: "
-        "equal scores are a minimum of this objective; add a loss with a margin (triplet_soft)")
+    if equal is None or not equal.flat or not spread < TENTH * widest:
+        return ""
+    return (f"in the last epoch the scores spread by {spread:.2g}, at their widest by "
+            f"{widest:.2g}: equal scores are a minimum of this objective; add a loss with a margin "
+            "(triplet_soft)")
 
 
 def spreads(epochs: pd.DataFrame) -> tuple[float, float]:
-    """(standard deviation of the scores in the last epoch, the widest that it ever was); NaN where
-    a history does not say."""
+    """Return the spread of scores in the last epoch and the widest ever; NaN if unknown."""
     if epochs.empty or "score_std" not in epochs:
         return math.nan, math.nan
     of_epochs, first = epochs["score_std"].astype(float), epochs.get("first_score_std")
@@ -107,9 +114,11 @@ def spreads(epochs: pd.DataFrame) -> tuple[float, float]:
 
 
 def part_of(epoch: Mapping[str, Any], equal: EqualScores) -> float | None:
-    """The part of an epoch's loss whose value for equal scores is known; None where there is none,
-    and in warm-up epochs, which have another loss."""
-    values = [epoch.get(name) for name in equal.weights]
-    if not values or equal.loss <= 0 or any(value is None or math.isnan(value) for value in values):
+    """Return the part of an epoch's loss whose value for equal scores is known, if any.
+
+    None in warm-up epochs, too, which have another loss.
+    """
+    values = [epoch.get(name, math.nan) for name in equal.weights]
+    if not values or equal.loss <= 0 or pd.isna(values).any():
         return None
     return sum(weight * value for weight, value in zip(equal.weights.values(), values, strict=True))

@@ -1,4 +1,4 @@
-"""Where training runs: devices by name, one card a run where there are several, float32 on a card.
+"""Devices by name, one card a run, and how products are made there.
 
 What a card does was tried with fakes of torch.cuda and a simulated device only (`tests`).
 """
@@ -7,10 +7,13 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
 from itr_study.checks import not_among
 from itr_study.files.paths import home
@@ -25,15 +28,19 @@ OLD_CARDS_INDEX = "https://download.pytorch.org/whl/cu126"
 # (evidence/common/presets.csv), and a process on a card takes some for itself.
 RUN_BYTES = 6 << 30
 LOOK = 1.0  # seconds between looks for a card that is free
+# What multiplies and adds up, forward and backward.
+_aten = torch.ops.aten
+PRODUCTS = {
+    _aten.mm.default, _aten.addmm.default, _aten.bmm.default, _aten.baddbmm.default,
+    _aten.addbmm.default, _aten.mv.default, _aten.addmv.default, _aten.dot.default,
+    _aten.convolution.default, _aten.convolution_backward.default}
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device of that name; "auto" is the first CUDA card that this build of torch has kernels
-    for, "cuda" too, and "auto" without one is the CPU.
+    """Return the device of that name; ValueError unless torch knows it, it is here and works.
 
-    Raises:  ValueError for a name that torch does not know, a device that is not here, and a card
-             without kernels.
-    Warns:   RuntimeWarning where "auto" takes the CPU though there is a card, saying why.
+    "auto" is the first CUDA card that this build of torch has kernels for, "cuda" too, and "auto"
+    without one is the CPU, with a RuntimeWarning saying why if there is a card.
     """
     cards = cards_of(name)
     return torch.device("cuda", cards[0]) if cards else device_named(
@@ -41,7 +48,7 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def device_named(name: str) -> torch.device:
-    """The device as torch has it, which must be here. Raises: as `choose_device`."""
+    """Return the device as torch has it, which must be here; raise as `choose_device`."""
     try:
         device = torch.device(name if isinstance(name, str) else "")
         kind = torch.get_device_module(device)
@@ -59,13 +66,15 @@ def device_named(name: str) -> torch.device:
 
 
 def cards_of(name: str) -> list[int]:
-    """Numbers of the CUDA cards that a name leaves open: all that work of "auto" and "cuda", one of
-    "cuda:1", none of another device. Raises, Warns: as `choose_device`."""
+    """Return numbers of the CUDA cards that a name leaves open; raise as `choose_device`.
+
+    All that work of "auto" and "cuda", one of "cuda:1", none of another device.
+    """
     asked = device_named(name) if name != "auto" else None
     if (asked and asked.type != "cuda") or not torch.cuda.is_available():
         return []
     given = asked.index if asked else None
-    cards = range(torch.cuda.device_count()) if given is None else [given]
+    cards = list(range(torch.cuda.device_count())) if given is None else [given]
     faults = {card: missing_kernels(card) for card in cards}
     working = [card for card in cards if not faults[card]]
     if not working and asked:
@@ -77,7 +86,7 @@ def cards_of(name: str) -> list[int]:
 
 
 def missing_kernels(card: int) -> str:
-    """Why this build of torch cannot compute on a card, with the remedy; "" where it can."""
+    """Return why this build of torch cannot compute on a card, with the remedy; "" if it can."""
     has, built = torch.cuda.get_device_capability(card), torch.cuda.get_arch_list()
     if not built or any(runs_on(arch, has) for arch in built):
         return ""
@@ -88,11 +97,12 @@ def missing_kernels(card: int) -> str:
 
 
 def runs_on(arch: str, capability: tuple[int, int]) -> bool:
-    """Whether code built for an architecture, as `torch.cuda.get_arch_list` names it, runs on a
-    card: "sm_86" on those of the same generation from 8.6 on, "sm_90a" on 9.0 alone, "compute_120"
-    on all from 12.0 on. Names of AMD's are not compared.
+    """Whether code built for an architecture of `torch.cuda.get_arch_list` runs on a card.
 
-    Source:  CUDA C++ Programming Guide, binary and PTX compatibility.
+    "sm_86" on those of the same generation from 8.6 on, "sm_90a" on 9.0 alone, "compute_120" on all
+    from 12.0 on. Names of AMD's are not compared.
+
+    Source: CUDA C++ Programming Guide, binary and PTX compatibility.
 
     Example:
         >>> runs_on("sm_80", (8, 6)), runs_on("sm_80", (7, 5)), runs_on("compute_80", (9, 0))
@@ -110,14 +120,13 @@ def runs_on(arch: str, capability: tuple[int, int]) -> bool:
 
 @contextmanager
 def claimed(name: str = "auto") -> Iterator[torch.device]:
-    """The device of that name for one run, which holds its place there until the end.
+    """Yield the device of that name for one run, which holds its place there until the end.
 
     Of several cards "auto" and "cuda" take one that no run is on. A card has one place, and one
-    more for each further RUN_BYTES of its memory, taken only while so much is free; where no place
-    is left, this waits. A place is a locked file in the home, which is free again when its process
-    ends, however that ends: all processes with the same home keep out of each other's way.
-
-    Raises, Warns: as `choose_device`.
+    more for each further RUN_BYTES of its memory, taken only while so much is free; without a free
+    place this waits. A place is a locked file in the home, free again when its process ends,
+    however that ends: all processes with the same home keep out of each other's way. Raises as
+    `choose_device`.
     """
     cards = cards_of(name)
     if not cards:
@@ -156,8 +165,10 @@ def _take_place(cards: Sequence[int]) -> tuple[int, FileLock]:
 
 
 def matmul_on(device: torch.device, matmul: Matmul = "auto") -> str:
-    """How products of float32 are made there: what was asked for; "auto" is "high" on a CUDA card,
-    which multiplies in TF32, and "highest", float32 throughout, elsewhere."""
+    """Return how products of float32 are made there, as torch names it.
+
+    "auto" is "high" on a CUDA card, which multiplies in TF32, and "highest" elsewhere.
+    """
     if matmul != "auto":
         return matmul
     return "high" if device.type == "cuda" else "highest"
@@ -165,8 +176,7 @@ def matmul_on(device: torch.device, matmul: Matmul = "auto") -> str:
 
 @contextmanager
 def float32_products(device: torch.device, matmul: Matmul = "auto") -> Iterator[None]:
-    """Within, products of float32 are made as `matmul_on` says, by cuDNN (recurrent networks,
-    convolutions) too; torch's own setting is put back."""
+    """Make products of float32 as `matmul_on` names, by cuDNN too; reset torch's own after."""
     wanted, before = matmul_on(device, matmul), torch.get_float32_matmul_precision()
     cudnn = torch.backends.cudnn.allow_tf32
     try:
@@ -179,3 +189,36 @@ def float32_products(device: torch.device, matmul: Matmul = "auto") -> Iterator[
         if wanted != before:
             torch.set_float32_matmul_precision(before)
         torch.backends.cudnn.allow_tf32 = cudnn
+
+
+class ProductsInFloat32(TorchDispatchMode):
+    """bfloat16 on a CPU without instructions for it: PRODUCTS in float32, rounded at the end.
+
+    torch falls back to plain loops there: on AVX2 a step of VSE∞ took 3.7 s in bfloat16 and 0.5 in
+    float32. CPUs that have them do the same sum: inputs of 8 bits, added up in float32, rounded
+    once. Left to torch: products of other tensors, attention in one kernel
+    (scaled_dot_product_attention), and nn.LSTM, which oneDNN refuses in bfloat16 there.
+    torch.compile leaves alone what runs within such a mode: a module that must be one graph
+    (fullgraph=True) needs precision="float32" there.
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
+        """Call the function, in float32 if it is a product of bfloat16 alone."""
+        dtypes = {given.dtype for given in args if isinstance(given, torch.Tensor)}
+        if func not in PRODUCTS or dtypes != {torch.bfloat16}:
+            return func(*args, **(kwargs or {}))
+        found = func(*tree_map_only(torch.Tensor, torch.Tensor.float, args), **(kwargs or {}))
+        return tree_map_only(torch.Tensor, torch.Tensor.bfloat16, found)
+
+
+def half_products(device: torch.device, precision: str) -> AbstractContextManager[object]:
+    """Return `ProductsInFloat32` for bfloat16 on a CPU that cannot compute in it."""
+    if precision != "bfloat16" or device.type != "cpu" or cpu_multiplies_half():
+        return nullcontext()
+    return ProductsInFloat32()
+
+
+def cpu_multiplies_half() -> bool:
+    """Whether oneDNN takes bfloat16 here; from AVX-512 on it does."""
+    return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()

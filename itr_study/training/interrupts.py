@@ -13,7 +13,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class OutOfMemory(RuntimeError):
-    """The device or the machine has no memory left; the batch is never made smaller silently."""
+    """The device or the machine has no memory left; a batch is never made smaller silently."""
 
 
 class StopFlag:
@@ -26,6 +26,7 @@ class StopFlag:
         return self.signal is not None
 
     def set(self, number: int, frame: object) -> None:
+        """Keep the signal; asked twice, stop at once."""
         if self:  # asked twice: at once
             raise Interrupted("stopped at once; the last checkpoint is kept")
         self.signal = number
@@ -33,7 +34,7 @@ class StopFlag:
 
 @contextmanager
 def stop_requests() -> Iterator[StopFlag]:
-    """A flag that SIGTERM or Ctrl-C sets, so that a step ends and a checkpoint is written first.
+    """Yield a flag that SIGTERM or Ctrl-C sets, so that a step ends and is saved first.
 
     Outside the main thread Python delivers no signals: there the flag stays unset.
     """
@@ -52,7 +53,7 @@ def stop_requests() -> Iterator[StopFlag]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread a run: sums have one order, and parallel runs do not slow each other."""
+    """Compute by one thread: sums have one order, and parallel runs do not slow each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -63,7 +64,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def memory_advice(batch_size: int) -> Iterator[None]:
-    """Turn every kind of out-of-memory error into one that says what can be done."""
+    """Turn every kind of out-of-memory error into one with advice."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -76,6 +77,6 @@ def memory_advice(batch_size: int) -> Iterator[None]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True for Python's, CUDA's and the CPU allocator's ways of saying so."""
+    """Whether it is Python's, CUDA's or the CPU allocator's way of saying so."""
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))

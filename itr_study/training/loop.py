@@ -1,16 +1,17 @@
 """The training loop: it names no loss and no model, and stops and resumes anywhere.
 
-    for every epoch:  for every batch:  encode -> score -> loss -> step;  then evaluate on dev
+For every epoch: for every batch: encode, score, loss, step; then evaluate on dev.
 """
 
 import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
 from itr_study.checks import Gathered, check_count, gathered
 from itr_study.data.batches import Batch, EncodedSplit
@@ -18,8 +19,7 @@ from itr_study.evaluation.evaluate import all_encoded, evaluate
 from itr_study.models.base import Code, ModelOutput, check_model, scored
 from itr_study.progress import counting
 from itr_study.training.collapse import equal_scores
-from itr_study.training.devices import choose_device, float32_products
-from itr_study.training.half import half_products
+from itr_study.training.devices import choose_device, float32_products, half_products
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
 from itr_study.training.objective import Loss, Objective, Term
 from itr_study.training.sampling import epoch_samples
@@ -38,13 +38,9 @@ class TrainingData(Protocol):
 
 
 class Diverged(RuntimeError):
-    """The loss or its gradient is not finite; names epoch, step and the first texts of the
-    batch, and says how many more there are.
+    """The loss or its gradient is not finite; `history` is of the epochs before."""
 
-    Args:    history: of the epochs before.
-    """
-
-    def __init__(self, message: str, history: History):
+    def __init__(self, message: str, history: History) -> None:
         super().__init__(message)
         self.history = history
 
@@ -56,44 +52,57 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
         save_seconds: float = 60.0) -> History:
     """Train the model; it ends with the weights of its best epoch on dev, averaged if so set.
 
-    Args:    model: any nn.Module with encode_images(batch) and encode_texts(batch), a row for each
-             item, and score(images, texts), a tensor (I, T) or a ModelOutput. A batch holds I
-             images and T texts, what the data lacks is None: regions (I, R, D) float32 and
-             region_mask (I, R) bool; tokens (T, W) int64, padded with 0, and lengths (T,);
-             sentences (T, D) float32; match (I, T) bool; more in `Batch` (itr_study.data.batches).
-             Sizes are in data.inputs: region_size, vocabulary, sentence_size.
-             objective: an Objective, or one loss, a module or a function of scores and relevance,
-             both (I, T), relevance 1 for matches and else 0; data: of `encode_dataset`;
-             seed: of batch order and dropout (the weights are yours); folder: for checkpoints,
-             where a stopped training resumes, bit-equal on a CPU; on_epoch: called with the history
-             after every epoch; warmup_objective: for the first `settings.warmup_epochs`;
-             save_seconds: least time between checkpoints.
-    Warns:   TaughtNothing, with remedies, where the scores have collapsed (see `collapse`).
-    Raises:  ValueError for a model or data of another kind, saying what is missing; Diverged;
-             OutOfMemory; KeyboardInterrupt after a save, when asked to stop.
+    Args:
+        model: any nn.Module with encode_images(batch) and encode_texts(batch), a row for each item,
+            and score(images, texts), a tensor (I, T) or a ModelOutput. A batch holds I images and T
+            texts, what the data lacks is None: regions (I, R, D) float32 and region_mask (I, R)
+            bool;
+                tokens
+            (T, W) int64, padded with 0, and lengths (T,); sentences (T, D) float32; match (I, T)
+            bool; more in `Batch` (itr_study.data.batches). Sizes are in data.inputs: region_size,
+            vocabulary, sentence_size.
+        objective: an Objective, or one loss, a module or a function of scores and relevance, both
+            (I, T), relevance 1 for matches and else 0.
+        data: of `encode_dataset`.
+        settings: how to train.
+        seed: of batch order and dropout (the weights are yours).
+        folder: for checkpoints, with which a stopped training resumes, bit-equal on a CPU.
+        on_epoch: called with the history after every epoch.
+        device: as `choose_device` takes it.
+        warmup_objective: for the first `settings.warmup_epochs`.
+        save_seconds: least time between checkpoints.
+
+    Warns:
+        TaughtNothing: with remedies, if the scores have collapsed (see `collapse`).
+
+    Raises:
+        ValueError: for a model or data of another kind, saying what is missing.
+        Diverged: if the loss or its gradient is not finite.
+        OutOfMemory: with advice.
+        KeyboardInterrupt: after a save, when asked to stop.
     """
     check_model(model)
     check_data(data)
     check_count("seed", seed, 0, 2**63 - 1)
-    settings, device = settings or Settings(), choose_device(device)
+    settings, place = settings or Settings(), choose_device(device)
     objectives = choose_objectives(objective, warmup_objective, settings)
     train, dev = data.splits["train"], dev_split(data, settings)
     torch.manual_seed(seed)
-    model.to(device)
+    model.to(place)
     optimizer = build_optimizer(model, settings)
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
     with (one_thread(), stop_requests() as stop, memory_advice(settings.batch_size),
-          float32_products(device, settings.matmul),
+          float32_products(place, settings.matmul),
           counting("training", settings.epochs, "epochs") as show):
         while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
             samples = epoch_samples(train, settings, seed, state.epoch)
-            terms = objectives[state.epoch < settings.warmup_epochs]
+            terms = objectives[int(state.epoch < settings.warmup_epochs)]
             model.train()
             while state.step < len(samples):
                 rate = learning_rate(settings, state.epoch, state.step, len(samples))
                 set_learning_rate(optimizer, rate)
-                batch = train.pair_batch(*samples[state.step]).to(device)
+                batch = train.pair_batch(*samples[state.step]).to(place)
                 output = forward(model, batch, settings.precision)
                 with gathered() as checks:
                     loss, diagnostics = terms(output, batch, train)
@@ -117,10 +126,12 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
     return state.history
 
 
-def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> ModelOutput:
-    """Encode in the precision asked for; normalised codes are scored in float32 always (products as
-    `Settings.matmul` has them), because bfloat16 spacing near a cosine of 1 is 0.004 and
-    temperatures are 0.01."""
+def forward(model: Any, batch: Batch, precision: str = "float32") -> ModelOutput:
+    """Encode in the precision asked for; score normalised codes in float32 always.
+
+    (Products as `Settings.matmul` has them.) bfloat16 spacing near a cosine of 1 is 0.004, and
+    temperatures are 0.01.
+    """
     device = batch.image_ids.device
     with half_products(device, precision), torch.autocast(
             device.type, torch.bfloat16, enabled=precision == "bfloat16"):
@@ -129,18 +140,17 @@ def forward(model: nn.Module, batch: Batch, precision: str = "float32") -> Model
 
 
 def as_float(code: Code) -> Code:
-    """The code with its floating-point tensors in float32; masks and lengths as they are."""
-    if isinstance(code, Tensor):
-        return code.float() if code.is_floating_point() else code
-    return tuple(as_float(part) for part in code)
+    """Return the code with its floating-point tensors in float32; masks and lengths as they are."""
+    return tree_map_only(Tensor, lambda part: part.float() if part.is_floating_point() else part,
+                         code)
 
 
 def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], checks: Gathered,
               batch: Batch) -> dict[str, float]:
-    """Backward, clip, update; returns the values to log, as numbers.
+    """Go backward, clip and update; return the values to log, as numbers.
 
-    All numbers are read at once, before the update: each read makes a GPU finish its work first.
-    Raises: ValueError of a check, and Diverged, before a weight is touched.
+    All numbers are read at once, before the update: each read makes a GPU finish its work first. A
+    ValueError of a check and Diverged come before a weight is touched.
     """
     state.optimizer.zero_grad(set_to_none=True)
     try:
@@ -150,8 +160,8 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
         checks.read()  # a check may know why
         raise
     limit = state.settings.clip_norm or float("inf")
-    norm = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
-    value, norm, *numbers = checks.read([loss, norm, *to_log.values()])
+    gradient = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
+    value, norm, *numbers = checks.read([loss, gradient, *to_log.values()])
     if not (math.isfinite(value) and math.isfinite(norm)):
         what = "gradient" if math.isfinite(value) else "loss"
         texts, more = batch.ids.texts[:NAMED], len(batch.ids.texts) - NAMED
@@ -165,11 +175,12 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
 
 def choose_objectives(objective: Objective | Loss, warmup: Objective | Loss | None,
                       settings: Settings) -> tuple[Objective, Objective]:
-    """(the objective, the one of warm-up epochs)."""
+    """Return the objective, and the one of warm-up epochs."""
     if settings.warmup_epochs and warmup is None:
         raise ValueError(f"warmup_epochs={settings.warmup_epochs} needs a warmup_objective")
-    both = objective, objective if warmup is None else warmup
-    return tuple(one if isinstance(one, Objective) else Objective((Term(one),)) for one in both)
+    first, second = (one if isinstance(one, Objective) else Objective((Term(one),))
+                     for one in (objective, objective if warmup is None else warmup))
+    return first, second
 
 
 def check_data(data: TrainingData) -> None:
@@ -182,15 +193,16 @@ def check_data(data: TrainingData) -> None:
 
 
 def dev_split(data: TrainingData, settings: Settings) -> EncodedSplit | None:
-    """The split that chooses the best epoch, or its first images; None where the last epoch is
-    taken anyway.
+    """Return the split that chooses the best epoch, or its first images, if there is one.
 
-    Raises:  ValueError where there is no such split.
+    ValueError if there is none, unless the last epoch is taken anyway.
     """
     if "dev" not in data.splits and settings.select != "last":
         raise ValueError(f"select={settings.select!r} chooses the best epoch on the dev split, but "
                          f"the data has {', '.join(data.splits)}; use Settings(select='last')")
     dev, most = data.splits.get("dev"), settings.dev_images
-    if most and dev is None:
-        raise ValueError(f"dev_images={most}, but the data has no dev split; leave it out")
+    if dev is None:
+        if most:
+            raise ValueError(f"dev_images={most}, but the data has no dev split; leave it out")
+        return None
     return dev.head(min(most, dev.n_images)) if most else dev

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -10,15 +10,18 @@ from torch import Tensor, nn
 from itr_study.checks import MATCH, check_choice, check_number, check_values
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
-from itr_study.losses.base import FunctionLoss, RankingLoss, ranking_loss
+from itr_study.losses.base import OwnLoss, RankingLoss, ranking_loss
 from itr_study.models.base import ModelOutput
 from itr_study.relevance import RELEVANCE
 
 Loss = nn.Module | Callable[[Tensor, Tensor], Tensor]  # of scores and relevance, both (I, T)
-# A binary loss reads only which pairs are matches, which every source marks by exactly 1. Cosine
-# losses compare differences on [-1, 1], so neither 0/1 nor [0, 1] labels may feed them.
-ACCEPTED = {"binary": ("binary", "unit", "cosine"), "unit": ("binary", "unit"),
-            "cosine": ("cosine",)}
+# How labels of a source (inner key) come to the scale of a loss (outer key): a match stays 1, the
+# order of the others is kept. A binary loss reads only which pairs are matches, which every source
+# marks by 1. Binary labels have no differences that a loss of cosines could compare.
+MAPS: dict[str, dict[str, Callable[[Tensor], Tensor] | None]] = {
+    "binary": {"binary": None, "unit": None, "cosine": None},
+    "unit": {"binary": None, "unit": None, "cosine": lambda cosine: (1 + cosine) / 2},
+    "cosine": {"unit": lambda share: 2 * share - 1, "cosine": None}}
 
 
 @runtime_checkable
@@ -27,17 +30,22 @@ class LabelSource(Protocol):
 
     scale: str
 
-    def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor: ...
+    def __call__(self, batch: Batch, split: EncodedSplit) -> Tensor:
+        """Return relevance (I, T)."""
 
 
 @dataclass(frozen=True)
 class Term:
     """One loss, its weight, and the labels it is fed.
 
-    loss: a name of LOSSES or OUTPUT_LOSSES, or a module or a function called as
-    loss(scores, relevance), both (I, T), which gives a 0-dim tensor; with `takes = "output"` it is
-    called as loss(output, relevance). labels: a name of RELEVANCE or a LabelSource. The arguments
-    go to whichever of the two is given by name.
+    Attributes:
+        loss: a name of LOSSES or OUTPUT_LOSSES, or a module or a function called as loss(scores,
+            relevance), both (I, T), which gives a 0-dim tensor; with `takes = "output"` it is
+            called as loss(output, relevance).
+        weight: of the loss, >= 0.
+        labels: a name of RELEVANCE or a LabelSource.
+        arguments: of a loss that is given by name.
+        label_arguments: of labels that are given by name.
     """
 
     loss: str | Loss
@@ -47,7 +55,7 @@ class Term:
     label_arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-SENTENCE_COSINES = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
+SENTENCE_COSINES: dict[str, Any] = {"labels": "sentence", "label_arguments": {"scale": "cosine"}}
 BALANCE = 0.6  # eta of dvse Eq. 12: of the ranking loss; the rest is the orthogonality's
 # Objectives whose name is not that of a loss; every loss is an objective by its own name.
 OBJECTIVES: dict[str, tuple[Term, ...]] = {
@@ -62,15 +70,20 @@ OBJECTIVES: dict[str, tuple[Term, ...]] = {
 class Objective(nn.Module):
     """The weighted sum of its terms, each distinct label source computed once a batch.
 
+    Called with (ModelOutput, Batch, EncodedSplit) it returns a 0-dim tensor and diagnostics, a dict
+    of detached 0-dim tensors: the unweighted value of each term under its name (a name that comes
+    again gets #2, #3), and `name.key` for what the loss reports itself.
+
     Args:
         terms: a list of Term, or the name of an objective or of a loss.
-    Shape: called with (ModelOutput, Batch, EncodedSplit); returns a 0-dim tensor and diagnostics,
-        a dict of detached 0-dim tensors: the unweighted value of each term under its name (a
-        name that comes again gets #2, #3), and `name.key` for what the loss reports itself.
-    Raises: ValueError for an unknown name or argument, a weight that is negative or not finite,
-        no terms, labels of a scale that the loss does not take, or a batch without a match.
-    Source: this package.
-    Differs: nothing.
+
+    Differs: labels in [0, 1] come to a loss of cosines as 2 r - 1, cosines to a loss of [0, 1] as
+        (1 + r) / 2: the papers have one source each, on the scale of its loss.
+
+    Raises:
+        ValueError: for an unknown name or argument, a weight that is negative or not finite, no
+            terms, labels of a scale that the loss does not take, or a batch without a match.
+
     Example:
         >>> objective = Objective([Term("triplet_sum"), Term("topk", 0.5, arguments={"k": 1})])
         >>> ids = torch.arange(2)
@@ -100,6 +113,7 @@ class Objective(nn.Module):
 
     def forward(self, output: ModelOutput, batch: Batch,
                 split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the weighted sum and the diagnostics."""
         with torch.autocast(output.scores.device.type, enabled=False):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
             for labels in relevance.values():
@@ -107,8 +121,10 @@ class Objective(nn.Module):
             total, report = output.scores.new_zeros(()), {}
             for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
                                              self.source_keys, strict=True):
-                taken = output if loss.takes == "output" else output.scores
-                value, numbers = loss.diagnose(taken, relevance[key])
+                to_scale = MAPS.get(loss.relevance_scale or "", {}).get(self.sources[key].scale)
+                labels = to_scale(relevance[key]) if to_scale else relevance[key]
+                value, numbers = loss.diagnose(output if loss.takes == "output" else output.scores,
+                                               labels)
                 total = total + term.weight * value
                 report[name] = value.detach()
                 report |= {f"{name}.{part}": number.detach() for part, number in numbers.items()}
@@ -116,8 +132,10 @@ class Objective(nn.Module):
 
 
 def check_matches(relevance: Tensor) -> None:
-    """Raise ValueError unless a pair of the batch is a match, which a training batch always has:
-    without one most losses are 0, and nothing would be learnt."""
+    """Raise ValueError unless a pair of the batch is a match.
+
+    A training batch always has one; without, most losses are 0, and nothing would be learnt.
+    """
     def complaint(values: list[float]) -> str | None:
         return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
             f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
@@ -128,29 +146,29 @@ def check_matches(relevance: Tensor) -> None:
 
 
 def named_objective(name: str) -> tuple[Term, ...]:
-    """The terms of an objective, or the one term of a loss, by name.
+    """Return the terms of an objective, or the one term of a loss, by name.
 
-    A loss by name is fed binary labels, or where it takes none (Kendall), sentence cosines.
+    A loss by name is fed binary labels, or if it takes none (Kendall), sentence cosines.
     """
-    check_choice("objective", name, [*OBJECTIVES, *LOSSES, *OUTPUT_LOSSES])
+    losses = LOSSES | OUTPUT_LOSSES
+    check_choice("objective", name, [*OBJECTIVES, *losses])
     if name in OBJECTIVES:
         return OBJECTIVES[name]
-    cosine = (LOSSES | OUTPUT_LOSSES)[name].relevance_scale == "cosine"
-    return (Term(name, **SENTENCE_COSINES) if cosine else Term(name),)
+    return (Term(name, **SENTENCE_COSINES if losses[name].relevance_scale == "cosine" else {}),)
 
 
-def build_loss(term: Term) -> nn.Module:
-    """The term's module, built from its name and arguments unless it is one already."""
+def build_loss(term: Term) -> Any:
+    """Return the term's module, built from its name and arguments unless it is one already."""
     if isinstance(term.loss, str):
         return (LOSSES | OUTPUT_LOSSES).create(term.loss, term.arguments)
     if not callable(term.loss) or isinstance(term.loss, type) or term.arguments:
         raise ValueError("loss must be a name with arguments, or an nn.Module or a function "
                          f"without; got {term.loss!r} with {dict(term.arguments)}")
-    return term.loss if isinstance(term.loss, nn.Module) else FunctionLoss(term.loss)
+    return term.loss if isinstance(term.loss, nn.Module) else OwnLoss(term.loss)
 
 
-def build_source(term: Term) -> LabelSource:
-    """The term's label source, built from its name and arguments unless it is one already."""
+def build_source(term: Term) -> Any:
+    """Return the term's LabelSource, built from its name unless it is one already."""
     if isinstance(term.labels, str):
         return RELEVANCE.create(term.labels, term.label_arguments)
     if not isinstance(term.labels, LabelSource) or term.label_arguments:
@@ -160,14 +178,14 @@ def build_source(term: Term) -> LabelSource:
 
 
 def source_key(term: Term) -> str:
-    """Equal for terms that share one label source."""
+    """Return a key, equal for terms that share one label source."""
     if isinstance(term.labels, str):
         return f"{term.labels} {sorted(term.label_arguments.items())!r}"
     return f"object {id(term.labels)}"
 
 
 def unique_names(losses: Iterable[RankingLoss]) -> list[str]:
-    """Each loss's name, or its class where it has none; repeats get #2, #3."""
+    """Return each loss's name, or its class if it has none; repeats get #2, #3."""
     names: list[str] = []
     for loss in losses:
         name = loss.name or type(loss).__name__
@@ -177,12 +195,12 @@ def unique_names(losses: Iterable[RankingLoss]) -> list[str]:
 
 
 def check_pairing(name: str, loss: RankingLoss, source: LabelSource) -> None:
-    """Raise ValueError unless the loss takes labels on the source's scale."""
-    check_choice("scale of a label source", source.scale, ACCEPTED)
+    """Raise ValueError unless the labels of the source can be mapped to the loss's scale."""
+    check_choice("scale of a label source", source.scale, MAPS)
     if loss.relevance_scale is None:  # a user's own loss may leave it open
         return
-    check_choice(f"relevance_scale of {name}", loss.relevance_scale, ACCEPTED)
-    accepted = ACCEPTED[loss.relevance_scale]
-    if source.scale not in accepted:
-        raise ValueError(f'{name} takes labels on a scale of {" or ".join(accepted)}, and this '
-                         f'label source gives "{source.scale}"; choose another source')
+    check_choice(f"relevance_scale of {name}", loss.relevance_scale, MAPS)
+    if source.scale not in MAPS[loss.relevance_scale]:
+        graded = ", ".join(known for known in RELEVANCE if known != "binary")
+        raise ValueError(f"{name} compares graded labels, and this source gives {source.scale} "
+                         f"ones; choose one of {graded}, such as labels=\"sentence\"")

@@ -1,4 +1,4 @@
-"""Which texts make up each batch of an epoch: a function of (seed, epoch), so that it resumes."""
+"""The texts of each batch of an epoch: a function of (seed, epoch), so that it resumes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,18 +19,17 @@ class Sample(NamedTuple):
 
 
 def epoch_samples(split: EncodedSplit, settings: Settings, seed: int, epoch: int) -> list[Sample]:
-    """All batches of one epoch, every text at most once.
+    """Draw all batches of one epoch, every text at most once.
 
     A last batch smaller than half the batch size is left out (in-batch negatives would be few);
-    other texts are left out in the next epoch. With buckets, a random permutation is cut into
-    pools of 16 batches, each pool sorted by length and cut, and all batches shuffled.
+    other texts are left out in the next epoch. With buckets, a random permutation is cut into pools
+    of 16 batches, each pool sorted by length and cut, and all batches shuffled.
 
     With texts_per_image n > 1 images are drawn, and n of their texts each: every image's texts are
-    dealt anew into groups of n, the last of what is left, and the groups come in a random order. An
-    image with fewer than n texts is drawn with all it has. Where a batch is full in the middle of a
-    group, the rest of the group begins the next one. Buckets sort groups by their longest text.
-
-    Raises:  ValueError for more texts than any image has, and buckets without tokens.
+    dealt into groups of n, the last of what is left, and the groups come in a random order. If a
+    batch is full in the middle of a group, the rest of the group begins the next one. Buckets sort
+    groups by their longest text. ValueError for more texts than any image has, and buckets without
+    tokens.
     """
     random = np.random.default_rng([seed, epoch])
     texts = random.permutation(split.n_texts)
@@ -44,14 +43,18 @@ def epoch_samples(split: EncodedSplit, settings: Settings, seed: int, epoch: int
     rest = len(texts) % size
     if len(texts) > size and 0 < rest < size / 2:
         texts = texts[:-rest]
-    batches = _buckets(texts, group, split, size, random) if _use_buckets(split, settings) else [
-        texts[start:start + size] for start in range(0, len(texts), size)]
+    if settings.bucket and split.tokens is None:
+        raise ValueError("bucket=True sorts captions by number of tokens, but the data has none; "
+                         "set tokens='words' in the run's config, or bucket=None")
+    if split.tokens is None or settings.bucket is False:
+        batches = [texts[start:start + size] for start in range(0, len(texts), size)]
+    else:
+        batches = _buckets(texts, group, split.tokens, size, random)
     return [Sample(batch, views[batch]) for batch in batches]
 
 
 def _groups(texts: np.ndarray, owner: np.ndarray, size: int) -> np.ndarray:
-    """(T,) the group of each text, from 0: of an image's texts, in the order in which `texts` (T,)
-    has them, the first `size` are one group, the next another."""
+    """(T,) the group of each text, from 0: the first `size` of an image in the order of `texts`."""
     by_image = texts[np.argsort(owner[texts], kind="stable")]
     images = owner[by_image]
     place = np.arange(len(texts)) - np.searchsorted(images, images)  # among those of its image
@@ -63,17 +66,10 @@ def _groups(texts: np.ndarray, owner: np.ndarray, size: int) -> np.ndarray:
     return group
 
 
-def _use_buckets(split: EncodedSplit, settings: Settings) -> bool:
-    if settings.bucket and split.tokens is None:
-        raise ValueError("bucket=True sorts captions by number of tokens, but the data has none; "
-                         "set tokens='words' in the run's config, or bucket=None")
-    return split.tokens is not None if settings.bucket is None else settings.bucket
-
-
-def _buckets(texts: np.ndarray, group: np.ndarray, split: EncodedSplit, size: int,
+def _buckets(texts: np.ndarray, group: np.ndarray, tokens: Sequence[np.ndarray], size: int,
              random: np.random.Generator) -> list[np.ndarray]:
     lengths = np.zeros(len(group), np.int64)  # of the longest text of each group
-    np.maximum.at(lengths, group, [len(tokens) for tokens in split.tokens])
+    np.maximum.at(lengths, group, [len(text) for text in tokens])
     batches = []
     for start in range(0, len(texts), size * POOL):
         pool = texts[start:start + size * POOL]
@@ -83,7 +79,7 @@ def _buckets(texts: np.ndarray, group: np.ndarray, split: EncodedSplit, size: in
 
 
 def expected_siblings(texts_per_image: Sequence[int], batch: int) -> float:
-    """Pairs of captions of one image that a random batch holds, on average.
+    """Compute the mean number of pairs of captions of one image in a random batch.
 
     Each of the sum over images of n (n - 1) / 2 pairs is in a batch of B of the T texts with
     probability B (B - 1) / (T (T - 1)).
@@ -99,7 +95,7 @@ def expected_siblings(texts_per_image: Sequence[int], batch: int) -> float:
 
 
 def counted_siblings(split: EncodedSplit, settings: Settings, seed: int = 0) -> np.ndarray:
-    """The same pairs, counted in every batch of the first epoch of a run."""
+    """Count the same pairs in every batch of the first epoch of a run."""
     pairs = []
     for sample in epoch_samples(split, settings, seed, 0):
         counts = np.unique(split.image_of_text[sample.texts], return_counts=True)[1]

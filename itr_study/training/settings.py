@@ -1,6 +1,6 @@
-"""How a model is trained: one frozen record, and the optimisers and schedules it names.
+"""How a model is trained: one frozen record, and the schedules it names.
 
-torch is imported by the optimisers: a wrong setting is refused without waiting for it.
+torch is imported to build an optimiser: a wrong setting is refused without waiting for it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class StrictModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def refuse_unknown_names(cls, values: Any) -> Any:
+        """Raise ValueError for an unknown name, with the nearest."""
         for name in values if isinstance(values, dict) else ():
             check_choice(f"{cls.noun} of {cls.model_config.get('title', cls.__name__)}", name,
                          cls.model_fields)
@@ -37,7 +38,7 @@ class StrictModel(BaseModel):
 
 
 def problems(error: ValidationError) -> str:
-    """What pydantic found, a line a field, without what only programmers need."""
+    """Return what pydantic found, a line a field, without what only programmers need."""
     lines = []
     for found in error.errors():
         if found["type"] == "default_factory_not_called":
@@ -55,74 +56,53 @@ def problems(error: ValidationError) -> str:
 
 
 def constant(epoch: float, settings: Settings) -> float:
-    """The same rate throughout."""
+    """Return the same rate throughout."""
     return 1.0
 
 
 def cosine(epoch: float, settings: Settings) -> float:
-    """Half a cosine from 1 down to 0 over all epochs."""
+    """Return half a cosine from 1 down to 0 over all epochs."""
     return 0.5 * (1 + math.cos(math.pi * epoch / settings.epochs))
 
 
 def exponential(epoch: float, settings: Settings) -> float:
-    """Times `decay` after every epoch (topk paper: 0.95)."""
+    """Return the rate times `decay` after every epoch (topk paper: 0.95)."""
     return settings.decay ** math.floor(epoch)
 
 
 def step(epoch: float, settings: Settings) -> float:
-    """Times `decay` after every `decay_epochs` epochs (VSE++: 0.1 after 15)."""
+    """Return the rate times `decay` after every `decay_epochs` epochs (VSE++: 0.1 after 15)."""
     return settings.decay ** (math.floor(epoch) // settings.decay_epochs)
 
 
-# Fused: one kernel updates a parameter, instead of a dozen small operations (PyTorch's default on a
-# CPU), a third of the step of a small model. Rows say so: arithmetic.OPTIMIZER.
-def adamw(groups: list[dict], settings: Settings) -> Optimizer:
-    from torch.optim import AdamW
-
-    return AdamW(groups, weight_decay=settings.weight_decay, fused=True)
-
-
-def adam(groups: list[dict], settings: Settings) -> Optimizer:
-    from torch.optim import Adam
-
-    return Adam(groups, weight_decay=settings.weight_decay, fused=True)
-
-
-def sgd(groups: list[dict], settings: Settings) -> Optimizer:
-    from torch.optim import SGD
-
-    return SGD(groups, lr=settings.learning_rate, momentum=settings.momentum,
-               weight_decay=settings.weight_decay, fused=True)
-
-
 SCHEDULES = {function.__name__: function for function in (constant, cosine, exponential, step)}
-OPTIMIZERS = {function.__name__: function for function in (adamw, adam, sgd)}
+OPTIMIZERS = ("adamw", "adam", "sgd")
 
 
 class Settings(StrictModel):
     """How to train. A default never changes its meaning: run ids leave defaults out.
 
-    epochs: passes over all training texts; batch_size: pairs a step (the last batch of an epoch
-    is kept from half that size on); texts_per_image: how many texts of an image are drawn together
+    epochs: passes over all training texts; batch_size: pairs a step (the last batch of an epoch is
+    kept from half that size on); texts_per_image: how many texts of an image are drawn together
     into a batch, see `epoch_samples`; learning_rate_factors: parameter-name prefix -> factor
     ({"text.transformer": 0.1}), the longest prefix wins; momentum: of sgd only; schedule: with
     decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
-    whole gradient, None = off; precision: of the encoders in training, all else is float32;
-    matmul: how products of float32 are made in training and evaluation, as
+    whole gradient, None = off; precision: of the encoders in training, all else is float32; matmul:
+    how products of float32 are made in training and evaluation, as
     `torch.set_float32_matmul_precision` names it, "auto" = "high" on a CUDA card (TF32, factors
     rounded to 10 bits behind the point) and "highest", all in float32, elsewhere; rows state it;
-    warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev
-    metric that chooses the best epoch after them, or "last"; dev_images: an epoch is evaluated on
-    the first so many images of dev at most and all their texts, and in the end a run on as many of
+    warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev metric
+    that chooses the best epoch after them, or "last"; dev_images: an epoch is evaluated on the
+    first so many images of dev at most and all their texts, and in the end a run on as many of
     train; 0 = all of dev (of train: see `lab.runs.run`). R@K of fewer images is higher; average: an
     epoch is evaluated, and chosen, with the mean of the weights after it and after the epochs
     before, so many in all, 1 = its own; patience: epochs without a better one before stopping, None
     = never; bucket: batches of captions of like length, None = where there are tokens.
     """
 
-    epochs: int = Field(30, ge=1)
+    epochs: int = Field(default=30, ge=1)
     batch_size: int = 128
-    texts_per_image: int = Field(1, ge=1)
+    texts_per_image: int = Field(default=1, ge=1)
     optimizer: str = "adamw"
     learning_rate: Positive = 5e-4
     learning_rate_factors: dict[str, Least0] = {}
@@ -130,20 +110,21 @@ class Settings(StrictModel):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     schedule: str = "constant"
     decay: Annotated[float, Field(gt=0, le=1)] = 0.95
-    decay_epochs: int = Field(15, ge=1)
-    warmup_steps: int = Field(0, ge=0)
+    decay_epochs: int = Field(default=15, ge=1)
+    warmup_steps: int = Field(default=0, ge=0)
     clip_norm: Positive | None = 2.0
     precision: Literal["float32", "bfloat16"] = "float32"
     matmul: Matmul = "auto"
-    warmup_epochs: int = Field(0, ge=0)
+    warmup_epochs: int = Field(default=0, ge=0)
     select: str = "rsum"
-    dev_images: int = Field(0, ge=0)
-    average: int = Field(1, ge=1)
-    patience: int | None = Field(None, ge=1)
+    dev_images: int = Field(default=0, ge=0)
+    average: int = Field(default=1, ge=1)
+    patience: int | None = Field(default=None, ge=1)
     bucket: bool | None = None
 
     @model_validator(mode="after")
     def names_exist(self) -> Settings:
+        """Raise ValueError for unknown names and settings that exclude each other."""
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
         if self.average > self.epochs:
@@ -160,10 +141,12 @@ class Settings(StrictModel):
 
 
 def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
-    """The optimiser, one parameter group per learning-rate factor.
+    """Build the optimiser, one parameter group per learning-rate factor.
 
-    Raises:  ValueError where a prefix of `learning_rate_factors` fits no parameter.
+    ValueError if a prefix of `learning_rate_factors` fits no parameter.
     """
+    from torch import optim
+
     prefixes = sorted(settings.learning_rate_factors, key=len, reverse=True)
     groups: dict[str, list] = {}
     for name, parameter in model.named_parameters():
@@ -175,14 +158,22 @@ def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
         raise ValueError(f"learning_rate_factors: no trainable parameter begins with "
                          f"{', '.join(sorted(unused))}; the model has {names}")
     factors = {"": 1.0} | settings.learning_rate_factors
-    return OPTIMIZERS[settings.optimizer](
+    more: dict[str, Any] = {"weight_decay": settings.weight_decay}
+    if settings.optimizer == "sgd":
+        more |= {"lr": settings.learning_rate, "momentum": settings.momentum}
+    # Fused: one kernel updates a parameter, instead of a dozen small operations (PyTorch's default
+    # on a CPU), a third of the step of a small model. Rows say so: arithmetic.OPTIMIZER.
+    kinds: dict[str, Any] = {"adamw": optim.AdamW, "adam": optim.Adam, "sgd": optim.SGD}
+    return kinds[settings.optimizer](
         [{"params": found, "factor": factors[prefix]} for prefix, found in groups.items()],
-        settings)
+        fused=True, **more)
 
 
 def learning_rate(settings: Settings, epoch: int, step: int, steps: int) -> float:
-    """The rate of step `step` of `steps` in `epoch` (all from 0): a function of the position
-    alone, so that resuming needs no scheduler state."""
+    """Return the rate of step `step` of `steps` in `epoch` (all from 0).
+
+    A function of the position alone, so that resuming needs no scheduler state.
+    """
     rate = settings.learning_rate * SCHEDULES[settings.schedule](epoch + step / steps, settings)
     if settings.warmup_steps:
         rate *= min(1.0, (epoch * steps + step + 1) / settings.warmup_steps)

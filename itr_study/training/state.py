@@ -1,4 +1,4 @@
-"""Where a training stands: everything that a checkpoint must hold for an exact resume."""
+"""The state of a training: everything that a checkpoint must hold for an exact resume."""
 
 import math
 import time
@@ -22,33 +22,37 @@ from itr_study.training.settings import Settings, learning_rate
 
 
 class TaughtNothing(UserWarning):
-    """A training ended well, and there is a reason to doubt what it taught: `History.doubt`."""
+    """A training ended well, and there is a reason to doubt its result: `History.doubt`."""
 
 
 @dataclass
 class History:
-    """One dict per finished epoch: epoch (from 1), mean loss and diagnostics, score_std (the spread
-    of the scores of a batch; first_score_std: of the first batch), learning_rate, seconds, and
-    dev_<metric>. equal_scores: of the objective, what `collapse` compares the loss with."""
+    """One dict per finished epoch, and the best epoch.
+
+    A row has epoch (from 1), mean loss and diagnostics, score_std (the spread of the scores of a
+    batch; first_score_std: of the first batch), learning_rate, seconds, and dev_<metric>.
+    equal_scores: of the objective, with which `collapse` compares the loss.
+    """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     best_epoch: int = 0  # from 1; 0 = no epoch yet
     equal_scores: EqualScores | None = None
 
     def table(self) -> pd.DataFrame:
+        """Return the rows as a table."""
         return pd.DataFrame(self.rows)
 
     def out_of_patience(self, settings: Settings) -> bool:
-        """True once `patience` epochs have passed without a better one, after the warm-up."""
+        """Whether `patience` epochs have passed without a better one, after the warm-up."""
         return (settings.patience is not None and len(self.rows) > settings.warmup_epochs
                 and len(self.rows) - self.best_epoch >= settings.patience)
 
     def note(self) -> str:
-        """What the last epoch gave, in a few words; empty before its end."""
+        """Return the last epoch in a few words; empty before its end."""
         return epoch_note(self.rows[-1]) if self.rows else ""
 
     def doubt(self) -> str:
-        """Why the training taught nothing, or less than it seems, where that is so; else empty."""
+        """Return why the training taught nothing, or less than it seems, if so; else empty."""
         if self.rows and all(row.get("loss") == 0 for row in self.rows):
             return ("the loss was 0 in every step, so nothing was learnt: the batches hold no "
                     "negatives, or the margin is met from the start")
@@ -56,8 +60,10 @@ class History:
         return collapse(epochs, self.equal_scores) or flattened(epochs, self.equal_scores)
 
     def add(self, row: dict[str, Any], select: str, warmup: int) -> bool:
-        """Append an epoch; True where it is the best so far (the first of equals stays). The first
-        after the warm-up always is: weights before it say nothing about the objective."""
+        """Append an epoch; True if it is the best so far (the first of equals stays).
+
+        The first after the warm-up always is: weights before it tell nothing about the objective.
+        """
         self.rows.append(row)
         better = select == "last" or not self.best_epoch or len(self.rows) == warmup + 1 or (
             row[f"dev_{select}"] > self.rows[self.best_epoch - 1][f"dev_{select}"])
@@ -66,15 +72,14 @@ class History:
 
 
 def epoch_note(row: dict[str, Any]) -> str:
-    """An epoch of a history in a few words.
+    """Return an epoch of a history in a few words.
 
     Example:
         >>> epoch_note({"epoch": 2, "loss": 0.4123, "dev_rsum": 285.06})
         'loss 0.412, dev RSUM 285.1'
     """
-    parts = {"loss": row.get("loss"), "dev RSUM": row.get("dev_rsum")}
-    digits = {"loss": 3, "dev RSUM": 1}
-    return ", ".join(f"{name} {value:.{digits[name]}f}" for name, value in parts.items()
+    parts = ("loss", row.get("loss"), 3), ("dev RSUM", row.get("dev_rsum"), 1)
+    return ", ".join(f"{name} {value:.{digits}f}" for name, value, digits in parts
                      if value is not None)
 
 
@@ -82,10 +87,10 @@ class TrainingState:
     """Position, model, optimiser, random state, history and best weights, saved and restored."""
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, settings: Settings,
-                 seed: int, data_key: str, folder: Path | str | None, save_seconds: float):
+                 seed: int, data_key: str, folder: Path | str | None, save_seconds: float) -> None:
         self.model, self.optimizer, self.settings = model, optimizer, settings
-        self.identity = {"settings": settings.model_dump(mode="json"), "seed": seed,
-                         "data": data_key}
+        self.identity: dict[str, Any] = {"settings": settings.model_dump(mode="json"),
+                                         "seed": seed, "data": data_key}
         self.checkpoints = Checkpoints(Path(folder)) if folder is not None else None
         self.save_seconds, self.saved_at = save_seconds, time.monotonic()
         self.epoch, self.step = 0, 0  # the position: first epoch and step still to do
@@ -97,7 +102,7 @@ class TrainingState:
         self.earlier: deque[dict[str, Tensor]] = deque(maxlen=settings.average - 1)
 
     def end_step(self, numbers: dict[str, float]) -> None:
-        """Count a step and add up what it says."""
+        """Count a step and add up its numbers."""
         if self.step == 0:
             self.first_std = numbers["score_std"]
         for name, value in numbers.items():
@@ -105,7 +110,7 @@ class TrainingState:
         self.step += 1
 
     def end_epoch(self, table: dict[str, float]) -> None:
-        """Write the epoch into the history and keep its weights where they are the best."""
+        """Write the epoch into the history and keep its weights if they are the best."""
         rate = learning_rate(self.settings, self.epoch, self.step - 1, self.step)
         means = {name: total / self.step for name, total in self.sums.items()}
         row = {"epoch": self.epoch + 1, **means, "first_score_std": self.first_std,
@@ -119,8 +124,10 @@ class TrainingState:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """Inside, at the end of an epoch, the model has the mean of its weights and of those after
-        the epochs before; the training goes on from its own."""
+        """Give the model, at the end of an epoch, the mean of its weights and of earlier epochs'.
+
+        The training goes on from its own.
+        """
         own = copied(self.model)
         self.model.load_state_dict(mean_weights([*self.earlier, own]))
         try:
@@ -143,6 +150,7 @@ class TrainingState:
         self.model.load_state_dict(self.best)
 
     def save(self) -> None:
+        """Save a checkpoint, if there is a folder."""
         self.saved_at = time.monotonic()
         if self.checkpoints is None:
             return
@@ -169,15 +177,11 @@ class TrainingState:
             "rows": self.history.rows, "best_epoch": self.history.best_epoch})
 
     def restore(self) -> None:
-        """Go on from the newest whole checkpoint, if there is one.
-
-        Raises:  ValueError where the folder holds another training.
-        """
-        newest = self.checkpoints.latest() if self.checkpoints is not None else None
-        if newest is None:
+        """Go on from the newest whole checkpoint; ValueError if it is of another training."""
+        if self.checkpoints is None or (newest := self.checkpoints.latest()) is None:
             return
         tensors, values = newest
-        self._refuse_other(values["identity"])
+        self._refuse_other(values["identity"], self.checkpoints.folder)
         self.epoch, self.step, self.seconds = (values[k] for k in ("epoch", "step", "seconds"))
         self.history = History(values["rows"], values["best_epoch"])
         self.sums = dict(zip(values["sums"], tensors["sums"].tolist(), strict=True))
@@ -195,14 +199,14 @@ class TrainingState:
             torch.get_device_module(device).set_rng_state(tensors[f"random.{device.type}"], device)
         self.since = time.monotonic()
 
-    def _refuse_other(self, saved: dict[str, Any]) -> None:
+    def _refuse_other(self, saved: dict[str, Any], folder: Path) -> None:
         ours = self.identity | self.identity["settings"]
         unnamed = Settings().model_dump(mode="json")  # what an older version did not have
         theirs = saved | unnamed | saved["settings"]
         changed = [f"{k} was {theirs[k]!r}, is {ours[k]!r}" for k in ours
                    if k != "settings" and ours[k] != theirs.get(k)]
         if changed:
-            raise ValueError(f"{self.checkpoints.folder} holds a checkpoint of another training: "
+            raise ValueError(f"{folder} holds a checkpoint of another training: "
                              f"{'; '.join(changed)}. Choose another folder or delete it")
 
     def _clock(self) -> float:
@@ -216,24 +220,26 @@ def _finite(value: Any) -> Any:
 
 
 def copied(model: nn.Module) -> dict[str, Tensor]:
-    """The weights and buffers of a model as they are now."""
+    """Return the weights and buffers of a model as they are now."""
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
 
 def mean_weights(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of each weight and buffer over the states, oldest first; of whole numbers, such as
-    a count of steps, the last one."""
+    """Return the mean of each weight and buffer over the states, oldest first.
+
+    Of whole numbers, such as a count of steps, the last one.
+    """
     return {name: torch.stack([state[name] for state in states]).mean(dim=0)
             if last.is_floating_point() else last for name, last in states[-1].items()}
 
 
 def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with the prefix, without it."""
+    """Return the tensors whose names begin with the prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def optimizer_slots(optimizer: torch.optim.Optimizer) -> Iterator[tuple[int, str, Any]]:
-    """(parameter index, name, tensor or number) of everything an optimiser remembers."""
+    """Yield (parameter index, name, tensor or number) of an optimiser's memory."""
     for index, slots in optimizer.state_dict()["state"].items():
         for name, value in slots.items():
             yield index, name, value

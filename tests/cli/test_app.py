@@ -142,7 +142,7 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
 @pytest.mark.parametrize(("arguments", "told"), [
     (("train", "{}", "--set", "settings.epoch=3"), "did you mean 'epochs'?"),
     (("train", "{}", "--set", "modell=3"), "did you mean 'model'?"),
-    (("train", "{}", "--set", "seed"), "--set takes key=value, got 'seed'"),
+    (("train", "{}", "--set", "seed"), "--set takes name=value, got 'seed'"),
     (("train", "{}", "--set", "objective.3.weight=1"), "config has no 'objective.3.weight'"),
     (("train", "{}", "--set", "settings.epochs=many"), "settings.epochs must be "),
     (("train", "nowhere.toml"), "no config file nowhere.toml"),
@@ -252,7 +252,7 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "first", "--set", "objective.0.loss=top_k"), "did you mean 'topk'"),
     (("train", "first", "--set", "objective.0.labels=binery"), "did you mean 'binary'"),
     (("train", "first", "--set", "data_options.trian=2"), "did you mean 'train'"),
-    (("train", "first", "--set", "seed"), "--set takes key=value"),
+    (("train", "first", "--set", "seed"), "--set takes name=value"),
     (("train", "first", "--device", "cudda"), "did you mean 'cuda'"),
     (("evaluate", "nosuch"), "'nosuch'"), (("search", "no.toml"), "no.toml"),
     (("search", "first", "--text", ""), "holds no word"),
@@ -454,8 +454,8 @@ def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
 @pytest.mark.parametrize(("given", "told"), [
     (("-p", "k=many"), "k must be a valid integer, got 'many'"),
     (("-p", "kk=1"), "parameter of 00_good must be one of profile, dataset, data, k; got 'kk'"),
-    (("-p", "k"), "given as name=value"),
-    (("-p", "k=1", "-p", "k=2"), "k is given twice"),
+    (("-p", "k"), "-p takes name=value, got 'k'"),
+    (("-p", "k=1", "-p", "k=2"), "-p gives k twice"),
     (("--timeout", "nan"), "--timeout (minutes) must be a finite number"),
     (("--timeout", "-1"), "--timeout (minutes) must be > 0"),
     (("--profile", "fast"), "profile must be one of smoke, quick, full"),

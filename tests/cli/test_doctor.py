@@ -10,7 +10,7 @@ from itr_study import arithmetic
 from itr_study.encoders import nanodet
 from itr_study.files.atomic import sha256_file
 from itr_study.lab.cli import doctor
-from itr_study.training import half
+from itr_study.training import devices
 from tests.cards import Card, put_in
 
 
@@ -93,7 +93,7 @@ def test_the_driver_version_is_read(tmp_path):
     (False, False, "note", "109 instead of 74 ms")])
 def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, able, state, told):
     monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
-    monkeypatch.setattr(half, "cpu_multiplies_half", lambda: able)
+    monkeypatch.setattr(devices, "cpu_multiplies_half", lambda: able)
     processor, instructions = doctor.processor()
     assert processor.state == state and told in processor.text
     assert instructions.text.startswith(f"{arithmetic.instructions()} in effect (torch ")

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from itr_study.lab.batch.schedule import executed_folder
-from itr_study.lab.cli.lab import Formulas, MarkdownWithMath, render_pages
+from itr_study.lab.cli.lab import render_pages, rendered
 from tests.test_notebooks import ALL
 
 SENTENCE = 'R@1 peaks at "k" = 5 & falls.'
@@ -58,9 +58,8 @@ def test_every_formula_of_the_notebooks_becomes_mathml():
     for path in ALL:
         for cell in json.loads(path.read_text())["cells"]:
             if cell["cell_type"] == "markdown":
-                page = MarkdownWithMath(renderer=Formulas(escape=False)).render(
-                    "".join(cell["source"]))
-                formulas = BeautifulSoup(page, "html.parser").find_all("math")
+                page = BeautifulSoup(rendered("".join(cell["source"])), "html.parser")
+                formulas = page.find_all("math")
                 assert not [str(f) for f in formulas if "\\" in f.get_text()], path
 
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from itr_study.data import load_dataset
-from itr_study.data.caption_noise import LIST, LOOKS, SAID, near_duplicates
+from itr_study.data.caption_noise import LIST
 from itr_study.features.dataset import encode_dataset
 
+LOOKS, SAID = 0.6, 0.5  # cosines of the features of two images, and of their captions on average
 HEAD = f"""\
 # Training images of Flickr8k that show nearly what another training image shows. An image is left
 # out if, for one that stands before it in Flickr_8k.trainImages.txt and stays, the cosine of their
@@ -20,6 +21,28 @@ HEAD = f"""\
 # {LOOKS}, and the mean cosine of their captions (MiniLM, all 25 pairs) at least {SAID}. Made by
 # python -m tests.data.make_near_duplicates DATA
 """
+
+
+def near_duplicates(images: Sequence[str], features: np.ndarray, captions: np.ndarray
+                    ) -> dict[str, str]:
+    """Image that is left out -> image that stays, the one that looks most alike.
+
+    Two images are near-duplicates where they look alike, and their captions say alike. One after
+    the other is left out if it is one of an image that stays before it, so that none are left.
+
+    Args:    images: I names; features: (I, D) of unit length; captions: (I, E), of each image the
+             mean of the sentence vectors of its captions, each of unit length: the product of two
+             is the mean cosine of their captions.
+    """
+    alike = captions @ captions.T >= SAID
+    stays, left_out = np.ones(len(images), bool), {}
+    for i, name in enumerate(images):
+        before = np.flatnonzero(alike[i, :i] & stays[:i])
+        looks = features[before] @ features[i]
+        if len(before) and looks.max() >= LOOKS:
+            stays[i] = False
+            left_out[name] = images[before[looks.argmax()]]
+    return left_out
 
 
 def write(left_out: dict[str, str]) -> None:

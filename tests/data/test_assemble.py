@@ -17,7 +17,7 @@ def test_texts_lie_image_by_image_in_the_order_given():
 
 
 def test_captions_of_unknown_images():
-    problems = caption_problems({"a": []}, [Caption("a", "1", "x"), Caption("c", "2", "y")])
+    problems = caption_problems({"train": ["a"]}, [Caption("a", "1", "x"), Caption("c", "2", "y")])
     assert [(p.kind, p.where) for p in problems] == [("caption of an unknown image", "2")]
 
 

@@ -9,6 +9,7 @@ from itr_study.data.base import DataError
 from itr_study.data.box_table import KEPT, BoxTable, Detections, areas, kept_boxes
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.features.images import made_with
+from tests.features.make_boxes import write
 
 
 def detections(*rows: tuple) -> Detections:
@@ -34,8 +35,8 @@ def test_boxes_of_a_picture():
 
 
 def test_what_is_written_is_read_and_equal_tables_are_equal_files(tmp_path):
-    TABLE.write(tmp_path / "one.npz")
-    TABLE.write(tmp_path / "two.npz")
+    write(TABLE, tmp_path / "one.npz")
+    write(TABLE, tmp_path / "two.npz")
     again = BoxTable.read(tmp_path / "one.npz")
     assert again.images == TABLE.images and again.made_with == "a detector"
     assert again.starts.tolist() == TABLE.starts.tolist() == [0, 2, 2, 3]
@@ -77,13 +78,13 @@ def test_broken_and_missing_files_are_refused(tmp_path):
     path = tmp_path / "table.npz"
     with pytest.raises(DataError, match="make the table again"):
         BoxTable.read(path)
-    TABLE.write(path)
+    write(TABLE, path)
     whole = path.read_bytes()
     for broken in (b"", b"no archive", whole[:-30], whole[:200] + b"x" * 20 + whole[220:]):
         path.write_bytes(broken)
         with pytest.raises(DataError, match="cannot be read as a table of boxes"):
             BoxTable.read(path)
-    TABLE.write(path)
+    write(TABLE, path)
     kept = dict(np.load(path))
     for wrong in ({"made_with": None}, {"images": np.array("a")}, {"boxes": np.array(["a"])}):
         np.savez(path, **{name: value for name, value in (kept | wrong).items()
@@ -107,7 +108,7 @@ def test_broken_and_missing_files_are_refused(tmp_path):
 @pytest.mark.parametrize("count", [0, 255, 256, 300])
 def test_a_picture_may_have_many_boxes(tmp_path, count):
     many = BoxTable.join(("a", "b"), [detections(*[DOG] * count), detections(BALL)], "")
-    many.write(tmp_path / "many.npz")
+    write(many, tmp_path / "many.npz")
     again = BoxTable.read(tmp_path / "many.npz")
     assert len(again.of("a").scores) == count and again.of("b").classes.tolist() == [32]
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from itr_study.data.check_cache import CheckCache
+from itr_study.data.picture_checks import CheckCache
 
 
 def test_remembers_over_instances_until_the_file_changes(tmp_path):
@@ -38,7 +38,7 @@ def test_a_stricter_check_forgets_what_an_older_one_passed(tmp_path, monkeypatch
     memory = CheckCache(tmp_path / "c", "check", tmp_path)
     memory.remember("a", tmp_path.stat())
     memory.save()
-    monkeypatch.setattr("itr_study.data.check_cache.VERSION", 999)
+    monkeypatch.setattr("itr_study.data.picture_checks.VERSION", 999)
     assert not CheckCache(tmp_path / "c", "check", tmp_path).good
 
 

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 
 from itr_study.data.base import DataError, read_lines
-from itr_study.data.flickr8k import CROWD, EXPERT, read_crowdflower, read_expert
+from itr_study.data.flickr8k import JUDGEMENTS, read_judgements
 
+EXPERT, CROWD = (collection.file for collection in JUDGEMENTS.values())
 EXPERTS = ["a.jpg\tb.jpg#2\t1\t2\t1", "a.jpg\ta.jpg#0\t4\t4\t3", "b.jpg\ta.jpg#0\t1\t1\t2"]
 CROWDS = ["a.jpg\ta.jpg#2\t1\t3\t0", "a.jpg\tb.jpg#2\t0.333333333333333\t1\t2",
           "b.jpg\ta.jpg#1\t0\t0\t4"]
+
+
+def read_expert(root):
+    return read_judgements(root, "expert")
+
+
+def read_crowdflower(root):
+    return read_judgements(root, "crowdflower")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from itr_study.data import caption_noise, load_dataset
 from itr_study.data.base import DataError, read_lines
 from tests.data import tiny
-from tests.data.make_near_duplicates import vectors, write
+from tests.data.make_near_duplicates import LOOKS, SAID, near_duplicates, vectors, write
 
 TRAIN = [f"train{i}.jpg" for i in range(2)]
 
@@ -18,7 +18,7 @@ def at(*degrees):
 
 
 def found(looks, said):
-    return caption_noise.near_duplicates("abcd"[:len(looks)], at(*looks), at(*said))
+    return near_duplicates("abcd"[:len(looks)], at(*looks), at(*said))
 
 
 def test_both_must_be_alike():
@@ -29,8 +29,8 @@ def test_both_must_be_alike():
 def test_who_is_as_alike_as_asked_for_is_alike():
     """A cosine of exactly 0.6, and one of exactly 0.5."""
     looks, said = (np.array([[1.0, 0.0], [cosine, (1 - cosine**2) ** 0.5]])
-                   for cosine in (caption_noise.LOOKS, caption_noise.SAID))
-    assert caption_noise.near_duplicates("ab", looks, said) == {"b": "a"}
+                   for cosine in (LOOKS, SAID))
+    assert near_duplicates("ab", looks, said) == {"b": "a"}
 
 
 def test_what_is_left_out_leaves_nobody_else_out():

@@ -3,7 +3,7 @@
 import pytest
 
 from itr_study.data.base import DataError
-from itr_study.data.pictures import load_pictures
+from itr_study.data.folder import load_pictures
 from tests.data import tiny
 
 

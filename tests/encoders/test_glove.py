@@ -28,8 +28,8 @@ def test_known_unknown_and_padding(table, capsys):
 
 
 def test_a_random_vector_depends_on_its_word_only(table):
-    first = word_vectors(Vocabulary(["zzz", "dog"]), report=False)
-    second = word_vectors(Vocabulary(["cat", "yyy", "zzz"]), report=False)
+    first = word_vectors(Vocabulary(["zzz", "dog"]))
+    second = word_vectors(Vocabulary(["cat", "yyy", "zzz"]))
     np.testing.assert_array_equal(first[2], second[4])
     assert not np.array_equal(second[3], second[4])  # words of equal length differ
 

@@ -10,8 +10,7 @@ import torch
 
 from itr_study.data.batches import pad
 from itr_study.encoders import TEXT_ENCODERS, WeightsError, trainable_text_encoder, weights
-from itr_study.encoders.sentences import MiniLM
-from itr_study.encoders.wordpiece import WordPieces
+from itr_study.encoders.wordpiece import MiniLM, WordPieces
 from itr_study.training.interrupts import one_thread
 
 TEXTS = ["A dog runs on the grass .", "A puppy is running on a lawn .", "Two men play chess ."]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from itr_study.evaluation.bootstrap import bootstrap
-from itr_study.evaluation.table import retrieval_table
+from itr_study.evaluation.table import bootstrap, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from tests.metrics.sets import random_set
 

@@ -1,11 +1,9 @@
 """The mean of scores of several models: by hand, measured like a model, and of one split alone."""
 
-import doctest
 
 import numpy as np
 import pytest
 
-import itr_study.evaluation.ensemble
 from itr_study.evaluation.ensemble import bank_of, ensemble, mean
 from itr_study.evaluation.evaluate import columns, encode, evaluate, score
 from itr_study.evaluation.search import ALL, Searcher
@@ -113,8 +111,3 @@ def test_a_score_that_is_no_number_is_refused(members):
         broken.scores.shape) == 7, np.nan, broken.scores)
     with pytest.raises(ValueError, match="NaN|nan"):
         ensemble({"a": members["a"], "x": broken})
-
-
-def test_example_in_docstring():
-    found = doctest.testmod(itr_study.evaluation.ensemble)
-    assert found.attempted and not found.failed

@@ -11,17 +11,17 @@ import pytest
 from PIL import Image
 
 from itr_study.explorers import EmbeddingMap, Looking, PushPull, Search
-from itr_study.explorers.explorer import slider, tick
-from itr_study.explorers.messages import MOST, check_sent, number_of, quoted
-from itr_study.explorers.pictures import handed_in, thumbnail_uri
+from itr_study.explorers.explorer import control, slider
+from itr_study.explorers.messages import MOST, check_value, quote, read_number
+from itr_study.explorers.pictures import encode_thumbnail, read_upload
 from itr_study.explorers.push_pull import Item
-from itr_study.explorers.ranked import Found, Ranked
-from itr_study.explorers.widget import widget_of
+from itr_study.explorers.ranked import Ranked
+from itr_study.explorers.widget import make_widget
 from tests.evaluation.looking import searcher
 from tests.explorers.searchers import two_searchers
 from tests.explorers.test_embedding_map import cross
-from tests.explorers.test_judge import made as judge
 from tests.explorers.test_push_pull import THREE
+from tests.explorers.test_rating_game import made as judge
 from tests.explorers.test_training import Said, Training
 from tests.explorers.test_who_moved import made as who_moved
 
@@ -40,7 +40,7 @@ BAD = [
     ["shade"], ["places/"], [{}], ["x"] * 10_000, {"name": None, "size": 1, "data": 5},
     {"name": "a", "size": "9", "data": "QUJD"}, {"name": "a", "size": None, "data": None},
     {"name": "a" * 9999, "size": 9, "data": "abc"}, {"name": "a", "size": 9, "data": "é"}]
-BUTTONS = {"step", "run", "start", "back", "on", "forward", "open", "next", "previous", "export",
+BUTTONS = {"step", "run", "start", "back", "forward", "open", "next", "previous", "export",
            "nearer", "farther", "left", "right", "up", "down", "all", "into_view", "stop", "go_on",
            "poll"}  # they take no value
 NO_SENTENCE = ("Error", "object", "argument", "convert", "padding", "unhashable", "literal")
@@ -50,14 +50,15 @@ NO_SENTENCE = ("Error", "object", "argument", "convert", "padding", "unhashable"
 def test_whatever_a_page_sends_is_done_or_refused_in_words(kind):
     one = MAKERS[kind]()
     before = json.dumps(one.stage(), allow_nan=False)
-    for action in {*one.actions(), "nothing", None, 5} - BUTTONS:
+    names = {control["name"] for control in one.controls()} | {*one.events}
+    for action in {*names, "nothing", None, 5} - BUTTONS:
         for value in BAD:
             one.handle(action, value)
             if not one.problem:
                 assert json.dumps(one.view(), allow_nan=False)
                 one = MAKERS[kind]()
                 continue
-            what = (action, quoted(value), one.problem)
+            what = (action, quote(value), one.problem)
             assert len(one.problem) <= MOST and not any(word in one.problem
                                                         for word in NO_SENTENCE), what
         assert json.dumps(one.stage(), allow_nan=False) == before, action
@@ -69,7 +70,7 @@ def test_whatever_a_page_sends_is_done_or_refused_in_words(kind):
     ("push_pull", "set-margin", 7, "margin must be >= 0.0 and <= 0.6, got 7"),
     ("push_pull", "drag", None, "a text that is moved must come with its item and score, got None"),
     ("push_pull", "drag", {"item": True, "score": 0},
-     "there is no text of index True; indices go from 0 to 2"),
+     "item must be an integer >= 0 and <= 2, got True"),
     ("search", "take", {"index": "x"}, "index must be an integer"),
     ("search", "go", math.nan, "Query must be a finite number, got nan"),
     ("search", "rerank", "yes", "Re-ranked (FR) must be on or off"),
@@ -95,11 +96,11 @@ def test_the_sentence_says_what_was_expected(kind, name, value, said, monkeypatc
 
 
 def test_controls_take_what_they_send():
-    check_sent(slider("a", "A", 1, 0, 2, 1), np.float32(0.5))
-    check_sent(tick("b", "B", True), False)
-    assert type(number_of("x", np.float32(0.5))) is float and number_of("x", 3) == 3
+    check_value(slider("a", "A", print, 1, 0, 2, 1), np.float32(0.5))
+    check_value(control("checkbox", "b", "B", print, True), False)
+    assert type(read_number("x", np.float32(0.5))) is float and read_number("x", 3) == 3
     with pytest.raises(ValueError, match="x must be a finite number, got a number beyond all"):
-        number_of("x", 10 ** 5000)
+        read_number("x", 10 ** 5000)
 
 
 def file_of(data: bytes) -> dict:
@@ -118,7 +119,7 @@ def test_no_broken_picture_is_more_than_refused():
             places = random.integers(0, min(len(data), 300), 6)
             data[places] = random.integers(0, 255, 6)
             try:
-                handed_in(file_of(data.tobytes()))
+                read_upload(file_of(data.tobytes()))
             except ValueError as error:
                 refused += 1
                 assert "mine" in str(error) and len(str(error)) < 400
@@ -130,32 +131,22 @@ def test_no_broken_picture_is_more_than_refused():
     b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9"])
 def test_drawings_that_are_programs_are_not_opened(data):
     with pytest.raises(ValueError, match="mine cannot be read as a picture"):
-        handed_in(file_of(data))
+        read_upload(file_of(data))
 
 
 def test_a_view_that_cannot_be_made_is_answered_all_the_same():
     """Without an answer the page would hold back all that comes after it."""
     one = judge()
-    skin = widget_of(one)
+    widget = make_widget(one)
     shown, one.show = one.show, SimpleNamespace()  # its pictures are gone
-    skin._handle_custom_msg({"name": "forward", "serial": "a/1"}, [])
-    assert skin.view["serial"] == "a/1" and skin.view["stage"]["place"] == 1
-    assert "What was chosen cannot be shown (TypeError" in skin.view["problem"]
+    widget._handle_custom_msg({"name": "forward", "serial": "a/1"}, [])
+    assert widget.view["serial"] == "a/1" and widget.view["stage"]["place"] == 1
+    assert "What was chosen cannot be shown (TypeError" in widget.view["problem"]
     one.show = shown
-    skin._handle_custom_msg({"name": "back", "serial": "a/2"}, [])
-    assert skin.view["serial"] == "a/2" and skin.view["problem"] == ""
-    skin._handle_custom_msg({}, [])  # of no page of ours
-    assert "there is nothing called None" in skin.view["problem"]
-
-
-def test_an_explorer_that_is_displayed_twice_is_the_same_in_both():
-    one = PushPull(THREE)
-    first, second = widget_of(one), widget_of(one)
-    first._handle_custom_msg({"name": "loss", "value": "ladder", "serial": "a/1"}, [])
-    assert second.view["stage"]["loss"] == "Ladder" == first.view["stage"]["loss"]
-    assert second.view["serial"] == 0 and first.view["serial"] == "a/1"
-    alone = widget_of(PushPull(THREE))
-    assert alone.view["stage"]["loss"] == "Hardest"
+    widget._handle_custom_msg({"name": "back", "serial": "a/2"}, [])
+    assert widget.view["serial"] == "a/2" and widget.view["problem"] == ""
+    widget._handle_custom_msg({}, [])  # of no page of ours
+    assert "there is nothing called None" in widget.view["problem"]
 
 
 def test_lists_that_are_none_are_refused_and_numbers_of_numpy_taken():
@@ -173,23 +164,18 @@ def test_a_model_that_diverged_is_refused():
         Ranked("lost", lost)
 
 
-def test_whole_numbers_are_a_list_too():
-    one = PushPull([("a", 1, 0), ("b", 0, 0)])
-    assert one.stage()["items"][0]["felt"] and one.problem == ""
-
-
 @pytest.mark.parametrize(("make", "said"), [
     (lambda: PushPull(None), "items must be a list"),
     (lambda: Search(None), "Search takes 1 to 2 models by name"),
     (lambda: Search([1]), "Search takes 1 to 2 models by name"),
     (lambda: Search(two_searchers(), np.ones((2, 2))), "got shape (2, 2)"),
-    (lambda: Search(two_searchers(), two_searchers()["one"].scores * np.nan), "with NaN or"),
+    (lambda: Search(two_searchers(), two_searchers()["one"].scores * np.nan), "found nan to nan"),
     (lambda: who_moved(names=None), "names must be two"),
     (lambda: who_moved(texts=None), "of the 0 texts"),
     (lambda: EmbeddingMap(None, [0], ["a"]), "frames must map a name"),
     (lambda: EmbeddingMap({0: None}, [0], ["a"]), "frame 0 must be (images"),
     (lambda: EmbeddingMap({0: (np.ones((1, 2)),) * 2}, np.array([0]), None), "got none"),
-    (lambda: judge(images=None), "images must be one for each pair"),
+    (lambda: judge(images=None), "images and texts must be one for each pair"),
     (lambda: judge(picture=None), "picture must be a function"),
     (lambda: judge(scores=[1]), "scores must map a name to 40 numbers")])
 def test_what_no_explorer_can_be_made_of_is_refused_in_a_sentence(make, said):
@@ -198,22 +184,13 @@ def test_what_no_explorer_can_be_made_of_is_refused_in_a_sentence(make, said):
     assert said in str(caught.value)
 
 
-def test_one_rater_without_scores_has_a_picture_before_the_reader_rates():
-    (axes,) = judge().picture().axes
-    assert axes.get_xlabel() == "Kendall's τ-c"
-
-
 def test_a_list_without_any_result_has_a_picture():
     one = Search({"one": two_searchers()["one"]})
-    one._found = {"one": Found([one._found["one"].hits[0]._replace(match=True)], 1)}
+    one._found = {"one": [one._found["one"][0]._replace(match=True)]}
     one.handle("switch", "negatives")
     assert one.stage()["sides"][0]["hits"] == [] and one.picture().axes
 
 
-def test_texts_that_are_numbers_are_shown_as_text():
-    assert who_moved(texts=range(30)).stage()["results"][0]["text"].isdecimal()
-
-
 def test_pictures_in_a_page_keep_their_shape():
-    uri = thumbnail_uri(Image.new("RGB", (300, 200)), 60)
+    uri = encode_thumbnail(Image.new("RGB", (300, 200)), 60)
     assert Image.open(BytesIO(b64decode(uri.split(",")[1]))).size == (60, 40)

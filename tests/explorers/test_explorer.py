@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from itr_study.explorers import explorer as base
-from itr_study.explorers.explorer import Explorer, button, choice, slider, tick, words
+from itr_study.explorers.explorer import Explorer, button, choice, control, slider
 from itr_study.plots.style import canvas
 
 
@@ -23,10 +23,8 @@ class Counter(Explorer):
         self.count = 0
 
     def controls(self):
-        return [slider("to", "To", self.count, 0, 9, 1), button("more", "More")]
-
-    def actions(self):
-        return {"to": self.to, "more": lambda _: self.to(self.count + 1)}
+        return [slider("to", "To", self.to, self.count, 0, 9, 1),
+                button("more", "More", lambda _: self.to(self.count + 1))]
 
     def to(self, count):
         if count < 0:
@@ -38,8 +36,8 @@ class Counter(Explorer):
     def stage(self):
         return {"count": self.count}
 
-    def sentence(self):
-        return f"Counted to {self.count} & \"more\"."
+    def numbers(self):
+        return {"count": f"{self.count} & \"more\""}
 
     def picture(self):
         return canvas()[0]
@@ -54,9 +52,10 @@ def test_what_a_reader_does_is_done():
     one.handle("to", 4)
     one.handle("more")
     assert one.selected == 5 and one.problem == ""
-    assert one.view() == {"drawing": "push_pull", "title": "A <counter>",
-                          "stage": {"count": 5}, "problem": "",
-                          "controls": list(one.controls()), "sentence": one.sentence()}
+    view = one.view()
+    assert [entry["name"] for entry in view.pop("controls")] == ["to", "more"]
+    assert view == {"title": "A <counter>", "stage": {"count": 5}, "problem": "", "note": "",
+                    "numbers": [["count", "5 & \"more\""]]}
 
 
 @pytest.mark.parametrize(("name", "value", "said"), [
@@ -73,12 +72,15 @@ def test_what_cannot_be_done_is_a_sentence_until_something_can(name, value, said
     assert one.problem == "" and one.count == 3
 
 
-def test_controls_are_json_and_all_have_a_name_and_a_label():
-    made = [slider("a", "A", 1, 0, 2, 1), choice("b", "B", "x", {"x": "X", "y": "Y"}),
-            button("c", "C", off=True), tick("d", "D", True), words("e", "E", "", "a dog")]
+def test_the_page_gets_controls_as_json():
+    one = Counter()
+    one.controls = lambda: [slider("a", "A", one.to, 1, 0, 2, 1), button("c", "C", one.to, True),
+                            choice("b", "B", one.to, "x", {"x": "X", "y": "Y"}),
+                            control("checkbox", "d", "D", one.to, True)]
+    made = one.view()["controls"]
     assert json.loads(json.dumps(made)) == made
-    assert [(one["name"], one["label"]) for one in made] == [
-        ("a", "A"), ("b", "B"), ("c", "C"), ("d", "D"), ("e", "E")]
+    assert [(each["name"], each["label"]) for each in made] == [
+        ("a", "A"), ("c", "C"), ("b", "B"), ("d", "D")]
 
 
 class Images(HTMLParser):
@@ -104,14 +106,15 @@ def shown(one, monkeypatch, live):
 def test_a_batch_keeps_the_picture_and_the_sentence(monkeypatch):
     (page,) = shown(Counter(), monkeypatch, live=False)
     found = Images(page.data)
-    assert found.alts == ['Counted to 0 & "more".'] and "details" not in found.tags
+    assert found.alts == ['A <counter>. count: 0 & "more"'] and "details" not in found.tags
+    assert ">count</th>" in page.data and ">0 &amp; &quot;more&quot;</td>" in page.data
     assert "<counter>" not in page.data and "A &lt;counter&gt;" in page.data
 
 
 def test_a_live_notebook_has_the_widget_and_below_it_the_same(monkeypatch):
     one = Counter()
-    skin, page = shown(one, monkeypatch, live=True)
-    assert skin.explorer is one and skin.view["stage"] == {"count": 0}
+    widget, page = shown(one, monkeypatch, live=True)
+    assert widget.explorer is one and widget.view["stage"] == {"count": 0}
     assert "details" in Images(page.data).tags and Images(page.data).alts
 
 

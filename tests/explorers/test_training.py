@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from itr_study.explorers.explorer import ticks_between
-from itr_study.explorers.training import Training, panel_of
-from itr_study.lab.runs.background import BackgroundRun, Look
+from itr_study.explorers.explorer import list_ticks
+from itr_study.explorers.training import Training, make_panel
+from itr_study.lab.runs.background import Look
 from tests.small_runs import SMALL
 
 CONFIG = SMALL.with_(**{"settings.epochs": 4})
@@ -34,25 +34,22 @@ class Said:
 
 
 @pytest.mark.parametrize(("run", "said", "on"), [
-    (Said("new", rows=[]), "Not trained yet: two_branch on scenes, seed 0, 4 epochs.", ["start"]),
-    (Said("starting", rows=[]), "Starting two_branch on scenes, seed 0: a process of its own",
-     ["stop"]),
-    (Said("running"), "2 of 4 epochs done, about 2 minutes left.", ["stop"]),
-    (Said("stopping"), "it ends the step and saves; 2 of 4 epochs done.", []),
-    (Said("elsewhere", "process 7 on host"), "Another process (process 7 on host) trains", []),
+    (Said("new", rows=[]), "seed 0; state: not trained yet; epochs: 0 of 4", ["start"]),
+    (Said("starting", rows=[]), "starting: a process of its own loads the data", ["stop"]),
+    (Said("running"), "epochs: 2 of 4; time left: about 2 minutes", ["stop"]),
+    (Said("stopping"), "ending the step, then saving; epochs: 2 of 4", []),
+    (Said("elsewhere", "process 7 on host"), "epochs: 2 of 4; reason: process 7 on host", []),
     (Said("interrupted", checkpoint=True), "Go on trains from where it was saved", ["go_on"]),
-    (Said("interrupted", rows=[]), "Nothing was to be saved yet.", ["start"]),
-    (Said("done"), "Done: two_branch on scenes, seed 0, 2 of 4 epochs (no better one came).", []),
-    (Said("diverged", "the loss is not finite"), "after 2 of 4 epochs: the loss is not finite.",
-     []),
-    (Said("oom", "out of memory"), "It ended after 2 of 4 epochs (oom): out of memory.",
+    (Said("interrupted", rows=[]), "stopped before anything was to be saved", ["start"]),
+    (Said("done"), "state: done; epochs: 2 of 4", []),
+    (Said("diverged", "NaN"), "state: diverged; epochs: 2 of 4; reason: NaN", []),
+    (Said("oom", "no room"), "oom: remove the reason, then go on; epochs: 2 of 4; reason: no room",
      ["go_on"])], ids=lambda value: value.now.state if isinstance(value, Said) else "")
 def test_every_state_is_a_sentence_and_offers_what_can_be_done(run, said, on):
     one = Training(run)
     assert said in one.sentence()
     assert [entry["name"] for entry in one.controls() if not entry["off"]] == on
-    so_far = "" if run.now.state in ("done", "diverged") else " so far"
-    best = f" Best{so_far}: RSUM 130.5 on dev, in epoch 2."
+    best = "best RSUM on dev: 130.5; best epoch: 2"
     assert one.sentence().endswith(best) == bool(run.now.rows)
     polled = run.now.state in ("starting", "running", "stopping", "elsewhere")
     assert one.stage()["poll"] == (1000 if polled else 0)
@@ -90,16 +87,16 @@ def test_a_refusal_stays_while_the_page_asks_how_far_it_is():
 
 
 def test_curves_leave_out_what_is_no_number():
-    loss, rsum = (panel_of(ROWS, column, "it", "unit") for column in ("loss", "dev_rsum"))
+    loss, rsum = (make_panel(ROWS, column, "it", "unit") for column in ("loss", "dev_rsum"))
     assert loss["points"] == [[1, 0.5]] and rsum["points"] == [[1, 100.0], [2, 130.5]]
-    assert rsum["best"] == [2, 130.5] and "highest 130.5 in epoch 2" in rsum["says"]
-    assert panel_of([], "loss", "it", "unit")["best"] is None
+    assert rsum["best"] == [2, 130.5] and "best 130.5 in epoch 2" in rsum["says"]
+    assert make_panel([], "loss", "it", "unit")["best"] is None
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 4), (0.0931, 0.0932), (285.0, 285.0), (0, 3000),
                                          (0.3, 1.7)])
 def test_ticks_hold_both_ends_and_differ(low, high):
-    ticks = ticks_between(low, high)
+    ticks = list_ticks(low, high)
     assert ticks[0][0] <= low and ticks[-1][0] >= high
     assert all(float(text) == at for at, text in ticks)  # no digit is rounded away
 
@@ -116,18 +113,7 @@ def test_the_picture_has_a_panel_a_curve_also_before_the_first_epoch():
 def test_no_axis_of_values_is_made_up_before_there_is_one():
     stage = Training(Said("running", rows=[])).stage()
     assert [panel["ticks"] for panel in stage["panels"]] == [[], []]
-    assert stage["panels"][0]["says"] == "RSUM on dev: no epoch has ended yet"
+    assert stage["panels"][0]["says"] == "no epoch has ended yet"
     assert stage["ticks"][0][0] == 0 and stage["ticks"][-1][0] == 4
-    silent = panel_of([{"epoch": 1, "loss": None}], "loss", "loss", "mean of an epoch")
-    assert silent["says"] == "loss: not a number so far" and silent["ticks"] == []
-
-
-def test_a_background_run_is_what_it_takes(store):
-    one = Training(BackgroundRun(SMALL))
-    assert one.sentence().startswith("Not trained yet: two_branch on scenes, seed 0, 2 epochs.")
-    one.handle("stop")
-    assert "there is nothing to stop" in one.problem
-
-
-def test_epochs_are_counted_in_whole_numbers():
-    assert [text for _, text in ticks_between(0, 2, whole=True)] == ["0", "1", "2"]
+    silent = make_panel([{"epoch": 1, "loss": None}], "loss", "loss", "mean of an epoch")
+    assert silent["says"] == "not a number so far" and silent["ticks"] == []

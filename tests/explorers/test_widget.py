@@ -1,34 +1,43 @@
-"""The thin skin: what it sends to the page, and how it answers."""
+"""The widget: what it sends to the page, and how it answers."""
 
 import re
 
 import pytest
 
 from itr_study.explorers import PushPull
-from itr_study.explorers.widget import STATIC, widget_of
+from itr_study.explorers.widget import STATIC, make_widget
 
 
-def message(skin, name, value, serial):
-    skin._handle_custom_msg({"name": name, "value": value, "serial": serial}, [])
+def message(widget, name, value, serial):
+    widget._handle_custom_msg({"name": name, "value": value, "serial": serial}, [])
 
 
 def test_a_message_is_heard_and_answered_with_its_serial():
     one = PushPull()
-    skin = widget_of(one)
-    assert skin.view["serial"] == 0
-    message(skin, "drag", {"item": 2, "score": 0.1}, 7)
-    assert one.scores[2] == 0.1 and skin.view["stage"]["items"][2]["score"] == 0.1
-    assert skin.view["serial"] == 7 and skin.view["problem"] == ""
-    message(skin, "drag", {"item": 99, "score": 0.1}, 8)
-    assert "there is no text of index 99" in skin.view["problem"] and skin.view["serial"] == 8
+    widget = make_widget(one)
+    assert widget.view["serial"] == 0
+    message(widget, "drag", {"item": 2, "score": 0.1}, 7)
+    assert one.scores[2] == 0.1 and widget.view["stage"]["items"][2]["score"] == 0.1
+    assert widget.view["serial"] == 7 and widget.view["problem"] == ""
+    message(widget, "drag", {"item": 99, "score": 0.1}, 8)
+    assert "item must be an integer >= 0 and <= 9, got 99" in widget.view["problem"]
+    assert widget.view["serial"] == 8
+
+
+def test_an_explorer_that_is_displayed_twice_is_the_same_in_both():
+    one = PushPull()
+    first, second = make_widget(one), make_widget(one)
+    message(first, "loss", "ladder", "a/1")
+    assert second.view["stage"]["loss"] == "Ladder" == first.view["stage"]["loss"]
+    assert second.view["serial"] == 0 and first.view["serial"] == "a/1"
 
 
 def test_what_is_done_in_python_is_shown_too():
     one = PushPull()
-    skin = widget_of(one)
+    widget = make_widget(one)
     one.handle("loss", "topk")
-    skin.show()
-    assert skin.view["stage"]["loss"] == "Top-k" and skin.view["serial"] == 0
+    widget.show()
+    assert widget.view["stage"]["loss"] == "Top-k" and widget.view["serial"] == 0
 
 
 @pytest.mark.parametrize("file", sorted(STATIC.glob("*")), ids=lambda file: file.name)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from itr_study.features.dataset import caption_key, caption_vectors
+from itr_study.features.texts import caption_key, caption_vectors
 
 TEXTS = ["a dog runs", "two cats", "a dog runs", "nobody"]
 
@@ -74,7 +74,7 @@ def test_blocks_are_encoded_side_by_side_where_the_encoder_bears_it(tmp_path, mo
                                                                     threaded):
     encoder = Waits(threaded)
     monkeypatch.setattr("itr_study.features.texts.cores", lambda: 2)
-    monkeypatch.setattr("itr_study.features.dataset.BLOCK", 2)
+    monkeypatch.setattr("itr_study.features.texts.BLOCK", 2)
     vectors = caption_vectors(TEXTS, encoder, "x", folder=tmp_path)
     np.testing.assert_array_equal(vectors, Lengths().encode(TEXTS))
     assert encoder.most == (2 if threaded else 1)

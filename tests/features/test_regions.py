@@ -27,6 +27,7 @@ from itr_study.features.regions import (
 from itr_study.features.specs import ImagePart, image_parts
 from tests.encoders.fakes import fake_dataset
 from tests.features.fakes import FakeDetector, Quarters, Tiny
+from tests.features.make_boxes import write
 from tests.oracles import boxes as oracle
 
 
@@ -201,7 +202,7 @@ def test_boxes_that_are_kept_are_taken_if_this_detector_made_them(tmp_path, monk
     images = [image for split in dataset.splits.values() for image in split.image_ids]
     box = found((0.25, 0.25, 0.75, 0.75), scores=[0.5])
     path = tmp_path / "kept.npz"
-    BoxTable.join(images, [box] * len(images), made_with(FakeDetector())).write(path)
+    write(BoxTable.join(images, [box] * len(images), made_with(FakeDetector())), path)
     monkeypatch.setitem(KEPT, "kept", path)
     table = dataset_boxes(dataset, FakeDetector(), tmp_path)
     assert FakeDetector.calls == 0
@@ -218,7 +219,7 @@ def test_a_table_that_lacks_a_picture_is_not_taken(tmp_path, monkeypatch, fakes)
     dataset = fake_dataset(name="partly kept")
     images = [image for split in dataset.splits.values() for image in split.image_ids]
     path = tmp_path / "kept.npz"
-    BoxTable.join(images[1:], [found()] * (len(images) - 1), made_with(FakeDetector())).write(path)
+    write(BoxTable.join(images[1:], [found()] * (len(images) - 1), made_with(FakeDetector())), path)
     monkeypatch.setitem(KEPT, "partly kept", path)
     assert dataset_boxes(dataset, FakeDetector(), tmp_path).has(images)
     assert FakeDetector.calls == len(images) + 1  # the first row says how wide rows are

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from itr_study.lab.label_quality import pairs as module
-from itr_study.lab.label_quality.pairs import image_relevance, pair_relevance, text_relevance
+from itr_study.lab.label_quality import judges as module
+from itr_study.lab.label_quality.judges import image_relevance, pair_relevance, text_relevance
 from itr_study.relevance import RELEVANCE
 from tests.label_quality.judged_sets import VECTORS, Overlap, judged_split
 

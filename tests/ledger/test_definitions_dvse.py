@@ -11,7 +11,7 @@ import torch
 
 from itr_study.lab.ledger.reported import reported, wide
 from itr_study.losses import OUTPUT_LOSSES
-from itr_study.losses._heads import head_cosines
+from itr_study.losses._batch import head_cosines
 from itr_study.metrics.entropy import score_entropy
 from itr_study.training.objective import OBJECTIVES, Objective, Term
 from tests.losses.test_outputs import random_output

@@ -1,15 +1,17 @@
 """The page of claims: counts, a legend that leaves nothing out, what a composite means."""
 
+import re
+
 import pandas as pd
 import pytest
 
 from itr_study.lab.ledger.report import (
     COLUMNS,
-    MEANINGS,
-    advice,
-    composites,
+    LEGEND,
+    contradicted_parts,
     ledger,
     ledger_markdown,
+    summary,
     write_ledger,
 )
 from itr_study.lab.ledger.reported import load_claims
@@ -25,15 +27,16 @@ def untested():
 def test_ledger_as_markdown_counts_each_origin_apart_and_keeps_its_columns(untested):
     text = ledger_markdown(untested)
     lines = text.splitlines()
-    assert lines[:3] == ["- 42 claims of the papers: 2 held by a test, 1 not as printed, "
-                         "39 not tested.",
-                         "- 9 counter-checks of ours: 9 not tested.",
-                         "- 2 composites: 2 not tested."]
+    assert lines[4:7] == ["| Claims of the papers | 0 | 0 | 0 | 0 | 2 | 1 | 39 |",
+                          "| Counter-checks of ours | 0 | 0 | 0 | 0 | 0 | 0 | 9 |",
+                          "| Composites | 0 | 0 | 0 | 0 | 0 | 0 | 2 |"]
     assert [line for line in lines if line.startswith("## ")] == [
-        "## How to read this page", "## Claims of the papers", "## Counter-checks of ours",
-        "## Composites, not counted: their parts are rows of their own"]
+        "## Counts", "## Outcomes", "## Columns", "## Base models",
+        "## The verdict on a composite", "## Claims of the papers", "## Counter-checks of ours",
+        "## Composites"]
     assert "+1.2 to +4.4 (24 differences)" in text and "| ± 1 |" in text
-    assert {line.replace("\\|", "").count("|") for line in lines if line.startswith("|")} == {9}
+    claims = text[text.index("## Claims of"):].splitlines()
+    assert {line.replace("\\|", "").count("|") for line in claims if line.startswith("|")} == {9}
 
 
 def test_the_ledger_is_written_beside_its_figure(untested, tmp_path):
@@ -43,12 +46,10 @@ def test_the_ledger_is_written_beside_its_figure(untested, tmp_path):
 
 
 def test_the_legend_explains_every_outcome_and_every_column(untested):
-    text = ledger_markdown(untested)
-    assert tuple(MEANINGS) == OUTCOMES
-    assert all(f"- **{outcome}**: " in text for outcome in OUTCOMES)
-    head = next(line for line in text.splitlines() if line.startswith("| claim | place"))
-    assert head == f"| {' | '.join(COLUMNS)} |".replace(
-        "claim, place, statement", "claim | place | statement")
+    outcomes, columns, *_ = LEGEND.read_text(encoding="utf-8").split("\n## ")
+    for words, text in ((OUTCOMES, outcomes), (COLUMNS, columns)):
+        assert re.findall(r"^- \*\*(.+)\*\*: ", text, re.M) == list(words)
+    assert f"| {' | '.join(COLUMNS)} |" in ledger_markdown(untested)
 
 
 def test_the_note_of_a_claim_stands_below_its_statement(untested):
@@ -82,15 +83,12 @@ def table():
         "parts": ["", "", "", "", "a;d"]})
 
 
-def test_what_is_beyond_the_plan_is_said_and_composites_are_not_counted(table):
-    assert advice(table) == (
-        "Of 3 undecided claims and counter-checks 1 would be decided by at most 40 pairs at the "
-        "spread we see; 1 ask for more, which is beyond what is planned, and of 1 no number can be "
-        "told.")
-    assert advice(table.assign(outcome="reproduced")) == ""
+def test_what_is_beyond_the_plan_is_counted_and_composites_are_not(table):
+    counts = summary(table.assign(waits_for="", model=""))
+    assert counts[-3:].to_numpy().tolist() == [[1, 0], [1, 0], [0, 1]]
 
 
 def test_a_composite_left_open_names_the_part_that_is_contradicted(table):
-    assert composites(table).endswith("leave the composite undecided: here `all` (`d`).")
+    assert contradicted_parts(table).to_numpy().tolist() == [["all", "d"]]
     table.loc[table["id"] == "d", "outcome"] = "undecided"
-    assert composites(table).endswith("leave the composite undecided.")
+    assert contradicted_parts(table).empty

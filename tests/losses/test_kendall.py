@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from itr_study.losses import LOSSES, _dominance, kendall
+from itr_study.losses import LOSSES, kendall
 from itr_study.losses.kendall_window import window_edges
 from tests.oracles.kendall_window import windows
 
@@ -105,7 +105,7 @@ def test_windows_equal_the_listed_windows(case, size):
 def test_kendall_of_long_lists(images, texts, monkeypatch):
     """More than one block of places, and of rows."""
     monkeypatch.setattr(kendall, "AT_ONCE", 2500)
-    monkeypatch.setattr(_dominance, "AT_ONCE", 4200)
+    monkeypatch.setattr(kendall, "HELD", 4200)
     scores, relevance = batch(0, images, texts)
     same(LOSSES["kendall"](), lambda s, r: listed(s, r, lambda x: pairs_of(x, 0.2)),
          scores, relevance)
@@ -117,7 +117,7 @@ def test_smaller_in_both(seed, rows, items):
     g = torch.Generator().manual_seed(seed)
     place = torch.stack([torch.randperm(items, generator=g) for _ in range(rows)])
     bounds = torch.randint(0, items + 1, (2, rows, items), generator=g)
-    found = _dominance.smaller_in_both(place, bounds)
+    found = kendall.smaller_in_both(place, bounds)
     columns = torch.arange(items)
     for query, bound in enumerate(bounds):
         before = columns[None, None, :] < bound[:, :, None]
@@ -201,10 +201,10 @@ def test_labels_below_minus_1_are_refused():
 
 def test_counts_within_a_block_fit_a_byte():
     """They are summed in uint8, so that a block holds 256 items however many there are."""
-    sizes = [_dominance.block_size(items) for items in (1, 2, 100, 70_000, 131_072, 10**7)]
+    sizes = [kendall.block_size(items) for items in (1, 2, 100, 70_000, 131_072, 10**7)]
     assert sizes == [1, 1, 8, 256, 256, 256]
     place = torch.arange(256)[None]
-    counts = _dominance.within_block(place, torch.full_like(place, 256), 256, blocks=1)
+    counts = kendall.within_block(place, torch.full_like(place, 256), 256, blocks=1)
     assert counts.tolist() == [list(range(256))]
 
 

@@ -19,11 +19,11 @@ def graded_set(seed, ties=False, dtype=np.float32):
     return scores.astype(dtype), relevance, graded(relevance, owner)
 
 
-def graded(relevance, owner=None, block=256):
+def graded(relevance, owner=None):
     """A truth with this relevance; without owners every text belongs to image 0, 1, ... in turn."""
     relevance = np.asarray(relevance)
     owner = np.arange(relevance.shape[1]) % len(relevance) if owner is None else owner
-    return Truth(owner, len(relevance), graded=lambda images: relevance[images], block=block)
+    return Truth(owner, len(relevance), graded=lambda images: relevance[images])
 
 
 def bad_input_is_refused(metric):

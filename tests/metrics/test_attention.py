@@ -43,7 +43,7 @@ def example(seed, images=9, heads=3, regions=6, objects=4):
 
 def test_examples_in_docstrings():
     result = doctest.testmod(importlib.import_module("itr_study.metrics.attention"))
-    assert result.attempted == 6 and not result.failed
+    assert result.attempted == 11 and not result.failed
 
 
 @pytest.mark.parametrize("case", HAND)

@@ -1,29 +1,21 @@
 """R@1 and R-Precision by class: by hand, against sorting, in little memory."""
 
-import doctest
-import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 import torch
 
+import itr_study.metrics.retrieval_sets as module
 from itr_study.metrics import Scores, Truth, class_based, r_precision, recall
 from itr_study.rerank import RERANKERS
 from tests.metrics.sets import random_set
 from tests.oracles.class_based import HAND, oracle
 
-module = sys.modules["itr_study.metrics.class_based"]  # the package shows the function
-
 
 def random_classes(seed, images):
     """(I,) few classes of differing size, numbered with gaps."""
     return np.random.default_rng(seed).integers(0, max(2, images // 4), images) * 3 + 5
-
-
-def test_examples_in_docstrings():
-    result = doctest.testmod(module)
-    assert result.attempted and not result.failed
 
 
 @pytest.mark.parametrize(("scores", "owner", "classes", "expected"), HAND)

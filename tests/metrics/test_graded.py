@@ -11,7 +11,7 @@ from tests.metrics.graded_sets import graded as truth_of
 def test_a_nan_is_named_by_its_place_whatever_the_block(monkeypatch, direction):
     """Of one matrix, and of either of two; in the third block of images, the third of texts."""
     monkeypatch.setattr(graded, "BLOCK", 14)  # two images, or two texts, at a time
-    truth = truth_of(np.eye(7), block=2)
+    truth = truth_of(np.eye(7))
     bad = np.zeros((7, 7))
     bad[5, 4] = np.nan
     scores = {"both": bad, "i2t": Scores(bad, np.zeros((7, 7))),

@@ -13,9 +13,8 @@ from tests.metrics.sets import random_set
 from tests.oracles.sets import stable_order
 
 
-@pytest.mark.parametrize("name", ["first", "hubness"])
-def test_examples_in_docstrings(name):
-    result = doctest.testmod(importlib.import_module(f"itr_study.metrics.{name}"))
+def test_examples_in_docstrings():
+    result = doctest.testmod(importlib.import_module("itr_study.metrics.first"))
     assert result.attempted and not result.failed
 
 

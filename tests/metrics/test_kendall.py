@@ -1,4 +1,4 @@
-"""Kendall's tau by sorted keys and bins: against loops and scipy, with ties, in any block size."""
+"""Kendall's tau, of all or of the best k: against loops and scipy, with ties, in any block size."""
 
 import doctest
 import importlib
@@ -8,9 +8,10 @@ import pytest
 import torch
 from scipy.stats import kendalltau
 
+from itr_study.metrics import coherent, coherent_rows, kendall, kendall_rows, per_query
 from itr_study.metrics import graded as blocks
-from itr_study.metrics import kendall, kendall_per_query
 from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
+from tests.oracles import coherent as best_oracle
 from tests.oracles.kendall_tau import graded_oracle
 
 module = importlib.import_module("itr_study.metrics.kendall")
@@ -18,7 +19,7 @@ module = importlib.import_module("itr_study.metrics.kendall")
 
 def test_examples_in_docstrings():
     result = doctest.testmod(module)
-    assert result.attempted == 3 and not result.failed
+    assert result.attempted == 5 and not result.failed
 
 
 def assert_equal(found, expected):
@@ -33,7 +34,7 @@ def test_equals_slow_oracle_on_graded_relevance(dtype, kind, tied):
     for seed in range(20):
         scores, relevance, truth = graded_set(seed, tied, dtype)
         expected = graded_oracle(scores.tolist(), relevance.tolist(), kind=kind)
-        assert_equal(kendall_per_query(scores, truth, kind), expected)
+        assert_equal(per_query(scores, truth, kendall_rows(kind))[0], expected)
 
 
 @pytest.mark.parametrize("shape", [(2, 200), (3, 64), (20, 100)])
@@ -46,7 +47,8 @@ def test_equals_scipy(shape, kind):
     expected = [[kendalltau(s, r, variant=kind).statistic for s, r in zip(*rows, strict=True)]
                 for rows in ((scores, relevance), (scores.T, relevance.T))]
     # of two images a text's relevances may tie: NaN there
-    assert_equal(kendall_per_query(scores, truth, kind), [np.nan_to_num(x) for x in expected])
+    found, = per_query(scores, truth, kendall_rows(kind))
+    assert_equal(found, [np.nan_to_num(x) for x in expected])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 255, 256, 257, 1000, 5000])
@@ -69,13 +71,13 @@ def test_inversions_of_long_lists(n):
 def test_block_size_changes_nothing(size, monkeypatch):
     scores, relevance, truth = graded_set(2, ties=True)
     monkeypatch.setattr(blocks, "BLOCK", size)
-    small = graded(relevance, truth.image_of_text, block=2)
-    assert_equal(kendall_per_query(scores, small),
+    assert_equal(per_query(scores, truth, kendall_rows())[0],
                  graded_oracle(scores.tolist(), relevance.tolist()))
 
 
 def test_texts_read_the_columns_of_the_same_relevance():
-    found = kendall_per_query(np.array([[1.0, 2.0], [0.0, 3.0]]), graded([[1, 0.5], [0, 0.2]]), "a")
+    scores, truth = np.array([[1.0, 2.0], [0.0, 3.0]]), graded([[1, 0.5], [0, 0.2]])
+    found, = per_query(scores, truth, kendall_rows("a"))
     assert found["i2t"].tolist() == [-1, 1]  # 1 < 2 though 1 > 0.5; 0 < 3 and 0 < 0.2
     assert found["t2i"].tolist() == [1, -1]  # 1 > 0 and 1 > 0; 2 < 3 though 0.5 > 0.2
 
@@ -94,14 +96,49 @@ def test_without_any_order_it_is_zero(kind):
         assert kendall(scores, graded(relevance), kind) == {"i2t_tau": 0, "t2i_tau": 0}
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3, 5, 100])
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_coherent_score_equals_the_slow_oracle(dtype, k, tied):
+    for seed in range(20):
+        scores, relevance, truth = graded_set(seed, tied, dtype)
+        found, = per_query(scores, truth, coherent_rows(k))
+        assert_equal(found, best_oracle.graded_oracle(scores.tolist(), relevance.tolist(), k))
+
+
+def test_of_a_short_list_the_coherent_score_is_kendalls_tau():
+    scores, _, truth = graded_set(3)
+    best, whole = per_query(scores, truth, coherent_rows(scores.size), kendall_rows())
+    for direction, values in best.items():
+        assert (values == whole[direction]).all()
+
+
+def test_what_lies_behind_the_best_does_not_matter():
+    """Places 0 to 9 hold the best; those behind are shuffled, of which one is fully relevant."""
+    rng = np.random.default_rng(0)
+    relevance = (rng.random((1, 50)) / 2).astype(np.float32)
+    relevance[0, 40] = 1
+    scores = np.arange(50.0)[::-1][None]
+    truth = graded(relevance, np.zeros(50, int))
+    shuffled = np.concatenate([scores[:, :10], rng.permutation(scores[:, 10:].T).T], 1)
+    for k, same in ((10, True), (50, False)):
+        values = [coherent(each, truth, k)[f"i2t_cs{k}"] for each in (scores, shuffled)]
+        assert (values[0] == values[1]) is same
+
+
+@pytest.mark.parametrize("metric", [kendall, coherent])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_tensor_and_array_agree(dtype):
+def test_tensor_and_array_agree(metric, dtype):
     scores, _, truth = graded_set(4, ties=True)
     tensor = torch.from_numpy(scores).to(dtype).requires_grad_()
-    assert kendall(tensor, truth) == kendall(scores, truth)
+    assert metric(tensor, truth) == metric(scores, truth)
 
 
 def test_bad_input_is_refused():
     bad_input_is_refused(kendall)
+    bad_input_is_refused(coherent)
+    for k in (1, 0, -3, 2.0, None):
+        with pytest.raises(ValueError, match="k must be a whole number of at least 2"):
+            coherent(np.eye(2), graded(np.eye(2)), k=k)
     with pytest.raises(ValueError, match="kind must be one of a, b, c"):
         kendall(np.eye(2), graded(np.eye(2)), kind="tau")

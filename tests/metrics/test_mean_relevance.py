@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.metrics import mean_relevance, mean_relevance_per_query
+from itr_study.metrics import mean_relevance, mean_relevance_rows, per_query
 from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
 from tests.oracles.mean_relevance import graded_oracle
 
@@ -26,7 +26,7 @@ def test_equals_slow_oracle_on_graded_relevance(dtype, k, tied):
     for seed in range(20):
         scores, relevance, truth = graded_set(seed, tied, dtype)
         expected = graded_oracle(scores.tolist(), relevance.tolist(), k)
-        values = mean_relevance_per_query(scores, truth, k)
+        values, = per_query(scores, truth, mean_relevance_rows(k))
         for direction, of_queries in zip(("i2t", "t2i"), expected, strict=True):
             assert values[direction].tolist() == pytest.approx(of_queries, abs=1e-12)
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from itr_study.metrics import graded as blocks
-from itr_study.metrics import ndcg, ndcg_per_query
-from itr_study.metrics.ndcg import ndcgs_per_query
+from itr_study.metrics import ndcg, ndcg_rows, per_query
 from itr_study.metrics.truth import Truth
 from tests.metrics.graded_sets import bad_input_is_refused, graded, graded_set
 from tests.oracles.ndcg import graded_oracle
@@ -19,7 +18,7 @@ module = importlib.import_module("itr_study.metrics.ndcg")
 
 def test_examples_in_docstrings():
     result = doctest.testmod(module)
-    assert result.attempted == 7 and not result.failed
+    assert result.attempted == 2 and not result.failed
 
 
 def assert_equal(found, expected, **how):
@@ -37,32 +36,22 @@ def test_equals_slow_oracle_on_graded_relevance(dtype, ties, at, tied, few, monk
     for seed in range(20):
         scores, relevance, truth = graded_set(seed, tied, dtype)
         expected = graded_oracle(scores.tolist(), relevance.tolist(), ties=ties, at=at)
-        assert_equal(ndcg_per_query(scores, truth, ties, at), expected, abs=1e-12)
+        assert_equal(per_query(scores, truth, ndcg_rows(ties, at))[0], expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_block_size_changes_nothing(size, monkeypatch):
     scores, relevance, truth = graded_set(2, ties=True)
     monkeypatch.setattr(blocks, "BLOCK", size)
-    small = graded(relevance, truth.image_of_text, block=2)
     expected = graded_oracle(scores.tolist(), relevance.tolist())
-    assert_equal(ndcg_per_query(scores, small), expected, abs=1e-12)
+    assert_equal(per_query(scores, truth, ndcg_rows())[0], expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("ties", ["worst", "paper"])
-@pytest.mark.parametrize("few", [0, 99])
-def test_several_models_at_once_are_as_each_alone(ties, few, monkeypatch):
-    monkeypatch.setattr(module, "FEW", few)
+def test_it_says_how_many_queries_are_done(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 20)
-    told = []
-    first, _, truth = graded_set(5, ties=True)
-    second = np.random.default_rng(1).normal(size=first.shape)
-    found = ndcgs_per_query([first, second], truth, ties, at=3, show=told.append)
-    for scores, each in zip((first, second), found, strict=True):
-        alone = ndcg_per_query(scores, truth, ties, at=3)
-        assert {way: values.tolist() for way, values in each.items()} == {
-            way: values.tolist() for way, values in alone.items()}
-    assert told == sorted(told) and told[-1] == 2 * sum(first.shape)
+    told, (scores, _, truth) = [], graded_set(5, ties=True)
+    per_query(scores, truth, ndcg_rows(), show=told.append)
+    assert told == sorted(told) and len(told) > 2 and told[-1] == sum(scores.shape)
 
 
 @pytest.mark.parametrize("few", [0, 99])
@@ -70,24 +59,26 @@ def test_a_perfect_list_has_exactly_one(few, monkeypatch):
     """Models that are both perfect must not differ by a rounding."""
     monkeypatch.setattr(module, "FEW", few)
     matches = (np.arange(4)[:, None] == np.repeat(np.arange(4), 5)).astype(np.float32)
-    assert set(ndcg_per_query(matches, graded(matches))["i2t"]) == {1.0}
+    assert set(per_query(matches, graded(matches), ndcg_rows())[0]["i2t"]) == {1.0}
 
 
 def test_where_few_are_relevant_nothing_is_sorted(monkeypatch):
     monkeypatch.setattr(module, "sorted_dcg", pytest.fail)
     random = np.random.default_rng(0)
-    found = ndcg_per_query(random.normal(size=(50, 250)), Truth(np.repeat(np.arange(50), 5)))
+    scores, truth = random.normal(size=(50, 250)), Truth(np.repeat(np.arange(50), 5))
+    found, = per_query(scores, truth, ndcg_rows())
     assert 0 < found["i2t"].mean() < 1
 
 
-def test_relevance_is_asked_for_once():
+def test_relevance_is_asked_for_once(monkeypatch):
+    monkeypatch.setattr(blocks, "IMAGES", 3)
     asked = []
 
     def relevance(images):
         asked.extend(range(10)[images])
         return np.ones((len(range(10)[images]), 10))
 
-    truth = graded(np.ones((10, 10)), block=3)
+    truth = graded(np.ones((10, 10)))
     object.__setattr__(truth, "graded", relevance)
     ndcg(np.zeros((10, 10)), truth)
     assert asked == list(range(10))
@@ -96,7 +87,7 @@ def test_relevance_is_asked_for_once():
 def test_texts_read_the_columns_of_the_same_relevance():
     # relevance is not symmetric: text 1 is found by image 0 (r = 0.5), not image 1 by text 0
     truth = graded([[1, 0.5], [0, 1]])
-    found = ndcg_per_query(np.array([[2.0, 2.0], [1.0, 1.0]]), truth)
+    found, = per_query(np.array([[2.0, 2.0], [1.0, 1.0]]), truth, ndcg_rows())
     half = 2**0.5 - 1
     third = 1 / np.log2(3)
     assert found["t2i"].tolist() == pytest.approx([1, (half + third) / (1 + half * third)])
@@ -117,7 +108,7 @@ def test_tied_scores_earn_the_worst_order():
 
 
 def test_a_query_without_relevant_items_has_zero():
-    found = ndcg_per_query(np.zeros((2, 2)), graded([[1, 0], [0, 0]]))
+    found, = per_query(np.zeros((2, 2)), graded([[1, 0], [0, 0]]), ndcg_rows())
     assert found["i2t"][1] == 0 and found["t2i"][1] == 0
     assert ndcg(np.zeros((2, 2)), graded(np.zeros((2, 2)))) == {"i2t_ndcg": 0, "t2i_ndcg": 0}
 
@@ -132,7 +123,7 @@ def test_zero_and_minus_zero_tie(few, monkeypatch):
     truth = graded([[1, 0]], np.zeros(2, int))
     for dtype in (np.float32, np.float64):
         for values in ([0.0, -0.0], [-0.0, 0.0]):
-            found = ndcg_per_query(np.array([values], dtype), truth)
+            found, = per_query(np.array([values], dtype), truth, ndcg_rows())
             assert found["i2t"].tolist() == pytest.approx([1 / np.log2(3)])
 
 

@@ -33,7 +33,7 @@ def case(seed, ties=False, most=6):
 
 def test_examples_in_docstrings():
     result = doctest.testmod(module)
-    assert result.attempted == 4 and not result.failed
+    assert result.attempted == 6 and not result.failed
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -40,10 +40,10 @@ READERS = {
         scores, Matches(*(TRUTH.positives(d) for d in DIRECTIONS)))[0],
     "find": every_match,
     "five_fold": lambda scores: metrics.five_fold(scores, OWNER),
+    "per_query": lambda scores: metrics.per_query(scores, TRUTH, metrics.ndcg_rows())[0],
     "query_means": lambda scores: query_means(scores, TRUTH, GRADED_METRICS),
     **{name: lambda scores, name=name: getattr(metrics, name)(scores, TRUTH)
-       for name in ("recall", "map_at_r", "r_precision", "ndcg", "kendall", "coherent",
-                    "ndcg_per_query", "kendall_per_query", "coherent_per_query")},
+       for name in ("recall", "map_at_r", "r_precision", "ndcg", "kendall", "coherent")},
 }
 
 

@@ -12,15 +12,15 @@ from torch.nn.functional import pad
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score, take
 from itr_study.losses import LOSSES
-from itr_study.models import MODELS, cross_attention, sgraf
+from itr_study.models import MODELS, cross_attention
 from itr_study.models.cross_attention import (
+    NodeNorm,
     Places,
     Similarities,
     WholePool,
     word_attention,
     words_at,
 )
-from itr_study.models.saf import NodeNorm
 from itr_study.training.loop import fit, forward
 from itr_study.training.objective import Objective
 from itr_study.training.settings import Settings
@@ -212,8 +212,8 @@ def test_block_size_changes_neither_value_nor_gradient(monkeypatch, name, traini
     results = []
     for size in (None, cells):
         if size:
-            monkeypatch.setattr(sgraf, "CPU_CELLS", size)
-            monkeypatch.setattr(sgraf, "KEPT_CELLS", size)
+            monkeypatch.setattr(cross_attention, "CPU_CELLS", size)
+            monkeypatch.setattr(cross_attention, "KEPT_CELLS", size)
         results.append(value_and_gradients(name, training, images, texts))
     for ours, expected in zip(*results, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
@@ -221,14 +221,14 @@ def test_block_size_changes_neither_value_nor_gradient(monkeypatch, name, traini
 
 def test_texts_are_cut_to_their_own_length(monkeypatch):
     """Blocks of like length, every text once, none wider than its longest."""
-    monkeypatch.setattr(sgraf, "CPU_CELLS", 8 * 8 * 6)  # six words at a time
+    monkeypatch.setattr(cross_attention, "CPU_CELLS", 8 * 8 * 6)  # six words at a time
     lengths = [1, 1, 2, 2, 3, 7]
     exists = torch.arange(9) < torch.tensor(lengths)[:, None]
     texts = Places(torch.zeros(6, 9, 8), exists, torch.zeros(6, 8))
-    found = [tuple(block.exists.shape) for block in sgraf.text_blocks(texts, lengths)]
+    found = [tuple(block.exists.shape) for block in cross_attention.text_blocks(texts, lengths)]
     assert found == [(3, 2), (2, 3), (1, 7)]
     assert all(block.exists.any(dim=0).all() for block in
-               sgraf.text_blocks(texts, lengths))
+               cross_attention.text_blocks(texts, lengths))
 
 
 @pytest.mark.parametrize("name", NAMES)

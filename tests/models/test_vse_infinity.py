@@ -103,7 +103,7 @@ def test_regions_and_words_are_left_out_in_training_alone():
     one = batch()
     free = both(model(region_dropout=0.0, word_dropout=0.0).train(), one)
     net = model()  # 0.2 of both
-    assert net.region_dropout == net.word_dropout == 0.2
+    assert net.region_dropout == net.text.word_dropout == 0.2
     assert torch.equal(both(net.eval(), one), free)
     net.train()
     images, texts = net.encode_images(one), net.encode_texts(one)

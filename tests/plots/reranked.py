@@ -21,11 +21,6 @@ def reranking_pictures() -> dict:
     hubs = pd.DataFrame([(way, method, count) for way in WAYS for method in ("before", "after")
                          for count in (0, 1, 1, 9)],
                         columns=["direction", "method", "occurrences"])
-    gains = pd.DataFrame([
-        {"direction": way, "model": model, "label": f"loss {place}", "x": place,
-         "x_low": place - 0.1, "x_high": place + 0.1, "y": place % 2, "y_low": 0.0, "y_high": 1.0}
-        for way in WAYS for model in ("one", "two") for place in range(6)])
     return {"scales": plots.scale_maps(grid, "It hurts below", {"printed": chosen}, "n = 1"),
             "hubs": plots.occurrence_lines(hubs, "One is everywhere"),
-            "flip": plots.schematic_rerank({"scores": FLIP, "shares": FLIP.T}, "It turns"),
-            "gains": plots.gain_scatter(gains, "More hubs, more gain", "hubness", "gain, points")}
+            "flip": plots.schematic_rerank({"scores": FLIP, "shares": FLIP.T}, "It turns")}

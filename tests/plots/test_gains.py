@@ -1,4 +1,4 @@
-"""Curves of what losses gain beside a reference."""
+"""Curves of what losses gain over a reference."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from itr_study.plots.claims import gain_curves
 PLACES = {0.01: "precise", 1.0: "vague"}
 TABLE = pd.DataFrame([
     {"panel": panel, "loss": loss, "x": x, "difference": height, "low": height - 1,
-     "high": height + 1, "verdict": "higher"}
+     "high": height + 1, "n": 5, "verdict": "higher"}
     for panel, lift in (("RSUM", 0), ("NDCG", 5)) for loss, slope in (("top5", 1), ("soft", -1))
     for x, height in ((0.01, lift - 4.0 * slope), (1.0, lift + 4.0 * slope))])
 CROSSED = pd.DataFrame([{"panel": "RSUM", "loss": "top5", "at": 0.1, "low": 0.05, "high": 0.2}])
@@ -29,6 +29,7 @@ def test_what_has_collapsed_is_hollow():
     fallen = TABLE.assign(verdict=np.where(TABLE.x == 1, "collapsed", "higher"))
     figure = gain_curves(fallen, PLACES, "A title", "share")
     assert sorted(hollow(figure.axes[0])) == [(1, -4), (1, 4)]
+    assert "hollow: scores have collapsed · 5 seeds" in figure.get_supxlabel()
 
 
 def test_every_loss_has_a_line_with_its_intervals_in_every_panel():

@@ -41,7 +41,7 @@ def test_all_words_stand_on_one_scale_with_their_largest_weight_and_the_score():
                    "most 0.60", "a note"):
         assert wanted in words, wanted
     below = [axes.get_xlabel() for axes in figure.axes[1:-1]]
-    assert below[:3] == ["most 0.70", "most 0.25", "most 0.60 (lies nowhere)"]
+    assert below[:3] == ["most 0.70", "most 0.25", "most 0.60 (nowhere)"]
     assert "its weight has no colour" in words
     assert "nowhere" not in said(drawn(weights=WEIGHTS[[0, 1, 0]]))
     bar = figure.axes[-1]

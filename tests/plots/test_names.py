@@ -5,7 +5,7 @@ import pytest
 from itr_study.lab.studies.arms import TERMS
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.losses import LOSSES
-from itr_study.plots.names import marks_note, name_of
+from itr_study.plots.names import name_of
 from itr_study.plots.style import look
 
 
@@ -14,13 +14,12 @@ from itr_study.plots.style import look
     ("k=5", "top-5"), ("top5", "top-5"), ("kth=5", "k-th, k = 5"), ("bcls", "soft + windows"),
     ("hardest+listwise(cider)", "hardest + Smooth-NDCG (cider)"), ("d=64", "d = 64"),
     ("two_branch+fisher", "Two-branch, Fisher"), ("vsepp+gru/bcls", "VSE++, GRU: soft + windows"),
-    ("two_branch+sentence/top5 †", "Two-branch, MiniLM: top-5 †"),
+    ("two_branch+sentence/top5", "Two-branch, MiniLM: top-5"),
     ("tau=0.01 − hardest", "τ = 0.01 − hardest"), ("tau=0.1", "τ = 0.1 (= ApproxNDCG)"),
     ("vsepp+gru/hardest@reciprocal", "VSE++, GRU: hardest, RR"), ("sum@2", "sum@2"),
     ("hardest@fast_bank − hardest", "hardest, FR with a bank − hardest"),
     ("fast", "FR"), ("reciprocal − fast", "RR − FR"),
     ("hardest+approx_ndcg − hardest", "τ = 0.1 (= ApproxNDCG) − hardest"),
-    ("vsepp+gru/sum § ¶", "VSE++, GRU: sum § ¶"), ("vsepp+gru §", "VSE++, GRU §"),
     ("VSE++†, + Listwise", "VSE++†, + Listwise"), ("i→t/t→i", "i→t/t→i"), ("best", "best")])
 def test_a_name_says_what_a_reader_knows(arm, name):
     assert name_of(arm) == name
@@ -38,17 +37,3 @@ def test_an_arm_is_drawn_as_its_loss_and_called_by_its_name():
     for arm, loss in (("hardest", "triplet_hardest"), ("listwise", "smooth_ndcg")):
         assert look(arm) == look(loss)
     assert look("soft+windows") == look("bcls") and look("bcls").label == "soft + windows"
-
-
-def test_marks_are_explained_where_they_stand():
-    assert marks_note(["sum", "hardest"]) == ""
-    assert marks_note(["sum †", "hardest § ¶"]) == (
-        "† the text encoder or the maker of the labels has seen captions; § learning rate at the "
-        "edge of those tried; ¶ scores have collapsed")
-
-
-def test_a_mark_behind_a_name_changes_no_colour():
-    plain, seen = look("hardest", 3), look("hardest § †", 3)
-    assert (seen.colour, seen.marker) == (plain.colour, plain.marker)
-    assert (plain.label, seen.label) == ("hardest", "hardest § †")
-    assert look("a model †", 3).colour == look("another", 3).colour != plain.colour

@@ -5,8 +5,8 @@ import pytest
 
 from itr_study.data import DATASETS
 from itr_study.files.paths import figures_folder
-from itr_study.plots.figures import COMMON, inside
-from itr_study.plots.published import PAGE, compare, table_difference
+from itr_study.plots.figures import COMMON, inside, save_figure
+from itr_study.plots.published import DRAWN_BY, PAGE, compare, table_difference
 from tests.plots.test_figures import TABLE, common, save
 
 ROWS = "arm,metric,value\na,test_rsum,100.5\nb,test_rsum,0.25\nb,minutes,7\n"
@@ -47,6 +47,25 @@ def test_what_a_machine_computes_anew_may_differ_a_little(two, runs, factor, kep
     assert (found.near == ["flickr8k/03_topk__cca"]) == kept
     assert ("flickr8k/03_topk__cca" in found.differing) != kept
     assert ("within 1% of the published numbers: flickr8k/03_topk__cca" in found.text()) == kept
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_what_is_made_of_models_trained_here_is_told_apart(two, marked):
+    """Rows are published, weights are not: another machine trains other ones."""
+    for folder, times in zip(two, (2, 1), strict=True):
+        save(folder, "full", table=TABLE.assign(value=100.0 * times), name="08_reranking__hubs",
+             dataset="flickr8k", run_ids=["a" * 16], **{"from_models": True} if marked else {})
+    found = told(two)
+    assert found.retrained == ["flickr8k/08_reranking__hubs"] * marked
+    assert ("flickr8k/08_reranking__hubs" in found.differing) != marked
+    assert ("Made of models trained on this machine" in found.text()) == marked
+
+
+@pytest.mark.parametrize("by", [DRAWN_BY, "four scenes"])
+def test_only_drawings_that_no_notebook_draws_are_not_missed(two, by):
+    save_figure(None, TABLE, "00_start_here__branches", COMMON, "Drawn.",
+                {"seeds": [], "made_from": by}, two[1])
+    assert told(two).missing == ["common/00_start_here__branches"] * (by != DRAWN_BY)
 
 
 @pytest.fixture

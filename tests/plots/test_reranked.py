@@ -39,18 +39,3 @@ def test_occurrences_are_counted_per_direction_and_method():
     assert axes.patches[0].get_xy()[:, 1].max() == 2  # two texts are in one list
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["before", "after"]
     assert axes.lines[0].get_xdata()[0] == pytest.approx(11 / 4)  # the mean, equal for both
-
-
-def test_every_dot_of_a_gain_is_numbered_and_the_key_names_them():
-    figure = reranking_pictures()["gains"]
-    figure.canvas.draw()
-    numbers = {f"{number}" for number in range(1, 13)}
-    key = [note for note in figure.axes[1].texts if note.get_text() not in numbers]
-    assert {note.get_text().partition("  ")[0] for note in key} == numbers
-    boxes = [note.get_window_extent() for note in key]
-    assert all("loss" in note.get_text() for note in key)
-    assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
-    for axes in figure.axes[:2]:
-        assert {note.get_text() for note in axes.texts} >= numbers
-        markers = {line.get_marker() for line in axes.lines} & {"o", "D"}
-        assert markers == {"o", "D"}  # one for each model

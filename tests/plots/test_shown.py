@@ -1,19 +1,17 @@
 """What a notebook shows of a picture: words for who cannot see it, type that can be read."""
 
-import doctest
-
 import pandas as pd
 import pytest
 from matplotlib.text import Text
 from PIL import Image
 
-import itr_study.plots.tables as module
 from itr_study import plots
 from itr_study.files.paths import project_root
-from itr_study.plots.style import COLUMN, DPI, WIDEST
+from itr_study.plots.style import COLUMN, WIDEST
 from tests.plots.frames import CAPTION, RECALLS, picture, sweep_rows
 
 LEAST = 9  # pixels
+OLDEST = 200  # dots per inch of published pictures
 
 
 def smallest_type(figure) -> float:
@@ -43,7 +41,7 @@ def test_no_published_figure_is_wider_than_its_type_can_be_read():
     wide = []
     for path in (project_root() / "figures").glob("*/*.png"):
         with Image.open(path) as shown:
-            wide += [path.name] * (shown.width > round(WIDEST * DPI))
+            wide += [path.name] * (shown.width > round(WIDEST * OLDEST))
     assert not wide
 
 
@@ -54,79 +52,30 @@ def test_the_widest_picture_has_type_of_nine_pixels():
     assert LEAST <= smallest_type(figure) < LEAST + 0.1
 
 
-MANY = {f"test_{way}_{name}_{judge}": head for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
-        for name, head in (("ndcg", f"{arrow} NDCG"), ("tau", f"{arrow} τ"))
-        for judge in ("sentence", "cider", "exact")}  # twelve columns
+def test_a_second_line_of_the_title_is_a_plain_subtitle():
+    figure = plots.histogram(pd.DataFrame({"n": [1, 2, 2]}), "n", "Words of a text\nmost have two",
+                             "words")
+    (below,) = [text for text in figure.texts if "most have two" in text.get_text()]
+    assert (figure.title, figure.subtitle) == ("Words of a text", "most have two")
+    assert below.get_fontweight() == "normal" and figure._suptitle.get_fontweight() == "bold"
+    figure.canvas.draw()
+    last = [text.get_window_extent().y0 for text in (below, figure._suptitle)]
+    assert last[0] == pytest.approx(last[1], abs=1)  # on the line that the title keeps free
+    plain = plots.histogram(pd.DataFrame({"n": [1]}), "n", "Words\n", "words")
+    assert plain.subtitle == "" and plain.get_suptitle() == "Words"
 
 
-def of_many_measures(seeds: int, name: str = "hardest + Semantic margin") -> pd.DataFrame:
-    return pd.DataFrame([{"method": method, "seed": seed, **{
-        column: 10.0 * place + seed for place, column in enumerate(MANY)}}
-        for method in (name, "sum") for seed in range(seeds)])
-
-
-def words(figure) -> list[str]:
-    return [text.get_text() for text in figure.findobj(Text)]
-
-
-@pytest.mark.parametrize("seeds", [1, 3])  # without and with intervals
-def test_columns_of_a_wide_table_go_on_below(seeds):
-    figure = plots.table_figure(of_many_measures(seeds), "method", "Ahead", list(MANY))
-    assert smallest_type(figure) >= LEAST
-    said = words(figure)
-    blocks = said.count("n")
-    assert blocks == 2 == said.count("sum") and said.count("i→t NDCG\n(cider)") == 1
-    mean = (seeds - 1) / 2
-    for place in range(len(MANY)):  # every number stands there, once in each row
-        assert said.count(f"{10.0 * place + mean:.1f}") == 2
-    heads, numbers = at(figure, "t→i τ\n(exact)"), at(figure, f"{110 + mean:.1f}")
-    assert abs(heads[0][0] - numbers[0][0]) < 0.5  # below their head, in the second block
-    assert heads[0][1] < numbers[0][1] and numbers[0][1] > at(figure, "sum")[0][1]
-
-
-def at(figure, text: str) -> list[tuple]:
-    """Where a text stands in its panel, from the left and from the top."""
-    return [shown.get_position() for shown in figure.axes[0].texts if shown.get_text() == text]
-
-
-def test_how_columns_are_put_into_blocks():
-    failed, tried = doctest.testmod(module)
-    assert tried and not failed
-
-
-def test_long_names_leave_printed_columns_less_room():
-    printed = pd.DataFrame([{"method": 60 * "n", **dict.fromkeys(RECALLS, 9.0)}])
-    rows = sweep_rows().rename(columns={"k": "method"})
-    figure = plots.table_figure(rows.head(0), "method", "Printed", reported=printed)
-    assert smallest_type(figure) >= LEAST and words(figure).count("n") == 1
-
-
-def test_a_table_drawn_for_slides_is_a_table_in_a_notebook():
-    """As a picture of eleven inches its type would shrink to seven pixels."""
+def test_a_table_has_a_row_per_method_its_notes_and_what_is_printed():
     rows = sweep_rows().rename(columns={"k": "method"})
     printed = pd.DataFrame([{"method": "paper", **dict.fromkeys(RECALLS, 9.0)}])
-    figure = plots.table_figure(rows, "method", "Ahead", reported=printed, note="scenes, <n> = 2")
-    assert figure._repr_png_() is None
-    page = figure._repr_html_()
+    page = plots.table_html(rows, "method", reported=printed, note="scenes, <n> = 2")
     assert page.count("<tr") == 2 + rows["method"].nunique() and "scenes, &lt;n&gt; = 2" in page
-    assert "Ahead" in page and "overflow-x:auto" in page
     assert page.count("<td style='white-space:nowrap'>") == page.count("<small>±") + len(RECALLS)
-
-
-def test_a_line_stands_between_what_has_seen_captions_and_what_has_not():
-    rows = pd.DataFrame({"method": ["a", "b", "c †", "d †"], "seed": 0, "rsum": 1.0})
-    for shown, lines in ((rows, 2), (rows.head(2), 1), (rows.tail(2), 1), (rows[::-1], 1)):
-        figure = plots.table_figure(shown, "method", "Two parts", ["rsum"])
-        drawn = sorted(line.get_ydata()[0] for line in figure.axes[0].lines)
-        heights = [at(figure, name)[0][1] for name in shown["method"]]
-        assert len(drawn) == lines and drawn[0] < heights[0]  # below the heads
-        assert lines == 1 or heights[1] < drawn[1] < heights[2]
-        assert figure._repr_html_().count("border-top") == lines - 1
-    printed = pd.DataFrame([{"method": "paper †", "rsum": 1.0}])  # a paper's own mark
-    for shown, lines in ((rows, 2), (rows.head(2), 1)):
-        figure = plots.table_figure(shown, "method", "Two parts", ["rsum"], printed)
-        assert len(figure.axes[0].lines) == lines
-        assert figure._repr_html_().count("border-top") == lines - 1
+    assert ">note<" not in page
+    first = rows["method"].iloc[0]
+    noted = rows.assign(note=(rows["method"] == first).map({True: "<collapsed>", False: ""}))
+    page = plots.table_html(noted, "method", reported=printed)
+    assert page.count("&lt;collapsed&gt;") == 1 and ">note<" in page
 
 
 def test_a_number_that_is_the_same_beside_every_run_has_no_interval():

@@ -8,7 +8,7 @@ import pytest
 
 from itr_study.data.base import read_lines
 from itr_study.data.batches import EncodedSplit
-from itr_study.data.flickr8k import read_expert
+from itr_study.data.flickr8k import read_judgements
 from itr_study.encoders.ngrams import Ngrams
 from itr_study.metrics.human import human_correlation
 from itr_study.relevance import RELEVANCE
@@ -68,7 +68,7 @@ def test_real_agreement_with_experts(real_data):
     ngrams = Ngrams().fit([lines[t] for t in train[1]], np.arange(30_000) // 5)
     split = EncodedSplit("test", np.arange(5000) // 5, np.zeros((1000, 1, 1, 1)),
                          label_vectors={"cider": ngrams.encode([lines[t] for t in test[1]])})
-    said = read_expert(real_data)
+    said = read_judgements(real_data, "expert")
     images = np.array([test[0].index(image) for image in said.image_ids])
     texts = np.array([test[1].index(text) for text in said.text_ids])
     found = human_correlation(Cider().pairs(split, images, texts), said)

@@ -17,7 +17,7 @@ from itr_study.rerank import RERANKERS, base
 from tests.metrics.test_scores import READERS
 from tests.rerank.sets import as_lists, cosines, orders
 
-PRIMITIVES = {"base", "bank", "grid", "lists"}
+PRIMITIVES = {"base", "lists"}
 
 
 def cases(name):

@@ -11,13 +11,12 @@ from itr_study.evaluation.measures import MEASURES, SECONDS, measure_of
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.sealed import seal
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.publish import publish
-from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.published import Published, publish
 from itr_study.lab.runs.rows import SPLITS, is_complete, make_row
-from itr_study.lab.runs.run import execute, row
+from itr_study.lab.runs.run import execute
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.sweeps import sweep
-from tests.small_runs import SMALL, count_trainings, without_asked
+from tests.small_runs import SMALL, count_trainings, row_of, without_asked
 
 RERANKED = ("reranked",)
 BASE, ALL = ({f"{split}_{name}" for split in SPLITS
@@ -73,12 +72,12 @@ def test_where_a_measure_is_asked_for_the_weights_are_evaluated_again(
 def test_without_weights_it_is_trained_again(older, evidence, real, monkeypatch):
     trained = count_trainings(monkeypatch)
     shutil.rmtree(RunStore().folder)
-    after = row(real, "anywhere", needs=RERANKED)
+    after = row_of(real, "anywhere", needs=RERANKED)
     assert len(trained) == 1
     assert {name: after[name] for name in BASE} == {name: older[0][name] for name in BASE}
-    assert row(real, None)["run"] == after["run"] and row(real, None, needs=RERANKED) == after
+    assert row_of(real, None)["run"] == after["run"] and row_of(real, None, needs=RERANKED) == after
     publish([after["run"]])
-    assert row(real, None) == after
+    assert row_of(real, None) == after
 
 
 def test_a_run_that_is_asked_for_twice_has_all_that_it_needs(store, monkeypatch):
@@ -100,7 +99,7 @@ def test_a_measure_that_there_is_not_is_refused(store):
 
 
 def test_a_row_must_have_all_that_its_data_set_is_measured_by(store, evidence, real):
-    made, table = row(real, "anywhere"), Published("photos")
+    made, table = row_of(real, "anywhere"), Published("photos")
     publish([made["run"]])
     assert table.complete(made["run"], MEASURES) == made
     lacking = {made["run"]: made | {"test_multi_rsum": None}}

@@ -12,11 +12,9 @@ import torch
 
 import itr_study as itr
 from itr_study.evaluation.evaluate import Evaluation
-from itr_study.files import atomic
+from itr_study.files import atomic, paths
 from itr_study.lab.runs import identity, packs
-from itr_study.lab.runs import publish as module
-from itr_study.lab.runs.publish import publish, publishable
-from itr_study.lab.runs.published import Published, arrays, curve, rows
+from itr_study.lab.runs.published import Published, arrays, curve, publish, publishable, rows
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.table import Table
 from itr_study.metrics import Ranks
@@ -191,7 +189,7 @@ def test_a_checkout_that_cannot_be_written_is_told_and_still_read(three, evidenc
     def refused(folder):
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr(module, "try_writing", refused)
+    monkeypatch.setattr(paths, "try_writing", refused)
     with pytest.raises(OSError, match="photos cannot be written: Permission denied. Nothing is "
                        "published; the runs stay in the store. .* ITR_STUDY_EVIDENCE"):
         publish(three)

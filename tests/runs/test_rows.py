@@ -12,17 +12,14 @@ from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate, measures
 from itr_study.lab.runs import published
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.publish import publish
-from itr_study.lab.runs.published import Published
-from itr_study.lab.runs.run import execute, row
+from itr_study.lab.runs.published import Published, publish
 from itr_study.losses import LOSSES
-from tests.small_runs import SMALL, count_trainings
+from tests.small_runs import SMALL, count_trainings, row_of
 
 
 def published_row(config, **named) -> dict:
     """The row of a run that was trained and published with its ranks."""
-    made = row(config, root="anywhere", **named)
+    made = row_of(config, root="anywhere", **named)
     assert publish([made["run"]], ranks=True) == [made["run"]]
     return made
 
@@ -32,15 +29,15 @@ def test_a_published_row_serves_without_data_and_without_training(store, evidenc
     trained = count_trainings(monkeypatch)
     first = published_row(real)
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
-    assert row(real, root=None) == row(real, root="anywhere") == first
+    assert row_of(real, root=None) == row_of(real, root="anywhere") == first
     assert len(trained) == 1 and first["status"] == "done" and first["test_rsum"] > 0
     with pytest.raises(ValueError, match="no data here"):
-        row(real.with_(images="lite0:pooled:one"), root=None)
+        row_of(real.with_(images="lite0:pooled:one"), root=None)
 
 
 def test_a_row_that_is_not_published_is_made_of_the_store_and_writes_nothing(store, evidence, real):
-    first = row(real, "anywhere")
-    assert row(real, "anywhere") == first and not evidence.exists()
+    first = row_of(real, "anywhere")
+    assert row_of(real, "anywhere") == first and not evidence.exists()
     assert itr.curve(first["run"])["epoch"].tolist() == [1, 2]
     assert len(itr.arrays(first["run"])["test_i2t"]) == 10
     with pytest.raises(ValueError, match="no runs of scenes are published .* itr-study runs"):
@@ -70,7 +67,7 @@ def test_a_row_holds_config_metrics_cost_and_versions(store, evidence, tmp_path,
 
 
 def test_a_part_of_generated_data_is_not_published(store, evidence):
-    made = row(SMALL)
+    made = row_of(SMALL)
     with pytest.raises(ValueError, match="is of a part of scenes .*only runs of its own size"):
         publish([made["run"]])
     assert made["status"] == "done" and not evidence.exists()
@@ -86,7 +83,7 @@ def test_generated_data_at_its_own_size_is_published(store, evidence, tmp_path, 
     first = published_row(own_size)
     assert not (evidence / "drawn" / "data.json").exists()  # this data is there on any machine
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "another machine"))
-    assert row(own_size) == first and len(trained) == 1
+    assert row_of(own_size) == first and len(trained) == 1
 
 
 def test_a_new_version_makes_the_row_stale(store, evidence, monkeypatch, real):
@@ -105,14 +102,9 @@ def test_a_row_without_a_measure_is_incomplete(store, evidence, monkeypatch, rea
     monkeypatch.setitem(measures.MEASURES, "new", measure)
     assert Published("photos").complete(before["run"]) is None
     # the store's result has no such metric either: it is evaluated again
-    assert row(real, "anywhere")["test_i2t_new"] == 50.0
+    assert row_of(real, "anywhere")["test_i2t_new"] == 50.0
     publish([before["run"]])  # and takes the place of the row that lacks it
     assert Published("photos").complete(before["run"])["test_i2t_new"] == 50.0
-
-
-def test_execute_and_row_agree(store):
-    result = execute(identify(SMALL))
-    assert row(SMALL)["test_rsum"] == result.tables["test"]["rsum"]
 
 
 @pytest.mark.evidence

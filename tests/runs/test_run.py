@@ -9,6 +9,7 @@ import torch
 
 from itr_study.data.batches import InputSpec
 from itr_study.files.atomic import read_json
+from itr_study.files.sealed import load_weights
 from itr_study.lab.runs import run
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
@@ -39,7 +40,8 @@ def test_a_run_writes_what_it_promises_and_is_not_trained_twice(store, monkeypat
     assert result.tables["test"]["i2t_r5"] == pytest.approx(100 * (ranks["test_i2t"] <= 5).mean())
     assert result.history.rows[result.history.best_epoch - 1]["dev_rsum"] == (
         result.tables["dev"]["rsum"])
-    assert result.embeddings()["images"].shape[0] == len(ranks["test_i2t"])
+    codes = load_weights(result.folder / "test.safetensors")
+    assert codes["images"].shape[0] == len(ranks["test_i2t"])
     assert result.facts["software"]["torch"] == torch.__version__
     again = execute(identify(SMALL))
     assert len(trained) == 1 and again.tables == result.tables

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from itr_study.lab.runs import identity, run
+from itr_study.lab.runs import run
 from itr_study.lab.runs.audit import compare
-from itr_study.lab.runs.identity import identify, merged
+from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.rows import make_row
-from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.run import execute, merged
 from itr_study.lab.runs.store import RunStore
 from tests.small_runs import SMALL
 
@@ -21,7 +21,7 @@ def begin(monkeypatch, instructions: str):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(identity, "instructions", lambda: instructions)
+        patch.setattr(run, "instructions", lambda: instructions)
         patch.setattr(RunStore, "write_history", stop)
         with pytest.raises(KeyboardInterrupt):
             execute(identify(SMALL), save_seconds=0)
@@ -29,7 +29,7 @@ def begin(monkeypatch, instructions: str):
 
 
 def go_on(monkeypatch, instructions: str) -> dict:
-    monkeypatch.setattr(identity, "instructions", lambda: instructions)
+    monkeypatch.setattr(run, "instructions", lambda: instructions)
     return make_row(identify(SMALL), execute(identify(SMALL)))
 
 

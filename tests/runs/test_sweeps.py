@@ -17,9 +17,8 @@ from itr_study.files.paths import project_root
 from itr_study.lab import processes
 from itr_study.lab.runs import sweeps
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.jobs import Answer, Job
-from itr_study.lab.runs.publish import publish
-from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.published import publish
+from itr_study.lab.runs.run import Answer, Job, execute
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.sweeps import SerialExecutor, end_workers, ended_row, run_in_worker, sweep
 from itr_study.lab.runs.worker import STOPPED

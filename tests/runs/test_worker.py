@@ -10,8 +10,7 @@ import pytest
 from itr_study.files.paths import project_root
 from itr_study.lab.processes import MARK
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.jobs import Answer, Job
-from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.run import Answer, Job, execute
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.worker import STOP, STOPPED
 from itr_study.training.checkpoints import Checkpoints
@@ -94,7 +93,7 @@ def test_the_line_stop_saves_too(store):
     "sleep_through()"])
 def test_a_stop_is_never_lost(job, tmp_path):
     code = ("import os, sys, time\n"
-            "from itr_study.lab.runs import jobs, worker\n"
+            "from itr_study.lab.runs import run, worker\n"
             "def sleep_through():\n"
             "    try:\n"
             "        print(1, file=sys.stderr, flush=True)\n"
@@ -102,7 +101,7 @@ def test_a_stop_is_never_lost(job, tmp_path):
             "    except BaseException:\n"
             "        return '{}'\n"
             f"def attempt(job): return {job}\n"
-            "jobs.attempt = attempt\n"
+            "run.attempt = attempt\n"
             "worker.run(int(sys.argv[1]))\n")
     (tmp_path / "stubborn.py").write_text(code)
     process = subprocess.Popen([sys.executable, "-m", "stubborn", str(os.getpid())], text=True,

@@ -1,4 +1,4 @@
-"""The ladder to best_clean: one step at a time above the second judge, on dev, without a leak."""
+"""The ladder to best_clean: steps above the second base model, on dev, without a leak."""
 
 
 import pytest
@@ -13,7 +13,7 @@ from itr_study.lab.runs.run import build_model, weights
 from itr_study.lab.studies.arms import train_arms
 from itr_study.lab.studies.bases import base
 from itr_study.lab.studies.ensembles import ensemble_rows
-from itr_study.lab.studies.nb02_pairwise import rung_config
+from itr_study.lab.studies.nb02_pairwise import rung_config, worth
 from itr_study.lab.studies.nb03_topk import setting_arms
 from itr_study.lab.studies.nb09_stronger_models import (
     ALL,
@@ -23,7 +23,6 @@ from itr_study.lab.studies.nb09_stronger_models import (
     best_clean_arms,
     best_clean_config,
     put_together,
-    steps,
     why_none,
 )
 from itr_study.lab.studies.nb12_claims import judge_arms
@@ -71,7 +70,7 @@ def test_every_rung_and_the_fisher_vectors_are_trained_over_paired_seeds(dataset
 
 
 def test_the_start_and_the_fisher_vectors_are_runs_that_other_notebooks_have():
-    """So that they are trained once: the second judge at its searched rate, and Table IV."""
+    """So that they are trained once: the second base model at its searched rate, and Table IV."""
     known = {arm.config.model_dump_json() for arm in (
         *judge_arms("flickr8k", choose("12_claims", "full")),
         *setting_arms("flickr8k", choose("03_topk", "full")))}
@@ -127,7 +126,7 @@ def test_the_best_rung_goes_together_with_the_fisher_vectors_seed_by_seed_and_al
     assert [*put_together("flickr8k", alone)] == [(TOGETHER, 0)]  # all of one are no more
 
 
-def test_on_generated_data_it_trains_and_holds_models_together_against_one():
+def test_on_generated_data_it_trains_and_averages_models():
     parameters = choose("09_stronger_models", "smoke", scenes={"train": 12, "dev": 6, "test": 6})
     wanted = [f"{name}/hardest" for name in (LADDERS["scenes"].best, FISHER, "learnt pool")]
     runs = [run for run in best_clean_arms("scenes", parameters) if run.label in wanted]
@@ -137,7 +136,7 @@ def test_on_generated_data_it_trains_and_holds_models_together_against_one():
                         "test")
 
     rows = train_arms(runs, workers=0)
-    table = steps("scenes", rows)
+    table = worth(rows, LADDERS["scenes"].rungs)
     assert [*table["label"]] == ["learnt pool"] and table["difference"].notna().all()
     pairs = put_together("scenes", runs)
     made = ensemble_rows(rows, pairs, searcher)

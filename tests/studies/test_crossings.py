@@ -1,7 +1,5 @@
 """Where curves cross: worked by hand, and as often right as said."""
 
-import doctest
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,36 +9,29 @@ from itr_study.lab.studies.nb13_forgive import by_level, crossing_table, crossin
 from itr_study.metrics.intervals import student_interval
 
 
-def test_examples_in_docstrings():
-    result = doctest.testmod(module)
-    assert result.attempted and not result.failed
-
-
 def made_up(values, metric="test_rsum"):
     """Rows of arms: {(loss, level): value by seed}."""
     return pd.DataFrame([
-        {"arm": f"{loss}, vagueness={level}", "seed": seed, "dataset": "scenes", "model": "m",
-         metric: value} for (loss, level), by_seed in values.items()
-        for seed, value in by_seed.items()])
+        {"loss": loss, "vagueness": level, "seed": seed, metric: value}
+        for (loss, level), by_seed in values.items() for seed, value in by_seed.items()])
 
 
 def test_differences_are_paired_over_seeds_that_all_levels_have():
-    rows = made_up({("a", 0): {0: 10, 1: 20, 2: 30}, ("b", 0): {0: 1, 1: 2, 2: 3},
-                    ("a", 1): {0: 5, 2: 7}, ("b", 1): {2: 1, 0: 2}})
-    np.testing.assert_array_equal(by_level(rows, "a", "b", "vagueness", [0, 1], "test_rsum"),
-                                  [[9, 27], [3, 6]])
-    alone = made_up({("a", 0): {0: 1}, ("b", 0): {0: 1}, ("a", 1): {1: 1}, ("b", 1): {1: 1}})
-    with pytest.raises(ValueError, match="no seed of .a. and .b. was run at all .* 0, 1"):
-        by_level(alone, "a", "b", "vagueness", [0, 1], "test_rsum")
-    with pytest.raises(ValueError, match="share no seed"):
-        by_level(rows, "a", "c", "vagueness", [0, 1], "test_rsum")
+    rows = made_up({("a", 0): {0: 10, 1: 20, 2: 30}, ("hardest", 0): {0: 1, 1: 2, 2: 3},
+                    ("a", 1): {0: 5, 2: 7}, ("hardest", 1): {2: 1, 0: 2}})
+    np.testing.assert_array_equal(by_level(rows, "a", [0, 1], "test_rsum"), [[9, 27], [3, 6]])
+    alone = made_up({("a", 0): {0: 1}, ("hardest", 0): {0: 1},
+                     ("a", 1): {1: 1}, ("hardest", 1): {1: 1}})
+    for table, loss in ((alone, "a"), (rows, "c")):
+        with pytest.raises(ValueError, match=f"no seed of '{loss}' and .* at all .* 0, 1"):
+            by_level(table, loss, [0, 1], "test_rsum")
 
 
 NOISE = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])  # of five seeds: mean 0, spread 0.79
 
 
 def test_the_interval_ends_where_that_of_student_leaves_zero():
-    """All seeds move alike: zero lies where the mean is as far from it as the interval reaches."""
+    """All seeds move together: at its ends the mean is as far from zero as the interval reaches."""
     (found,) = crossings([0, 1, 3], np.array([-4 + NOISE, -2 + NOISE, 6 + NOISE]))
     reach = student_interval(NOISE)[1]
     assert found.at == pytest.approx(1.5, abs=1e-3) and found.rising
@@ -55,18 +46,18 @@ def test_a_curve_that_falls_and_one_that_turns():
     assert (up.at, down.at) == pytest.approx((0.5, 1.5), abs=1e-3)
 
 
-def test_of_three_zeros_between_two_settled_places_the_middle_is_told():
-    """Levels 1 and 2 settle nothing; the mean passes zero at 0.97, 1.67 and 2.02."""
+def test_of_three_zeros_between_two_places_the_middle_is_told():
+    """Levels 1 and 2 decide nothing; the mean passes zero at 0.97, 1.67 and 2.02."""
     (found,) = crossings(range(4), np.array([mean + NOISE for mean in (-6, 0.2, -0.1, 6)]))
     assert found.at == pytest.approx(1 + 2 / 3, abs=1e-3) and found.low < 0.9 and found.high > 2.1
 
 
 @pytest.mark.parametrize("means", [(3, 4), (-3, 0.2), (-0.2, 0.2), (3, 0.1, 3)])
-def test_no_crossing_where_one_side_is_not_settled(means):
+def test_no_crossing_where_one_side_is_not_decided(means):
     assert crossings(range(len(means)), np.array([mean + NOISE for mean in means])) == []
 
 
-def test_four_seeds_settle_nothing():
+def test_four_seeds_decide_nothing():
     clear = np.array([-9 + NOISE, 9 + NOISE])
     assert len(crossings([0, 1], clear)) == 1 and crossings([0, 1], clear[:, :4]) == []
 
@@ -90,9 +81,9 @@ def test_nineteen_of_twenty_intervals_hold_the_true_crossing(monkeypatch):
 
 
 def verdicts(**of_setting):
-    """A line of `gain_table` for each level, settled unless another verdict is given."""
+    """A difference for each level, decided unless another verdict is given."""
     return pd.DataFrame([
-        {"panel": "RSUM", "metric": "test_rsum", "loss": "top5", "setting": f"vagueness={level}",
+        {"metric": "test_rsum", "loss": "top5", "vagueness": level,
          "verdict": of_setting.get(f"level_{level}", "higher")} for level in (0, 3)])
 
 

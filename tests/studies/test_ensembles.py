@@ -26,7 +26,9 @@ from tests.small_runs import SMALL
 
 
 def arm_runs(*labels, seeds=5):
-    return [ArmRun(label, SMALL.with_(seed=seed)) for label in labels for seed in range(seeds)]
+    return [ArmRun(label, SMALL.with_(seed=seed), factors=dict(
+        zip(("setting", "loss"), label.split("/"), strict=True)))
+        for label in labels for seed in range(seeds)]
 
 
 def test_which_runs_are_put_together():
@@ -52,7 +54,8 @@ def searchers():
 
 def rows_of(runs):
     return pd.DataFrame([{
-        "arm": run.label, "seed": run.config.seed, "run": f"{run.label}{run.config.seed}",
+        "arm": run.label, **run.factors, "seed": run.config.seed,
+        "run": f"{run.label}{run.config.seed}",
         "dataset": "scenes", "model": run.label[:3].upper(), "status": "done", "data": "d",
         "seen": "" if run.label.startswith("saf") else "minilm", "config": "{}",
         "arithmetic": "a", "minutes": 2.0, "dev_rsum": 1.0, "test_rsum": 2.0} for run in runs])
@@ -135,11 +138,12 @@ def test_what_was_saved_is_made_again_only_where_its_models_are(study):
     made = ensembles(study, pairs, rows)
     assert study.trained == [(run.label, run.config.seed) for two in pairs.values() for run in two]
     assert list(made["seed"]) == [0, 1] and made["test_rsum"].notna().all()
+    assert made[["setting", "loss"]].values.tolist() == 2 * [["sgraf", "bcls"]]
     save(study, made.assign(test_rsum=[7.0, 8.0]).tail(1))
     study.trained = []
     found = ensembles(study, pairs, rows)
     assert study.trained == [("saf/bcls", 0), ("sgr/bcls", 0)]
-    assert list(found["seed"]) == [0, 1]
+    assert list(found["seed"]) == [0, 1] and set(found["setting"]) == {"sgraf"}
     assert list(found["test_rsum"]) == [made["test_rsum"][0], 8.0]
     save(study, found)
     study.trained = []
@@ -174,13 +178,16 @@ def test_without_a_pair_there_is_no_ensemble_and_nothing_is_trained(study):
 def test_two_models_cost_what_both_cost():
     costs = pd.DataFrame({"arm": ["saf", "sgr", "vse_infinity"], "parameters": [1.0, 2.0, 4.0],
                           "score_seconds": [0.5, 0.25, 0.1], "memory_mb": [10.0, 30.0, 5.0]})
-    rows = pd.DataFrame({"arm": ["sgraf/bcls", "vse_infinity/hardest*", "saf/bcls", "dan/sum"]})
+    rows = pd.DataFrame({"setting": ["sgraf", "vse_infinity*", "saf", "sgr", "vse_infinity", "dan"],
+                         "run": ["a", "c", "a", "b", "c", "d"],
+                         "members": ["a + b", "c + c", None, None, None, None]})
     found = with_costs(rows, costs)
     assert found["parameters"].tolist()[:3] == [3.0, 8.0, 1.0]
     assert found["score_seconds"].tolist()[:3] == [0.75, 0.2, 0.5]
     assert found["memory_mb"].tolist()[:3] == [30.0, 5.0, 10.0]
-    assert found.iloc[3, 1:].isna().all()
-    assert with_costs(rows, costs.head(1)).iloc[0, 1:].isna().all()  # half of a pair is no cost
+    names = ["parameters", "score_seconds", "memory_mb"]
+    assert found.loc[5, names].isna().all()
+    assert with_costs(rows, costs.head(1)).loc[0, names].isna().all()  # half of a pair is no cost
 
 
 def test_an_ensemble_may_be_paired_with_its_members_and_no_member_with_the_other():

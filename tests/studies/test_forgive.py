@@ -1,4 +1,4 @@
-"""The arms of notebook 13, and what a loss gains beside the hardest negative."""
+"""The arms of notebook 13, what a loss gains over the hardest negative, and predictions."""
 
 import doctest
 
@@ -13,16 +13,16 @@ from itr_study.lab.studies.nb06_kendall import compared_arms
 from itr_study.lab.studies.nb13_forgive import (
     FORGIVING,
     WHOLE,
-    beside_hardest,
+    against_hardest,
     between,
-    gain_table,
     gains,
     near_duplicate_arms,
     noise_arms,
+    outcomes,
+    rising,
     scene_arms,
     vague_levels,
     vagueness_arms,
-    with_exact,
     within,
 )
 from itr_study.lab.studies.plans import choose
@@ -110,13 +110,14 @@ def test_no_noise_is_the_comparison_of_section_1():
         assert known[arm.label.removesuffix(", noise=0"), arm.config.seed] == arm.config.differing()
 
 
-def test_the_second_judge_has_its_own_base_and_labels():
+def test_the_second_base_model_has_labels_and_factors_of_its_own():
     both = SMALL.model_copy(update={"second_losses": ["hardest", "soft"]})
     second = [arm for arm in noise_arms("flickr8k", both) if arm.label.startswith("clean_gru/")]
     assert [arm.label for arm in second if not arm.config.seed] == [  # the ends of three noises
         f"clean_gru/{loss}, noise={share}" for share in (0, 0.4) for loss in ("hardest", "soft")]
     assert len(second) == 2 * 2 * 2 and len(SMALL.noises) == 3
     assert {arm.config.tokens for arm in second} == {"glove"}
+    assert dict(second[-1].factors) == {"setting": "clean_gru", "loss": "soft", "noise": 0.4}
     assert len(noise_arms("scenes", both)) == len(noise_arms("scenes", SMALL)) + len(second)
 
 
@@ -131,52 +132,55 @@ def test_a_rate_that_was_searched_for_a_loss_is_taken(monkeypatch):
 
 
 def made_up(values):
-    """Rows of arms: {arm: value by seed}, with names of their runs."""
+    """Rows of arms: {(base model, loss, noise): value by seed}, with names of their runs."""
     return pd.DataFrame([
-        {"arm": arm, "seed": seed, "dataset": "flickr8k", "model": "m", "test_rsum": value,
-         "run": f"{arm} {seed}"}
-        for arm, by_seed in values.items() for seed, value in enumerate(by_seed)])
+        {"arm": f"{setting}/{loss}, noise={noise}", "setting": setting, "loss": loss,
+         "noise": noise, "seed": seed, "dataset": "flickr8k", "model": "m", "test_rsum": value,
+         "run": f"{setting}/{loss}, noise={noise} {seed}"}
+        for (setting, loss, noise), by_seed in values.items()
+        for seed, value in enumerate(by_seed)])
 
 
-ROWS = made_up({"hardest, noise=0": [10, 20], "soft, noise=0": [11, 23],
-                "hardest, noise=0.4": [1, 2], "soft, noise=0.4": [5, 9],
-                "clean_gru/hardest, noise=0": [100, 100], "clean_gru/soft, noise=0": [90, 80]})
+ROWS = made_up({("two", "hardest", 0): [10, 20], ("two", "soft", 0): [11, 23],
+                ("two", "hardest", 0.4): [1, 2], ("two", "soft", 0.4): [5, 9],
+                ("gru", "hardest", 0): [100, 100], ("gru", "soft", 0): [90, 80]})
 
 
-COLLAPSED = dict.fromkeys(ROWS.run, "") | {"hardest, noise=0 1": "scores drew together"}
+COLLAPSED = dict.fromkeys(ROWS.run, "") | {"two/hardest, noise=0 1": "scores drew together"}
 
 
-def test_a_gain_is_over_the_hardest_negative_of_the_same_judge_setting_and_seed():
-    found = gains(ROWS, ["test_rsum"]).set_index(["arm", "seed"]).test_rsum.to_dict()
-    assert found == {("soft, noise=0", 0): 1, ("soft, noise=0", 1): 3,
-                     ("soft, noise=0.4", 0): 4, ("soft, noise=0.4", 1): 7,
-                     ("clean_gru/soft, noise=0", 0): -10, ("clean_gru/soft, noise=0", 1): -20}
-    assert beside_hardest(ROWS.arm) == [
+def test_a_gain_is_over_the_hardest_negative_of_the_same_base_model_setting_and_seed():
+    found = gains(ROWS, "noise", ["test_rsum"], {}).set_index(["setting", "noise", "seed"])
+    assert found.test_rsum.to_dict() == {
+        ("two", 0, 0): 1, ("two", 0, 1): 3, ("two", 0.4, 0): 4, ("two", 0.4, 1): 7,
+        ("gru", 0, 0): -10, ("gru", 0, 1): -20}
+    assert against_hardest(ROWS, "noise") == [
         (arm, arm.replace("soft", "hardest")) for arm in dict.fromkeys(ROWS.arm) if "soft" in arm]
 
 
 def test_a_gain_over_a_collapsed_run_says_so():
-    found = gains(ROWS, ["test_rsum"], COLLAPSED).set_index(["arm", "seed"]).run
-    assert found["soft, noise=0", 1] == "hardest, noise=0 1"
-    assert found["soft, noise=0", 0] == "soft, noise=0 0"
+    found = gains(ROWS, "noise", ["test_rsum"], COLLAPSED).set_index(["arm", "seed"]).run
+    assert found["two/soft, noise=0", 1] == "two/hardest, noise=0 1"
+    assert found["two/soft, noise=0", 0] == "two/soft, noise=0 0"
 
 
-def test_a_collapsed_loss_beside_a_sound_hardest_negative_settles_nothing():
-    """`Study.collapsed` holds every run, with no reason where it is sound: all gains went by the
+def test_a_collapsed_loss_with_a_sound_hardest_negative_decides_nothing():
+    """`Study.collapsed` holds every run, with no reason if it is sound: all gains went by the
     name of the hardest negative's run, and a loss's own collapse was forgotten."""
     study = Study("13_when_to_forgive", CELL)
-    for fallen, verdict in (("soft, noise=0.4 1", "collapsed"), ("", "undecided (2 seeds)")):
+    for fallen, verdict in (("two/soft, noise=0.4 1", "collapsed"), ("", "undecided (2 seeds)")):
         study.collapsed = dict.fromkeys(ROWS.run, "") | {fallen: "scores drew together"}
-        gained = gains(ROWS, ["test_rsum"], study.collapsed)
-        moved = study.compare(gained, between(gained.arm, "noise=0.4", "noise=0"))
+        gained = gains(ROWS, "noise", ["test_rsum"], study.collapsed)
+        moved = study.compare(gained, between(gained, "noise", 0.4, 0))
         assert moved.verdict.tolist() == [verdict]
+        assert moved[["setting", "loss", "noise", "noise_b"]].values.tolist() == [
+            ["two", "soft", 0.4, 0]]
 
 
-def test_settings_are_compared_within_a_judge_and_a_loss():
-    arms = [*ROWS.arm, "clean_gru/soft, noise=0.4"]
-    assert between(arms, "noise=0.4", "noise=0") == [
-        ("hardest, noise=0.4", "hardest, noise=0"), ("soft, noise=0.4", "soft, noise=0"),
-        ("clean_gru/soft, noise=0.4", "clean_gru/soft, noise=0")]
+def test_settings_are_compared_within_a_base_model_and_a_loss():
+    assert between(ROWS, "noise", 0.4, 0) == [
+        ("two/hardest, noise=0.4", "two/hardest, noise=0"),
+        ("two/soft, noise=0.4", "two/soft, noise=0")]
 
 
 def test_a_difference_is_small_where_its_interval_lies_inside_the_margin():
@@ -188,16 +192,25 @@ def test_a_difference_is_small_where_its_interval_lies_inside_the_margin():
     assert within(table.assign(verdict="collapsed"), 5).verdict.eq("collapsed").all()
 
 
-def test_each_judge_has_panels_of_its_own():
-    table = pd.DataFrame({"arm_a": ["soft, noise=0", "clean_gru/soft, noise=0.4"],
-                          "metric": "test_rsum"})
-    drawn = gain_table(table, {"noise=0": 0.0, "noise=0.4": 0.4}, {"test_rsum": "RSUM"})
-    assert list(drawn.panel) == ["RSUM", "RSUM, second judge"] and list(drawn.x) == [0, 0.4]
+@pytest.mark.parametrize("predicted, happened", [
+    ("higher", ["as predicted", "against it", "open", "open"]),
+    ("lower", ["against it", "as predicted", "open", "open"])])
+def test_only_decided_differences_are_for_or_against_a_prediction(predicted, happened):
+    differences = pd.DataFrame({"verdict": ["higher", "lower", "undecided (3 seeds)", "collapsed"],
+                                "metric": "test_rsum", "setting": "clean_gru", "loss": "top5"})
+    table = outcomes(differences, predicted)
+    assert table["what happened"].tolist() == happened
+    assert table.iloc[0].tolist() == ["RSUM", "Clean GRU", "top-5", happened[0]]
 
 
-def test_exact_ndcg_is_the_mean_of_both_directions():
-    rows = pd.DataFrame({"test_i2t_ndcg_exact": [90.0], "test_t2i_ndcg_exact": [80.0]})
-    assert with_exact(rows).test_ndcg_exact.tolist() == [85.0]
+def test_a_loss_rises_if_all_its_crossings_do():
+    gain = pd.DataFrame({"metric": "test_rsum", "loss": ["top5", "top5", "soft", "sum"],
+                         "verdict": "higher", "setting": "two_branch"})
+    crossed = pd.DataFrame({"metric": "test_rsum", "loss": ["top5", "soft", "soft"],
+                            "rising": [True, True, False]})
+    found = rising(gain, crossed).set_index("loss").verdict
+    assert found.to_dict() == {"top5": "higher", "soft": "lower", "sum": "undecided"}
+    assert set(rising(gain, crossed.head(0)).verdict) == {"undecided"}
 
 
 CELL = {"dataset": "scenes", "profile": "smoke", "data": None, "workers": 0, "figures": None}

@@ -1,9 +1,9 @@
-"""The second judge: the objectives of the sweeps in another model, each once."""
+"""The second base model: the objectives of the sweeps in another model, each once."""
 
 import pandas as pd
 import pytest
 
-from itr_study.lab.ledger.judges import JUDGE
+from itr_study.lab.ledger.replication import SECOND_BASE
 from itr_study.lab.ledger.reported import load_claims
 from itr_study.lab.ledger.verdict import named_arms
 from itr_study.lab.studies import bases
@@ -18,7 +18,6 @@ from itr_study.lab.studies.nb12_claims import (
     judge_rates,
     ledger_arms,
     swept_configs,
-    why_one_judge,
 )
 from itr_study.lab.studies.parameters import PROFILES
 from itr_study.lab.studies.plans import PLANS, choose
@@ -38,16 +37,17 @@ def no_rates(tmp_path, monkeypatch):
 
 @pytest.fixture
 def own_rates(no_rates):
-    """Flickr8k with learning rates that were searched for the second judge alone."""
+    """Flickr8k with learning rates that were searched for the second base model alone."""
     with no_rates.open("a", encoding="utf-8") as file:
-        file.write(f"[rates.{JUDGE}]\ntried = [1e-3, 2e-3, 4e-3]\nhardest = 2e-3\nbcls = 3e-3\n")
+        file.write(f"[rates.{SECOND_BASE}]\ntried = [1e-3, 2e-3, 4e-3]\nhardest = 2e-3\n"
+                   "bcls = 3e-3\n")
 
 
 def test_twenty_arms_of_five_seeds_each_trained_once():
     runs = judge_arms("flickr8k", ON)
     assert len(JUDGED) == len(set(JUDGED)) == 20
     assert len({run.config.model_dump_json() for run in runs}) == 20 * 5
-    assert {f"{JUDGE}/{arm}" for arm in JUDGED} <= {run.label for run in runs}
+    assert {f"{SECOND_BASE}/{arm}" for arm in JUDGED} <= {run.label for run in runs}
     seeds = {}
     for run in runs:
         seeds.setdefault(run.label, []).append(run.config.seed)
@@ -55,16 +55,16 @@ def test_twenty_arms_of_five_seeds_each_trained_once():
 
 
 def test_an_arm_has_the_objective_of_the_sweeps_and_all_else_of_the_base():
-    swept, start = swept_configs("flickr8k", ON), base("flickr8k", JUDGE)
+    swept, start = swept_configs("flickr8k", ON), base("flickr8k", SECOND_BASE)
     for run in judge_arms("flickr8k", ON):
-        objective = swept[run.label.removeprefix(f"{JUDGE}/")].objective
+        objective = swept[run.label.removeprefix(f"{SECOND_BASE}/")].objective
         assert run.config.objective == objective
         assert run.config.with_(objective=start.objective, seed=0, **{
             "settings.learning_rate": start.settings.learning_rate}) == start
 
 
 def test_labels_of_one_run_in_the_sweeps_are_one_run_here():
-    of = {(run.label.removeprefix(f"{JUDGE}/"), run.config.seed): run.config
+    of = {(run.label.removeprefix(f"{SECOND_BASE}/"), run.config.seed): run.config
           for run in judge_arms("flickr8k", ON)}
     for same, arm in (("k=5", "top5"), ("tau=0.01", "hardest+listwise"), ("gamma=50", "soft"),
                       ("hardest+listwise(sentence)", "hardest+listwise"), ("alpha=0.2", "bcls"),
@@ -76,7 +76,7 @@ def test_labels_of_one_run_in_the_sweeps_are_one_run_here():
 
 def test_claims_that_it_can_judge_are_those_whose_arms_it_has():
     """Sweeps in between keep one judge: at least these claims have two, those of all others not."""
-    here = {run.label.removeprefix(f"{JUDGE}/") for run in judge_arms("flickr8k", ON)}
+    here = {run.label.removeprefix(f"{SECOND_BASE}/") for run in judge_arms("flickr8k", ON)}
     named = {claim["id"]: named_arms(claim["arm_a"], claim["arm_b"])
              for claim in load_claims().to_dict("records")}
     judged = {name for name, arms in named.items() if arms and arms <= here}
@@ -88,13 +88,12 @@ def test_claims_that_it_can_judge_are_those_whose_arms_it_has():
 def test_it_is_off_in_every_profile_that_does_not_ask_for_it():
     off = choose("12_claims", "full", judge_seeds=0, judge_searched=[])
     assert judge_arms("flickr8k", off) == judge_rate_arms("flickr8k", off) == []
-    assert "judge_seeds = 0" in why_one_judge(off) and why_one_judge(ON) == ""
     for profile in PROFILES:
         choose("12_claims", profile, judge_seeds=0,
                dataset="scenes" if profile == "quick" else "flickr8k")
 
 
-def test_the_second_judge_runs_on_every_data_set_at_the_rates_of_flickr8k():
+def test_the_second_base_model_runs_on_every_data_set_at_the_rates_of_flickr8k():
     assert judge_rates("coco", ON) == judge_rates("flickr8k", ON)
     assert len(judge_arms("coco", ON)) == len(judge_arms("flickr8k", ON))
 
@@ -108,7 +107,7 @@ def test_a_search_of_what_is_not_swept_is_refused():
 def test_a_profile_that_sweeps_less_has_fewer_arms():
     smoke = choose("12_claims", "smoke", judge_seeds=1)
     labels = {run.label for run in judge_arms("flickr8k", smoke)}
-    assert f"{JUDGE}/k=1" in labels and f"{JUDGE}/k=3" not in labels
+    assert f"{SECOND_BASE}/k=1" in labels and f"{SECOND_BASE}/k=3" not in labels
     assert {run.config.settings.epochs for run in judge_arms("flickr8k", smoke)} == {1}
 
 
@@ -118,12 +117,12 @@ def test_no_label_of_the_judge_is_one_of_the_sweeps():
 
 
 def test_without_a_search_every_arm_takes_the_rate_of_the_base(no_rates):
-    usual = base("flickr8k", JUDGE).settings.learning_rate
+    usual = base("flickr8k", SECOND_BASE).settings.learning_rate
     assert judge_rates("flickr8k", ON) == dict.fromkeys(JUDGED, usual)
 
 
 def test_a_searched_rate_is_that_of_its_arm_under_every_label(own_rates):
-    rates = {run.label.removeprefix(f"{JUDGE}/"): run.config.settings.learning_rate
+    rates = {run.label.removeprefix(f"{SECOND_BASE}/"): run.config.settings.learning_rate
              for run in judge_arms("flickr8k", ON)}
     assert rates["bcls"] == rates["alpha=0.2"] == 3e-3
     assert rates["sum"] == rates["hardest"] == rates["k=1"] == rates["gamma=10"] == 2e-3
@@ -138,34 +137,35 @@ def test_the_values_of_a_sweep_share_the_rate_of_what_they_vary(own_rates):
 def test_the_search_of_rates_holds_the_base_inside_and_refuses_its_edge(own_rates):
     asked = ON.model_copy(update={"judge_searched": ["bcls", "hardest+listwise"],
                                   "judge_factors": [0.25, 0.5, 1.0, 2.0, 4.0]})
-    usual = base("flickr8k", JUDGE).settings.learning_rate
+    usual = base("flickr8k", SECOND_BASE).settings.learning_rate
     runs = judge_rate_arms("flickr8k", asked)
     assert [run.label for run in runs[:5]] == [
-        f"{JUDGE}/bcls/{times * usual:g}" for times in (0.25, 0.5, 1, 2, 4)]
+        f"{SECOND_BASE}/bcls/{times * usual:g}" for times in (0.25, 0.5, 1, 2, 4)]
     assert len(runs) == 10 and {run.config.seed for run in runs} == {0}
     for run in runs:
         assert float(run.label.rpartition("/")[2]) == run.config.settings.learning_rate
-    rows, used = pd.DataFrame({"arm": [run.label for run in runs], "seed": 0}), {
-        JUDGE: judge_rates("flickr8k", asked)}
+    rows = pd.DataFrame([{"seed": 0, **run.factors} for run in runs])
+    used = {SECOND_BASE: judge_rates("flickr8k", asked)}
     inside = rate_table(rows.assign(dev_rsum=[1, 2, 3, 2, 1, 1, 2, 3, 2, 1]), used)
-    assert chosen_rates(inside) == {JUDGE: {"bcls": usual, "hardest+listwise": usual}}
+    assert chosen_rates(inside) == {SECOND_BASE: {"bcls": usual, "hardest+listwise": usual}}
     edge = rate_table(rows.assign(dev_rsum=range(10)), used)
-    with pytest.raises(ValueError, match=f"{JUDGE}/bcls at .*, the largest of .*judge_factors"):
+    with pytest.raises(ValueError,
+                       match=f"{SECOND_BASE}/bcls at .*, the largest of .*judge_factors"):
         chosen_rates(edge)
 
 
 def test_a_search_is_wider_where_the_best_of_all_lay_at_an_end(own_rates):
-    usual = base("flickr8k", JUDGE).settings.learning_rate
+    usual = base("flickr8k", SECOND_BASE).settings.learning_rate
     for factors in ([1.0, 2.0, 4.0], [0.5, 1.0, 2.0, 4.0]):  # none is tried twice
         asked = ON.model_copy(update={"judge_factors": factors,
                                       "judge_searched": ["sum", "windows"]})
         labels = [run.label for run in judge_rate_arms("flickr8k", asked)]
-        assert labels == [f"{JUDGE}/sum/{times * usual:g}" for times in factors] + [
-            f"{JUDGE}/windows/{times * usual:g}" for times in (0.5, 1, 2, 4)]
+        assert labels == [f"{SECOND_BASE}/sum/{times * usual:g}" for times in factors] + [
+            f"{SECOND_BASE}/windows/{times * usual:g}" for times in (0.5, 1, 2, 4)]
 
 
 def test_the_plan_of_the_ledger_holds_what_is_asked_for():
     labels = [run.label for run in PLANS["12_claims"]("flickr8k", "full", judge_seeds=2,
                                                       judge_searched=["sum"])]
-    assert labels.count(f"{JUDGE}/ladder") == 2
-    assert sum(label.startswith(f"{JUDGE}/sum/") for label in labels) == 3
+    assert labels.count(f"{SECOND_BASE}/ladder") == 2
+    assert sum(label.startswith(f"{SECOND_BASE}/sum/") for label in labels) == 3

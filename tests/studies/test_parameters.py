@@ -145,7 +145,7 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
      "left_out = .* such as 'as_many_others', or none"),
     ("13_when_to_forgive", "scenes", "smoke", {"forgiving": ["hardest"]}, ".*'hardest' alone has "),
     ("13_when_to_forgive", "scenes", "smoke", {"forgiving": ["top5", "soft"]},
-     ".*of top5, soft each is held against 'hardest', which is not among them")])
+     ".*top5, soft are each compared with 'hardest', which is not among them")])
 def test_what_a_part_would_refuse_after_minutes_is_refused_at_once(
         notebook, dataset, profile, given, message):
     with pytest.raises(ValueError, match=f"^{message}"):

@@ -120,6 +120,8 @@ def test_a_grid_shares_its_axes_and_trains_its_ends_with_all_seeds():
     axes = {arm.label: arm.config for make in (alpha_arms, beta_arms)
             for arm in make("flickr8k", parameters) if arm.config.seed == 0}
     cells = {arm.label: arm.config for arm in grid}
+    assert {f"alpha={arm.factors['alpha']:g},beta={arm.factors['beta']:g}" for arm in grid} == set(
+        cells)
     assert cells["alpha=0.3,beta=0.1"] == axes["alpha=0.3"]
     assert cells["alpha=0.2,beta=0.6"] == axes["beta=0.6"]
 
@@ -139,6 +141,7 @@ def test_only_the_batch_changes_with_its_size():
     for arm in arms:
         loss, size = arm.label.split("@batch=")
         assert arm.config.settings.batch_size == int(size)
+        assert arm.factors == {"loss": loss, "batch": int(size)}
         assert arm.config.with_(**{"settings.batch_size": 128}) == usual[loss, arm.config.seed]
 
 

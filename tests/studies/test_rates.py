@@ -11,9 +11,9 @@ from itr_study.lab.studies.bases import at_edge, frozen_rates
 from itr_study.lab.studies.nb03_topk import rate_arms
 from itr_study.lab.studies.plans import choose
 
-SEARCH = pd.DataFrame([("gru/sum/0.001", 0, 200.0), ("gru/sum/0.002", 0, 210.0),
-                       ("gru/top5/0.001", 0, 230.0), ("gru/top5/0.002", 0, 230.0)],
-                      columns=["arm", "seed", "dev_rsum"])
+SEARCH = pd.DataFrame([("gru", "sum", 0.001, 0, 200.0), ("gru", "sum", 0.002, 0, 210.0),
+                       ("gru", "top5", 0.001, 0, 230.0), ("gru", "top5", 0.002, 0, 230.0)],
+                      columns=["setting", "loss", "rate", "seed", "dev_rsum"])
 
 
 def test_the_best_rate_on_dev_is_compared_with_the_frozen_one():
@@ -34,7 +34,7 @@ def test_a_frozen_rate_that_is_not_the_best_is_named():
     assert rates_verdict(table).splitlines() == [
         "1 of 2 frozen learning rates are the best of this search on dev; these are not:",
         "  gru/sum: 0.002 is best here",
-        "2 of 2 best rates lie at the edge of what was tried (§): a better one may lie beyond."]
+        "2 of 2 best rates lie at the edge of what was tried: a better one may lie beyond."]
 
 
 def test_a_run_that_diverged_is_never_the_best():
@@ -59,8 +59,8 @@ def test_a_rate_that_diverged_was_tried():
 def search(**dev: tuple) -> pd.DataFrame:
     """One loss per keyword, with its RSUM on dev at 1, 2, 3 and 4."""
     return rate_table(pd.DataFrame(
-        [(f"gru/{loss}/{rate}", 0, value) for loss, values in dev.items()
-         for rate, value in enumerate(values, 1)], columns=["arm", "seed", "dev_rsum"]),
+        [("gru", loss, float(rate), 0, value) for loss, values in dev.items()
+         for rate, value in enumerate(values, 1)], columns=SEARCH.columns),
         {"gru": dict.fromkeys(dev, 2)})
 
 
@@ -86,15 +86,14 @@ def test_a_best_rate_at_the_edge_of_its_grid_is_refused(dev, named):
 @pytest.mark.parametrize("dataset, profile", [("flickr8k", "full"), ("scenes", "quick")])
 def test_the_grid_of_the_frozen_rates_is_that_of_their_search(dataset, profile):
     """Base configs and rows that are frozen at an edge say so until the grid is widened."""
-    grids: dict[str, set] = {}
+    grids: dict[tuple, set] = {}
     for run in rate_arms(dataset, choose("03_topk", profile)):
-        arm, _, rate = run.label.rpartition("/")
-        grids.setdefault(arm, set()).add(float(rate))
-    for arm, grid in grids.items():
-        setting, _, loss = arm.rpartition("/")
+        setting, loss, rate = (run.factors[name] for name in ("setting", "loss", "rate"))
+        grids.setdefault((setting, loss), set()).add(rate)
+    for (setting, loss), grid in grids.items():
         inside = min(grid) < frozen_rates(dataset)[setting][loss] < max(grid)
-        assert at_edge(dataset, arm) == (not inside), arm
-    edges = sum(at_edge(dataset, arm) for arm in grids)
+        assert at_edge(dataset, setting, loss) == (not inside), (setting, loss)
+    edges = sum(at_edge(dataset, *arm) for arm in grids)
     assert edges == {"flickr8k": 0, "scenes": 9}[dataset]
 
 
@@ -106,7 +105,7 @@ def test_rates_that_are_given_replace_the_grid_of_every_setting():
 
 
 def test_terms_that_have_no_rate_of_their_own_train_at_that_of_the_hardest():
-    assert at_edge("scenes", "vsepp+gru/hardest+listwise")
-    assert at_edge("scenes", "two_branch+sentence/sum")
-    assert not at_edge("flickr8k", "two_branch+fisher/bcls")
-    assert not at_edge("flickr8k", "hardest") and not at_edge("folder", "k=5")
+    assert at_edge("scenes", "vsepp+gru", "hardest+listwise")
+    assert at_edge("scenes", "two_branch+sentence", "sum")
+    assert not at_edge("flickr8k", "two_branch+fisher", "bcls")
+    assert not at_edge("flickr8k", "no setting", "hardest")

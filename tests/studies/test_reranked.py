@@ -31,8 +31,8 @@ SCALES = [5.0, 10.0, 25.0]
 def runs() -> pd.DataFrame:
     """Two runs with and one without what re-ranking gives."""
     known = {"dataset": "scenes", "model": "m", "status": "done", "seen": "", "data": "d"}
-    rows = [{"arm": arm, "seed": seed, "run": f"{arm}{seed}", "test_rsum": 200.0 + seed,
-             "test_i2t_r1": 20.0, "dev_rsum": 190.0} | known
+    rows = [{"arm": arm, "loss": arm, "seed": seed, "run": f"{arm}{seed}",
+             "test_rsum": 200.0 + seed, "test_i2t_r1": 20.0, "dev_rsum": 190.0} | known
             for arm, seed in (("hardest", 0), ("hardest", 1), ("old", 0))]
     for row in rows[:2]:
         row |= {"test_fast_rsum": 220.0 + 3 * row["seed"], "test_fast_i2t_r1": 25.0,
@@ -50,7 +50,8 @@ def test_each_re_ranker_is_an_arm_beside_the_run():
     assert (fast["rerank_gain"], fast["rerank_seconds"]) == (22, 0.4) and np.isnan(fast["dev_rsum"])
     assert rows.loc[("hardest", 1), ["rerank_gain", "rerank_seconds"]].tolist() == [0, 0]
     assert np.isnan(rows.loc[("hardest@fast_bank", 0), "rerank_seconds"])  # its time is not taken
-    assert fast["run"] == "hardest1" and fast["model"] == "m"
+    assert fast[["run", "model", "loss", "reranker"]].tolist() == ["hardest1", "m", "hardest",
+                                                                   "fast"]
 
 
 def test_a_claim_about_a_gain_is_judged_by_them():

@@ -274,7 +274,7 @@ def test_of_all_published_runs_only_those_are_accused_that_collapsed():
     rows = pd.DataFrame([table[run] | {"arm": arm} for arm, run in sorted(arms) if run in table])
     ended = endings(rows)
     flat = rows.loc[ended["flattened"] != "", "arm"]
-    # at several learning rates, and in the second judge's model
+    # at several learning rates, and in the second base model
     assert set(flat.str.extract(r"^(?:clean_gru/)?([^@/]+)")[0]) == {"windows"}
     rows["accused"] = ended["collapsed"] != ""
     accused = rows.groupby("arm")["accused"].agg(["sum", "size"])

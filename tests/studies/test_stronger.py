@@ -16,7 +16,6 @@ from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb09_stronger_models import (
     BASES,
     SEARCHED,
-    beside_printed,
     claimed_stronger_arms,
     printed_gains,
     shown_arms,
@@ -24,6 +23,7 @@ from itr_study.lab.studies.nb09_stronger_models import (
     stronger_config,
     stronger_rate_arms,
     stronger_rates,
+    with_printed,
 )
 from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.timing import model_costs
@@ -195,7 +195,7 @@ def test_what_the_papers_print_stands_beside_ours():
     assert printed_gains({"saf/bcls", "saf/hardest"})["place"].tolist() == ["bcls, Table III"]
     ours = pd.DataFrame({"arm_a": ["dan/top5", "saf/bcls"], "arm_b": ["dan/sum", "saf/bcls"],
                          "metric": "test_rsum", "difference": [1.0, 0.0]})
-    beside = beside_printed(pd.concat([ours, ours.assign(metric="minutes")]))
+    beside = with_printed(pd.concat([ours, ours.assign(metric="minutes")]))
     assert beside["reported"].iloc[0] == printed.loc["dan/top5", "reported"]
     assert len(beside) == 2 and np.isnan(beside["reported"].iloc[1])
 

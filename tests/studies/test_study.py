@@ -15,9 +15,8 @@ from itr_study.lab.studies import study as study_module
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.study import Study
-from itr_study.lab.studies.wording import settled, standing
 from itr_study.plots import histogram
-from itr_study.plots.names import EDGE, FALLEN, name_of
+from itr_study.plots.names import name_of
 from tests.cards import Card, put_in
 from tests.small_runs import SMALL, without_asked
 
@@ -116,11 +115,15 @@ def test_all_arms_are_held_beside_one(study):
                         columns=["arm", "seed", "test_rsum"]).assign(dataset="scenes", model="m")
     held = study.beside(rows)
     assert list(held.comparison) == ["k=2 − k=1", "k=5 − k=1"]
-    assert list(held.verdict) == ["undecided", "lower"] and set(held.reference_mean) == {20}
+    assert list(held.verdict) == ["undecided", "lower"] and set(held.arm_b) == {"k=1"}
     at_95 = study.beside(rows, reference="k=1")
     assert list(at_95.verdict) == ["lower", "lower"] and at_95.high[0] < held.high[0]
     assert study.beside(rows, reference="k=5").difference[0] == pytest.approx(11)
-    assert standing(study.beside(rows[rows.arm == "k=1"])).startswith("one arm")
+    assert study.finding(rows) == "" and study.finding(rows, reference="k=5") == "all above it"
+    assert study.finding(rows, reference="k=1") == "hardest (k = 1) is best"
+    few = rows[rows.seed < 4]
+    assert study.finding(few) == study.finding(few, reference="k=5") == ""  # settles nothing
+    assert study.beside(rows[rows.arm == "k=1"]).empty
 
 
 def test_each_arm_has_the_measures_that_it_needs(study, store):
@@ -303,30 +306,41 @@ def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypa
     study.train(RUNS)
     assert capsys.readouterr().out == ""  # said once
     (line,) = study.compare(again, [("k=2", "k=1")]).to_dict("records")
-    assert (line["verdict"], line["marks"]) == ("collapsed", FALLEN)
-    assert settled(pd.DataFrame([line])) == "settled: 0 higher, 0 lower, 1 collapsed"
-    assert study.caveats(again) == {"k=1": "", "k=2": FALLEN}
-    assert list(study.with_caveats(again).arm) == ["k=1", "k=1", *["k=2" + FALLEN] * 2]
+    assert (line["verdict"], line["note"]) == ("collapsed", "collapsed")
+    noted = study.noted(again).drop_duplicates("arm").set_index("arm")
+    assert noted.note.to_dict() == {"k=1": "", "k=2": "collapsed"}
+    assert noted.method.to_dict() == {"k=1": "hardest (k = 1)", "k=2": "top-2"}
     kept = again[["arm", "seed", "dataset", "model", "test_rsum"]]  # rows without their run
-    assert study.compare(kept, [("k=2", "k=1")]).marks[0] == ""
+    assert study.compare(kept, [("k=2", "k=1")]).note[0] == ""
 
 
-def test_a_learning_rate_at_the_edge_is_marked(study, rows):
-    named = rows.assign(arm=["vsepp+gru/sum", "vsepp+gru/sum", "k=2", "k=2"])
-    assert study.caveats(named) == {"vsepp+gru/sum": EDGE, "k=2": ""}
+def test_what_a_reader_must_know_of_an_arm_is_noted(study, rows):
+    named = rows.assign(setting=["vsepp+gru", "vsepp+gru", None, None],
+                        loss=["sum", "sum", None, None],
+                        arm=["vsepp+gru/sum", "vsepp+gru/sum", "k=2", "k=2"],
+                        seen=["", "", "sentence", "sentence"])
     (line,) = study.compare(named, [("vsepp+gru/sum", "k=2")]).to_dict("records")
-    assert line["marks"] == EDGE and line["verdict"] != "collapsed"
+    assert line["note"] == "rate at the edge of its grid; has seen captions"
+    assert line["verdict"] != "collapsed"
+    assert (line["setting"], line["loss"]) == ("vsepp+gru", "sum") and pd.isna(line["loss_b"])
+
+
+def test_a_table_is_kept_and_shown_with_its_notes(study, rows, tmp_path):
+    page = study.table(rows, ["test_rsum"], "table_4", "Table IV on scenes")
+    assert "Table IV on scenes" in page and page.count("<tr") == 1 + rows.arm.nunique()
+    kept = pd.read_csv(tmp_path / "figures/scenes/03_topk__table_4.csv")
+    assert list(kept.method) == ["hardest (k = 1)", "top-2"]
+    assert not (tmp_path / "figures/scenes/03_topk__table_4.png").exists()
+
+
+@pytest.mark.parametrize("title, told", [
+    ("x " * 30 + "y", "the title of words has 61 letters, at most 60"),
+    ("Words\n" + "x" * 91, "the subtitle of words has 91 letters, at most 90")])
+def test_a_title_that_is_not_read_at_a_glance_is_refused(study, title, told):
+    table = pd.DataFrame({"words": np.arange(5)})
+    with pytest.raises(ValueError, match=told):
+        study.save(histogram(table, "words", title, "words"), table, "words", "Words")
 
 
 def test_a_note_names_the_data_set_and_leaves_out_empty_words(study):
     assert study.note("", "k = 5") == "scenes; k = 5"
-
-
-def test_several_arms_beside_one_are_held_against_it_one_by_one(study, rows):
-    enough = pd.concat([rows.assign(seed=rows["seed"] + 2 * more,
-                                    test_rsum=rows["test_rsum"] + 0.1 * more) for more in range(3)])
-    three = pd.concat([enough, enough[enough["arm"] == "k=1"].assign(arm="k=3")])
-    assert standing(study.beside(three, reference="k=1")).endswith("(each at 95 %)")
-    assert "95 %" not in standing(study.beside(three))  # the highest mean: at a stricter level
-    assert "95 %" not in standing(study.beside(enough, reference="k=1"))  # one alone
-    assert "95 %" not in standing(study.beside(rows.assign(extra=0), reference="k=1"))

@@ -19,6 +19,11 @@ from itr_study.lab.studies.plans import choose
 FULL = choose("07_sub_embeddings", "full")
 
 
+def varied(make, factor):
+    """A factor of the runs of seed 0, in order."""
+    return [run.factors[factor] for run in make("scenes", FULL) if run.config.seed == 0]
+
+
 def first(make, dataset="scenes"):
     """Config of the first run of each label."""
     return {run.label: run.config for run in make(dataset, FULL) if run.config.seed == 0}
@@ -69,6 +74,9 @@ def test_a_sweep_changes_what_it_is_named_after():
         assert weight(config, "orthogonality") == pytest.approx(1 - balance)
     pvse = {label: config.model_arguments["heads"] for label, config in first(pvse_arms).items()}
     assert pvse == {"pvse/K=1": 1, "pvse/K=2": 2, "pvse/K=4": 4}
+    assert varied(head_arms, "heads") == FULL.heads and varied(bound_arms, "bound") == FULL.bounds
+    assert varied(balance_arms, "balance") == FULL.balances
+    assert varied(pvse_arms, "heads") == FULL.pvse_heads
 
 
 def test_a_choice_changes_what_it_names_and_nothing_else():

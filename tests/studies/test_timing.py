@@ -11,7 +11,7 @@ from torch import nn
 
 from itr_study.lab.ledger.reported import load_claims
 from itr_study.lab.ledger.verdict import named_arms
-from itr_study.lab.runs.identity import git_commit
+from itr_study.lab.runs.run import git_commit
 from itr_study.lab.studies.nb12_claims import ledger_arms
 from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.timing import (

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from itr_study.arithmetic import OPTIMIZER, SEQUENCES
-from itr_study.lab.runs import identity, run, sweeps
+from itr_study.lab.runs import run, sweeps
 from itr_study.lab.runs.background import BackgroundRun
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.jobs import Answer, Job, attempt
 from itr_study.lab.runs.rows import make_row
-from itr_study.lab.runs.run import execute
+from itr_study.lab.runs.run import Answer, Job, attempt, execute
 from itr_study.lab.studies import nb05_listwise as batches
 from itr_study.lab.studies.arms import ArmRun, train_arms
 from itr_study.training import devices, loop
@@ -244,7 +243,7 @@ def test_a_run_states_how_its_products_were_made_where_they_were_rounded(store, 
     assert "matmul" not in SMALL.with_(**{"settings.matmul": "auto"}).differing()["settings"]
     assert identify(high).id != identify(SMALL).id
     put_in(monkeypatch, Card())
-    there = identity.computed_with(SMALL, encoded_data(SMALL), CUDA)
+    there = run.computed_with(SMALL, encoded_data(SMALL), CUDA)
     assert there["arithmetic"] == rounded and there["device"] == "cuda Card 0"
     in_full = SMALL.with_(**{"settings.matmul": "highest"})
-    assert identity.computed_with(in_full, encoded_data(SMALL), CUDA)["arithmetic"] == plain
+    assert run.computed_with(in_full, encoded_data(SMALL), CUDA)["arithmetic"] == plain

@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn.functional import conv2d
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from itr_study.training import half
-from itr_study.training.half import ProductsInFloat32, half_products
+from itr_study.training import devices
+from itr_study.training.devices import ProductsInFloat32, half_products
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
 from tests.small import SmallData, SmallLoss, small_model
@@ -90,7 +90,7 @@ def test_a_recurrent_net_in_autocast_is_near_that_of_float32():
     ("cpu", "bfloat16", False, True), ("cpu", "bfloat16", True, False),
     ("cpu", "float32", False, False), ("cuda", "bfloat16", False, False)])
 def test_only_a_cpu_without_them_is_helped(monkeypatch, device, precision, able, widened):
-    monkeypatch.setattr(half, "cpu_multiplies_half", lambda: able)
+    monkeypatch.setattr(devices, "cpu_multiplies_half", lambda: able)
     found = half_products(torch.device(device), precision)
     assert isinstance(found, ProductsInFloat32) == widened
 
@@ -100,7 +100,7 @@ def test_only_a_cpu_without_them_is_helped(monkeypatch, device, precision, able,
 def test_what_onednn_takes_is_asked(monkeypatch, available, supported, able):
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: available)
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: supported)
-    assert half.cpu_multiplies_half() == able
+    assert devices.cpu_multiplies_half() == able
 
 
 def test_a_training_has_it_forward_and_backward_and_learns_the_same(monkeypatch):
@@ -108,14 +108,14 @@ def test_a_training_has_it_forward_and_backward_and_learns_the_same(monkeypatch)
 
     class Watched(ProductsInFloat32):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            if func in half.PRODUCTS and args[-1].dtype == torch.bfloat16:
+            if func in devices.PRODUCTS and args[-1].dtype == torch.bfloat16:
                 backward.append(not torch.is_grad_enabled())
             return super().__torch_dispatch__(func, types, args, kwargs)
 
-    monkeypatch.setattr(half, "ProductsInFloat32", Watched)
+    monkeypatch.setattr(devices, "ProductsInFloat32", Watched)
     losses = {}
     for able in (True, False):
-        monkeypatch.setattr(half, "cpu_multiplies_half", lambda able=able: able)
+        monkeypatch.setattr(devices, "cpu_multiplies_half", lambda able=able: able)
         history = fit(small_model(), SmallLoss(), SmallData(),
                       Settings(epochs=3, batch_size=8, precision="bfloat16"), seed=1)
         losses[able] = [line["loss"] for line in history.rows]

@@ -219,15 +219,48 @@ class Multiplying(nn.Module):
 
 @pytest.mark.parametrize(("labels", "scale", "allowed"), [
     ("binary", "binary", True), ("binary", "unit", True), ("binary", "cosine", True),
-    ("unit", "binary", True), ("unit", "unit", True), ("unit", "cosine", False),
-    ("cosine", "binary", False), ("cosine", "unit", False), ("cosine", "cosine", True)])
+    ("unit", "binary", True), ("unit", "unit", True), ("unit", "cosine", True),
+    ("cosine", "binary", False), ("cosine", "unit", True), ("cosine", "cosine", True)])
 def test_pairing_of_scales(labels, scale, allowed):
     terms = [Term(Reporting(labels), labels=Labels(scale))]
     if allowed:
         Objective(terms)
         return
-    with pytest.raises(ValueError, match=f'Reporting takes labels on a scale of .*"{scale}"'):
+    with pytest.raises(ValueError, match="Reporting compares graded labels, and this source gives "
+                       'binary ones; choose one of exact, sentence, .* such as labels="sentence"'):
         Objective(terms)
+
+
+class Graded(Labels):
+    """Labels of a scale that fall from 1, for a match, to its lower end."""
+
+    def __call__(self, batch, split):
+        low = -1.0 if self.scale == "cosine" else 0.0
+        steps = torch.linspace(1 - 1e-4, low, batch.match.numel()).view(batch.match.shape)
+        return torch.where(batch.match, 1.0, steps)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items()
+                                  if loss.relevance_scale in ("unit", "cosine")])
+def test_a_graded_loss_takes_graded_labels_of_either_scale(name):
+    """By hand: 2 r - 1 of labels in [0, 1], (1 + r) / 2 of cosines; a match stays 1."""
+    output, batch, split = setting()
+    shares, cosines = (Graded(scale)(batch, split) for scale in ("unit", "cosine"))
+    own, other = ((cosines, 2 * shares - 1) if LOSSES[name].relevance_scale == "cosine"
+                  else (shares, (1 + cosines) / 2))
+    assert (other[batch.match] == 1).all() and (other[~batch.match] < 1).all()
+    for scale in ("unit", "cosine"):
+        value, _ = Objective([Term(name, labels=Graded(scale))])(output, batch, split)
+        expected = LOSSES[name]()(output.scores,
+                                  own if scale == LOSSES[name].relevance_scale else other)
+        assert value.item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_sentence_labels_need_no_argument_for_a_loss_of_cosines():
+    output, batch, split = sentence_setting()
+    plain, cosine = (Objective([Term("kendall", labels="sentence", label_arguments={
+        "vectors": "mine"} | more)])(output, batch, split)[0] for more in ({}, {"scale": "cosine"}))
+    assert plain.item() == pytest.approx(cosine.item(), rel=1e-5) and plain.item() > 0
 
 
 @pytest.mark.parametrize(("terms", "message"), [

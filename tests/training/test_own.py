@@ -166,8 +166,10 @@ class NamedLoss(nn.Module):
 def test_what_an_own_loss_declares_counts():
     history = fit(small_model(), NamedLoss(), SmallData(), TWO)
     assert {"mine", "mine.largest"} <= set(history.rows[0])
-    with pytest.raises(ValueError, match="mine takes labels on a scale of binary or unit"):
-        Objective([Term(NamedLoss(), labels="sentence", label_arguments={"scale": "cosine"})])
+    of_cosines = NamedLoss()
+    of_cosines.relevance_scale = "cosine"
+    with pytest.raises(ValueError, match="mine compares graded labels, and this source gives bina"):
+        Objective([Term(of_cosines, labels="binary")])
 
 
 def test_hooks_of_an_own_loss_are_called():

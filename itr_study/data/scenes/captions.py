@@ -1,33 +1,14 @@
-"""Captions of `scenes`: English of varied form and detail, each with what it means."""
+"""Write captions of `scenes`: English of varied form and detail, each with what it means."""
 
 from typing import NamedTuple
 
+from itr_study.data.scenes import words
 from itr_study.data.scenes.meaning import Assertion, Count, Has, Meaning, Pattern, Related, Where
 from itr_study.data.scenes.styles import STYLES, USUAL, Style
-from itr_study.data.scenes.words import (
-    ANY,
-    COLOUR_WORDS,
-    COLOURS,
-    NOUNS,
-    NUMBERS,
-    PLACE_PHRASES,
-    RELATIONS,
-    SHAPES,
-    SIZE_WORDS,
-    SIZES,
-    TEXTURE_TAILS,
-    TEXTURE_WORDS,
-    TEXTURES,
-    VAGUE_COLOURS,
-    VAGUE_NOUNS,
-    VAGUE_TEXTURES,
-    bits,
-    plural,
-    with_article,
-)
-from itr_study.data.scenes.world import Dice, Scene, Thing, relations
+from itr_study.data.scenes.words import RELATIONS, bits
+from itr_study.data.scenes.world import TOUCHING, Dice, Scene, Thing, relations
 
-# Sentences of `scenes`: {a} and {b} stand for descriptions of things, {n} for a number of them.
+# Sentences: {a} and {b} are descriptions of things, {n} is a number of them.
 
 ONE = ("{a}", "there is {a}", "a picture of {a}", "a picture with {a}", "{a} can be seen",
        "you can see {a}", "here is {a}", "the picture shows {a}", "we are looking at {a}",
@@ -64,17 +45,14 @@ RELATED = {
     "beside": ("{a} next to {b}", "{a} beside {b}", "{a} and {b} side by side",
                "{a} is beside {b}"),
 }
-
-
 BESIDE = bits(RELATIONS, "left", "right")
-TOUCHING = bits(RELATIONS, "on", "under", "inside", "around")
 ANYTHING = ("things", "objects", "shapes", "toys")
-
-
 Said = tuple[str, list[Assertion]]  # a text, and what it asserts
 
 
 class Caption(NamedTuple):
+    """A text, and what it says."""
+
     text: str
     meaning: Meaning
 
@@ -86,22 +64,26 @@ class Noun(NamedTuple):
     many: str
     pattern: Pattern
 
+    @property
+    def a(self) -> str:
+        """The singular with "a" or "an"."""
+        return words.with_article(self.one)
+
 
 def captions(scene: Scene, count: int, *key: int, style: Style = STYLES[USUAL]) -> list[Caption]:
-    """`count` captions of different kinds, each true of the scene."""
+    """Write `count` captions of different kinds, each true of the scene."""
     dice = Dice(*key)
     kinds = [kind for _ in range(count // len(style.deck) + 1)
              for kind in dice.shuffled(style.deck)]
     things = dice.shuffled(scene.things)  # captions start from different things in turn
     return [_finish(*_WRITERS[kind](scene, things[i % len(things):] + things, dice, style), scene,
-                    dice, style.where) for i, kind in enumerate(kinds[:count])]
+                    dice, style) for i, kind in enumerate(kinds[:count])]
 
 
-def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice,
-            says_where: float) -> Caption:
-    """Perhaps says where it is (a caption that asserts nothing must); capital and full stop."""
-    if not meaning or dice.chance(says_where):
-        phrase, places = dice.pick([p for p in PLACE_PHRASES if p[1] >> scene.place & 1])
+def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice, style: Style) -> Caption:
+    """Say where it is, by chance or where nothing else is said; add capital and full stop."""
+    if not meaning or dice.chance(style.where):
+        phrase, places = _covering(words.PLACE_PHRASES, scene.place, dice)
         text = f"{phrase}, {text}" if dice.chance(0.25) else f"{text} {phrase}"
         meaning = [*meaning, Where(places)]
     text = text[0].upper() + text[1:] + ("." if dice.chance(0.6) else "")
@@ -109,10 +91,7 @@ def _finish(text: str, meaning: list[Assertion], scene: Scene, dice: Dice,
 
 
 def describe(thing: Thing, dice: Dice, style: Style, share: float = 1.0) -> Noun:
-    """A noun phrase for a thing that names some of its attributes, always at least one.
-
-    share: of the style's detail.
-    """
+    """Name a thing by some of its attributes, at least one; share: of the style's detail."""
     detail = share * style.detail
     while True:
         noun, nouns, shape = _noun(thing, dice, style.vague)
@@ -123,58 +102,60 @@ def describe(thing: Thing, dice: Dice, style: Style, share: float = 1.0) -> Noun
         if pattern != Pattern():
             break
     adjectives = [size, colour, texture] if dice.chance(0.3) else [size, texture, colour]
-    front = [word for word in adjectives if word]
-    one, many = " ".join([*front, noun]), " ".join([*front, nouns])
-    return Noun(f"{one} {tail}".strip(), f"{many} {tail}".strip(), pattern)
+    one, many = (" ".join(filter(None, [*adjectives, name, tail])) for name in (noun, nouns))
+    return Noun(one, many, pattern)
+
+
+def _covering(options: tuple[tuple[str, int], ...], value: int, dice: Dice) -> tuple[str, int]:
+    """One of the words whose set of values holds this one."""
+    return dice.pick([option for option in options if option[1] >> value & 1])
 
 
 def _noun(thing: Thing, dice: Dice, vague: float) -> tuple[str, str, int]:
     if dice.chance(0.1 * vague):
-        noun, allowed = dice.pick([n for n in VAGUE_NOUNS if n[1] >> thing.shape & 1])
-        return noun, plural(noun), allowed
-    noun = dice.pick(NOUNS[SHAPES[thing.shape]])
-    return noun, plural(noun), 1 << thing.shape
+        noun, allowed = _covering(words.VAGUE_NOUNS, thing.shape, dice)
+        return noun, words.plural(noun), allowed
+    noun = dice.pick(words.NOUNS[words.SHAPES[thing.shape]])
+    return noun, words.plural(noun), 1 << thing.shape
 
 
 def _colour(thing: Thing, dice: Dice, chance: float, vague: float) -> tuple[str, int]:
     if not dice.chance(chance):
-        return "", ANY[1]
-    covering = [c for c in VAGUE_COLOURS if c[1] >> thing.colour & 1]
-    if covering and dice.chance(0.12 * vague):
-        return dice.pick(covering)
-    name = COLOURS[thing.colour]
-    return dice.pick(COLOUR_WORDS.get(name, (name,))), 1 << thing.colour
+        return "", words.ANY[1]
+    name = words.COLOURS[thing.colour]
+    if name != "black" and dice.chance(0.12 * vague):  # all others have vague words
+        return _covering(words.VAGUE_COLOURS, thing.colour, dice)
+    return dice.pick(words.COLOUR_WORDS.get(name, (name,))), 1 << thing.colour
 
 
 def _size(thing: Thing, dice: Dice, chance: float) -> tuple[str, int]:
-    name = SIZES[thing.size]
+    name = words.SIZES[thing.size]
     if not dice.chance(chance * (0.2 if name == "medium" else 1)):
-        return "", ANY[2]
-    return dice.pick(SIZE_WORDS[name]), 1 << thing.size
+        return "", words.ANY[2]
+    return dice.pick(words.SIZE_WORDS[name]), 1 << thing.size
 
 
 def _texture(thing: Thing, dice: Dice, detail: float, vague: float) -> tuple[str, str, int]:
     """Word before the noun, words after it, and the set of textures."""
-    name = TEXTURES[thing.texture]
+    name = words.TEXTURES[thing.texture]
     if not dice.chance((0.2 if name == "plain" else 0.6) * detail):
-        return "", "", ANY[3]
-    covering = [t for t in VAGUE_TEXTURES if t[1] >> thing.texture & 1]
-    if covering and dice.chance(0.15 * vague):
-        return dice.pick(covering)[0], "", covering[0][1]
-    if name in TEXTURE_TAILS and dice.chance(0.35):
-        return "", dice.pick(TEXTURE_TAILS[name]), 1 << thing.texture
-    return dice.pick(TEXTURE_WORDS[name]), "", 1 << thing.texture
+        return "", "", words.ANY[3]
+    if name != "plain" and dice.chance(0.15 * vague):
+        word, values = _covering(words.VAGUE_TEXTURES, thing.texture, dice)
+        return word, "", values
+    if name in words.TEXTURE_TAILS and dice.chance(0.35):
+        return "", dice.pick(words.TEXTURE_TAILS[name]), 1 << thing.texture
+    return dice.pick(words.TEXTURE_WORDS[name]), "", 1 << thing.texture
 
 
 def _one(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     noun = describe(things[0], dice, style, share=1.3)
-    return dice.pick(ONE).format(a=with_article(noun.one)), [Has(noun.pattern)]
+    return dice.pick(ONE).format(a=noun.a), [Has(noun.pattern)]
 
 
 def _two(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     a, b = describe(things[0], dice, style), describe(things[1], dice, style)
-    text = dice.pick(TWO).format(a=with_article(a.one), b=with_article(b.one))
-    return text, [Has(a.pattern), Has(b.pattern)]
+    return dice.pick(TWO).format(a=a.a, b=b.a), [Has(a.pattern), Has(b.pattern)]
 
 
 def _related(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
@@ -186,13 +167,12 @@ def _related(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Sai
         how, allowed = "beside", BESIDE
     first, second = describe(a, dice, style, 0.9), describe(b, dice, style, 0.9)
     text = dice.pick(RELATED[how]).format(
-        a=with_article(first.one), b=with_article(second.one),
-        the_a="the " + first.one, the_b="the " + second.one)
+        a=first.a, b=second.a, the_a="the " + first.one, the_b="the " + second.one)
     meaning: list[Assertion] = [Related(first.pattern, allowed, second.pattern)]
     third = [thing for thing in things if thing is not a and thing is not b]
     if third and dice.chance(style.more):
         also = describe(third[0], dice, style, 0.8)
-        text += dice.pick(MORE).format(c=with_article(also.one))
+        text += dice.pick(MORE).format(c=also.a)
         meaning.append(Has(also.pattern))
     return text, meaning
 
@@ -208,9 +188,9 @@ def _pair(scene: Scene, thing: Thing, dice: Dice) -> tuple[Thing, Thing]:
 def _number(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     """How many things there are, and one of them."""
     n = len(scene.things)
-    nouns = f"{NUMBERS[n]} {dice.pick(ANYTHING)}"
+    nouns = f"{words.NUMBERS[n]} {dice.pick(ANYTHING)}"
     noun = describe(things[0], dice, style)
-    text = dice.pick(HOW_MANY).format(n=nouns) + dice.pick(ONE_OF).format(a=with_article(noun.one))
+    text = dice.pick(HOW_MANY).format(n=nouns) + dice.pick(ONE_OF).format(a=noun.a)
     return text, [Count(Pattern(), n), Has(noun.pattern)]
 
 
@@ -222,13 +202,13 @@ def _number_of(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> S
     if n == 1:
         text = dice.pick(ONLY_ONE).format(n=f"one {noun.one}", noun=noun.one)
     else:
-        words = dice.pick(("a pair of", "a couple of", "two")) if n == 2 else NUMBERS[n]
-        text = dice.pick(HOW_MANY[:-2]).format(n=f"{words} {noun.many}")
+        number = dice.pick(("a pair of", "a couple of", "two")) if n == 2 else words.NUMBERS[n]
+        text = dice.pick(HOW_MANY[:-2]).format(n=f"{number} {noun.many}")
     return text, [Count(noun.pattern, n)]
 
 
 def how_many(scene: Scene, pattern: Pattern) -> int:
-    """How many things of the scene fit the pattern wholly."""
+    """Count the things of the scene that fit the pattern wholly."""
     return sum(all(allowed >> value & 1 for allowed, value in zip(pattern, thing, strict=False))
                for thing in scene.things)
 
@@ -236,14 +216,13 @@ def how_many(scene: Scene, pattern: Pattern) -> int:
 def _all(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
     """Every thing, each in few words."""
     nouns = [describe(thing, dice, style, share=0.7) for thing in dice.shuffled(scene.things)]
-    names = [with_article(noun.one) for noun in nouns]
-    text = dice.pick(MANY).format(list=", ".join(names[:-1]) + " and " + names[-1])
-    return text, [Has(noun.pattern) for noun in nouns]
+    listed = ", ".join(noun.a for noun in nouns[:-1]) + " and " + nouns[-1].a
+    return dice.pick(MANY).format(list=listed), [Has(noun.pattern) for noun in nouns]
 
 
 def _some(scene: Scene, things: list[Thing], dice: Dice, style: Style) -> Said:
-    """Says only where it is: suits many pictures (a hub)."""
-    return dice.pick(SOME).format(nouns=dice.pick(("things", "objects", "shapes", "toys"))), []
+    """Say only where it is: suits many pictures (a hub)."""
+    return dice.pick(SOME).format(nouns=dice.pick(ANYTHING)), []
 
 
 _WRITERS = {"one": _one, "two": _two, "related": _related, "number": _number,

@@ -28,7 +28,7 @@ _DIRECTIONS = 20260  # seed of the directions: part of the detector, not of the 
 
 
 def detect_all(scenes: list[Scene], keys: list[tuple[int, ...]]) -> Regions:
-    """Regions of the scenes, each with noise drawn from its own key.
+    """Detect the regions of scenes, each with noise drawn from its own key.
 
     Region r < MOST_THINGS looks at thing r of the scene, if it was detected; then come SPURIOUS
     regions that may be invented, and last the whole picture.
@@ -37,8 +37,8 @@ def detect_all(scenes: list[Scene], keys: list[tuple[int, ...]]) -> Regions:
     features = np.zeros((len(scenes), REGIONS, SIZE), np.float32)
     mask = np.zeros((len(scenes), REGIONS), bool)
     for i, (scene, key) in enumerate(zip(scenes, keys, strict=True)):
-        features[i], mask[i] = _detect(scene, np.random.Generator(
-            np.random.PCG64(np.random.SeedSequence(key))), tables)
+        generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+        features[i], mask[i] = _detect(scene, generator, tables)
     return Regions(features, mask)
 
 
@@ -60,18 +60,16 @@ def _detect(scene: Scene, generator: np.random.Generator, tables: list[np.ndarra
     other = (generator.random((REGIONS, 5)) * sizes).astype(np.int64)
     box = generator.integers(0, 1001, (REGIONS, 4))  # invented boxes
     seen = other[:, :4].copy()  # invented regions show anything
-    if count:
-        true = np.array([thing[:4] for thing in scene.things])
-        seen[:count] = np.where(chances[:count, :4] < MISTAKEN[:4], seen[:count], true)
-        jitter = box[:count] * (2 * JITTER) // 1000 - JITTER
-        box[:count] = [(t.x, t.y, 2 * t.extent[0], 2 * t.extent[1]) for t in scene.things]
-        box[:count] += jitter
+    true = np.array([thing[:4] for thing in scene.things])
+    seen[:count] = np.where(chances[:count, :4] < MISTAKEN[:4], seen[:count], true)
+    jitter = box[:count] * (2 * JITTER) // 1000 - JITTER
+    box[:count] = [(t.x, t.y, 2 * t.extent[0], 2 * t.extent[1]) for t in scene.things]
+    box[:count] += jitter
     rows = [table[seen[:, a]] for a, table in enumerate(tables[:4])]
     rows.append(tables[4][seen[:, 0] * sizes[1] + seen[:, 1]])
     rows += [(box[:, a, None] / 500 - 1) * tables[6][a] for a in range(4)]
     features = sum(rows[1:], rows[0])
-    place = other[-1, 4] if chances[-1, 4] < MISTAKEN[4] else scene.place
-    features[-1] = tables[5][place]
+    features[-1] = tables[5][other[-1, 4] if chances[-1, 4] < MISTAKEN[4] else scene.place]
     mask = chances[:, 5] >= MISSED
     mask[count:MOST_THINGS] = False
     mask[MOST_THINGS:-1] = chances[MOST_THINGS:-1, 5] < INVENTED

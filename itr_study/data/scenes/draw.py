@@ -1,115 +1,44 @@
-"""Pictures of `scenes`: things as stickers with texture and shadow, before a background."""
+"""Draw pictures of `scenes`: things as stickers with texture and shadow, before a background."""
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
 from itr_study.data.scenes.words import COLOURS, PLACES, SHAPES, TEXTURES
 from itr_study.data.scenes.world import Dice, Scene, Thing
 
-# Backgrounds of `scenes`: one function per place, each with a little chance in it.
-
+SIDE = 224  # pixels
+FINER = 3  # drawn this much larger, then reduced: smooth edges
+RGB = {"red": (222, 56, 50), "orange": (245, 140, 30), "yellow": (250, 208, 48),
+       "green": (60, 160, 72), "blue": (44, 106, 212), "purple": (132, 70, 176),
+       "pink": (244, 142, 182), "white": (244, 244, 240), "black": (52, 52, 60)}
+WHITE = (255, 255, 255)
 Colour = tuple[int, int, int]
+Points = list[tuple[float, float]]  # x to the right and y down, in [0, 1]
 
 
-def meadow(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (118, 184, 240), (222, 240, 252))
-    _sun(picture, dice, (255, 240, 170))
-    _clouds(picture, dice, (255, 255, 255))
-    _hills(picture, dice, 0.52, 0.05, (148, 200, 106))
-    _hills(picture, dice, 0.64, 0.05, (118, 182, 84))
-    _hills(picture, dice, 0.80, 0.03, (98, 164, 72))
+def draw(scene: Scene, *key: int) -> Image.Image:
+    """Draw a scene, SIDE x SIDE RGB; the key seeds what chance adds to the background."""
+    side = SIDE * FINER
+    picture = background(PLACES[scene.place], side, Dice(*key))
+    for thing in scene.things:
+        _put(picture, thing, side)
+    return picture.resize((SIDE, SIDE), Image.Resampling.BOX)
+
+
+def background(place: str, side: int, dice: Dice) -> Image.Image:
+    """Paint an empty place: its sky, then its layers from back to front."""
+    sky, *layers = BACKGROUNDS[place]
+    picture = ImageOps.colorize(Image.linear_gradient("L").resize((side, side)), *sky)
+    for paint, *arguments in layers:
+        paint(picture, dice, *arguments)
     return picture
-
-
-def beach(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (94, 190, 238), (206, 240, 250))
-    _clouds(picture, dice, (255, 255, 255))
-    _hills(picture, dice, 0.46, 0.0, (38, 146, 186))
-    _hills(picture, dice, 0.56, 0.004, (72, 182, 204))
-    _hills(picture, dice, 0.64, 0.02, (240, 246, 244))
-    _hills(picture, dice, 0.66, 0.02, (240, 220, 170))
-    _specks(picture, dice, 70, 0.70, 1.0, (212, 186, 132), 0.003)
-    return picture
-
-
-def snow(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (168, 194, 222), (232, 240, 248))
-    _hills(picture, dice, 0.48, 0.09, (202, 216, 234))
-    _hills(picture, dice, 0.62, 0.06, (224, 234, 245))
-    _hills(picture, dice, 0.78, 0.04, (242, 247, 252))
-    _specks(picture, dice, 110, 0.0, 1.0, (255, 255, 255), 0.006)
-    return picture
-
-
-def desert(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (250, 206, 130), (254, 240, 204))
-    _sun(picture, dice, (255, 250, 220))
-    _hills(picture, dice, 0.50, 0.07, (232, 180, 104))
-    _hills(picture, dice, 0.63, 0.07, (218, 160, 84))
-    _hills(picture, dice, 0.79, 0.06, (202, 140, 68))
-    return picture
-
-
-def night(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (12, 16, 48), (48, 60, 116))
-    _specks(picture, dice, 90, 0.0, 0.72, (255, 250, 214), 0.004)
-    _hills(picture, dice, 0.70, 0.05, (26, 38, 66))
-    _hills(picture, dice, 0.82, 0.04, (18, 28, 48))
-    return picture
-
-
-def room(side: int, dice: Dice) -> Image.Image:
-    wall = dice.pick(((214, 204, 226), (226, 214, 196), (196, 218, 214)))
-    picture = _gradient(side, wall, wall)
-    pen = ImageDraw.Draw(picture)
-    for x in range(0, side, side // 10):
-        pen.rectangle((x, 0, x + side // 20, side), fill=tuple(v - 9 for v in wall))
-    floor = round(side * (0.66 + 0.08 * dice.below(100) / 100))
-    pen.rectangle((0, floor - side // 36, side, side), fill=(248, 246, 240))
-    for row, y in enumerate(range(floor, side, side // 14)):
-        pen.rectangle((0, y, side, side), fill=((176, 124, 80), (166, 114, 72))[row % 2])
-        for x in range(row % 2 * side // 6, side, side // 3):
-            pen.line((x, y, x, y + side // 14), fill=(140, 94, 58), width=side // 220)
-    return picture
-
-
-def sunset(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (96, 62, 138), (255, 176, 96), (236, 104, 110))
-    x, y, r = side * (20 + dice.below(60)) // 100, side * 68 // 100, side // 8
-    ImageDraw.Draw(picture).ellipse((x - r, y - r, x + r, y + r), fill=(255, 226, 140))
-    _hills(picture, dice, 0.68, 0.09, (116, 58, 104))
-    _hills(picture, dice, 0.82, 0.05, (72, 38, 80))
-    return picture
-
-
-def sea(side: int, dice: Dice) -> Image.Image:
-    picture = _gradient(side, (74, 188, 214), (8, 66, 122))
-    rays = Image.new("L", picture.size)
-    pen = ImageDraw.Draw(rays)
-    for _ in range(4):
-        x = dice.below(side)
-        pen.polygon([(x, 0), (x + side // 12, 0), (x + side // 3, side), (x + side // 9, side)],
-                    fill=36)
-    picture.paste((255, 255, 255), (0, 0), rays.filter(ImageFilter.GaussianBlur(side / 80)))
-    _hills(picture, dice, 0.84, 0.03, (38, 112, 128))
-    _hills(picture, dice, 0.90, 0.03, (196, 184, 138))
-    _bubbles(picture, dice)
-    return picture
-
-
-BACKGROUNDS: dict[str, Callable[[int, Dice], Image.Image]] = {
-    place.__name__: place for place in (meadow, beach, snow, desert, night, room, sunset, sea)}
-
-
-def _gradient(side: int, top: Colour, bottom: Colour, middle: Colour | None = None) -> Image.Image:
-    """A vertical change of colour."""
-    return ImageOps.colorize(Image.linear_gradient("L").resize((side, side)), top, bottom, middle)
 
 
 def _hills(picture: Image.Image, dice: Dice, level: float, height: float, colour: Colour) -> None:
-    """Everything below a wavy line around `level` (both in sides, from the top)."""
+    """Fill everything below a wavy line around `level` (both in sides, from the top)."""
     side = picture.width
     waves = [(height * side * share, (1 + k + dice.below(100) / 100) * math.tau / side,
               dice.below(628) / 100) for k, share in enumerate((0.6, 0.3, 0.1))]
@@ -118,17 +47,26 @@ def _hills(picture: Image.Image, dice: Dice, level: float, height: float, colour
     ImageDraw.Draw(picture).polygon([(0, side), *line, (side + 8, side)], fill=colour)
 
 
+def _disc(picture: Image.Image, x: float, y: float, radius: float, **style: Any) -> None:
+    ImageDraw.Draw(picture).ellipse((x - radius, y - radius, x + radius, y + radius), **style)
+
+
 def _sun(picture: Image.Image, dice: Dice, colour: Colour) -> None:
     side = picture.width
     x, y, r = side * (12 + dice.below(76)) // 100, side * (8 + dice.below(12)) // 100, side // 14
     glow = Image.new("L", picture.size)
-    ImageDraw.Draw(glow).ellipse((x - 2 * r, y - 2 * r, x + 2 * r, y + 2 * r), fill=110)
+    _disc(glow, x, y, 2 * r, fill=110)
     small = glow.resize((side // 8, side // 8)).filter(ImageFilter.GaussianBlur(5))
     picture.paste(colour, (0, 0), small.resize(picture.size))
-    ImageDraw.Draw(picture).ellipse((x - r, y - r, x + r, y + r), fill=colour)
+    _disc(picture, x, y, r, fill=colour)
 
 
-def _clouds(picture: Image.Image, dice: Dice, colour: Colour) -> None:
+def _low_sun(picture: Image.Image, dice: Dice, colour: Colour) -> None:
+    side = picture.width
+    _disc(picture, side * (20 + dice.below(60)) // 100, side * 68 // 100, side // 8, fill=colour)
+
+
+def _clouds(picture: Image.Image, dice: Dice) -> None:
     side = picture.width
     veil = Image.new("L", picture.size)
     pen = ImageDraw.Draw(veil)
@@ -137,41 +75,84 @@ def _clouds(picture: Image.Image, dice: Dice, colour: Colour) -> None:
         for dx, r in ((-0.06, 0.03), (-0.02, 0.045), (0.03, 0.035), (0.07, 0.025)):
             a, b = x + dx * side, r * side
             pen.ellipse((a - 1.3 * b, y - b, a + 1.3 * b, y + b * 0.7), fill=200)
-    picture.paste(colour, (0, 0), veil)
+    picture.paste(WHITE, (0, 0), veil)
 
 
 def _specks(picture: Image.Image, dice: Dice, count: int, top: float, bottom: float,
             colour: Colour, radius: float) -> None:
-    """Dots scattered between two heights: stars, snow, pebbles."""
+    """Scatter dots between two heights: stars, snow, pebbles."""
     side = picture.width
-    pen = ImageDraw.Draw(picture)
     for _ in range(count):
         x, y = dice.below(side), side * (top + (bottom - top) * dice.below(1000) / 1000)
-        r = side * radius * (40 + dice.below(60)) / 100
-        pen.ellipse((x - r, y - r, x + r, y + r), fill=colour)
+        _disc(picture, x, y, side * radius * (40 + dice.below(60)) / 100, fill=colour)
+
+
+def _walls(picture: Image.Image, dice: Dice) -> None:
+    side, pen = picture.width, ImageDraw.Draw(picture)
+    wall = dice.pick(((214, 204, 226), (226, 214, 196), (196, 218, 214)))
+    picture.paste(wall, (0, 0, side, side))
+    for x in range(0, side, side // 10):
+        pen.rectangle((x, 0, x + side // 20, side), fill=tuple(v - 9 for v in wall))
+    floor = round(side * (0.66 + 0.08 * dice.below(100) / 100))
+    pen.rectangle((0, floor - side // 36, side, side), fill=(248, 246, 240))
+    for row, y in enumerate(range(floor, side, side // 14)):
+        pen.rectangle((0, y, side, side), fill=((176, 124, 80), (166, 114, 72))[row % 2])
+        for x in range(row % 2 * side // 6, side, side // 3):
+            pen.line((x, y, x, y + side // 14), fill=(140, 94, 58), width=side // 220)
+
+
+def _rays(picture: Image.Image, dice: Dice) -> None:
+    side = picture.width
+    rays = Image.new("L", picture.size)
+    for _ in range(4):
+        x = dice.below(side)
+        ImageDraw.Draw(rays).polygon([(x, 0), (x + side // 12, 0), (x + side // 3, side),
+                                      (x + side // 9, side)], fill=36)
+    picture.paste(WHITE, (0, 0), rays.filter(ImageFilter.GaussianBlur(side / 80)))
 
 
 def _bubbles(picture: Image.Image, dice: Dice) -> None:
     side = picture.width
-    pen = ImageDraw.Draw(picture)
     for _ in range(14):
         x, y, r = dice.below(side), dice.below(side), side * (6 + dice.below(10)) // 1000
-        pen.ellipse((x - r, y - r, x + r, y + r), outline=(190, 232, 244), width=side // 220)
+        _disc(picture, x, y, r, outline=(190, 232, 244), width=side // 220)
 
 
-# Outlines of the things of `scenes`, each filling its box from edge to edge.
+# Of each place the sky, from top to bottom (and in its middle), then what is painted over it.
+BACKGROUNDS: dict[str, tuple[tuple, ...]] = {
+    "meadow": (((118, 184, 240), (222, 240, 252)), (_sun, (255, 240, 170)), (_clouds,),
+               (_hills, 0.52, 0.05, (148, 200, 106)), (_hills, 0.64, 0.05, (118, 182, 84)),
+               (_hills, 0.80, 0.03, (98, 164, 72))),
+    "beach": (((94, 190, 238), (206, 240, 250)), (_clouds,),
+              (_hills, 0.46, 0.0, (38, 146, 186)), (_hills, 0.56, 0.004, (72, 182, 204)),
+              (_hills, 0.64, 0.02, (240, 246, 244)), (_hills, 0.66, 0.02, (240, 220, 170)),
+              (_specks, 70, 0.70, 1.0, (212, 186, 132), 0.003)),
+    "snow": (((168, 194, 222), (232, 240, 248)), (_hills, 0.48, 0.09, (202, 216, 234)),
+             (_hills, 0.62, 0.06, (224, 234, 245)), (_hills, 0.78, 0.04, (242, 247, 252)),
+             (_specks, 110, 0.0, 1.0, WHITE, 0.006)),
+    "desert": (((250, 206, 130), (254, 240, 204)), (_sun, (255, 250, 220)),
+               (_hills, 0.50, 0.07, (232, 180, 104)), (_hills, 0.63, 0.07, (218, 160, 84)),
+               (_hills, 0.79, 0.06, (202, 140, 68))),
+    "night": (((12, 16, 48), (48, 60, 116)), (_specks, 90, 0.0, 0.72, (255, 250, 214), 0.004),
+              (_hills, 0.70, 0.05, (26, 38, 66)), (_hills, 0.82, 0.04, (18, 28, 48))),
+    "room": ((WHITE, WHITE), (_walls,)),
+    "sunset": (((96, 62, 138), (255, 176, 96), (236, 104, 110)), (_low_sun, (255, 226, 140)),
+               (_hills, 0.68, 0.09, (116, 58, 104)), (_hills, 0.82, 0.05, (72, 38, 80))),
+    "sea": (((74, 188, 214), (8, 66, 122)), (_rays,), (_hills, 0.84, 0.03, (38, 112, 128)),
+            (_hills, 0.90, 0.03, (196, 184, 138)), (_bubbles,)),
+}
 
-Points = list[tuple[float, float]]  # x to the right and y down, in [0, 1]
+# Outlines of the things, each filling its box from edge to edge.
 
 
-def _around(radius_at, count: int = 120) -> Points:
+def _around(point_at: Callable[[float], tuple[float, float]], count: int = 120) -> Points:
     """A closed curve given by (x, y) at each angle."""
-    return [radius_at(math.tau * i / count) for i in range(count)]
+    return [point_at(math.tau * i / count) for i in range(count)]
 
 
 def _fill_box(points: Points) -> Points:
     """The points stretched so that they touch all four edges of the unit box."""
-    xs, ys = [x for x, _ in points], [y for _, y in points]
+    xs, ys = zip(*points, strict=True)
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     return [((x - min(xs)) / wide, (y - min(ys)) / high) for x, y in points]
 
@@ -230,36 +211,17 @@ OUTLINES: dict[str, tuple[list[Points], list[Points]]] = {
 
 
 def silhouette(shape: str, wide: int, high: int) -> Image.Image:
-    """A mask (mode L, wide x high pixels) of the shape."""
-    filled, cut = OUTLINES[shape]
+    """Draw a shape as a mask (mode L, wide x high pixels)."""
     mask = Image.new("L", (wide, high))
     pen = ImageDraw.Draw(mask)
-    for value, polygons in ((255, filled), (0, cut)):
+    for value, polygons in zip((255, 0), OUTLINES[shape], strict=True):
         for points in polygons:
             pen.polygon([(x * (wide - 1), y * (high - 1)) for x, y in points], fill=value)
     return mask
 
 
-SIDE = 224  # pixels
-FINER = 3  # drawn this much larger, then reduced: smooth edges
-RGB = {"red": (222, 56, 50), "orange": (245, 140, 30), "yellow": (250, 208, 48),
-       "green": (60, 160, 72), "blue": (44, 106, 212), "purple": (132, 70, 176),
-       "pink": (244, 142, 182), "white": (244, 244, 240), "black": (52, 52, 60)}
-Mask = Image.Image  # mode L
-
-
-def draw(scene: Scene, *key: int) -> Image.Image:
-    """The picture, SIDE x SIDE RGB."""
-    dice = Dice(*key)
-    side = SIDE * FINER
-    picture = BACKGROUNDS[PLACES[scene.place]](side, dice)
-    for thing in scene.things:
-        _put(picture, thing, side)
-    return picture.resize((SIDE, SIDE), Image.Resampling.BOX)
-
-
 def _put(picture: Image.Image, thing: Thing, side: int) -> None:
-    """Draws one thing: shadow, light rim, textured body."""
+    """Draw one thing: shadow, light rim, textured body."""
     wide, high = (round(e * side / 500) for e in thing.extent)
     pad = side // 40
     size = (wide + 2 * pad, high + 2 * pad)
@@ -271,7 +233,7 @@ def _put(picture: Image.Image, thing: Thing, side: int) -> None:
     top = round(thing.y * side / 1000) - size[1] // 2
     drop = side // 90
     picture.paste((0, 0, 0), (left + drop // 2, top + drop), shadow)
-    picture.paste((255, 255, 255), (left, top), rim)
+    picture.paste(WHITE, (left, top), rim)
     picture.paste(_body(thing, size, side), (left, top), mask)
 
 
@@ -280,51 +242,43 @@ def _body(thing: Thing, size: tuple[int, int], side: int) -> Image.Image:
     colour = RGB[COLOURS[thing.colour]]
     body = Image.new("RGB", size, colour)
     dark = sum(colour) < 300
-    second = _mix(colour, (255, 255, 255), 0.62) if dark else _mix(colour, (20, 20, 40), 0.45)
+    second = _mix(colour, WHITE, 0.62) if dark else _mix(colour, (20, 20, 40), 0.45)
     if sum(colour) > 300 and colour[2] < 120:
-        second = _mix(colour, (255, 255, 255), 0.68)
-    body.paste(second, (0, 0), _TEXTURES[TEXTURES[thing.texture]](size, side // 26))
+        second = _mix(colour, WHITE, 0.68)
+    texture = Image.new("L", size)
+    _TEXTURES[TEXTURES[thing.texture]](ImageDraw.Draw(texture), *size, side // 26)
+    body.paste(second, (0, 0), texture)
     light = Image.linear_gradient("L").resize(size)
-    body.paste((255, 255, 255), (0, 0), light.point(lambda v: max(0, 110 - v) * 60 // 110))
+    body.paste(WHITE, (0, 0), light.point(lambda v: max(0, 110 - v) * 60 // 110))
     body.paste((0, 0, 0), (0, 0), light.point(lambda v: max(0, v - 130) * 50 // 125))
     return body
 
 
-def _mix(a: tuple[int, ...], b: tuple[int, ...], share: float) -> tuple[int, ...]:
+def _mix(a: Colour, b: Colour, share: float) -> tuple[int, ...]:
     return tuple(round(x * (1 - share) + y * share) for x, y in zip(a, b, strict=True))
 
 
-def _plain(size: tuple[int, int], step: int) -> Mask:
-    return Image.new("L", size)
+def _plain(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
+    """Nothing is drawn."""
 
 
-def _striped(size: tuple[int, int], step: int) -> Mask:
-    mask = Image.new("L", size)
-    pen = ImageDraw.Draw(mask)
-    for x in range(-size[1], size[0], 2 * step):
-        pen.polygon([(x, size[1]), (x + step, size[1]), (x + step + size[1], 0), (x + size[1], 0)],
-                    fill=255)
-    return mask
+def _striped(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
+    for x in range(-high, wide, 2 * step):
+        pen.polygon([(x, high), (x + step, high), (x + step + high, 0), (x + high, 0)], fill=255)
 
 
-def _dotted(size: tuple[int, int], step: int) -> Mask:
-    mask = Image.new("L", size)
-    pen = ImageDraw.Draw(mask)
+def _dotted(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
     radius = step * 0.5
-    for row, y in enumerate(range(step // 2, size[1] + step, round(step * 1.3))):
-        for x in range(row % 2 * round(step * 0.75), size[0] + step, round(step * 1.5)):
+    for row, y in enumerate(range(step // 2, high + step, round(step * 1.3))):
+        for x in range(row % 2 * round(step * 0.75), wide + step, round(step * 1.5)):
             pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
-    return mask
 
 
-def _checked(size: tuple[int, int], step: int) -> Mask:
-    mask = Image.new("L", size)
-    pen = ImageDraw.Draw(mask)
-    for row, y in enumerate(range(0, size[1], step)):
-        for x in range(row % 2 * step, size[0], 2 * step):
+def _checked(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
+    for row, y in enumerate(range(0, high, step)):
+        for x in range(row % 2 * step, wide, 2 * step):
             pen.rectangle((x, y, x + step - 1, y + step - 1), fill=255)
-    return mask
 
 
-_TEXTURES: dict[str, Callable[[tuple[int, int], int], Mask]] = {
+_TEXTURES: dict[str, Callable[[ImageDraw.ImageDraw, int, int, int], None]] = {
     "plain": _plain, "striped": _striped, "dotted": _dotted, "checked": _checked}

@@ -5,21 +5,22 @@ different detail; how relevant any caption is to any picture is known exactly. P
 families in which some differ in one attribute; some captions suit many pictures. Everything is
 drawn from numpy generators with exact arithmetic, so that all machines have the same data.
 
-    words    things, places, and their English      world     what is in a picture
-    twins    pictures that nearly agree             captions  texts and meanings, with phrases
-    meaning  exact relevance                        styles    captions from precise to vague
-    draw     pictures, with backgrounds             shapes    outlines of things
+    words    things, places, and their English      world     what is in a picture, families
+    meaning  exact relevance                        captions  texts and meanings, with phrases
+    draw     pictures                               styles    captions from precise to vague
     detector region features
 """
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
+from itr_study.checks import check_count
 from itr_study.data.base import SPLITS, DataReport, DatasetRecord, Regions, RetrievalDataset, Split
 from itr_study.data.caption_noise import with_caption_noise
 from itr_study.data.scenes import draw
@@ -27,9 +28,8 @@ from itr_study.data.scenes.captions import Caption, captions
 from itr_study.data.scenes.detector import detect_all
 from itr_study.data.scenes.meaning import MOST, as_world, meaning_scores
 from itr_study.data.scenes.styles import STYLES, USUAL, Style
-from itr_study.data.scenes.twins import FAMILY, family
 from itr_study.data.scenes.words import COLOURS, SHAPES, SIZES, TEXTURES
-from itr_study.data.scenes.world import Scene, Thing
+from itr_study.data.scenes.world import FAMILY, Scene, Thing, family
 
 VERSION = 1  # raised with every change of scenes, captions, features or pictures
 MOST_IMAGES = 100_000  # per split: the first digit of an id is the split
@@ -48,30 +48,35 @@ class Box(NamedTuple):
 
 class _Picture(NamedTuple):
     scene: Scene
-    captions: tuple[Caption, ...]
+    captions: list[Caption]
     key: tuple[int, ...]  # seeds everything random about it
 
 
 def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: int = 500,
          texts_per_image: int = 5, seed: int = 0, vagueness: int = USUAL,
          caption_noise: float = 0.0, noise_seed: int = 0) -> RetrievalDataset:
-    """The generated data set; the first pictures of a split do not depend on its size.
+    """Generate the data set; the first pictures of a split do not depend on its size.
 
     Args:
         root: not used, nothing is read; every data set takes it.
-        train, dev, test: number of pictures, 1 to 100,000.
+        train: number of pictures, 1 to 100,000; dev and test the same.
+        dev: see train.
+        test: see train.
         texts_per_image: captions of each picture, 1 to 20.
         seed: >= 0; another seed is another data set with the same words.
         vagueness: 0 (captions are precise) to 4 (vague), of all splits; the pictures are the same.
-        caption_noise, noise_seed: see `with_caption_noise`.
-    Raises: ValueError for a number that is out of range or, but for the noise, not whole.
+        caption_noise: see `with_caption_noise`.
+        noise_seed: see `with_caption_noise`.
+
+    Raises:
+        ValueError: for a number that is out of range or, but for the noise, not whole.
     """
     sizes = {"train": train, "dev": dev, "test": test}
     for name, size in sizes.items():
-        _check(name, size, 1, MOST_IMAGES)
-    _check("texts_per_image", texts_per_image, 1, 20)
-    _check("seed", seed, 0, 2 ** 32 - 1)
-    _check("vagueness", vagueness, 0, len(STYLES) - 1)
+        check_count(name, size, 1, MOST_IMAGES)
+    check_count("texts_per_image", texts_per_image, 1, 20)
+    check_count("seed", seed, 0, 2 ** 32 - 1)
+    check_count("vagueness", vagueness, 0, len(STYLES) - 1)
     pictures: dict[str, _Picture] = {}
     splits = {}
     for number, name in enumerate(SPLITS):
@@ -82,25 +87,13 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
     if vagueness != USUAL:  # a later option: where it is not used, fingerprints stay as they were
         options["vagueness"] = vagueness
     dataset = RetrievalDataset(
-        name="scenes",
-        splits=splits,
-        open_image=lambda image_id: _open(pictures, image_id),
-        fingerprint=_fingerprint(options, splits),
-        report=DataReport(counts={"images": len(pictures),
-                                  "texts": sum(len(split.texts) for split in splits.values())}),
-        features={"detector": lambda split: _detector(pictures, split)},
-        relevance=lambda split: _relevance(pictures, split),
-        boxes=lambda image_id: _boxes(pictures, image_id),
-        terms="Generated by itr_study; no rights reserved.",
-    )
+        "scenes", splits, partial(_open, pictures), _fingerprint(options, splits),
+        DataReport(counts={"images": len(pictures),
+                           "texts": sum(len(split.texts) for split in splits.values())}),
+        features={"detector": partial(_detector, pictures)},
+        relevance=partial(_relevance, pictures), boxes=partial(_boxes, pictures),
+        terms="Generated by itr_study; no rights reserved.")
     return with_caption_noise(dataset, caption_noise, noise_seed)
-
-
-def _check(name: str, value: int, least: int, most: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) \
-            or not least <= value <= most:
-        raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value!r}; "
-                         "give that option another value, or leave it out for the default")
 
 
 def _pictures(size: int, texts_per_image: int, seed: int, number: int, style: Style
@@ -111,20 +104,18 @@ def _pictures(size: int, texts_per_image: int, seed: int, number: int, style: St
     for i, scene in enumerate(scenes[:size]):
         key = (VERSION, seed, number, i)
         pictures[f"scene-{number}{i:05d}"] = _Picture(
-            scene, tuple(captions(scene, texts_per_image, *key, _CAPTIONS, style=style)), key)
+            scene, captions(scene, texts_per_image, *key, _CAPTIONS, style=style), key)
     return pictures
 
 
 def _split(name: str, pictures: dict[str, _Picture]) -> Split:
     counts = [len(picture.captions) for picture in pictures.values()]
     return Split(
-        name=name,
-        image_ids=tuple(pictures),
-        text_ids=tuple(f"{image_id}#{j}" for image_id, picture in pictures.items()
-                       for j in range(len(picture.captions))),
-        texts=tuple(c.text for picture in pictures.values() for c in picture.captions),
-        image_of_text=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
-    )
+        name, tuple(pictures),
+        tuple(f"{image}#{j}" for image, count in zip(pictures, counts, strict=True)
+              for j in range(count)),
+        tuple(caption.text for picture in pictures.values() for caption in picture.captions),
+        np.repeat(np.arange(len(counts), dtype=np.int64), counts))
 
 
 def _fingerprint(options: dict[str, int], splits: dict[str, Split]) -> str:
@@ -154,10 +145,8 @@ def _detector(pictures: dict[str, _Picture], split: Split) -> Regions:
 def _relevance(pictures: dict[str, _Picture], split: Split) -> np.ndarray:
     """(I, T) float32: 1 for matches, at most MOST otherwise."""
     world = as_world([_find(pictures, image_id).scene for image_id in split.image_ids])
-    meanings = []
-    for text_id in split.text_ids:
-        image_id, _, j = text_id.rpartition("#")
-        meanings.append(_find(pictures, image_id).captions[int(j)].meaning)
+    texts = [text_id.rpartition("#") for text_id in split.text_ids]
+    meanings = [_find(pictures, image_id).captions[int(j)].meaning for image_id, _, j in texts]
     scores = np.minimum(meaning_scores(world, meanings), np.float32(MOST))
     scores[split.image_of_text, np.arange(len(meanings))] = 1
     return scores

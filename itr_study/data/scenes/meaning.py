@@ -7,11 +7,11 @@ A caption means a tuple of assertions. How far one holds in a picture is in [0, 
     Count(pattern, number)   max(0, 1 - |found - number| / number), found = things that fit wholly
     Where(places)            1 if the picture's place is among them, else 0
 
-The relevance of the caption is the mean over its assertions: 1 for the pictures it was written
-for (a match, by image id), at most MOST for any other. Assertions are judged one by one: two of
-them may be met by the same thing.
+The relevance of the caption is the mean over its assertions, at most MOST for a picture that it was
+not written for. Assertions are scored one by one: two of them may be met by the same thing.
 """
 
+from collections.abc import Callable
 from itertools import permutations
 from typing import NamedTuple
 
@@ -34,21 +34,29 @@ class Pattern(NamedTuple):
 
 
 class Has(NamedTuple):
+    """A thing like this is there."""
+
     pattern: Pattern
 
 
 class Related(NamedTuple):
+    """One thing is in such a place as seen from another."""
+
     first: Pattern
     how: int  # set of RELATIONS (bits), any of them will do
     second: Pattern
 
 
 class Count(NamedTuple):
+    """So many things like this are there."""
+
     pattern: Pattern
     number: int  # >= 1
 
 
 class Where(NamedTuple):
+    """It is one of these places."""
+
     places: int  # set of PLACES (bits)
 
 
@@ -66,7 +74,7 @@ class World(NamedTuple):
 
 
 def as_world(scenes: list[Scene]) -> World:
-    """The scenes as arrays."""
+    """Put scenes into arrays."""
     shape = (len(scenes), MOST_THINGS)
     world = World(np.zeros((*shape, 4), np.int64), np.zeros(shape, bool),
                   np.zeros((*shape, MOST_THINGS), np.int64),
@@ -80,24 +88,21 @@ def as_world(scenes: list[Scene]) -> World:
 
 
 def meaning_scores(world: World, meanings: list[Meaning]) -> np.ndarray:
-    """How much of each meaning holds in each picture: (I, T) float32 in [0, 1].
+    """Score how much of each meaning holds in each picture: (I, T) float32 in [0, 1].
 
     Equal assertions of different captions are scored once.
     """
-    groups: dict[type, dict[Assertion, int]] = {kind: {} for kind in _SCORERS}
-    for meaning in meanings:
-        for a in meaning:
-            groups[type(a)].setdefault(a, len(groups[type(a)]))
-    start, offsets = 0, {}
-    for kind, found in groups.items():
-        offsets[kind], start = start, start + len(found)
-    columns = [[offsets[type(a)] + groups[type(a)][a] for a in m] for m in meanings]
-    scorers = [_SCORERS[kind](list(found)) for kind, found in groups.items() if found]
+    groups: dict[type, dict[Assertion, None]] = {kind: {} for kind in (Has, Related, Count, Where)}
+    for a in (a for meaning in meanings for a in meaning):
+        groups[type(a)][a] = None
+    column = {(kind, a): n for n, (kind, a) in enumerate(
+        (kind, a) for kind, group in groups.items() for a in group)}
+    columns = [[column[type(a), a] for a in meaning] for meaning in meanings]
+    score = _scorer(*map(list, groups.values()))
     result = np.empty((len(world.place), len(meanings)), np.float32)
     for first in range(0, len(result), _BLOCK):
         block = World(*(part[first:first + _BLOCK] for part in world))
-        scored = np.concatenate([scorer(block) for scorer in scorers], axis=1)
-        result[first:first + _BLOCK] = _means(scored, columns)
+        result[first:first + _BLOCK] = _means(score(block), columns)
     return result
 
 
@@ -111,68 +116,42 @@ def _means(scored: np.ndarray, columns: list[list[int]]) -> np.ndarray:
     return total / lengths.astype(np.float32)
 
 
-class _Fits:
-    """How well each of P patterns describes each thing."""
-
-    def __init__(self, patterns: list[Pattern]) -> None:
-        allowed = np.array(patterns, np.int64).reshape(-1, 4)  # (P, 4)
-        named = allowed != np.array(ANY)  # (P, 4)
-        self.n_named = named.sum(axis=1).astype(np.int8)  # (P,)
-        self.tables = [  # for each attribute (values, P): is this value named and allowed
-            ((allowed[:, a] >> np.arange(len(values))[:, None] & 1) * named[:, a]).astype(np.int8)
-            for a, values in enumerate(ATTRIBUTES)]
-
-    def hits(self, world: World) -> np.ndarray:
-        """(I, O, P) int8: how many of the named attributes each thing has."""
-        return sum(table[world.attributes[:, :, a]] for a, table in enumerate(self.tables))
-
-    def __call__(self, world: World) -> np.ndarray:
-        """(I, O, P) float32: the fraction it has; 1 where nothing is named."""
-        fraction = self.hits(world) / np.maximum(self.n_named, 1).astype(np.float32)
-        return np.where(self.n_named, fraction, np.float32(1))
-
-
-def _score_has(assertions: list[Has]):
-    fits = _Fits([a.pattern for a in assertions])
-    return lambda world: (fits(world) * world.present[:, :, None]).max(axis=1)
-
-
-def _score_related(assertions: list[Related]):
-    patterns = {p: None for a in assertions for p in (a.first, a.second)}
-    patterns = {p: i for i, p in enumerate(patterns)}
-    fits = _Fits(list(patterns))
-    first = np.array([patterns[a.first] for a in assertions])
-    second = np.array([patterns[a.second] for a in assertions])
-    how = np.array([a.how for a in assertions])
+def _scorer(has: list[Has], related: list[Related], count: list[Count], where: list[Where]
+            ) -> Callable[[World], np.ndarray]:
+    """What scores all assertions in a block of pictures, (I, A), kind after kind."""
+    patterns = list(dict.fromkeys([a.pattern for a in (*has, *count)]
+                                  + [p for a in related for p in (a.first, a.second)]))
+    row = {pattern: number for number, pattern in enumerate(patterns)}
+    allowed = np.array(patterns, np.int64).reshape(-1, 4)  # (P, 4)
+    named = allowed != np.array(ANY)
+    n_named = named.sum(axis=1).astype(np.int8)  # (P,)
+    tables = [  # for each attribute (values, P): is this value named and allowed
+        ((allowed[:, a] >> np.arange(len(values))[:, None] & 1) * named[:, a]).astype(np.int8)
+        for a, values in enumerate(ATTRIBUTES)]
+    of_has, of_count, of_first, of_second = (
+        np.array([row[p] for p in used], np.int64) for used in (
+            [a.pattern for a in has], [a.pattern for a in count],
+            [a.first for a in related], [a.second for a in related]))
+    how = np.array([a.how for a in related], np.int64)
+    number = np.array([a.number for a in count], np.float32)
+    places = np.array([a.places for a in where], np.int64)
 
     def score(world: World) -> np.ndarray:
-        fit = fits(world) / np.float32(3)  # (I, O, P)
-        fit_a, fit_b = fit[:, :, first], fit[:, :, second]  # (I, O, A)
-        best = np.zeros((len(fit), len(how)), np.float32)
+        present = world.present[:, :, None]
+        hits = sum(table[world.attributes[:, :, a]] for a, table in enumerate(tables))  # (I, O, P)
+        share = hits / np.maximum(n_named, 1).astype(np.float32)
+        fits = np.where(n_named, share, np.float32(1))  # 1 where nothing is named
+        best = np.zeros((len(fits), len(how)), np.float32)
+        first, second = (fits[:, :, rows] / np.float32(3) for rows in (of_first, of_second))
         for a, b in permutations(range(MOST_THINGS), 2):
             holds = (world.related[:, a, b, None] & how) != 0  # (I, A)
-            total = fit_a[:, a] + fit_b[:, b] + holds * np.float32(1 / 3)
+            total = first[:, a] + second[:, b] + holds * np.float32(1 / 3)
             total[~(world.present[:, a] & world.present[:, b])] = 0
             np.maximum(best, total, out=best)
-        return best
+        found = ((hits[:, :, of_count] == n_named[of_count]) & present).sum(axis=1)
+        return np.concatenate([
+            (fits[:, :, of_has] * present).max(axis=1), best,
+            np.maximum(0, 1 - np.abs(found - number) / number).astype(np.float32),
+            (places >> world.place[:, None] & 1).astype(np.float32)], axis=1)
 
     return score
-
-
-def _score_count(assertions: list[Count]):
-    fits = _Fits([a.pattern for a in assertions])
-    number = np.array([a.number for a in assertions], np.float32)
-
-    def score(world: World) -> np.ndarray:
-        whole = (fits.hits(world) == fits.n_named) & world.present[:, :, None]
-        return np.maximum(0, 1 - np.abs(whole.sum(axis=1) - number) / number).astype(np.float32)
-
-    return score
-
-
-def _score_where(assertions: list[Where]):
-    places = np.array([a.places for a in assertions])
-    return lambda world: (places >> world.place[:, None] & 1).astype(np.float32)
-
-
-_SCORERS = {Has: _score_has, Related: _score_related, Count: _score_count, Where: _score_where}

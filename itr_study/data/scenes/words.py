@@ -14,7 +14,7 @@ RELATIONS = ("left", "right", "above", "below", "on", "under", "inside", "around
 
 @cache
 def bits(values: tuple[str, ...], *chosen: str) -> int:
-    """A set of values as an integer: bit i stands for values[i]."""
+    """Write a set of values as an integer: bit i stands for values[i]."""
     return sum(1 << values.index(value) for value in chosen)
 
 
@@ -67,10 +67,10 @@ NUMBERS = ("no", "one", "two", "three", "four", "five")
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun or of an adjective and noun: "round things"."""
+    """Give the plural of a noun or of an adjective and noun: "round things"."""
     return PLURALS.get(noun, noun + "s")
 
 
 def with_article(phrase: str) -> str:
-    """The phrase with "a" or "an" before it."""
+    """Put "a" or "an" before a phrase."""
     return f"{'an' if phrase[0] in 'aeio' else 'a'} {phrase}"

@@ -5,7 +5,7 @@ const YOU = "#d55e00"; // readable on white and on black
 
 const across = (tau) => FROM + ((tau + 1) / 2) * (TO - FROM);
 
-function markOf(one, y) {
+function rater(one, y) {
   const x = across(one.value);
   if (one.kind === "you") return svg("path", { fill: YOU, stroke: "var(--itr-ink)",
     d: `M${x},${y - 9} L${x + 9},${y} L${x},${y + 9} L${x - 9},${y} Z` });
@@ -31,24 +31,19 @@ function dotsOf(shown) {
     node.append(
       svg("text", { x: NAMES, y: y + 4, "text-anchor": "end", "font-weight": bold }, one.name),
       svg("line", { x1: across(one.low), x2: across(one.high), y1: y, y2: y, "stroke-width": 2,
-        stroke: one.kind === "you" ? YOU : "var(--itr-faint)" }), markOf(one, y),
+        stroke: one.kind === "you" ? YOU : "var(--itr-faint)" }), rater(one, y),
       svg("text", { x: TO + 20, y: y + 4, "font-weight": bold }, one.says));
   });
   const raters = shown.agreements.some((one) => one.kind === "rater");
   return make("div", {}, [make("p", { class: "itr-hint" },
-    `Who agrees with ${shown.judges}? ◆ you, `
-    + (raters ? "■ each of them, held against the others, " : "")
-    + "○ computed scores; lines and brackets: how far it could be with other pairs (about 95 %)."),
-    node]);
+    `Agreement with ${shown.judges}. ◆ you, ` + (raters ? "■ each against the others, " : "")
+    + "○ computed scores; lines and brackets: about 95 %, with other pairs."), node]);
 }
 
 const latest = new WeakMap(); // of each explorer, what it shows
 
-// Keys are heard anywhere in the explorer, and must not reach the notebook, where 1 to 4 would turn
-// the cell into a heading.
-function hearKeys(root, send) {
-  root.setAttribute("data-lm-suppress-shortcuts", "true");
-  root.addEventListener("keydown", (event) => {
+function listen(root, send) {
+  hearKeys(root, (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const shown = latest.get(root);
     const grade = shown.grades.find((one) => String(one.grade) === event.key);
@@ -62,8 +57,7 @@ function hearKeys(root, send) {
   });
 }
 
-// The number of the pair goes with it: a key pressed twice must not rate the next pair unseen. Nor
-// must the second click of two, where the first was answered in between.
+// With the number of the pair: a key or a button pressed twice must not rate the next pair unseen.
 const rate = (shown, grade, send) => send("rate", { grade, pair: shown.place }, shown.place);
 
 function cardOf(shown, send) {
@@ -81,7 +75,7 @@ function cardOf(shown, send) {
       style: "width:320px;height:320px;object-fit:contain" }),
     make("div", { style: "flex:1;min-width:22em" }, [
       make("p", { class: "itr-hint" }, `${head}. How well does the text describe the picture? `
-        + "Choose, or press 1, 2, 3 or 4; the left and right keys go back and forward."),
+        + "Keys: 1 to 4 rate, left and right go back and forward."),
       make("p", { "aria-live": "polite", style: "font-size:17px;margin:8px 0" },
         `“${shown.text}”`), ...buttons,
       shown.others ? make("p", { "aria-live": "polite" }, shown.others) : null])]);
@@ -89,8 +83,9 @@ function cardOf(shown, send) {
 
 function draw(stage, shown, send) {
   const root = stage.closest(".itr-explorer");
-  if (!latest.has(root)) hearKeys(root, send);
   latest.set(root, shown);
+  listen(root, send);
   stage.replaceChildren(cardOf(shown, send), ...shown.agreements.length ? [dotsOf(shown)] : [],
-    ...shown.waits ? [make("p", {}, shown.waits)] : []);
+    ...shown.waits ? [make("p", {}, `Pairs to rate before you see how far you agree with `
+      + `${shown.judges}: ${shown.waits}`)] : []);
 }

@@ -1,7 +1,6 @@
 // Where does it look: the words of a text, and over the picture the map of the one pointed at.
 
-const HINT = "Point at a word, or go to one with Tab, to see what it looks at. All maps have one "
-  + "colour scale.";
+const HINT = "Point at a word, or go to one with Tab. All maps have one colour scale.";
 
 // The frames of regions, each with its number on paper of its own: a map may have any colour.
 function boxesOf(shown) {
@@ -17,18 +16,6 @@ function boxesOf(shown) {
       + "font-size:12px;line-height:14px;color:#222;background:#fff" }, String(region));
   });
   return [node, ...numbers];
-}
-
-function scaleOf({ colours, ends }) {
-  const box = 9, wide = box * colours.length;
-  return svg("svg", { viewBox: `0 0 ${wide + 160} 20`, width: wide + 160, role: "img",
-    "aria-label": `Colours of weights from ${ends.join(" to ")}` }, [
-    svg("text", { x: 0, y: 15 }, "weight"),
-    svg("text", { x: 84, y: 15, "text-anchor": "end" }, ends[0]),
-    ...colours.map((colour, i) => svg("rect", { x: 92 + i * box, y: 2, width: box, height: 16,
-      fill: colour })),
-    svg("rect", { x: 92, y: 2, width: wide, height: 16, fill: "none", class: "rule" }),
-    svg("text", { x: 100 + wide, y: 15 }, ends[1])]);
 }
 
 function listOf(row) {
@@ -47,17 +34,15 @@ function draw(stage, shown, send) {
   const [wide, high] = shown.size, place = "position:absolute;inset:0;width:100%;height:100%";
   const heat = make("img", { style: place, alt: "" });
   const list = make("div", { style: "flex:1 1 180px" });
-  const says = make("p", { class: "itr-hint" });
   const buttons = shown.rows.map((row, index) => make("button", { type: "button",
     "data-key": `row-${index}`, "aria-pressed": String(index === shown.row),
-    // not pointerenter: a pointer at rest would take the map from those who go on with keys
+    // not pointerenter: a pointer at rest would take the map from who goes on with keys
     onpointermove: () => show(index), onpointerleave: () => show(shown.row),
     onfocus: () => choose(index), onclick: () => choose(index) }, row.name));
   const show = (index) => {
     const row = shown.rows[index];
     heat.src = row.heat;
-    heat.alt = `${shown.said}. ${row.says}`;
-    says.textContent = row.says;
+    heat.alt = `${shown.said}. ${row.name}: most at ${row.largest[0].region}`;
     list.replaceChildren(listOf(row));
     buttons.forEach((button, other) => {
       button.style.boxShadow = other === index ? "inset 0 -4px var(--itr-ink)" : "none";
@@ -76,9 +61,8 @@ function draw(stage, shown, send) {
     make("p", { class: "itr-hint" }, HINT),
     make("div", { class: "itr-query" }, [make("span", { class: "itr-small" }, shown.said),
       make("div", { role: "group", "aria-label": `The text: ${shown.text}`,
-        style: "display:flex;flex-wrap:wrap;gap:6px;margin:4px 0" }, buttons),
-      make("p", {}, shown.score)]),
-    says, make("div", { class: "itr-sides" }, [plain, picture, list]), scaleOf(shown.scale),
+        style: "display:flex;flex-wrap:wrap;gap:6px;margin:4px 0" }, buttons)]),
+    make("div", { class: "itr-sides" }, [plain, picture, list]), scaleOf(shown.scale),
     make("p", { class: "itr-small" }, `Numbers: ${shown.means}.`));
   if (shown.ranks.length) stage.append(make("p", { class: "itr-small" },
     `Of a feature's values by size count: ${shown.ranks.join(", ")} …`));

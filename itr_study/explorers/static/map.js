@@ -1,5 +1,5 @@
-// Map: points on a canvas, a rectangle over it, and what lies in the rectangle beside it. Points
-// and colours come as arrays, asked for by name where they are not here yet, and kept.
+// Map: points on a canvas, a rectangle over it, and next to it what is in the rectangle. Points and
+// colours come as arrays, asked for by name and kept.
 
 const SIDE = 470, EDGE = 58; // pixels of the square of points; of the room for its ticks
 const NEARER = 1.25; // of one turn of the wheel, or one press of a key
@@ -10,21 +10,6 @@ const maps = new WeakMap(); // of each stage
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
-
-// Where the number of a point stands: to its right and above it; where it would leave the rectangle
-// or hide another, on another side, as far as there is one.
-function besidePoint(x, y, wide, edges, taken) {
-  const HIGH = 18;
-  const sides = [[3, -20], [-3 - wide, -20], [3, 4], [-3 - wide, 4]].map(([dx, dy]) =>
-    ({ left: x + dx, top: y + dy, right: x + dx + wide, bottom: y + dy + HIGH }));
-  const inside = sides.filter((one) => one.left >= edges.left && one.right <= edges.right
-    && one.top >= edges.top && one.bottom <= edges.bottom);
-  const onMap = sides.find((one) => one.left >= 0 && one.right <= SIDE && one.top >= 0
-    && one.bottom <= SIDE); // in a rectangle too small for a number
-  const free = inside.filter((one) => taken.every((other) => one.left >= other.right
-    || one.right <= other.left || one.top >= other.bottom || one.bottom <= other.top));
-  return free[0] ?? inside[0] ?? onMap ?? sides[0];
-}
 
 class PlaneMap {
   constructor(stage, send) {
@@ -94,11 +79,9 @@ class PlaneMap {
 
   describe() {
     const { shown } = this;
-    this.heading.textContent = (shown.name ? `Shown: ${shown.name}. ` : "")
-      + "Drag over the map to choose what is listed beside it; drag the rectangle to move it. "
-      + "Keys on the map: arrows move it, + and − zoom, 0 shows the whole. Keys on the "
-      + "rectangle: arrows move it, + and − resize it, 0 brings it into view. Ctrl and the wheel "
-      + "zoom; Shift and dragging move the map.";
+    this.heading.textContent = "Drag over the map to choose what is listed; drag the rectangle to "
+      + "move it. Keys on either: arrows move it, + and − zoom or resize, 0 resets it. Ctrl and the "
+      + "wheel zoom; Shift and dragging move the map.";
     this.canvas.setAttribute("aria-label", `Map of ${shown.images} images and ${shown.texts} texts, `
       + `${shown.axes[0]} across, ${shown.axes[1]} upwards, coloured by ${shown.legend.label}; `
       + `arrow keys move it, plus and minus zoom`);
@@ -183,18 +166,20 @@ class PlaneMap {
     pen.strokeStyle = look.getPropertyValue("--itr-line"); pen.lineWidth = 1;
     pen.strokeRect(0.5, 0.5, SIDE - 1, SIDE - 1);
     pen.fillStyle = look.getPropertyValue("--itr-faint");
-    const line = (x, y, toX, toY) => {
+    const tick = (x, y, toX, toY, text, dx, dy) => {
+      if (x > SIDE || y > SIDE || toX < 0 || toY < 0) return;
       pen.beginPath(); pen.moveTo(x, y); pen.lineTo(toX, toY); pen.stroke();
+      pen.fillText(text, x + dx, y + dy);
     };
+    pen.textAlign = "center";
     for (const [at, text] of shown.ticks[0]) {
       const x = this.across(at);
-      if (x < 0 || x > SIDE) continue;
-      line(x, SIDE, x, SIDE + 4); pen.textAlign = "center"; pen.fillText(text, x, SIDE + 17);
+      tick(x, SIDE, x, SIDE + 4, text, 0, 17);
     }
+    pen.textAlign = "right";
     for (const [at, text] of shown.ticks[1]) {
       const y = this.down(at);
-      if (y < 0 || y > SIDE) continue;
-      line(-4, y, 0, y); pen.textAlign = "right"; pen.fillText(text, -7, y + 4);
+      tick(-4, y, 0, y, text, -3, 4);
     }
     pen.textAlign = "center";
     pen.fillText(shown.axes[0], SIDE / 2, SIDE + 36);
@@ -207,16 +192,15 @@ class PlaneMap {
     Object.assign(this.box.style, { left: `${left}px`, top: `${top}px`,
       width: `${Math.max(this.across(x[1]) - left, 6)}px`,
       height: `${Math.max(this.down(y[0]) - top, 6)}px` });
-    const edges = { left: Math.max(left, 0), top: Math.max(top, 0),
-      right: Math.min(this.across(x[1]), SIDE), bottom: Math.min(this.down(y[0]), SIDE) };
-    const taken = [];
+    const right = Math.min(this.across(x[1]), SIDE), high = Math.max(top, 0);
     this.numbers.replaceChildren(...this.shown.gallery.map((one, n) => {
       const text = String(n + 1), wide = 9 + 8 * text.length; // pixels, about
-      const at = besidePoint(this.across(one.place[0]), this.down(one.place[1]), wide, edges, taken);
-      taken.push(at);
-      return make("span", { style: `position:absolute;left:${at.left}px;top:${at.top}px;`
-        + "font:bold 12px/16px system-ui;padding:0 3px;background:var(--itr-paper);"
-        + "color:var(--itr-ink);border:1px solid var(--itr-ink);border-radius:7px" }, text);
+      const atX = this.across(one.place[0]), atY = this.down(one.place[1]);
+      const left = atX + 3 + wide > right ? atX - 3 - wide : atX + 3; // stays in the rectangle
+      return make("span", { style: `position:absolute;left:${left}px;`
+        + `top:${atY - 20 < high ? atY + 4 : atY - 20}px;font:bold 12px/16px system-ui;`
+        + "padding:0 3px;background:var(--itr-paper);color:var(--itr-ink);"
+        + "border:1px solid var(--itr-ink);border-radius:7px" }, text);
     }));
   }
 
@@ -228,24 +212,22 @@ class PlaneMap {
     if (legend.hollow)
       marks.push(make("span", { style: "display:block" },
         `■ ● ${legend.filled}; □ ○ ${legend.hollow}`));
-    const scale = legend.ticks.length ? make("div", { role: "img", style: "position:relative;"
-      + `height:44px;width:${SIDE}px;margin:4px 0 0 ${EDGE}px`,
-    "aria-label": `Scale: ${legend.label}, ` + legend.ticks.map((tick) => tick[1]).join(", ") }, [
+    const hint = make("p", { class: "itr-hint", style: `margin-left:${EDGE}px` },
+      [...marks, make("b", { style: "display:block" }, `Colour: ${legend.label}`)]);
+    const scale = make("div", { role: "img", style: "position:relative;height:44px;"
+      + `width:${SIDE}px;margin:4px 0 0 ${EDGE}px`, "aria-label": `Scale: ${legend.label}, `
+      + legend.ticks.map((tick) => tick[1]).join(", ") }, [
       make("div", { style: "height:12px;border:1px solid var(--itr-line);"
         + `background:linear-gradient(to right,${colours.join()})` }),
       ...legend.ticks.map(([at, text]) => make("span", { style: `position:absolute;top:15px;`
-        + `left:${100 * at}%;transform:translateX(-50%);font-size:12px` }, text))]) : null;
-    this.legend.replaceChildren(...[make("p", { class: "itr-hint", style: `margin-left:${EDGE}px` },
-      [...marks, make("b", { style: "display:block" }, `Colour: ${legend.label}`)]), scale]
-      .filter((one) => one !== null));
+        + `left:${100 * at}%;transform:translateX(-50%);font-size:12px` }, text))]);
+    this.legend.replaceChildren(hint, ...legend.ticks.length ? [scale] : []);
   }
 
   fillGallery() {
     const { gallery, chosen } = this.shown;
-    this.count.textContent = chosen === 0 ? "Nothing lies in the rectangle."
-      : `${chosen.toLocaleString("en")} in the rectangle`
-        + (gallery.length < chosen ? `, of which ${gallery.length} far from each other` : "")
-        + "; with the rank of the match, and how many queries find it among their first ten:";
+    this.count.textContent = `In the rectangle: ${chosen.toLocaleString("en")}, listed: `
+      + `${gallery.length}. Rank of the match, and how many queries find it among the first ten:`;
     this.list.replaceChildren(...gallery.map((one, n) => {
       const source = one.picture && this.arrays.get(one.picture);
       return make("li", { style: "overflow-wrap:anywhere" }, [
@@ -281,33 +263,27 @@ class PlaneMap {
     if (event.ctrlKey || event.metaKey || event.altKey || !known) return;
     event.preventDefault();
     const { fine } = this.shown, { x, y } = this.rectangle, view = this.window;
-    if (event.key === "0") this.send(what === "window" ? "all" : "into_view"), this.ahead = {};
-    else if (what === "window" && way)
-      this.look(view.x + 2 * fine * way[0], view.y + 2 * fine * way[1], view.half);
-    else if (what === "window") this.look(view.x, view.y, view.half / NEARER ** size);
-    else if (way)
-      this.choose(x.map((end) => end + fine * way[0]), y.map((end) => end + fine * way[1]));
-    else if (size) {
-      const grow = ([low, high]) => high - low + 2 * fine * size > 0
-        ? [low - fine * size, high + fine * size] : [low, high];
-      this.choose(grow(x), grow(y));
+    if (event.key === "0") {
+      this.send(what === "window" ? "all" : "into_view");
+      this.ahead = {};
+    } else if (what === "window") {
+      const [right, up] = way ?? [0, 0];
+      this.look(view.x + 2 * fine * right, view.y + 2 * fine * up,
+        view.half / NEARER ** (size ?? 0));
+    } else {
+      const [right, up] = way ?? [0, 0];
+      const change = ([low, high], shift) => {
+        const grow = size && high - low + 2 * fine * size > 0 ? fine * size : 0;
+        return [low + fine * shift - grow, high + fine * shift + grow];
+      };
+      this.choose(change(x, right), change(y, up));
     }
-  }
-
-  follow(event, move) {
-    event.preventDefault();
-    const stop = () => {
-      window.removeEventListener("pointermove", move);
-      window.removeEventListener("pointerup", stop);
-    };
-    window.addEventListener("pointermove", move);
-    window.addEventListener("pointerup", stop);
   }
 
   press(event) { // a new rectangle; with Shift the map is moved
     this.canvas.focus({ preventScroll: true });
     const from = this.placeOf(event), view = this.window;
-    this.follow(event, (moved) => {
+    follow(event, (moved) => {
       const to = this.placeOf(moved);
       if (!event.shiftKey) return this.choose([from.x, to.x], [from.y, to.y]);
       this.look(this.window.x + from.x - to.x, this.window.y + from.y - to.y, view.half);
@@ -318,7 +294,7 @@ class PlaneMap {
     if (event.shiftKey) return this.press(event);
     this.box.focus({ preventScroll: true });
     const from = this.placeOf(event), { x, y } = this.rectangle;
-    this.follow(event, (moved) => {
+    follow(event, (moved) => {
       const to = this.placeOf(moved);
       this.choose(x.map((end) => end + to.x - from.x), y.map((end) => end + to.y - from.y));
     });

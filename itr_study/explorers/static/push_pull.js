@@ -1,29 +1,18 @@
 // Push and pull: each text a row, its score on the line, the arrow of minus the gradient.
 
 const ROW = 30, LEFT = 326, WIDE = 832, RIGHT_SIDE = 60; // in units of the drawing
-const LETTERS = 36; // of a text, beside its relevance; all of it is its title
+const LETTERS = 36; // of a text, next to its relevance; all of it is its title
 const LONGEST = 150, SHORTEST = 14; // arrows; a shorter one would be hidden below its mark
 const LOW = -0.2, HIGH = 1;
 const UP = "var(--itr-up)", DOWN = "var(--itr-down)"; // signs and directions say it, too
 
 const across = (score) =>
   LEFT + ((Math.min(Math.max(score, LOW), HIGH) - LOW) / (HIGH - LOW)) * (WIDE - LEFT - RIGHT_SIDE);
-const STAR = Array.from({ length: 10 }, (_, i) => {
-  const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
-  return `${(far * Math.cos(turn)).toFixed(1)},${(far * Math.sin(turn)).toFixed(1)}`;
-}).join(" ");
-
-function markOf(item) {
-  const look = { fill: item.felt ? "var(--itr-ink)" : "var(--itr-paper)",
-    stroke: "var(--itr-ink)", "stroke-width": 2 };
-  return item.match ? svg("polygon", { points: STAR, ...look }) : svg("circle", { r: 7, ...look });
-}
-
 function arrowOf(item, x, y) {
   if (!item.felt) return null;
   const way = Math.sign(item.up), colour = item.up > 0 ? UP : DOWN;
   const far = x + way * Math.max(Math.abs(item.up) * LONGEST, SHORTEST);
-  const to = Math.min(Math.max(far, LEFT - SHORTEST), WIDE - 4); // beside it stand other things
+  const to = Math.min(Math.max(far, LEFT - SHORTEST), WIDE - 4); // what is next to it stays free
   return svg("g", { stroke: colour, fill: "none", "stroke-width": 3, class: "itr-arrow" }, [
     svg("line", { x1: x, y1: y, x2: to, y2: y }),
     svg("path", { d: `M${to - 7 * way},${y - 6} L${to},${y} L${to - 7 * way},${y + 6}` })]);
@@ -38,6 +27,8 @@ function handleOf(item, place, svgNode, send, ahead) {
     ahead.set(place, Math.min(1, Math.max(-1, Math.round(score * 100) / 100)));
     send("drag", { item: place, score: ahead.get(place) }, place);
   };
+  const look = { fill: item.felt ? "var(--itr-ink)" : "var(--itr-paper)",
+    stroke: "var(--itr-ink)", "stroke-width": 2 };
   const keys = { ArrowRight: 0.02, ArrowUp: 0.02, ArrowLeft: -0.02, ArrowDown: -0.02,
     PageUp: 0.1, PageDown: -0.1 };
   const node = svg("g", { transform: `translate(${x},${y})`, tabindex: 0, role: "slider",
@@ -51,21 +42,14 @@ function handleOf(item, place, svgNode, send, ahead) {
       move((ahead.get(place) ?? item.score) + keys[e.key]);
     },
     onpointerdown: (e) => {
-      e.preventDefault();
       node.focus();
-      const toDrawing = svgNode.getScreenCTM().inverse(); // of now: it is drawn anew while dragged
-      const follow = (moved) => {
+      const toDrawing = svgNode.getScreenCTM().inverse(); // of now: it is drawn again while dragged
+      follow(e, (moved) => {
         const at = new DOMPoint(moved.clientX, moved.clientY).matrixTransform(toDrawing);
         const score = LOW + ((at.x - LEFT) / (WIDE - LEFT - RIGHT_SIDE)) * (HIGH - LOW);
         move(Math.min(HIGH, Math.max(LOW, score))); // the line ends there
-      };
-      const stop = () => {
-        window.removeEventListener("pointermove", follow);
-        window.removeEventListener("pointerup", stop);
-      };
-      window.addEventListener("pointermove", follow);
-      window.addEventListener("pointerup", stop);
-    } }, [markOf(item), svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
+      });
+    } }, [markOf(item.match, 7, look), svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
   return node;
 }
 
@@ -108,8 +92,7 @@ function tableOf(shown) {
         style: sign ? `color:${sign > 0 ? UP : DOWN}` : null }, says[sign]))].flat()));
   return make("table", {}, [
     make("caption", {},
-      "Every loss: its value; the texts from the top, by their rank: ▲ pulled up, "
-      + "▼ pushed down, · left alone"),
+      "Every loss, and the texts by rank: ▲ pulled up, ▼ pushed down, · left alone"),
     make("thead", {}, make("tr", {}, [make("th", { scope: "col" }, "Loss"),
       make("th", { scope: "col" }, "Value"),
       ...shown.items.map((item) => make("th", { scope: "col" }, String(item.rank)))])),
@@ -120,10 +103,8 @@ function draw(stage, shown, send) {
   if (!moving.has(stage) || send.idle()) moving.set(stage, new Map());
   stage.replaceChildren(
     make("p", { class: "itr-hint" },
-      "Each line: rank, text, its relevance, and on the axis its score. Drag a mark, or focus it "
-      + "and use the arrow keys. "
-      + "★ match, ● no match; hollow: left alone. "
-      + "Arrows: where the loss pushes, the shortest drawn longer. "
+      "Numbers: relevance; arrows: minus the gradient; hollow: left alone. ★ match, ● no match. "
+      + "Drag a mark, or focus it and use the arrow keys. "
       + (shown.items.some((item) => item.score < LOW)
         ? `← and a number: a score below ${fixed(LOW, 1)}.` : "")),
     listOf(shown, send, moving.get(stage)), tableOf(shown));

@@ -1,4 +1,4 @@
-// Search: the query, and beside it what each model finds, best first.
+// Search: the query, and next to it what each model finds, best first.
 
 const MARKS = { true: ["✓", "match"], false: ["✗", "no match"], null: ["", ""] };
 
@@ -23,7 +23,7 @@ function hitOf(hit, side, send) {
 
 function sideOf(side, place, send) {
   const match = side.match === null ? "no match is known"
-    : `the match stands at rank ${side.match.toLocaleString("en")}`;
+    : `match at rank ${side.match.toLocaleString("en")}`;
   return make("div", { class: "itr-side" }, [
     make("h4", {}, `${side.name}: ${side.hits[0]?.hub ? "found most often" : match}`),
     make("ol", { class: "itr-hits" }, side.hits.map((hit) => hitOf(hit, place, send)))]);

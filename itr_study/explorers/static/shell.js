@@ -1,13 +1,11 @@
-// What all explorers share: controls with labels, a stage, a sentence, a problem. Each drawing
-// gives draw(stage, shown, send): it fills the stage from `shown`, what Python says, and calls
-// send(name, value) with what a reader does, and of what, where one name is for several things:
-// send(name, value, which). send.idle() says whether all was read and answered, send.say(words)
-// tells why something could not be sent. Whatever can be focused has a data-key of its own, so that
-// the focus stays where it was when the stage is drawn anew. Where what Python says holds `poll`, in
-// ms, a "poll" is sent after that time, while the page is seen.
+// Shared by all explorers: controls, a stage, numbers, a note, a problem. A drawing defines
+// draw(stage, shown, send): it fills the stage from `shown`, and calls send(name, value, which) with
+// what a reader does; `which` tells apart things of one name. send.idle(): all was answered;
+// send.say(words): report a problem. Whatever can be focused has a data-key of its own, to keep the
+// focus when the stage is drawn again. `poll` in `shown`: send a "poll" after so many ms.
 
 const PATIENCE = 10000; // ms without an answer, after which the kernel is taken for gone
-const LOST = 6 * PATIENCE; // ms after which a look that was not answered is made again
+const LOST = 6 * PATIENCE; // ms after which a poll without an answer is sent again
 const SILENT = "The kernel does not answer. It may be at work in another cell; if it is gone, "
   + "choose Kernel > Restart, and run this cell again.";
 const GONE = "This explorer is not alive any more: its kernel was restarted or shut down. Run its "
@@ -21,8 +19,7 @@ function make(tag, attributes = {}, children = [], space = null) {
     else if (value !== null && value !== false && value !== undefined)
       node.setAttribute(name, value === true ? "" : value);
   }
-  // Keys pressed on it are meant for it: JupyterLab would take its arrows from a slider, and delete
-  // the cell at "d d".
+  // JupyterLab would take the arrows from a slider, and delete the cell at "d d".
   if ("data-key" in attributes) node.setAttribute("data-lm-suppress-shortcuts", "true");
   node.append(...[children].flat().filter((one) => one !== null)); // texts stay texts
   return node;
@@ -30,9 +27,45 @@ function make(tag, attributes = {}, children = [], space = null) {
 
 const svg = (tag, attributes, children) => make(tag, attributes, children, SVG);
 
-// One message at a time: while one is on its way only the newest of each thing waits. Two pages may
-// show one explorer: the serials of each begin with a name of its own, or the answer to the one
-// could be taken for that to the other, and an answer equal to the last would not be sent at all.
+const STAR = Array.from({ length: 10 }, (_, i) => {
+  const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
+  return `${(far * Math.cos(turn)).toFixed(1)},${(far * Math.sin(turn)).toFixed(1)}`;
+}).join(" ");
+
+// The mark of a text or picture: a star for a match, else a dot.
+const markOf = (match, r, look) => match ? svg("polygon", { points: STAR, ...look })
+  : svg("circle", { r, ...look });
+
+function scaleOf({ label, colours, ends }) { // a legend of colours
+  const wide = 200, box = wide / colours.length;
+  return svg("svg", { viewBox: `0 0 ${wide + 160} 20`, width: wide + 160, role: "img",
+    "aria-label": `Colours of ${label} from ${ends.join(" to ")}` }, [
+    svg("text", { x: 0, y: 15 }, label),
+    svg("text", { x: 110, y: 15, "text-anchor": "end" }, ends[0]),
+    ...colours.map((colour, i) => svg("rect", { x: 116 + i * box, y: 2, width: box, height: 16,
+      fill: colour })), svg("text", { x: 122 + wide, y: 15 }, ends[1])]);
+}
+
+function follow(event, move) { // a pointer, until it is released
+  event.preventDefault();
+  const stop = () => {
+    window.removeEventListener("pointermove", move);
+    window.removeEventListener("pointerup", stop);
+  };
+  window.addEventListener("pointermove", move);
+  window.addEventListener("pointerup", stop);
+}
+
+const hearing = new WeakSet();
+function hearKeys(root, listen) { // once; none reaches the notebook, where 1 to 4 make headings
+  if (hearing.has(root)) return;
+  hearing.add(root);
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", listen);
+}
+
+// One message at a time: while one is on its way only the newest of each thing waits. The serials of
+// each page begin with a name of its own: two pages may show one explorer.
 function mailbox(model, own, onSilence) {
   let serial = 0, open = null, timer = null, silent = false, lost = null;
   const waiting = new Map();
@@ -86,20 +119,13 @@ function mailbox(model, own, onSilence) {
 
 const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
 const told = (one) => one.says ?? one.value.toLocaleString("en", { maximumFractionDigits: 6 });
-
-// A button that is off can be focused: one that was pressed last and cannot be now would lose the
-// focus, and the keys would go to the notebook.
-function offIf(control, off) {
-  control.setAttribute("aria-disabled", String(off));
-  return control;
-}
+const isOff = (node) => node.getAttribute("aria-disabled") === "true";
 
 function controlOf(one, id, send) {
   const common = { id, "data-key": `control-${one.name}` };
-  if (one.kind === "button")
-    return offIf(make("button", { ...common, type: "button", onclick: (e) => {
-      if (e.currentTarget.getAttribute("aria-disabled") !== "true") send(one.name);
-    } }, one.label), one.off);
+  if (one.kind === "button") // one that is off keeps the focus: else the keys go to the notebook
+    return make("button", { ...common, type: "button", "aria-disabled": String(one.off),
+      onclick: (e) => isOff(e.currentTarget) || send(one.name) }, one.label);
   if (one.kind === "select") {
     const options = one.options.map(([key, label]) =>
       make("option", { value: key, selected: key === one.value }, label));
@@ -151,16 +177,18 @@ function fieldOf(one, prefix, send) {
     [make("label", { for: id }, one.label), control, shown]);
 }
 
-// What a control is, without its value: as long as it stays so, it is not made anew, and a slider
-// that is being dragged, a line that is being written or a button that is being pressed is left
-// alone.
+// Controls without their values: they are made again only if these change, so that one that is being
+// dragged, written or pressed is left alone.
 const kindsOf = (controls) => JSON.stringify(controls.map(({ value, says, off, ...rest }) =>
   rest.kind === "button" ? { ...rest, label: "" } : rest));
 
 function setValues(form, prefix, controls) {
   for (const one of controls) {
     const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
-    if (one.kind === "button") offIf(control, one.off).textContent = one.label;
+    if (one.kind === "button") {
+      control.setAttribute("aria-disabled", String(one.off));
+      control.textContent = one.label;
+    }
     if (one.kind === "button" || one.kind === "file") continue;
     if (one.kind === "range") {
       control.parentNode.querySelector("output").textContent = told(one);
@@ -185,9 +213,11 @@ function render({ model, el }) {
   const title = make("h3"), form = make("div", { class: "itr-controls", role: "group" });
   const problem = make("p", { class: "itr-problem", role: "alert" });
   const stage = make("div", { class: "itr-stage" });
-  const sentence = make("p", { class: "itr-sentence", "aria-live": "polite" });
-  const root = make("section", { class: "itr-explorer" }, [title, form, problem, stage, sentence]);
-  let kinds = "", later = null;
+  const note = make("p", { class: "itr-note", role: "status" });
+  const numbers = make("dl", { class: "itr-numbers", "aria-live": "polite" });
+  const root = make("section", { class: "itr-explorer" },
+    [title, form, problem, note, stage, numbers]);
+  let kinds = "", later = null, counted = "";
   const say = (words) => { problem.textContent = words; };
   let gone = false; // the kernel that made this
   let files = 0; // that are being read, to be sent then
@@ -224,7 +254,10 @@ function render({ model, el }) {
       title.textContent = view.title;
       form.setAttribute("aria-label", view.title);
       problem.textContent = view.problem;
-      sentence.textContent = view.sentence;
+      note.textContent = view.note;
+      if (counted !== (counted = JSON.stringify(view.numbers)))
+        numbers.replaceChildren(...view.numbers.map(([label, value]) =>
+          make("div", {}, [make("dt", {}, `${label}: `), make("dd", {}, value)])));
       if (kindsOf(view.controls) !== kinds) {
         kinds = kindsOf(view.controls);
         form.replaceChildren(...view.controls.map((one) => fieldOf(one, prefix, send)));

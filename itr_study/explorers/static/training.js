@@ -11,7 +11,7 @@ function panelOf(panel, shown) {
   const x = between(shown.ticks, LEFT, WIDE - MARGIN);
   const y = panel.ticks.length ? between(panel.ticks, HIGH - FOOT, TOP) : null;
   const node = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, width: WIDE, role: "img",
-    "aria-label": panel.says });
+    "aria-label": `${panel.label}: ${panel.says}` });
   for (const [at, text] of shown.ticks) node.append(
     svg("line", { class: "rule", x1: x(at), x2: x(at), y1: y ? TOP : HIGH - FOOT - 5,
       y2: HIGH - FOOT }),
@@ -25,7 +25,7 @@ function panelOf(panel, shown) {
   if (!panel.points.length) {
     node.append(svg("line", { class: "rule", x1: LEFT, x2: WIDE - MARGIN, y1: HIGH - FOOT,
       y2: HIGH - FOOT }), svg("text", { class: "faint", x: (LEFT + WIDE - MARGIN) / 2,
-      y: (TOP + HIGH - FOOT) / 2, "text-anchor": "middle" }, panel.says.split(": ")[1]));
+      y: (TOP + HIGH - FOOT) / 2, "text-anchor": "middle" }, panel.says));
     return node;
   }
   const places = panel.points.map(([epoch, value]) => `${x(epoch)},${y(value)}`);

@@ -2,12 +2,7 @@
 
 const WIDE = 900, LEFT = 376, RIGHT = 524, TEXT = 40, HEAD = 30; // in units of the drawing
 const FAR = 19, GAP = 22; // height of a row beyond the first results, and of the rule above these
-const STAR = Array.from({ length: 10 }, (_, i) => {
-  const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
-  return `${(far * Math.cos(turn)).toFixed(1)},${(far * Math.sin(turn)).toFixed(1)}`;
-}).join(" ");
-const HINT = "Point at a result, or focus one and go through them with the up and down keys, to "
-  + "read all of it. ★ match, ● no match.";
+const HINT = "Point at a result, or go through them with the up and down keys. ★ match, ● no match.";
 
 function placesOf(shown) {
   const row = shown.results.some((one) => one.picture) ? 36 : 24;
@@ -17,13 +12,6 @@ function placesOf(shown) {
   const ends = shown.results.flatMap((one) => one.rows.map((r, i) => yOf(r, one.beyond[i])));
   const far = shown.results.some((one) => one.beyond.some((beyond) => beyond));
   return { yOf, rule, far, row, high: Math.max(...ends) + row };
-}
-
-function markOf(one, x, y, small) {
-  const look = { fill: one.colour, stroke: "var(--itr-ink)", "stroke-width": 1.5 };
-  const turned = `translate(${x},${y})${small ? " scale(0.75)" : ""}`;
-  return one.match ? svg("polygon", { points: STAR, transform: turned, ...look })
-    : svg("circle", { r: 6, transform: turned, ...look });
 }
 
 function lineOf(one, from, to) {
@@ -42,7 +30,9 @@ function endOf(one, side, y, row) {
   const said = (at, words, faint) => svg("text", { x: x + way * at, y: y + 4,
     "text-anchor": anchor, class: faint ? "faint" : null }, words);
   const parts = [svg("rect", { x: side ? x : 0, width: side ? WIDE - x : x, y: y - row / 2 + 1,
-    height: row - 2, fill: "transparent" }), markOf(one, x, y, beyond)];
+    height: row - 2, fill: "transparent" }), markOf(one.match, 6, { fill: one.colour,
+    stroke: "var(--itr-ink)", "stroke-width": 1.5,
+    transform: `translate(${x},${y})${beyond ? " scale(0.75)" : ""}` })];
   if (beyond) {
     const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
     parts.push(said(17, rank, true));
@@ -55,7 +45,6 @@ function endOf(one, side, y, row) {
   return parts;
 }
 
-const heard = new WeakSet(); // explorers whose keys are heard
 const lit = new WeakMap(); // of each stage, the key of the result that is read
 
 function resultsOf(shown, stage, detail) {
@@ -110,18 +99,6 @@ function resultsOf(shown, stage, detail) {
   return node;
 }
 
-function scaleOf(scale) {
-  if (!scale) return null;
-  const box = 22, wide = box * scale.colours.length;
-  return svg("svg", { viewBox: `0 0 ${wide + 190} 20`, width: wide + 190, role: "img",
-    "aria-label": `Colours of relevance from ${scale.ends.join(" to ")}` }, [
-    svg("text", { x: 0, y: 15 }, "relevance"),
-    svg("text", { x: 110, y: 15, "text-anchor": "end" }, scale.ends[0]),
-    ...scale.colours.map((colour, i) => svg("rect", { x: 118 + i * box, y: 2, width: box,
-      height: 16, fill: colour })),
-    svg("text", { x: 126 + wide, y: 15 }, scale.ends[1])]);
-}
-
 const last = new WeakMap(); // of each stage, what is drawn, without how far a count is
 
 function countOf(share) {
@@ -130,19 +107,7 @@ function countOf(share) {
   ` ${Math.round(100 * share)} %`];
 }
 
-// The arrows must not reach the notebook. Enter has to be heard here: JupyterLab prevents what a
-// browser makes of it, and the line would be heard only when it is left.
-function hearKeys(root, send) {
-  heard.add(root);
-  root.setAttribute("data-lm-suppress-shortcuts", "true");
-  root.addEventListener("keydown", ({ key, target }) => {
-    if (key === "Enter" && target.type === "text") send("query", target.value);
-  });
-}
-
 function draw(stage, shown, send) {
-  const root = stage.closest(".itr-explorer");
-  if (!heard.has(root)) hearKeys(root, send);
   const { counted, poll, ...rest } = shown, now = JSON.stringify(rest);
   if (last.get(stage) === now) // a count that goes on leaves the rest alone, and who reads it
     return stage.querySelector(".itr-counted").replaceChildren(...countOf(counted));
@@ -154,6 +119,6 @@ function draw(stage, shown, send) {
     ? make("img", { src: shown.query.picture, alt: "", style: "max-height:110px" }) : null;
   stage.replaceChildren(make("p", { class: "itr-hint itr-counted" }, countOf(counted)),
     make("div", { style: "display:flex;gap:16px;align-items:flex-start" },
-      [picture, make("div", {}, [asking, scaleOf(shown.scale), detail])]),
+      [picture, make("div", {}, [asking, shown.scale && scaleOf(shown.scale), detail])]),
     resultsOf(shown, stage, detail));
 }

@@ -15,9 +15,9 @@ and its metadata may hold, under the key `itr_study`:
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
@@ -40,10 +40,10 @@ class Notebook:
     figures: tuple[str, ...] = ()
     after: tuple[str, ...] | str = ()
     minutes: float | None = None
-    cells: list[dict] = field(default_factory=list, repr=False)
 
     @property
     def name(self) -> str:
+        """The name of its file: 03_topk."""
         return self.path.stem
 
     def check(self, given: Mapping[str, Any]) -> None:
@@ -56,20 +56,62 @@ class Notebook:
     def read(self, name: str, text: str) -> Any:
         """Read what a user typed for a parameter: a Python or JSON literal, or the text itself.
 
-        Raises:
-            ValueError: for an unknown parameter, or if no reading fits its type.
+        Raises:  ValueError for an unknown parameter, or if no reading fits its type.
         """
-        for value in (tried := readings(text)):
-            try:
-                self.check({name: value})
-                return value
-            except ValueError:
-                if value is tried[-1]:
-                    raise
+        for literal in readings(text)[:-1]:
+            with suppress(ValueError):
+                self.check({name: literal})
+                return literal
+        self.check({name: text})
+        return text
+
+
+def readings(text: str) -> list[Any]:
+    """What a typed text may mean, likeliest first: a Python or JSON literal, else the text."""
+    for read in (ast.literal_eval, json.loads):
+        with suppress(ValueError, SyntaxError):
+            return [read(text), text]
+    return [text]
+
+
+def split_values(flag: str, texts: Sequence[str]) -> dict[str, str]:
+    """Split the `name=value` texts of an option.
+
+    Raises:  ValueError for a text without "=", or a name given twice.
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"{flag} takes name=value, got {text!r}")
+        if name in values:
+            raise ValueError(f"{flag} gives {name} twice; give it once")
+        values[name] = value
+    return values
+
+
+def find_notebooks(names: Sequence[str] = ()) -> list[Path]:
+    """Find notebooks by name (`03_topk`, `03`) or path; all in reading order without names.
+
+    Raises:  ValueError for an unknown name, listing the names there are.
+    """
+    paths = sorted(shipped_folder("notebooks").glob("[0-9]*.ipynb"))
+    return [_find(name, paths) for name in names] if names else paths
+
+
+def _find(name: str, paths: list[Path]) -> Path:
+    if name.endswith(".ipynb"):
+        return Path(name).resolve()
+    named = [p for p in paths if p.stem == name or p.stem.startswith(f"{name}_")]
+    if len(named) != 1:
+        names = [path.stem for path in paths]
+        raise ValueError(f"no notebook {name!r}; there are {', '.join(names)}"
+                         f"{nearest(name, names)}")
+    return named[0]
 
 
 def read_notebook(path: Path | str) -> Notebook:
-    """What the notebook at `path` declares.
+    """Read what a notebook declares.
 
     Raises:  ValueError naming the file, if it is no notebook or its parameters cell is not one
              literal with a comment a line.
@@ -87,34 +129,9 @@ def read_notebook(path: Path | str) -> Notebook:
         raise ValueError(f"{path}: expected one cell tagged 'parameters', found {len(tagged)}")
     own = content.get("metadata", {}).get("itr_study", {})
     after = own.get("after", ())
-    return Notebook(
-        path=path,
-        parameters=_parameters("".join(tagged[0]["source"]), path),
-        figures=tuple(own.get("figures", ())),
-        after=after if isinstance(after, str) else tuple(after),
-        minutes=own.get("minutes"),
-        cells=cells,
-    )
-
-
-def find_notebooks(names: list[str] | tuple[str, ...] = ()) -> list[Path]:
-    """Paths of notebooks by name (`03_topk`, `03`) or by path; all in reading order without names.
-
-    Raises:  ValueError for an unknown name, listing the names there are.
-    """
-    paths = sorted(shipped_folder("notebooks").glob("[0-9]*.ipynb"))
-    return [_find(name, paths) for name in names] if names else paths
-
-
-def _find(name: str, paths: list[Path]) -> Path:
-    if name.endswith(".ipynb"):
-        return Path(name).resolve()
-    named = [p for p in paths if p.stem == name or p.stem.startswith(f"{name}_")]
-    if len(named) != 1:
-        names = [path.stem for path in paths]
-        raise ValueError(f"no notebook {name!r}; there are {', '.join(names)}"
-                         f"{nearest(name, names)}")
-    return named[0]
+    return Notebook(path, _parameters("".join(tagged[0]["source"]), path),
+                    tuple(own.get("figures", ())),
+                    after if isinstance(after, str) else tuple(after), own.get("minutes"))
 
 
 def _parameters(source: str, path: Path) -> type[StrictModel]:
@@ -159,11 +176,3 @@ def _type(kind: ast.expr) -> Any:
             return TYPES[name][_type(inner)]
     raise ValueError(f"the type {ast.unparse(kind)!r} of a parameter should be made of "
                      f"{', '.join(TYPES)}")
-
-
-def readings(text: str) -> list[Any]:
-    """What a typed text may mean, likeliest first: a Python or JSON literal, else the text."""
-    for read in (ast.literal_eval, json.loads):
-        with suppress(ValueError, SyntaxError):
-            return [read(text), text]
-    return [text]

@@ -1,4 +1,8 @@
-"""Notebooks in one headless batch: checked first, in the order they ask for, true statuses."""
+"""Notebooks in one headless batch: checked first, in the order they ask for, true statuses.
+
+`Request` is what `itr-study reproduce` does: which notebooks, with which parameters, at what cost,
+and how it went; `reproduce` executes them.
+"""
 
 import heapq
 import math
@@ -12,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from statistics import mean
@@ -31,112 +36,19 @@ from itr_study.files.paths import (
     output_folder,
     shipped_folder,
 )
-from itr_study.lab.batch.declared import Notebook, find_notebooks, read_notebook
-from itr_study.lab.batch.execute import NotebookResult, run_notebook
+from itr_study.lab.batch.declared import Notebook, find_notebooks, read_notebook, split_values
+from itr_study.lab.batch.execute import NotebookResult, Say, run_notebook
 
-# How long a batch will still take: from what its notebooks took before, corrected as they end.
-
-def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
-                     executed: Path) -> float | None:
-    """What a notebook took when it was last done here in the same profile, else what it declares
-    for `quick` on generated data, else None.
-
-    Args:    executed: where the executed notebooks of the data set lie.
-    """
-    profile = parameters.get("profile")
-    status = (executed / notebook.path.name).with_suffix(".status.json")
-    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
-        last = read_json(status)
-        minutes = float(last["minutes"])
-        if (last["status"] == "done" and last["parameters"].get("profile") == profile
-                and 0 <= minutes < math.inf):
-            return minutes
-    generated = DATASETS[parameters.get("dataset", "scenes")].generated
-    return notebook.minutes if generated and profile == "quick" else None
-
-
-class Remaining:
-    """What is left of a batch, in minutes.
-
-    Each notebook that is done corrects the others: a machine twice as slow takes twice as long.
-    The first ones are short and say little, so what was foreseen counts beside them as one notebook
-    more; one that still runs counts when it is late. Notebooks of unknown length count as much as
-    the known ones on average; where none is known, there is no estimate before the first is done.
-
-    Args:    expected: minutes of each notebook of the batch beside the others, None where unknown,
-             in the order in which they start. workers: notebooks at once. clock: seconds that only
-             go forward.
-    Example:
-        >>> batch = Remaining({"00": 1.0, "01": 4.0, "02": 4.0}, clock=lambda: 0.0)
-        >>> batch.start("00")
-        >>> batch.end("00", 5.0)
-        >>> batch.text()
-        'about 16 minutes remain'
-    """
-
-    def __init__(self, expected: Mapping[str, float | None], workers: int = 1,
-                 clock: Callable[[], float] = time.monotonic):
-        known = [minutes for minutes in expected.values() if minutes is not None]
-        self.usual = mean(known) if known else 1.0
-        self.expected = {n: self.usual if m is None else m for n, m in expected.items()}
-        self.workers, self.clock, self.guessed = workers, clock, not known
-        self.started: dict[str, float] = {}
-        self.taken: dict[str, float | None] = {}
-
-    def start(self, name: str) -> None:
-        self.started[name] = self.clock()
-
-    def end(self, name: str, minutes: float | None) -> None:
-        """A notebook ended: after `minutes`, or None where that does not correct the others."""
-        self.taken[name] = minutes
-
-    def minutes(self) -> float | None:
-        """Until the last one ends; None where nothing is known yet."""
-        done = {name: taken for name, taken in dict(self.taken).items() if taken is not None}
-        if self.guessed and not done:
-            return None
-        passed = {name: (self.clock() - start) / 60 for name, start in dict(self.started).items()
-                  if name not in self.taken}
-        pace = self._pace(done, passed)
-        busy = [max(0.0, pace * self.expected[name] - gone) for name, gone in passed.items()]
-        ends = sorted([0.0] * (self.workers - len(busy)) + busy)
-        for name in self.expected:
-            if name not in self.taken and name not in passed:
-                heapq.heapreplace(ends, ends[0] + pace * self.expected[name])
-        return max(ends)
-
-    def _pace(self, done: Mapping[str, float], passed: Mapping[str, float]) -> float:
-        """Minutes that pass for each one foreseen."""
-        foreseen = 0.0 if self.guessed else self.usual
-        taken, planned = foreseen + sum(done.values()), foreseen + sum(map(self.expected.get, done))
-        for name, gone in passed.items():
-            if gone > self.expected[name]:
-                taken, planned = taken + gone, planned + self.expected[name]
-        return taken / planned if planned else 1.0
-
-    def text(self) -> str:
-        """The estimate in words; empty where there is none, or nothing is left."""
-        minutes = self.minutes()
-        if minutes is None or len(self.taken) == len(self.expected):
-            return ""
-        if minutes < 1.5:
-            return "about a minute remains"
-        return f"about {minutes:.0f} minutes remain"
-
-
-def executed_folder(dataset: str) -> Path:
-    """Where executed notebooks of a data set lie."""
-    return home() / "executed" / dataset
-
-
-def say_at_once(text: str) -> None:
-    """Print a line without delay: into a file, Python would keep it until the batch ends."""
-    print(text, flush=True)
+PROFILES = ("smoke", "quick", "full")
+# Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
+PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60}
+NOTEBOOK_BYTES = 3 << 30  # memory of a notebook and its two processes that train, on generated data
+say_at_once: Say = partial(print, flush=True)  # into a file, Python keeps lines until the end
 
 
 def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str,
               workers: int = 1, timeout: float | None = None,
-              say: Callable[[str], None] = say_at_once) -> list[NotebookResult]:
+              say: Say = say_at_once) -> list[NotebookResult]:
     """Execute notebooks, `workers` at once, going on after a failure; results in given order.
 
     Args:    say: gets a line when a notebook starts or ends, with what the batch will still take,
@@ -146,19 +58,19 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     """
     notebooks = [read_notebook(path) for path in paths]
     _check_all(notebooks, parameters)
-    threads = max(1, (os.cpu_count() or 1) // workers) if workers > 1 else None
-    remaining = Remaining({n.name: expected_minutes(n, parameters, executed_folder(dataset))
+    executed, threads = executed_folder(dataset), max(1, (os.cpu_count() or 1) // workers)
+    remaining = Remaining({n.name: expected_minutes(n, parameters, executed)
                            for n in sorted(notebooks, key=lambda n: n.after == "all")}, workers)
 
     def report(line: str) -> None:
-        say("; ".join(part for part in (line, remaining.text()) if part))
+        say("; ".join(filter(None, (line, remaining.text()))))
 
     def run(notebook: Notebook, stop: threading.Event) -> NotebookResult:
         remaining.start(notebook.name)
         report(f"{notebook.name}: started")
-        output = executed_folder(dataset) / notebook.path.name
         given = trained_where(notebook, dataset, workers) | dict(parameters)
-        result = run_notebook(notebook.path, given, output, timeout, threads, stop,
+        result = run_notebook(notebook.path, given, executed / notebook.path.name, timeout,
+                              threads if workers > 1 else None, stop,
                               lambda step: say(f"{notebook.name}: {step}"))
         remaining.end(notebook.name, result.minutes if result.status == "done" else None)
         ending = f"{result.status}, {result.minutes:.1f} min {result.message}".strip()
@@ -170,9 +82,16 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     return [results[n.name] for n in notebooks]
 
 
+def executed_folder(dataset: str) -> Path:
+    """Where executed notebooks of a data set lie."""
+    return home() / "executed" / dataset
+
+
 def trained_where(notebook: Notebook, dataset: str, at_once: int) -> dict[str, int]:
-    """Where notebooks side by side take all cores, a notebook trains its small runs itself: each
-    process that does it instead starts for seconds, and reads the data anew."""
+    """Let notebooks that take all cores side by side train their small runs themselves.
+
+    A process for them would take seconds to start, and read the data once more.
+    """
     itself = DATASETS[dataset].generated and at_once >= (os.cpu_count() or 1)
     return {"workers": 0} if itself and "workers" in notebook.parameters.model_fields else {}
 
@@ -190,9 +109,8 @@ def _check_all(notebooks: list[Notebook], parameters: Mapping[str, Any]) -> None
 
 def _schedule(notebooks: list[Notebook], run: Callable, workers: int,
               stop: threading.Event) -> dict[str, NotebookResult]:
-    """Start each notebook, in reading order, when a worker is free and those it comes after have
-    ended; results by name."""
-    order, ready = sorted_by_after(notebooks), set()
+    """Start each notebook, in reading order, when a worker is free and those before have ended."""
+    order, ready = _sorted_by_after(notebooks), set()
     running: dict[Future, str] = {}
     results = {n.name: NotebookResult(n.name, "interrupted", 0.0, "not started") for n in notebooks}
     with ThreadPoolExecutor(workers) as pool:
@@ -210,11 +128,8 @@ def _schedule(notebooks: list[Notebook], run: Callable, workers: int,
     return results
 
 
-def sorted_by_after(notebooks: Sequence[Notebook]) -> TopologicalSorter:
-    """What says which notebooks may start; those that come after all do not wait for each other.
-
-    Raises:  ValueError naming notebooks that wait for each other.
-    """
+def _sorted_by_after(notebooks: Sequence[Notebook]) -> TopologicalSorter:
+    """What says which notebooks may start; those after "all" do not wait for each other."""
     names = {n.name for n in notebooks}
     first = {n.name for n in notebooks if n.after != "all"}
     order = TopologicalSorter({
@@ -252,22 +167,101 @@ def table(results: Sequence[NotebookResult]) -> str:
     return "\n".join([*lines, ", ".join(f"{n} {status}" for status, n in counts.items())])
 
 
-# `itr-study reproduce`: which notebooks, with which parameters, at what cost, and how it went.
+# How long a batch will still take: from what its notebooks took before, corrected as they end.
 
-PROFILES = ("smoke", "quick", "full")
-# Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
-PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60}
-NOTEBOOK_BYTES = 3 << 30  # memory of a notebook and its two processes that train, on generated data
+def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
+                     executed: Path) -> float | None:
+    """What a notebook took when it was last done in this profile, else what it declares.
+
+    Args:    executed: where the executed notebooks of the data set lie.
+    Returns: None where neither is known: it declares `quick` on generated data only.
+    """
+    profile = parameters.get("profile")
+    status = (executed / notebook.path.name).with_suffix(".status.json")
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
+        last = read_json(status)
+        minutes = float(last["minutes"])
+        if (last["status"] == "done" and last["parameters"].get("profile") == profile
+                and 0 <= minutes < math.inf):
+            return minutes
+    generated = DATASETS[parameters.get("dataset", "scenes")].generated
+    return notebook.minutes if generated and profile == "quick" else None
+
+
+class Remaining:
+    """What is left of a batch, in minutes.
+
+    Each notebook that is done corrects the others: a machine twice as slow takes twice as long. The
+    first ones are short and say little, so what was foreseen counts as one notebook more; one that
+    still runs counts when it is late. Unknown ones count as the mean of the known; where none is
+    known, there is no estimate before the first is done.
+
+    Args:    expected: minutes of each notebook, None where unknown, in the order in which they
+             start; workers: notebooks at once; clock: seconds that only go forward.
+
+    Example:
+        >>> batch = Remaining({"00": 1.0, "01": 4.0, "02": 4.0}, clock=lambda: 0.0)
+        >>> batch.start("00")
+        >>> batch.end("00", 5.0)
+        >>> batch.text()
+        'about 16 minutes remain'
+    """
+
+    def __init__(self, expected: Mapping[str, float | None], workers: int = 1,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        known = [minutes for minutes in expected.values() if minutes is not None]
+        self.usual = mean(known) if known else 1.0
+        self.expected = {n: self.usual if m is None else m for n, m in expected.items()}
+        self.workers, self.clock, self.guessed = workers, clock, not known
+        self.started: dict[str, float] = {}
+        self.taken: dict[str, float | None] = {}
+
+    def start(self, name: str) -> None:
+        """Note that a notebook starts."""
+        self.started[name] = self.clock()
+
+    def end(self, name: str, minutes: float | None) -> None:
+        """Note that a notebook ends, after `minutes`; None does not correct the others."""
+        self.taken[name] = minutes
+
+    def minutes(self) -> float | None:
+        """Until the last one ends; None where nothing is known yet."""
+        done = {name: taken for name, taken in dict(self.taken).items() if taken is not None}
+        if self.guessed and not done:
+            return None
+        passed = {name: (self.clock() - start) / 60 for name, start in dict(self.started).items()
+                  if name not in self.taken}
+        pace = self._pace(done, passed)
+        busy = [max(0.0, pace * self.expected[name] - gone) for name, gone in passed.items()]
+        ends = sorted([0.0] * (self.workers - len(busy)) + busy)
+        for name in self.expected:
+            if name not in self.taken and name not in passed:
+                heapq.heapreplace(ends, ends[0] + pace * self.expected[name])
+        return max(ends)
+
+    def _pace(self, done: Mapping[str, float], passed: Mapping[str, float]) -> float:
+        """Minutes that pass for each one foreseen."""
+        foreseen = 0.0 if self.guessed else self.usual
+        known = done | {name: gone for name, gone in passed.items() if gone > self.expected[name]}
+        taken = foreseen + sum(known.values())
+        planned = foreseen + sum(map(self.expected.get, known))
+        return taken / planned if planned else 1.0
+
+    def text(self) -> str:
+        """The estimate in words; empty where there is none, or nothing is left."""
+        minutes = self.minutes()
+        if minutes is None or len(self.taken) == len(self.expected):
+            return ""
+        return "about a minute remains" if minutes < 1.5 else f"about {minutes:.0f} minutes remain"
 
 
 def data_root(dataset: str, data: Path | str | None) -> str | None:
-    """The root of the data as an absolute path: given, or $ITR_DATA; None for generated data.
+    """Find the root of the data, absolute: given, or $ITR_DATA; None for generated data.
 
     Raises:  ValueError for an unknown data set, or real data without a root.
     """
     if dataset in DATASETS and DATASETS[dataset].generated:
         return None
-
     check_choice("the data set", dataset, DATASETS)
     root = data or os.environ.get("ITR_DATA")
     if not root:
@@ -299,9 +293,10 @@ class Request:
              figures: Path | None, given: Sequence[str], workers: int | None,
              minutes: float | None, publish: bool = False, device: str = "auto",
              fresh: bool = False) -> "Request":
-        """A request from what the user typed; workers: None = `side_by_side`; device: as in `fit`;
-        fresh: take no published rows, in this process and those that it starts.
+        """Check what the user typed.
 
+        Args:    workers: None = `side_by_side`; device: as in `fit`; fresh: take no published rows,
+                 in this process and those that it starts.
         Raises:  ValueError for an unknown notebook, profile or parameter, missing data, a device
                  that is not here, or a folder of figures beside --publish.
         """
@@ -310,31 +305,33 @@ class Request:
             check_number("--timeout (minutes)", minutes, above=0)
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
         check_choice("profile", profile, PROFILES)
-        paths = find_notebooks(list(names))
+        paths = find_notebooks(names)
         if not paths:
             raise ValueError(f"no notebooks in {shipped_folder('notebooks')}: start this in a copy "
                              "of the repository, or install itr-study from a wheel")
-        if not paths:
-            raise ValueError("there are no notebooks beside pyproject.toml; name some by path")
         parameters = {"profile": profile, "dataset": dataset}
-        parameters |= {"data": root} if root else {}
-        parameters |= {"figures": str(figures.resolve())} if figures else {}
-        parameters |= {"device": device} if device != "auto" else {}
+        options = ["--dataset", dataset, "--profile", profile]
+        if root:
+            parameters["data"] = root
+            options += ["--data", root]
+        if figures:
+            parameters["figures"] = str(figures.resolve())
+            options += ["--figures", str(figures)]
+        if device != "auto":
+            parameters["device"] = device
+            options += ["--device", device]
         parameters |= read_given(paths, given)
         if "device" in parameters:
             from itr_study.training.devices import choose_device  # loads torch
 
             choose_device(parameters["device"])
-        if publish and "figures" in parameters:
-            raise ValueError("--publish draws into figures/ of the project: leave the other folder "
-                             "of figures out, or --publish")
         published = str(figures_folder())
-        parameters |= {"figures": published} if publish else {}
-        options = ["--dataset", dataset, "--profile", profile]
-        options += ["--data", root] if root else []
-        options += ["--figures", str(figures)] if figures else []
-        options += ["--publish"] if publish else []
-        options += ["--device", device] if device != "auto" else []
+        if publish:
+            if "figures" in parameters:
+                raise ValueError("--publish draws into figures/ of the project: leave the other "
+                                 "folder of figures out, or --publish")
+            parameters["figures"] = published
+            options += ["--publish"]
         if fresh:
             os.environ["ITR_STUDY_EVIDENCE"] = str(measured_alone(home() / "no-evidence"))
             options += ["--fresh"]
@@ -360,10 +357,9 @@ class Request:
         return plan_table(planned(self.paths, self.parameters)) + note
 
     def run(self) -> int:
-        """Execute, print the table and the way to retry, make the gallery anew, and of real data
-        say what differs from what is published; 0 only if every notebook is done and every figure
-        of the gallery has its files.
+        """Execute, print the table, the way to retry and the gallery.
 
+        Returns: 0 only if every notebook is done and every figure of the gallery has its files.
         Raises:  OSError with the remedy, before anything is computed, where no figure can be kept.
         """
         for folder in self.output().values():
@@ -381,16 +377,16 @@ class Request:
         return int(bool(unsuccessful) or not whole)
 
     def output(self) -> dict[str, Path]:
-        """Where figures of the data set and common ones go: its name, or COMMON -> folder."""
+        """Where figures of the data set and common ones go: its name, or "common" -> folder."""
         figures, generated = self.parameters.get("figures"), DATASETS[self.dataset].generated
         return {self.dataset: output_folder(generated, figures) / self.dataset,
                 "common": output_folder(False, figures) / "common"}
 
     def shown(self, done: Collection[str], began: float) -> bool:
-        """Make the pages of figures and print where they are, and what differs from what is
-        published; False, with the reason printed, where a figure is not whole.
+        """Make the pages of figures, print where they are, and what real data changed in them.
 
         Args:    done: the notebooks that drew; began: when (seconds of the epoch).
+        Returns: False, with the reason printed, where a figure is not whole.
         """
         from itr_study.plots import figures as gallery  # loads matplotlib
         from itr_study.plots.published import compare
@@ -422,8 +418,7 @@ class Request:
 
 
 def measured_alone(folder: Path) -> Path:
-    """A folder of evidence without any run: what benchmarks measured is copied, as a batch does not
-    measure it anew."""
+    """Make evidence without runs: only what benchmarks measured, as no batch measures it."""
     evidence = evidence_folder()
     for path in [*evidence.glob("common/*.csv"), *evidence.glob("*/models.csv")]:
         write_atomic(folder / path.relative_to(evidence), path.read_bytes())
@@ -431,24 +426,20 @@ def measured_alone(folder: Path) -> Path:
 
 
 def side_by_side(dataset: str) -> int:
-    """Notebooks at once where nobody says: two on generated data, so that one trains while the
-    other draws; one where cores or memory are few, and on real data, whose runs are large."""
+    """Notebooks at once where nobody says: two on generated data, where there is room.
+
+    So one trains while the other draws; the runs of real data are large.
+    """
     roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
     return 2 if roomy and DATASETS[dataset].generated else 1
 
 
 def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
-    """`name=value` texts as values of the type that the notebooks declare.
+    """Read `name=value` texts as values of the types that the notebooks declare.
 
     Raises:  ValueError for a text without "=", an unknown name, or a value of a wrong type.
     """
-    notebooks, values = [read_notebook(path) for path in paths], {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"a parameter is given as name=value, got {text!r}")
-        if name in values:
-            raise ValueError(f"{name} is given twice; give it once")
-        for notebook in notebooks:
-            values[name] = notebook.read(name, value)
+    texts, values = split_values("-p", given), {}
+    for notebook in map(read_notebook, paths):
+        values = {name: notebook.read(name, text) for name, text in texts.items()}
     return values

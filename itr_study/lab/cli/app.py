@@ -1,22 +1,18 @@
-"""The command `itr-study`: options and help here, the work in `commands`, loaded when needed."""
+"""The command `itr-study`: options and help here, the work in modules loaded when needed.
 
-import json
+`chosen` refuses what a user mistyped; `commands` and others load torch, which takes seconds.
+"""
+
 import os
 import sys
 import warnings
-from collections.abc import Sequence
 from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from itr_study.files.paths import HOME_REMEDY, home
-
-# Arguments and options that several commands share, in words, and the checks of their names.
-
-if TYPE_CHECKING:
-    from itr_study.lab.cli.chosen import Chosen
 
 Dataset = Annotated[str, typer.Option(
     metavar="NAME", help="scenes, flickr8k, flickr30k, coco, cub or folder.")]
@@ -49,7 +45,7 @@ OfNotebook = Annotated[list[str] | None, typer.Option(
 WithRanks = Annotated[bool, typer.Option(
     "--ranks", help="With --publish: also the rank of every query, about 25 kB a run.")]
 Pictures = Annotated[Path | None, typer.Option(
-    metavar="FOLDER", help="Other pictures, without texts, to search in the data's place.")]
+    metavar="FOLDER", help="Other pictures, without texts, to search instead of the data.")]
 Split = Annotated[str | None, typer.Option(
     metavar="NAME",
     help="train, dev, test or all; default test, of your own pictures (folder) all.")]
@@ -63,88 +59,20 @@ Profile = Annotated[str | None, typer.Option(
     metavar="NAME", help="smoke, quick or full; default quick on scenes, full on real data.")]
 
 
-DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
-OTHER_DEVICES = ("mps", "xpu")
-
-
 def example(*commands: str) -> str:
     """The end of a help text."""
     return "For example: " + "; or ".join(f"itr-study {command}" for command in commands)
 
 
-# What follows refuses what a user typed before torch is loaded, which takes seconds.
-
-def check_name(dataset: str, changes: Sequence[str] | None = None) -> None:
-    """Refuse an unknown data set, or a --set that is no option of it."""
-    from itr_study.lab.cli.chosen import check_dataset
-
-    check_dataset(dataset, changes or ())
-
-
-def check_runs(names: Sequence[str]) -> None:
-    """Refuse a name that is neither a data set nor like the id of a run."""
-    from itr_study.lab.cli.chosen import RUN_ID
-
-    for name in names:
-        if not RUN_ID.fullmatch(name):
-            check_name(name)
-
-
-def data_parameter(changes: Sequence[str] | None) -> list[str]:
-    """The options of the data as the one parameter of a notebook that takes them."""
-    from itr_study.lab.cli.chosen import data_options
-
-    return [f"data_options={json.dumps(data_options(changes))}"] if changes else []
-
-
-def choose_config(config: str, dataset: str | None, changes: Sequence[str] | None) -> "Chosen":
-    """Find what CONFIG, --dataset and --set mean; refuse a name that there is not."""
-    from itr_study.lab.cli.chosen import choose
-
-    return choose(config, dataset, changes or ())
-
-
-def check_device(name: str) -> None:
-    """Refuse a device that is none; whether this machine has it is for torch to say."""
-    if name.partition(":")[0] not in DEVICES + OTHER_DEVICES:
-        from itr_study.checks import not_among
-
-        raise ValueError(not_among("device", name, DEVICES))
-
-
-def check_question(text: str | None, image: str | None, save: Path | None, split: str | None,
-                   pictures: Path | None) -> None:
-    """Refuse options of `search` that do not go together, an empty query, an unknown split, a
-    picture that is no .png, a folder that is not there."""
-    from itr_study.checks import check_choice
-    from itr_study.data.base import SPLITS
-    from itr_study.data.vocabulary import check_query
-
-    if text is not None and image is not None:
-        raise ValueError("search takes --text WORDS or --image ID-OR-FILE, not both; without "
-                         "either it asks again and again")
-    if text is not None:
-        check_query(text)
-    if save is not None and save.suffix.lower() != ".png":
-        raise ValueError(f"--save takes a .png file, got {save}")
-    if split is not None:
-        check_choice("split to search", split, (*SPLITS, "all"))
-    if pictures is not None and split is not None:
-        raise ValueError("--pictures has no splits; leave --split out")
-    if pictures is not None and not pictures.is_dir():
-        raise ValueError(f"--pictures: there is no folder {pictures}")
-
-
-# Errors and warnings in the words of who uses the command. Loads nothing heavy.
-
+# The system's errors for a folder that cannot be written.
 NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 
 
 class App(typer.Typer):
-    """Prints an expected error as one message, and so a warning; a traceback is for errors of the
-    program."""
+    """Prints an expected error, or a warning, as one message without a traceback."""
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run the command."""
         if os.environ.get("ITR_STUDY_DEBUG"):
             return super().__call__(*args, **options)
         try:
@@ -166,7 +94,7 @@ def plain(error: Exception) -> str:
     pydantic = sys.modules.get("pydantic")
     if pydantic is None or not isinstance(error, pydantic.ValidationError):
         return str(error) + remedy(error)
-    from itr_study.training.settings import problems  # where records that pydantic checks stand
+    from itr_study.training.settings import problems
 
     return problems(error)
 
@@ -189,10 +117,10 @@ app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
           pretty_exceptions_enable=False, epilog=EPILOG,
           help="Learn, test and compare ranking losses for image-text retrieval.")
 
-@app.command(epilog=example("doctor --data ~/data"),
-             short_help="Say which device was chosen and why, and what was found.")
+
+@app.command(epilog=example("doctor --data ~/data"))
 def doctor(data: Data = None) -> None:
-    """Say which device was chosen and why, versions, room, data and pretrained parts found."""
+    """Say which device was chosen and why, and what was found."""
     from itr_study.lab.cli.doctor import examine, report
 
     findings = examine(data)
@@ -203,14 +131,15 @@ def doctor(data: Data = None) -> None:
 @app.command(epilog=example("data flickr8k --data ~/data"))
 def data(dataset: SetOfData = "scenes", data: Data = None, changes: DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
-    check_name(dataset, changes)
+    from itr_study.lab.cli import chosen
+
+    chosen.check_dataset(dataset, changes or ())
     from itr_study.lab.cli import commands
 
     print(commands.data_report(dataset, data, changes or []))
 
 
-@app.command(epilog=example("features flickr8k --images lite0:pooled:flip --sentences minilm"),
-             short_help="Compute frozen features once.")
+@app.command(epilog=example("features flickr8k --images lite0:pooled:flip --sentences minilm"))
 def features(
     dataset: SetOfData = "scenes",
     data: Data = None,
@@ -225,9 +154,11 @@ def features(
         metavar="ENCODERS", help="minilm, fisher, or both by +.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Compute frozen features once, with a progress bar; what is there is kept."""
-    check_name(dataset, changes)
-    check_device(device)
+    """Compute frozen features once. What is there is kept."""
+    from itr_study.lab.cli import chosen
+
+    chosen.check_dataset(dataset, changes or ())
+    chosen.check_device(device)
     from itr_study.lab.cli import commands
 
     print(commands.make_features(
@@ -237,17 +168,18 @@ def features(
 @app.command()
 def configs(dataset: SetOfData = "scenes") -> None:
     """List the base configs, what each is and where it was tuned."""
-    from itr_study.lab.cli.listing import configs_report
+    from itr_study.lab.cli import chosen
 
-    print(configs_report(dataset))
+    print(chosen.configs_report(dataset))
 
 
-@app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"),
-             short_help="List the runs of this machine with their ids, or publish some.")
+@app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"))
 def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = None,
          ranks: WithRanks = False) -> None:
-    """List the runs of this machine with their ids, and count published rows; or publish some."""
-    check_runs(names or ())
+    """List the runs of this machine with their ids, or publish some."""
+    from itr_study.lab.cli import chosen
+
+    chosen.check_runs(names or ())
     if publish:
         from itr_study.lab.cli import commands
 
@@ -255,39 +187,38 @@ def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = No
         return
     if notebook or ranks:
         raise ValueError("--notebook and --ranks go with --publish")
-    from itr_study.lab.cli.listing import runs_report
-
-    print(runs_report(names or ()))
+    print(chosen.runs_report(names or ()))
 
 
 @app.command(epilog=example("train two_branch", "train two_branch --set seed=1 --set "
-                            "objective.0.arguments.k=3", "train my.toml --data ~/data"),
-             short_help="Train one run, or go on with it.")
+                            "objective.0.arguments.k=3", "train my.toml --data ~/data"))
 def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Changes = None,
           device: Device = "auto",
           save_seconds: Annotated[float, typer.Option(
               min=0, metavar="SECONDS", help="Least time between checkpoints.")] = 60.0) -> None:
-    """Train one run, or go on with it where it stopped; a finished run is not trained again."""
-    chosen = choose_config(config, dataset, changes)
-    check_device(device)
+    """Train one run, or go on with it. A finished run is not trained again."""
+    from itr_study.lab.cli import chosen
+
+    found = chosen.choose(config, dataset, changes or ())
+    chosen.check_device(device)
     from itr_study.lab.cli import commands
 
-    raise typer.Exit(commands.train(chosen, data, device, save_seconds))
+    raise typer.Exit(commands.train(found, data, device, save_seconds))
 
 
-@app.command(epilog=example("evaluate two_branch", "evaluate 25fac44b"),
-             short_help="Print all measures of a finished run.")
+@app.command(epilog=example("evaluate two_branch", "evaluate 25fac44b"))
 def evaluate(config: Config, dataset: OfRun = None, data: Data = None,
              changes: Changes = None) -> None:
-    """Print all measures of a finished run, of this machine or of a published row."""
-    chosen = choose_config(config, dataset, changes)
+    """Print all measures of a finished run, here or published."""
+    from itr_study.lab.cli import chosen
+
+    found = chosen.choose(config, dataset, changes or ())
     from itr_study.lab.cli import commands
 
-    print(commands.evaluation(chosen, data))
+    print(commands.evaluation(found, data))
 
 
-@app.command(epilog=example('search two_branch --text "a red tree"', "search 25fac44b"),
-             short_help="Search the test split of a run by texts or images.")
+@app.command(epilog=example('search two_branch --text "a red tree"', "search 25fac44b"))
 def search(
     config: Config,
     text: Annotated[str | None, typer.Option(
@@ -301,17 +232,20 @@ def search(
     show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
     dataset: OfRun = None, data: Data = None, changes: Changes = None,
 ) -> None:
-    """Search the pictures of a finished run, or others, by a text or by an image; without either it
-    asks again and again."""
-    check_question(text, image, save, split, pictures)
-    chosen = choose_config(config, dataset, changes)
+    """Search the pictures of a finished run by texts or images.
+
+    Without --text or --image it prompts for queries until an empty line.
+    """
+    from itr_study.lab.cli import chosen
+
+    chosen.check_question(text, image, save, split, pictures)
+    found = chosen.choose(config, dataset, changes or ())
     from itr_study.lab.cli.search import Shown, search
 
-    search(chosen, data, text, image, Shown(top, save, show), split, pictures)
+    search(found, data, text, image, Shown(top, save, show), split, pictures)
 
 
-@app.command(epilog=example("reproduce 03 05", "reproduce --dataset flickr8k --plan"),
-             short_help="Execute notebooks headless: every figure, and a true table.")
+@app.command(epilog=example("reproduce 03 05", "reproduce --dataset flickr8k --plan"))
 def reproduce(
     notebooks: Names = None,
     dataset: Dataset = "scenes",
@@ -335,14 +269,15 @@ def reproduce(
         "--plan", help="Only say which runs are there and what the others take.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
-    """Execute notebooks headless: every figure, and a true table of how it went."""
+    """Execute notebooks headless: every figure, and a true table."""
     from itr_study.lab.batch.schedule import Request
+    from itr_study.lab.cli import chosen
 
-    check_name(dataset, changes)
-    check_device(device)
-    request = Request.make(notebooks or [], dataset, data, profile, figures,
-                           [*(parameter or []), *data_parameter(changes)], workers, timeout,
-                           publish, device, fresh)
+    chosen.check_dataset(dataset, changes or ())
+    chosen.check_device(device)
+    given = [*(parameter or []), *chosen.data_parameter(changes or ())]
+    request = Request.make(notebooks or [], dataset, data, profile, figures, given, workers,
+                           timeout, publish, device, fresh)
     if plan:
         print(request.plan())
         return
@@ -351,53 +286,58 @@ def reproduce(
     raise typer.Exit(request.run())
 
 
-@app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.",
-             short_help="Make pages of the executed notebooks.")
+@app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.")
 def html(dataset: Dataset = "scenes",
          folder: Annotated[Path, typer.Option(
              metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
-    """Make pages of the notebooks that `reproduce` executed; they need neither Jupyter nor a
-    network."""
-    check_name(dataset)
+    """Make pages of the executed notebooks. They need neither Jupyter nor a network."""
+    from itr_study.lab.cli import chosen
+
+    chosen.check_dataset(dataset)
     from itr_study.lab.cli.lab import render_pages
 
     print(f"Open {render_pages(dataset, folder).resolve()}")
 
 
-@app.command(epilog=example("audit --rows 2 --dataset flickr8k --data ~/data"),
-             short_help="Retrain some published rows and compare the numbers.")
+@app.command(epilog=example("audit --rows 2 --dataset flickr8k --data ~/data"))
 def audit(
     rows: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="How many to retrain.")] = 2,
     dataset: Dataset = "flickr8k", data: Data = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
-    """Retrain randomly chosen published rows and compare the numbers."""
-    check_name(dataset)
-    from itr_study.lab.cli import commands
+    """Retrain some published rows, chosen by chance, and compare."""
+    from itr_study.lab.cli import chosen
 
-    raise typer.Exit(commands.audit_rows(dataset, data, rows, seed))
+    chosen.check_dataset(dataset)
+    from itr_study.lab.batch.schedule import data_root
+    from itr_study.lab.runs.audit import audit
+
+    audited = audit(dataset, data_root(dataset, data), rows, seed)
+    raise typer.Exit(not all(row.good for row in audited))
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-             short_help="Open JupyterLab at notebook 00, on copies in my/.")
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
         metavar="NOTEBOOK",
-        help="A notebook to copy anew, such as 03; your copy is kept beside it.")] = None) -> None:
-    """Open JupyterLab at notebook 00, on working copies in my/; further options go to JupyterLab,
-    such as --no-browser, --port 8899, --ip 0.0.0.0 or --allow-root."""
+        help="A notebook to copy again, such as 03; your copy is kept, too.")] = None) -> None:
+    """Open JupyterLab at notebook 00, on copies in my/.
+
+    Further options go to JupyterLab, such as --no-browser, --port 8899, --ip 0.0.0.0 or
+    --allow-root.
+    """
     from itr_study.lab.cli.lab import open_lab
 
     open_lab(context.args, fresh or [])
 
 
-@app.command(short_help="Run the style checks and the tests.")
+@app.command()
 def test(paths: Annotated[list[str] | None, typer.Argument(
         metavar="PATH", help="Files or folders of tests; default all.")] = None,
         tier: Annotated[str, typer.Option(
             help="fast (six minutes), all (fast, then slow) or evidence (published rows and "
             "figures).")] = "fast") -> None:
-    """Run the style checks and the tests, on two processes."""
+    """Run the style checks and the tests. Takes two processes."""
     from itr_study.lab.cli.lab import run_tests
 
     raise typer.Exit(run_tests(paths or [], tier))

@@ -1,6 +1,6 @@
-"""Which run is meant: a file, a base config by name, or the id of a run.
+"""What is named on the command line: data sets, options, base configs, runs by their id.
 
-Names are checked without torch, so that a typo is answered at once.
+Loads no torch, so that a typo is answered at once.
 """
 
 import ast
@@ -14,14 +14,18 @@ from typing import Any, NamedTuple
 import itr_study
 from itr_study.checks import check_arguments, check_choice, not_among
 from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
+from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
 from itr_study.files.paths import evidence_folder, home
-from itr_study.lab.batch.declared import readings
+from itr_study.lab.batch.declared import readings, split_values
 from itr_study.lab.runs.fields import ConfigFields
 from itr_study.lab.runs.table import Table
-from itr_study.lab.studies.bases import base_tables, base_values
+from itr_study.lab.studies.bases import base_tables, base_values, tuned_on
 
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
+DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
+OTHER_DEVICES = ("mps", "xpu")
 
 
 class Chosen(NamedTuple):
@@ -32,43 +36,74 @@ class Chosen(NamedTuple):
 
 
 def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
-    """Raise ValueError for a data set that there is not, or an option that it does not take."""
+    """Refuse a data set that there is not, or an option that it does not take."""
     check_choice("dataset", name, DATASETS)
     check_arguments(f"dataset {name!r}", DATASETS[name].load, data_options(changes), skip=1)
 
 
+def check_runs(names: Sequence[str]) -> None:
+    """Refuse a name that is neither a data set nor like the id of a run."""
+    for name in names:
+        if not RUN_ID.fullmatch(name):
+            check_dataset(name)
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that is none; whether this machine has it is for torch to say."""
+    if name.partition(":")[0] not in DEVICES + OTHER_DEVICES:
+        raise ValueError(not_among("device", name, DEVICES))
+
+
+def check_question(text: str | None, image: str | None, save: Path | None, split: str | None,
+                   pictures: Path | None) -> None:
+    """Refuse options of `search` that are wrong, or do not go together."""
+    if text is not None and image is not None:
+        raise ValueError("search takes --text WORDS or --image ID-OR-FILE, not both; without "
+                         "either it prompts for queries")
+    if text is not None:
+        check_query(text)
+    if save is not None and save.suffix.lower() != ".png":
+        raise ValueError(f"--save takes a .png file, got {save}")
+    if split is not None:
+        check_choice("split to search", split, (*SPLITS, "all"))
+    if pictures is not None and split is not None:
+        raise ValueError("--pictures has no splits; leave --split out")
+    if pictures is not None and not pictures.is_dir():
+        raise ValueError(f"--pictures: there is no folder {pictures}")
+
+
 def data_options(changes: Sequence[str]) -> dict[str, Any]:
-    """The options that `--set data_options.<name>=<value>` gives a data set."""
+    """Read the options that `--set data_options.<name>=<value>` gives a data set."""
     return {key.removeprefix("data_options."): value
             for key, value in given_changes(changes).items()}
 
 
+def data_parameter(changes: Sequence[str]) -> list[str]:
+    """Write the options of the data as the one parameter of a notebook that takes them."""
+    return [f"data_options={json.dumps(data_options(changes))}"] if changes else []
+
+
 def given_changes(changes: Sequence[str]) -> dict[str, Any]:
-    """The `key=value` texts of --set; ValueError for any other text, or a key given twice."""
-    given: dict[str, Any] = {}
-    for text in changes:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes key=value, got {text!r}")
-        if key in given:
-            raise ValueError(f"--set gives {key} twice; give it once")
-        given[key] = readings(value)[0]
-    return given
+    """Read the `name=value` texts of --set."""
+    return {name: readings(text)[0] for name, text in split_values("--set", changes).items()}
 
 
 def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Chosen:
-    """What a command's CONFIG, --dataset and --set mean.
+    """Find what a command's CONFIG, --dataset and --set mean.
 
     Args:    config: a .toml or .json file, a base config of the data set, or the id of a run, whole
              or its first digits; dataset: None = what the file or the run says, else scenes;
-             changes: `key=value` texts.
+             changes: `name=value` texts.
     Raises:  ValueError naming what there is, or two data sets that contradict each other.
     """
     chosen, given = _named(config, dataset), given_changes(changes)
     if chosen.run and not given:
         return chosen
     fields = ConfigFields.model_validate(chosen.values).with_(**given)
-    check_names(fields)
+    check_choice("model", fields.model, class_names("models"))
+    for term in fields.terms:
+        check_choice("loss", term.loss, class_names("losses"))
+        check_choice("labels", term.labels, class_names("relevance"))
     return Chosen(fields.model_dump(mode="json"))
 
 
@@ -90,17 +125,11 @@ def _named(config: str, dataset: str | None) -> Chosen:
                      "runs")
 
 
-def check_names(fields: ConfigFields) -> None:
-    """Raise ValueError for a model, a loss or labels that there are not."""
-    check_choice("model", fields.model, class_names("models"))
-    for term in fields.terms:
-        check_choice("loss", term.loss, class_names("losses"))
-        check_choice("labels", term.labels, class_names("relevance"))
-
-
 def class_names(room: str) -> list[str]:
-    """The names that the classes of a room have, `name, ... = "topk", ...`, read in the source:
-    to ask the classes themselves would load torch."""
+    """Read the names of a subpackage's classes, `name, ... = "topk", ...`, in its source.
+
+    To ask the classes themselves would load torch.
+    """
     names = []
     for path in sorted(Path(itr_study.__file__).with_name(room).glob("*.py")):
         for statement in (inner for node in ast.parse(path.read_text(encoding="utf-8")).body
@@ -114,7 +143,7 @@ def class_names(room: str) -> list[str]:
 
 
 def _agreeing(values: dict[str, Any], what: str, dataset: str | None) -> dict[str, Any]:
-    """The values with a data set; a --dataset that contradicts them is no silent loser."""
+    """The values with a data set, which --dataset must not contradict."""
     values = {"dataset": dataset or "scenes"} | values
     check_choice(f"dataset in {what}", values["dataset"], DATASETS)
     if dataset not in (None, values["dataset"]):
@@ -124,7 +153,7 @@ def _agreeing(values: dict[str, Any], what: str, dataset: str | None) -> dict[st
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The table in a config file. Raises: ValueError naming the file."""
+    """Read the table in a config file. Raises: ValueError naming the file."""
     if not path.is_file():
         raise ValueError(f"no config file {path}")
     try:
@@ -139,9 +168,9 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def find_run(digits: str) -> Chosen:
-    """The config of a finished run of this machine, or of a published row, by its id or the first
-    digits of it.
+    """Find the config of a finished run of this machine, or of a published row.
 
+    Args:    digits: its id, or the first digits of it.
     Raises:  ValueError where there is none, or more than one.
     """
     here = {path.parent.name: path for path in (home() / "runs").glob("*/config.json")}
@@ -157,3 +186,56 @@ def find_run(digits: str) -> Chosen:
         raise ValueError(f"{digits!r} is {some}")
     (run_id, read), = runs.items()
     return Chosen(read(), run_id)
+
+
+def configs_report(dataset: str = "scenes") -> str:
+    """List the base configs of a data set, what each is, and where its rates were tuned."""
+    tables = base_tables(dataset)
+    width = max(map(len, tables))
+    return "\n".join([dataset, *(
+        f"  {name:<{width}}  {table['about']}; learning rates tuned on {tuned_on(dataset, name)}"
+        for name, table in tables.items()),
+        "", f"Train one: itr-study train two_branch --dataset {dataset}"])
+
+
+def runs_report(names: Sequence[str]) -> str:
+    """List the runs of this machine, the newest last, and count published rows.
+
+    Args:    names: only those of these data sets, or whose ids begin so; empty = all.
+    """
+    statuses = sorted((home() / "runs").glob("*/status.json"), key=lambda p: p.stat().st_mtime)
+    described = [(path.parent.name, *_describe(path.parent)) for path in statuses]
+    lines = [f"{run}  {what}" for run, of, what in described
+             if not names or of in names or run.startswith(tuple(names))]
+    lines = lines or [f"no runs in {home() / 'runs'}; make one: itr-study train two_branch"]
+    for table in sorted(evidence_folder().glob("*/runs.csv")):
+        what = f"published rows of {table.parent.name}"
+        if names and table.parent.name not in names:
+            continue
+        try:
+            lines.append(f"{len(Table(table).read()):,} {what}: {table}")
+        except ValueError as error:
+            lines.append(f"{what} are refused: {error}")
+    return "\n".join(lines)
+
+
+def _describe(folder: Path) -> tuple[str, str]:
+    """(data set, one line) of a run; what is not written yet, or damaged, is said to be so."""
+    try:
+        state = read_json(folder / "status.json")["state"]
+        if not (folder / "manifest.json").exists():
+            return "", f"{state}, not finished here"
+        config, result = read_json(folder / "config.json"), read_json(folder / "result.json")
+        rsum = result["tables"].get("test", {}).get("rsum")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return "", f"damaged: {error!r}"
+    words = [state, config["dataset"], config["model"],
+             "+".join(filter(None, [config["images"], config["tokens"], config["sentences"]])),
+             " + ".join(map(_term, config["objective"])), f"seed {config['seed']}"]
+    return config["dataset"], ", ".join([*words, *([f"test RSUM {rsum:.1f}"] if rsum else [])])
+
+
+def _term(term: dict[str, Any]) -> str:
+    """A term of an objective: topk(k=5)."""
+    arguments = ", ".join(f"{name}={value}" for name, value in term["arguments"].items())
+    return f"{term['loss']}({arguments})" if arguments else term["loss"]

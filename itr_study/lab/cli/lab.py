@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from html import escape
+from itertools import chain, count
 from pathlib import Path
 
 import nbformat
 from bs4 import BeautifulSoup
 from jinja2 import DictLoader, pass_context
+from jinja2.runtime import Context
 from latex2mathml.converter import convert
 from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
@@ -19,8 +21,8 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from itr_study.checks import check_choice
 from itr_study.files.atomic import read_json, sha256_file, write_atomic, write_json
 from itr_study.files.paths import home, my_folder, project_root
-from itr_study.lab.batch.child import make_kernelspec
 from itr_study.lab.batch.declared import find_notebooks
+from itr_study.lab.batch.execute import make_kernelspec
 from itr_study.lab.batch.schedule import executed_folder
 from itr_study.progress import progress
 
@@ -36,16 +38,16 @@ SETTINGS = {
 def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
     """Copy every notebook and every solution that `my/` does not hold yet; what it holds stays.
 
-    Args:    fresh: notebooks to copy anew, such as "03", with their solutions; what was there is
-             kept beside as `03_topk.before.ipynb`, `03_topk.before2.ipynb` …
+    Args:    fresh: notebooks to copy again, such as "03", with their solutions; what was there is
+             kept as `03_topk.before.ipynb`, `03_topk.before2.ipynb` …
     Returns: the copies of the notebooks, in reading order.
     Raises:  ValueError for an unknown notebook.
     """
     renewed = find_notebooks(fresh) if fresh else []
     copied = origins()
     for source, copy in sources_and_copies():
-        anew = source.name in {path.name for path in renewed}
-        if anew and copy.exists() and (source in renewed or not same(source, copy)):
+        again = source.name in {path.name for path in renewed} and copy.exists()
+        if again and (source in renewed or source.read_bytes() != copy.read_bytes()):
             copy.rename(free_name(copy))
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -74,42 +76,29 @@ def name_of(copy: Path) -> str:
     return copy.relative_to(my_folder()).as_posix()
 
 
-def same(one: Path, other: Path) -> bool:
-    """Whether two files hold the same bytes."""
-    return one.read_bytes() == other.read_bytes()
-
-
-def behind() -> list[Path]:
-    """Copies whose source has changed since they were made; of one that was copied before this was
-    noted, whether its source is the younger file."""
-    copied = origins()
-    return [copy for source, copy in sources_and_copies() if copy.exists()
-            and not same(source, copy) and (
-                copied[name_of(copy)] != sha256_file(source) if name_of(copy) in copied
-                else source.stat().st_mtime > copy.stat().st_mtime)]
-
-
 def advice() -> str:
-    """Which copies are behind their source, and how to renew them; empty where none is."""
-    if not (copies := behind()):
+    """Which copies are older than their source, and how to renew them; empty where none is."""
+    copied = origins()
+    copies = [copy for source, copy in sources_and_copies() if copy.exists()
+              and sha256_file(source) not in (copied.get(name_of(copy)), sha256_file(copy))]
+    if not copies:
         return ""
     again = " ".join(f"--fresh {stem}" for stem in dict.fromkeys(copy.stem for copy in copies))
     return (f"Changed in notebooks/ since you have your copy: {', '.join(map(name_of, copies))}\n"
-            f"To copy anew (yours is kept beside): itr-study lab {again}")
+            f"To copy again (yours is kept): itr-study lab {again}")
 
 
 def free_name(path: Path) -> Path:
     """Where a former copy goes: the first name that is not taken."""
-    number = 1
-    while (name := path.with_name(f"{path.stem}.before{number if number > 1 else ''}.ipynb")
-           ).exists():
-        number += 1
-    return name
+    names = (path.with_name(f"{path.stem}.before{n}.ipynb") for n in chain([""], count(2)))
+    return next(name for name in names if not name.exists())
 
 
 def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:
-    """What JupyterLab is told: all files of the project, the first notebook open. An option of the
-    user's takes the place of ours: JupyterLab refuses two values."""
+    """Tell JupyterLab to show all files of the project, the first notebook open.
+
+    An option of the user's replaces ours: JupyterLab refuses two values.
+    """
     root, given = project_root(), {option.partition("=")[0] for option in options}
     ours = []
     if given.isdisjoint(("--ServerApp.root_dir", "--notebook-dir")):
@@ -120,8 +109,11 @@ def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:
 
 
 def lab_environment() -> dict[str, str]:
-    """Variables of the server: this very interpreter is the kernel `python3`, before any other of
-    that name, and our settings come before those of the installation; the user's own still win."""
+    """Make the variables of the server.
+
+    This very interpreter is the kernel `python3`, before any other of that name, and our settings
+    come before those of the installation; the user's own still win.
+    """
     folder = home() / "jupyter"
     make_kernelspec(folder)
     write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", SETTINGS)
@@ -137,8 +129,10 @@ def lab_environment() -> dict[str, str]:
 
 
 def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> None:
-    """JupyterLab at the working copy of notebook 00, in this very process: whoever ends the command
-    ends the server."""
+    """Open JupyterLab at the working copy of notebook 00, in this very process.
+
+    Whoever ends the command ends the server.
+    """
     first, *_ = working_copies(fresh)
     print("\n".join(filter(None, [f"Working copies, yours to change: {my_folder()}", advice()])),
           flush=True)
@@ -191,22 +185,30 @@ class Formulas(IPythonRenderer):
     """Markdown whose formulas become MathML."""
 
     def block_math(self, body: str) -> str:
+        """A formula on lines of its own."""
         return convert(body, display="block")
 
     def inline_math(self, body: str) -> str:
+        """A formula within a line."""
         return convert(body)
+
+
+def rendered(source: str) -> str:
+    """Markdown as HTML, with `Formulas`."""
+    return MarkdownWithMath(renderer=Formulas(escape=False)).render(source)
 
 
 class PageExporter(HTMLExporter):
     """The page of nbconvert by our template, with `Formulas`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(extra_loaders=[DictLoader({"page.html.j2": TEMPLATE})],
                          template_file="page.html.j2")
 
     @pass_context
-    def markdown2html(self, context, source: str) -> str:
-        return MarkdownWithMath(renderer=Formulas(escape=False)).render(source)
+    def markdown2html(self, context: Context, source: str) -> str:
+        """A cell of text."""
+        return rendered(source)
 
 
 def render_pages(dataset: str, folder: Path) -> Path:
@@ -224,7 +226,7 @@ def render_pages(dataset: str, folder: Path) -> Path:
     for path in progress(done, "pages"):
         notebook = nbformat.read(path, as_version=4)
         page, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": path.stem}})
-        write_atomic(target / f"{path.stem}.html", in_its_place(page, path.stem, names).encode())
+        write_atomic(target / f"{path.stem}.html", linked(page, path.stem, names).encode())
         entries.append(entry(path.stem, notebook))
     index = INDEX.format(dataset=escape(dataset), entries="\n".join(entries))
     write_atomic(target / "index.html", index.encode())
@@ -236,14 +238,16 @@ def entry(name: str, notebook: nbformat.NotebookNode) -> str:
     text = next((c.source for c in notebook.cells if c.cell_type == "markdown"), "")
     title = text.splitlines()[0].lstrip("# ") if text else name
     goal = GOAL.search(text)
-    about = BeautifulSoup(MarkdownWithMath(renderer=Formulas(escape=False)).render(
-        goal[1]), "html.parser").get_text() if goal else ""
+    about = BeautifulSoup(rendered(goal[1]), "html.parser").get_text() if goal else ""
     return f'<dt><a href="{name}.html">{escape(title)}</a></dt><dd>{escape(about)}</dd>'
 
 
-def in_its_place(page: str, name: str, names: Sequence[str]) -> str:
-    """A page with the way to the others and its contents; links to notebooks lead to their pages,
-    other links into the repository, which is not there, become plain text."""
+def linked(page: str, name: str, names: Sequence[str]) -> str:
+    """Add the way to the other pages and the contents.
+
+    Links to notebooks lead to their pages; other links into the repository, which is not there,
+    become plain text.
+    """
     soup, at = BeautifulSoup(page, "html.parser"), names.index(name)
     for link in soup.select("a[href]:not(.anchor-link)"):
         stem = link["href"].removesuffix(".ipynb")

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from PIL import Image
 
 from itr_study.data import DATASETS
+from itr_study.data.folder import PICTURES, load_pictures
 from itr_study.data.picture_files import open_picture
-from itr_study.data.pictures import PICTURES, load_pictures
+from itr_study.digits import counted
 from itr_study.evaluation.search import Searcher, hit_table
 from itr_study.explorers.examples import image_queries, text_queries
-from itr_study.features.pictures import with_pictures
+from itr_study.features.dataset import with_pictures
 from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import home
 from itr_study.lab.batch.schedule import data_root
@@ -30,8 +31,10 @@ SECONDS_TO_FAIL = 2.0  # a program that opens files says sooner that it knows no
 
 
 class Shown(NamedTuple):
-    """How many results, and the picture of them: its .png file, and whether it is opened; without
-    a file an opened one lies in the home."""
+    """How many results, the .png file of their picture, and whether that is opened.
+
+    Without a file, the one that is opened is in the home.
+    """
 
     top: int = 10
     save: Path | None = None
@@ -40,8 +43,7 @@ class Shown(NamedTuple):
 
 def search(chosen: Chosen, data: Path | None, text: str | None, image: str | None, shown: Shown,
            split: str | None = None, pictures: Path | None = None) -> None:
-    """Print what a finished run finds for a text or an image; without either, for one question
-    after another. See `options.check_question` for what goes together.
+    """Print what a finished run finds for a text or an image; without either, prompt for queries.
 
     Raises:  ValueError for a run that is not finished here.
     """
@@ -80,10 +82,10 @@ def _question(watched: bool) -> str:
 
 def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
                 pictures: Path | None = None) -> Searcher:
-    """A finished run, ready to search.
+    """Make a finished run ready to search.
 
     Args:    split: of the run's data, "all" for all; None: what its record names; pictures: a
-             folder of other pictures, without texts, in the data's place.
+             folder of other pictures, without texts, instead of the data.
     Raises:  ValueError for new pictures where the model takes features that came with its data;
              DataError for a folder without pictures.
     """
@@ -96,7 +98,7 @@ def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
 
 
 def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown) -> str:
-    """The best for a text or an image (an id, or a picture file), as lines of text.
+    """Find the best for a text or an image (an id, or a picture file), as lines of text.
 
     Raises:  ValueError for a query without words, or an unknown id.
     """
@@ -108,7 +110,8 @@ def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown
     lines = [hit_table(hits), *[doubts] * bool(doubts), f"({among})"]
     if shown.save is not None or shown.open:
         target = shown.save or home() / "search.png"
-        save_answer(drawn(searcher, text, picture, shown.top), target, among)
+        query = drawn(searcher, text, picture, shown.top)
+        write_atomic(target, png_bytes(answer_grid(query, "What the model finds", among)))
         lines.append(f"picture: {target}")
         if shown.open and not opened(target):
             lines.append("no program to open it was found here; open that file yourself")
@@ -117,8 +120,8 @@ def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown
 
 def searched(searcher: Searcher) -> str:
     """Among how many images the answer was looked for, and what could not be."""
-    left_out, count = len(searcher.dataset.report.excluded), len(searcher.split.image_ids)
-    return f"{count:,} image{'s' * (count != 1)}, {searcher.split.name}" + (
+    left_out = len(searcher.dataset.report.excluded)
+    return f"{counted(len(searcher.split.image_ids), 'image')}, {searcher.split.name}" + (
         f"; {left_out} left out, which cannot be read" if left_out else "")
 
 
@@ -130,12 +133,6 @@ def drawn(searcher: Searcher, text: str | None, picture: str | Image.Image | Non
     if isinstance(picture, str):
         picture = searcher.split.image_ids.index(picture)
     return image_queries(searcher, [picture], top)[0]
-
-
-def save_answer(query: Query, target: Path, note: str) -> None:
-    """Write the picture of an answer."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(target, png_bytes(answer_grid(query, "What the model finds", note)))
 
 
 def opened(path: Path) -> bool:

@@ -1,4 +1,10 @@
-"""How far label sources agree with judges."""
+"""How far label sources agree with judges and with matches, and how far other images would move it.
+
+Both sources of a difference are judged on the same images. As many are drawn with replacement, each
+with everything judged of it; the standard deviation of the difference over the draws is its
+standard error (the bootstrap: Efron and Tibshirani 1993, ch. 6). The ledger judges claims about
+label sources by it (`ledger/evidence.py`, which names the columns).
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,18 +16,22 @@ import torch
 
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.percent import percent
-from itr_study.lab.label_quality.judges import CocoCaptions, Judge, attempt
-from itr_study.lab.label_quality.pairs import TOOLS
+from itr_study.lab.label_quality.judges import TOOLS, CocoCaptions, Judge, attempt
 from itr_study.metrics.eccv import lists, places, sizes
 from itr_study.metrics.retrieval_sets import Matches, find
 from itr_study.metrics.truth import DIRECTIONS, Positives
 from itr_study.relevance import RELEVANCE
 
 RATED = ("own captions left out", "all pairs")
+METRICS = {"map_at_r": "map", "r_precision": "rp"}  # of a ranking; as claims.csv calls them
+ALPHA = 0.2  # bcls
+PAIRS = 25_000_000  # pairs of a caption and a text compared at a time: 100 MB
+
+Grade = Callable[[np.ndarray, np.ndarray], np.ndarray]  # images (i,), texts (t,) -> (i, t)
 
 
 def label_sources(names: Sequence[str]) -> dict[str, object]:
-    """Label sources by names such as "binary" or "sentence/max" (how captions are pooled).
+    """Make label sources by names such as "binary" or "sentence/max" (how captions are pooled).
 
     Example:
         >>> [source.name for source in label_sources(["binary", "cider/mean"]).values()]
@@ -37,32 +47,33 @@ def label_sources(names: Sequence[str]) -> dict[str, object]:
 
 def agreement(judges: Sequence[Judge], sources: Mapping[str, object], absent: dict[str, str],
               resamples: int = 200, seed: int = 0) -> pd.DataFrame:
-    """Correlation of each label source with each judge, in percent, with and without own captions.
+    """Correlate each label source with each judge, in percent, with and without own captions.
 
-    Args:    absent: takes the pairs of source and judge that cannot be had, with the reason;
-             resamples: of the judged images, for the 95 % interval; 0 gives none.
+    `absent` takes the pairs of source and judge that cannot be had, with the reason; resamples are
+    of the judged images, for the 95 % interval; 0 gives none.
+
     Returns: judge, statistic, source, rated (one of RATED), pairs, value, low, high.
     """
     records = []
     for judge in judges:
         kept = {RATED[0]: ~judge.own, RATED[1]: np.ones(len(judge), bool)}
+        if not judge.own.any():
+            del kept[RATED[1]]  # there is nothing that could be left out
         for label, source in sources.items():
             scores = attempt(f"{label}, judged by {judge.name}", absent,
                              lambda judge=judge, source=source: judge.score(source))
             for rated, mask in kept.items() if scores is not None else ():
-                if rated == RATED[1] and not judge.own.any():
-                    continue  # there is nothing that could be left out
                 pairs = np.flatnonzero(mask)
-                low, high = interval(judge, scores, pairs, resamples, seed)
                 records.append((judge.name, judge.statistic, label, rated, len(pairs),
-                                percent(judge.correlate(scores, pairs)), low, high))
+                                percent(judge.correlate(scores, pairs)),
+                                *interval(judge, scores, pairs, resamples, seed)))
     return pd.DataFrame(records, columns=["judge", "statistic", "source", "rated", "pairs",
                                           "value", "low", "high"])
 
 
 def interval(judge: Judge, scores: np.ndarray, pairs: np.ndarray, resamples: int,
              seed: int) -> tuple[float, float]:
-    """95 % percentile interval, in percent: pairs drawn anew image by image, with replacement."""
+    """Compute the 95 % percentile interval, in percent, of a correlation over drawn images."""
     if not resamples:
         return np.nan, np.nan
     values = [percent(judge.correlate(scores, drawn))
@@ -72,7 +83,7 @@ def interval(judge: Judge, scores: np.ndarray, pairs: np.ndarray, resamples: int
 
 
 def draws(judge: Judge, pairs: np.ndarray, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """Pairs of as many images as there are, drawn with replacement, each with all its pairs."""
+    """Draw as many images as there are, with replacement; yield all pairs of each."""
     order = pairs[np.argsort(judge.groups[pairs], kind="stable")]
     members = np.split(order, np.flatnonzero(np.diff(judge.groups[order])) + 1)
     random = np.random.default_rng(seed)
@@ -81,11 +92,7 @@ def draws(judge: Judge, pairs: np.ndarray, resamples: int, seed: int) -> Iterato
                                                                   size=len(members))])
 
 
-# Rankings by a label source alone, without any model: how good are they?
-
-Grade = Callable[[np.ndarray, np.ndarray], np.ndarray]  # images (i,), texts (t,) -> (i, t)
-PAIRS = 25_000_000  # pairs of a caption and a text compared at a time: 100 MB
-
+# Rankings by a label source alone, without any model
 
 @dataclass(frozen=True, eq=False)
 class ExtendedTruth:
@@ -99,7 +106,7 @@ class ExtendedTruth:
 
 
 def eccv_truth(coco: CocoCaptions) -> ExtendedTruth:
-    """ECCV Caption, by the places of images and captions."""
+    """Read ECCV Caption, by the places of images and captions."""
     rows = places("image", coco.image_ids, len(coco.image_ids))
     columns = places("text", coco.text_ids, len(coco.text_ids))
     eccv = coco.truth.eccv
@@ -108,7 +115,7 @@ def eccv_truth(coco: CocoCaptions) -> ExtendedTruth:
 
 
 def exact_truth(split: EncodedSplit, least: float = 0.999) -> ExtendedTruth:
-    """Every text with every image that it describes without a fault: relevance >= least."""
+    """Match every text with every image that it describes without a fault: relevance >= least."""
     fits = split.relevance >= least
     fits[split.image_of_text, np.arange(split.n_texts)] = True
     both = Matches(*(Positives(np.r_[0, np.cumsum(side.sum(axis=1))], np.nonzero(side)[1])
@@ -117,7 +124,7 @@ def exact_truth(split: EncodedSplit, least: float = 0.999) -> ExtendedTruth:
 
 
 def graded(source: object, split: EncodedSplit) -> Grade:
-    """A label source as a function of images and texts; captions of the image itself get 1."""
+    """Make a label source a function of images and texts; captions of the image itself get 1."""
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         return source(Batch(*map(torch.from_numpy, (images, texts, split.image_of_text[texts]))),
                       split).numpy()
@@ -125,11 +132,12 @@ def graded(source: object, split: EncodedSplit) -> Grade:
 
 
 def one_caption(source: object, split: EncodedSplit, number: int) -> Grade:
-    """The same with one caption standing for its image (listwise Eq. 8): only that one gets 1.
+    """Grade as `graded`, with one caption, by number, for its image (listwise Eq. 8).
 
-    Args:    number: which caption of each image, the last one where an image has fewer.
+    Only that one gets 1; it is the last one where an image has fewer.
     """
     captions = source.captions(split)
+
     def grade(images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         rows, starts, counts = captions.of(images)
         chosen = rows[starts + np.minimum(number, counts - 1)]
@@ -145,20 +153,24 @@ def random_ties(grade: Grade, seed: int, width: float = 1e-3) -> Grade:
 
 
 def ranking_values(grade: Grade, truth: ExtendedTruth) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """mAP@R, R-Precision and R@1 of every judged query, both ways: name -> (queries (Q,): which
-    images or texts, values (Q,) in percent).
+    """Compute mAP@R, R-Precision and R@1 of every judged query, both ways.
 
-    Differs: as `find`: ties count against; nothing is truncated.
+    Ties count against; nothing is truncated.
+
+    Returns: by name the queries (Q,), images or texts, and their values (Q,) in percent.
     """
     n, values = [len(side) for side in truth.matches], {}
     for way, matches, size in zip(DIRECTIONS, truth.matches, truth.sizes, strict=True):
         queries = np.flatnonzero(size)
-        images, texts = ((queries, np.arange(n[1])) if way == "i2t" else (np.arange(n[0]),
-                                                                          queries))
+        images, texts = np.arange(n[0]), np.arange(n[1])
+        if way == "i2t":
+            images = queries
+        else:
+            texts = queries
         step = max(1, PAIRS // (5 * len(texts)))
         scores = np.concatenate([grade(images[a:a + step], texts)
                                  for a in range(0, len(images), step)])
-        matched = find(scores, part(matches, queries), way, size[queries])
+        matched = find(scores, matches.take(queries), way, size[queries])
         values |= {f"{way}_map_at_r": (queries, percent(matched.map_at_r())),
                    f"{way}_r_precision": (queries, percent(matched.r_precision())),
                    f"{way}_r1": (queries, percent(matched.recall_at(1)))}
@@ -166,25 +178,17 @@ def ranking_values(grade: Grade, truth: ExtendedTruth) -> dict[str, tuple[np.nda
 
 
 def ranking_metrics(grade: Grade, truth: ExtendedTruth) -> dict[str, float]:
-    """The means of `ranking_values`, by name."""
+    """Average `ranking_values`, by name."""
     return {name: float(values.mean())
             for name, (_, values) in ranking_values(grade, truth).items()}
 
 
-def part(positives: Positives, queries: np.ndarray) -> Positives:
-    """The lists of some queries."""
-    chosen = [positives[q] for q in queries.tolist()]
-    return Positives(np.r_[0, np.cumsum([len(x) for x in chosen])].astype(np.int64),
-                     np.concatenate(chosen))
-
-
 def ranking_table(split: EncodedSplit, truth: ExtendedTruth, sources: Mapping[str, object],
                   absent: dict[str, str], captions: int = 5) -> pd.DataFrame:
-    """Rankings by relevance alone, one per row: method, run, and the metrics of `ranking_metrics`.
+    """Rank by relevance alone, one per row: method, run, and the metrics of `ranking_metrics`.
 
-    Each source as it is; sources over captions also with one caption standing for the image, a
-    run for each; binary labels also with random ties. `absent` takes what cannot be had, with the
-    reason.
+    Each source as it is; sources over captions also with one caption for the image, a run for
+    each; binary labels also with random ties. `absent` takes what cannot be had, with the reason.
     """
     forms: list[tuple[str, int, Callable[[], Grade]]] = []
     for label, source in sources.items():
@@ -206,21 +210,11 @@ def ranking_table(split: EncodedSplit, truth: ExtendedTruth, sources: Mapping[st
     return pd.DataFrame(records)
 
 
-# Differences between label sources, and how far other images would move them.
-#
-# Both sources of a difference are judged on the same images. These are drawn anew, as many as there
-# are and with replacement, each with everything judged of it; the standard deviation of the
-# difference over the draws is its standard error (the bootstrap: Efron and Tibshirani 1993, ch. 6).
-# The ledger judges claims about label sources by it (`ledger/evidence.py`, which names the
-# columns).
-
-METRICS = {"map_at_r": "map", "r_precision": "rp"}  # of a ranking; as claims.csv calls them
-ALPHA = 0.2  # bcls
-
+# Differences between label sources, with their standard errors
 
 def record(first: str, second: str, metric: str, data: str, images: int, difference: float,
            resampled: Sequence[float] | np.ndarray) -> dict[str, Any]:
-    """One line of evidence: the labels called first less those called second."""
+    """Make one line of evidence: the labels called first less those called second."""
     return {"arm_a": f"labels({first})", "arm_b": f"labels({second})", "metric": metric,
             "data": data, "images": images, "difference": float(difference),
             "error": float(np.std(resampled, ddof=1))}
@@ -228,9 +222,9 @@ def record(first: str, second: str, metric: str, data: str, images: int, differe
 
 def by_judge(judge: Judge, metric: str, scores: Mapping[str, np.ndarray], first: str, second: str,
              resamples: int, seed: int = 0) -> dict[str, Any]:
-    """The correlation of one label source with a judge less that of another, all pairs counted.
+    """Compare the correlations of two label sources with a judge, all pairs counted.
 
-    Args:    scores: of each source, one for each judged pair (N,).
+    Takes scores (N,) of each source, one for each judged pair.
     """
     pairs = np.arange(len(judge))
 
@@ -244,24 +238,26 @@ def by_judge(judge: Judge, metric: str, scores: Mapping[str, np.ndarray], first:
 
 def by_rankings(grades: Mapping[str, Grade], truth: ExtendedTruth, image_of_text: np.ndarray,
                 data: str, resamples: int, seed: int = 0) -> list[dict[str, Any]]:
-    """mAP@R and R-Precision of rankings by the first source less those by the second, each way,
-    and by how much the difference of texts that search is the larger one.
+    """Compare mAP@R and R-Precision of rankings by two label sources, made by `graded`.
 
-    Args:    grades: two label sources by name, as `ranking.graded` makes them.
+    Gives the difference each way, and by how much that of texts that search is the larger one.
     """
     (first, one), (second, other) = grades.items()
-    values = [ranking_values(grade, truth) for grade in (one, other)]
+    ours, theirs = ranking_values(one, truth), ranking_values(other, truth)
     gaps, owners = {}, {}
     for way in DIRECTIONS:
         for name, short in METRICS.items():
-            queries, of_one = values[0][f"{way}_{name}"]
-            gaps[f"eccv_{way}_{short}"] = of_one - values[1][f"{way}_{name}"][1]
+            queries, values = ours[f"{way}_{name}"]
+            gaps[f"eccv_{way}_{short}"] = values - theirs[f"{way}_{name}"][1]
             owners[f"eccv_{way}_{short}"] = queries if way == "i2t" else image_of_text[queries]
     images = np.unique(np.concatenate(list(owners.values())))
     times = times_drawn(len(images), resamples, seed)
-    means = {name: weighted_mean(np.searchsorted(images, owners[name]), gap, times)
-             for name, gap in gaps.items()}
-    exact = {name: gap.mean() for name, gap in gaps.items()}
+    means, exact = {}, {}
+    for name, gap in gaps.items():  # each query counts as often as its image is drawn
+        owner = np.searchsorted(images, owners[name])
+        means[name] = (times @ np.bincount(owner, gap, len(images))) / (
+            times @ np.bincount(owner, minlength=len(images)))
+        exact[name] = gap.mean()
     for short in METRICS.values():
         texts, photographs = f"eccv_t2i_{short}", f"eccv_i2t_{short}"
         means[f"{texts}-{photographs}"] = means[texts] - means[photographs]
@@ -272,10 +268,9 @@ def by_rankings(grades: Mapping[str, Grade], truth: ExtendedTruth, image_of_text
 
 def by_spread(alike: np.ndarray, image: np.ndarray, data: str, resamples: int,
               seed: int = 0) -> list[dict[str, Any]]:
-    """How far the standard deviation of caption similarity within images lies from bcls's alpha,
-    times 100, in both readings of the rule (`caption_spread`).
+    """Compare the standard deviation of caption similarity within images with bcls's alpha.
 
-    Args:    alike: (N,) similarity of each pair of captions; image: (N,) whose captions they are.
+    Times 100, in both readings of the rule, as `caption_spread`, whose arguments it takes.
     """
     images, owner = np.unique(image, return_inverse=True)
     alike, counts = np.asarray(alike, float), np.bincount(owner)
@@ -295,13 +290,6 @@ def by_spread(alike: np.ndarray, image: np.ndarray, data: str, resamples: int,
 
 
 def times_drawn(images: int, resamples: int, seed: int) -> np.ndarray:
-    """(resamples, images) how often each image is drawn, as many in all as there are."""
+    """Count how often each image is drawn, as many in all as there are: (resamples, images)."""
     even = np.full(images, 1 / images)
     return np.random.default_rng(seed).multinomial(images, even, resamples).astype(float)
-
-
-def weighted_mean(owner: np.ndarray, values: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """(resamples,) mean over queries, each counted as often as its image is drawn."""
-    images = times.shape[1]
-    return (times @ np.bincount(owner, values, images)) / (
-        times @ np.bincount(owner, minlength=images))

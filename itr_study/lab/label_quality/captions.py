@@ -12,7 +12,7 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.data.precomputed import read_captions
 from itr_study.encoders import TEXT_ENCODERS
 from itr_study.evaluation.percent import percent
-from itr_study.features.dataset import caption_vectors
+from itr_study.features.texts import caption_vectors
 from itr_study.lab.label_quality.judges import COCO, attempt, caption_split
 
 FLICKR30K = ("Put test_caps.txt and test_ids.txt (the captions of Flickr30k's 1,000 test images "
@@ -24,19 +24,18 @@ VECTORS = "minilm"
 
 def spread_table(dataset: RetrievalDataset, root: Path | str | None,
                  absent: dict[str, str]) -> pd.DataFrame:
-    """The rule on the test captions of a data set and, for real data, of all others at hand.
-
-    Args:    absent: takes what cannot be had, with the reason.
-    Returns: data, mean, pooled, per_image, images, pairs: see `caption_spread`.
-    """
+    """Tabulate `caption_spread` of the sets of `alike_within`, by "data"."""
     return pd.DataFrame([{"data": name} | caption_spread(*pairs) for name, pairs
                          in alike_within(dataset, root, absent).items()])
 
 
 def alike_within(dataset: RetrievalDataset, root: Path | str | None, absent: dict[str, str]
                  ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The similarity (N,) of every pair of captions of the same image, and that image (N,): of the
-    test captions of a data set and, for real data, of all others at hand, by name."""
+    """Compare every pair of captions of an image: similarity (N,) and that image (N,), by set.
+
+    Sets are the test captions of a data set and, for real data, all others at hand; `absent` takes
+    those that cannot be had, with the reason.
+    """
     sets = {dataset.name: lambda: own_vectors(dataset, absent)}
     if root is not None:
         sets |= {name: lambda name=name: vectors_of(name, root) for name in TEST_CAPTIONS
@@ -52,15 +51,16 @@ def alike_within(dataset: RetrievalDataset, root: Path | str | None, absent: dic
 
 
 def own_vectors(dataset: RetrievalDataset, absent: dict[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors of the test captions of a data set, and the image of each."""
+    """Encode the test captions of a data set to unit vectors; return also the image of each."""
     split = caption_split(dataset, (VECTORS,), absent)
     if VECTORS not in split.label_vectors:
-        raise ValueError(f"no sentence vectors of {dataset.name}: the reason stands beside this")
+        raise ValueError("no sentence vectors; the reason is that of "
+                         f"'{VECTORS} of {dataset.name}'")
     return np.asarray(split.label_vectors[VECTORS], np.float32), split.image_of_text
 
 
 def vectors_of(name: str, root: Path | str) -> tuple[np.ndarray, np.ndarray]:
-    """The same of a data set of which only the test captions are there."""
+    """Encode as `own_vectors` those of a set of which only the test captions are there."""
     mark, obtain = TEST_CAPTIONS[name]
     test = read_captions(find_root(root, name, marks=(mark,), obtain=obtain), "test")
     vectors = caption_vectors(test.texts, TEXT_ENCODERS[VECTORS](), f"{name}-test")
@@ -68,7 +68,7 @@ def vectors_of(name: str, root: Path | str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pairs_within(owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of texts of the same image: rows of the one, rows of the other.
+    """List every pair of texts of the same image: rows of the one, rows of the other.
 
     Example:
         >>> [rows.tolist() for rows in pairs_within(np.array([0, 1, 0, 0]))]
@@ -84,10 +84,12 @@ def pairs_within(owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
     """Standard deviation of caption similarity within images, in both readings of the rule.
 
-    Args:    alike: (N,) similarity of each pair; image: (N,) the image whose captions they are.
+    Args:
+        alike: (N,) similarity of each pair.
+        image: (N,) the image whose captions they are.
     Returns: mean; pooled (over all pairs at once); per_image (the mean of one deviation per
-             image); images, pairs. Deviations divide by n, as of a population.
-    Source:  bcls, Sec. III: alpha is the "standard deviation of text similarity", some 0.2.
+        image); images, pairs. Deviations divide by n, as of a population.
+    Source: bcls, Sec. III: alpha is the "standard deviation of text similarity", some 0.2.
     Example: image 0 has pairs 0.2 and 0.6, image 1 two of 0.9: 0.2 and 0 within, 0.287 pooled
         >>> spread = caption_spread(np.array([0.2, 0.6, 0.9, 0.9]), np.array([0, 0, 1, 1]))
         >>> round(spread["pooled"], 4), round(spread["per_image"], 4)
@@ -103,10 +105,9 @@ def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
 
 def similarities(split: EncodedSplit, source: object, pairs: int = 10_000,
                  seed: int = 0) -> pd.DataFrame:
-    """How alike two texts are: random pairs of the same image, and as many of any two images.
+    """Compare random pairs of texts of the same image, and as many of any two images.
 
-    Args:    source: a label source that compares texts; pairs: drawn of each kind.
-    Returns: score, match (both describe the same image).
+    Takes a label source that compares texts. Returns score, match (both describe the same image).
     """
     random = np.random.default_rng(seed)
     captions, owner = source.captions(split), split.image_of_text
@@ -126,10 +127,14 @@ def rating_shares(judge: str, ratings: np.ndarray, own: np.ndarray, edges: Seque
                   labels: Sequence[str]) -> pd.DataFrame:
     """Share of each rating among pairs of the same image and among others, in percent.
 
-    Args:    ratings: (N,) or (N, raters), each a rating of its own, NaN where absent; own: (N,);
-             edges: of the levels, each up to the next, the last one closed; labels: of the levels.
+    Args:
+        judge: a name for the table.
+        ratings: (N,) or (N, raters), each a rating of its own, NaN where absent.
+        own: (N,) bool, pairs of the same image.
+        edges: of the levels, each up to the next, the last one closed.
+        labels: of the levels.
     Returns: judge, rating, own, share, pairs.
-    Example:
+    Example: one rating of four is below 2
         >>> rating_shares("a", np.array([1, 2, 2, 5]), np.zeros(4, bool), [0, 2, 5],
         ...               ["low", "high"])["share"].tolist()
         [25.0, 75.0]

@@ -1,8 +1,8 @@
 """Evidence about label sources, which no run gives: differences with their spread over images.
 
-A label source is not trained and has no seeds. What could have come out otherwise is which images
-were judged: images are drawn anew with replacement (the bootstrap), and both sources of a
-difference see the same draws. Notebook 04 computes it and saves the table that is read here.
+A label source has no seeds. What could have come out otherwise is which images were judged: they
+are drawn again and again with replacement (the bootstrap), and both sources see the same draws.
+Notebook 04 saves the table that is read here.
 """
 
 from collections.abc import Iterable
@@ -46,47 +46,60 @@ class LabelPart(NamedTuple):
     data: str
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the difference over images."""
+        """Compute the 95 % interval of the difference over images."""
         half = quantile(LEVEL) * self.error
         return self.mean - half, self.mean + half
 
     def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Estimate:
-        """shift + sign x the difference, which a rule wants above zero at a level."""
+        """Take shift + sign x the difference, which a rule wants above zero at a level."""
         return Estimate(shift + sign * self.mean, self.error, level)
 
 
 class NoEvidence(ValueError):
-    """Nobody has computed a difference that a claim names."""
+    """A difference that a claim names has not been computed."""
 
 
 class LabelArms:
     """The differences of a table of evidence, looked up by their arms and metric."""
 
-    def __init__(self, evidence: pd.DataFrame) -> None:
+    def __init__(self, evidence: pd.DataFrame | None) -> None:
+        lines = () if evidence is None else evidence.itertuples()
         self.parts = {(line.arm_a, line.arm_b, line.metric): LabelPart(
             line.arm_a, line.arm_b, line.metric, line.difference, line.error, line.images,
-            line.data) for line in evidence.itertuples()}
+            line.data) for line in lines}
 
     def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> LabelPart:
-        """The difference of two label sources. Raises: NoEvidence."""
+        """Look up the difference of two label sources.
+
+        Raises:
+            NoEvidence: nobody has computed it.
+        """
         if relative or (arm_a, arm_b, metric) not in self.parts:
             raise NoEvidence(f"no evidence of {arm_a} - {arm_b} by {metric}")
         return self.parts[arm_a, arm_b, metric]
 
 
 def read_evidence(folders: Iterable[Path]) -> pd.DataFrame:
-    """The evidence as notebook 04 left it in the first of the folders that has it, such as
-    `Study.kept_in`; empty where none has."""
-    path = next((folder / TABLE for folder in folders if (folder / TABLE).is_file()), None)
-    table = pd.DataFrame(columns=list(COLUMNS)) if path is None else pd.read_csv(path)
+    """Read the evidence of notebook 04 in the first of the folders that has it; else it is empty.
+
+    Raises:
+        ValueError: the table lacks columns.
+    """
+    path = kept_file(folders, TABLE)
+    table = pd.read_csv(path) if path else pd.DataFrame(columns=list(COLUMNS))
     if missing := set(COLUMNS) - set(table.columns):
         raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; execute notebook "
                          "04_relevance again")
     return table
 
 
+def kept_file(folders: Iterable[Path], name: str) -> Path | None:
+    """Find a file in the first of the folders that has it, such as `Study.kept_in`."""
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
+
+
 def quantile(level: float) -> float:
-    """The two-sided quantile of the normal distribution, 1.96 at 95 %."""
+    """Compute the two-sided quantile of the normal distribution, 1.96 at 95 %."""
     from scipy import stats
 
     return float(stats.norm.ppf((1 + level) / 2))

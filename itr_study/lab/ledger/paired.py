@@ -1,6 +1,7 @@
 """Paired evidence: differences of two arms over the seeds they share."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class Sample(NamedTuple):
         return len(self.values) >= FEWEST and student_interval(*self)[0] > 0
 
     def pairs_needed(self) -> int | None:
-        """Smallest n whose interval would clear zero, at this mean and spread."""
+        """Find the smallest n whose interval would clear zero, at this mean and spread."""
         from scipy import stats
 
         spread = self.values.std(ddof=1) if len(self.values) > 1 else None
@@ -42,8 +43,10 @@ class Sample(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed; where arm_b
-    is so many times an arm, also how many times that arm_a is."""
+    """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed.
+
+    If arm_b is so many times an arm, `ratios` are how many times that arm_a is.
+    """
 
     arm_a: str
     arm_b: str
@@ -63,11 +66,11 @@ class Part(NamedTuple):
         return len(self.seeds)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """The Student-t interval of the mean difference, 95 % unless another level is given."""
+        """Compute the Student-t interval of the mean difference."""
         return student_interval(self.differences, level)
 
     def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Sample:
-        """shift + sign x the differences, which a rule wants above zero at a level."""
+        """Take shift + sign x the differences, which a rule wants above zero at a level."""
         return Sample(shift + sign * self.differences, level)
 
 
@@ -75,20 +78,20 @@ class Arms:
     """Values of the arms of a tidy frame, by seed; refuses what cannot be paired."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
-        lacking = {"arm", "seed", "dataset", "model"} - set(rows.columns)
-        if lacking:
+        if lacking := {"arm", "seed", "dataset", "model"} - set(rows.columns):
             raise ValueError(f"rows need the columns arm, seed, dataset, model and metrics; "
                              f"missing: {', '.join(sorted(lacking))}")
-        twice = rows[rows.duplicated(["arm", "seed"])]
-        if len(twice):
+        if len(twice := rows[rows.duplicated(["arm", "seed"])]):
             raise ValueError("each arm may have one row per seed; found more for "
                              f"{twice['arm'].iloc[0]!r}, seed {twice['seed'].iloc[0]}; "
                              "judge one data set and one setting at a time")
         self.rows = rows
 
     def values(self, arm: str, metric: str) -> pd.Series:
-        """Metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)", "times(2|a)" and contrasts
-        "m-n" too: how much larger m of such an arm is than its n."""
+        """Take a metric of an arm by seed; "zero", "mean(a|b)", "step(a|b)", "times(2|a)" too.
+
+        Of a contrast "m-n": how much larger m of such an arm is than its n.
+        """
         first, *rest = metric.split("-")
         if rest:
             return self.values(arm, first) - self.values(arm, rest[0])
@@ -108,10 +111,10 @@ class Arms:
         return values
 
     def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
-        """The paired differences of two arms over the seeds that both have.
+        """Pair two arms over the seeds that both have.
 
-        Raises:  ValueError where the arms share no seed, or were trained with other models and are
-                 no RIVALS.
+        Raises:
+            ValueError: the arms share no seed, or were trained with other models and are no RIVALS.
         """
         a, b = self.values(arm_a, metric), self.values(arm_b, metric)
         seeds = sorted(set(a.index) & set(b.index))
@@ -127,27 +130,29 @@ class Arms:
         ratios = factor_of(arm_b) * a / b if arm_b.startswith("times(") else None
         return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative), ratios)
 
-    def mixed(self, arms: set[str]) -> list[int]:
-        """The seeds at which some rows of these arms state in what arithmetic they were trained and
-        others, which are older, do not: rounding is then no longer shared by the pair."""
+    def mixed(self, arms: set[str]) -> set[int]:
+        """Find the seeds at which these arms mix older rows with rows that state their arithmetic.
+
+        Rounding is then no longer shared by the pair.
+        """
         if "arithmetic" not in self.rows:
-            return []
+            return set()
         of_arms = self.rows[self.rows["arm"].isin(arms)]
         states = of_arms["arithmetic"].fillna("").ne("").groupby(of_arms["seed"])
-        return sorted(states.nunique().loc[lambda kinds: kinds > 1].index)
+        return set(states.nunique().loc[lambda kinds: kinds > 1].index)
 
     def model(self, arms: set[str]) -> str:
-        """The models of some arms, in words, separated by semicolons."""
+        """Name the models of some arms, in words, separated by semicolons."""
         return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
 
 
 def factor_of(arm: str) -> float:
-    """How many times "times(7.8|fast)" takes its arm."""
+    """Read how many times "times(7.8|fast)" takes its arm."""
     return float(arm.removeprefix("times(").partition("|")[0])
 
 
 def arms_in(arm: str) -> list[str]:
-    """The plain arms inside an arm expression: "mean(d=1|d=2)" names two, "zero" none."""
+    """List the plain arms inside an expression: "mean(d=1|d=2)" names two, "zero" none."""
     if arm.startswith(("mean(", "step(")):
         return arm[5:-1].split("|")
     if arm.startswith("times("):
@@ -157,28 +162,29 @@ def arms_in(arm: str) -> list[str]:
 
 def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: Sequence[str],
                 level: float = LEVEL) -> pd.DataFrame:
-    """Paired differences of arms over the seeds they share, with their interval.
+    """Compute paired differences of arms over the seeds they share, with their interval.
 
-    Args:    rows: arm, seed, dataset, model and metrics; pairs: (arm, the one taken from it);
-             level: of the intervals.
-    Returns: comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a single
-             pair is NaN.
+    Args:
+        rows: arm, seed, dataset, model and metrics.
+        pairs: (arm, the one taken from it).
+        metrics: columns of the rows.
+        level: of the intervals.
+
+    Returns:
+        Frame of comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a
+        single pair is NaN.
     """
     arms, records = Arms(rows), []
-    for arm_a, arm_b in pairs:
-        for metric in metrics:
-            part = arms.part(arm_a, arm_b, metric)
-            low, high = part.interval(level) if part.n > 1 else (np.nan, np.nan)
-            records.append({"comparison": f"{arm_a} − {arm_b}", "arm_a": arm_a, "arm_b": arm_b,
-                            "metric": metric, "n": part.n, "difference": part.mean,
-                            "low": low, "high": high})
+    for (arm_a, arm_b), metric in product(pairs, metrics):
+        part = arms.part(arm_a, arm_b, metric)
+        records.append((f"{arm_a} − {arm_b}", arm_a, arm_b, metric, part.n, part.mean,
+                        *(part.interval(level) if part.n > 1 else (np.nan, np.nan))))
     return pd.DataFrame(records, columns=["comparison", "arm_a", "arm_b", "metric", "n",
                                           "difference", "low", "high"])
 
 
 def sign(low: float, high: float, pairs: int = FEWEST) -> str:
-    """What the interval of a difference over some pairs says about its sign; as in the ledger,
-    fewer than five pairs decide nothing.
+    """Tell the sign of a difference by its interval; fewer than five pairs decide nothing.
 
     Example:
         >>> sign(0.5, 2.0), sign(-2.0, -0.5), sign(-1.0, 2.0)

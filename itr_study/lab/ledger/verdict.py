@@ -1,11 +1,24 @@
 """One claim of a paper held against what we have: paired runs, label sources, or a test.
 
-The rule is written out in `rules.py`; a verdict names our data and model and never speaks of the
-paper's own data.
+All evidence is paired: both arms share the seed, hence initial weights and batch order. "Wholly
+above zero" says that the two-sided 95 % Student-t interval of the mean of the differences is, with
+at least five pairs. reported/legend.md explains the outcomes.
+
+difference   a - b is wholly above zero, for every pair of arms and every metric of the claim
+order        the same for all neighbours of arm_a, listed from best to worst
+equivalence  every a - b is wholly inside +- margin ("5%": of b)
+peak         the best arm of the region arm_a is wholly above every arm of arm_b outside
+definition   nothing to measure: held by a test, which is named
+misprint     the same, and what the test holds is not what is printed
+
+Contradicted: one pair (peak: one outside arm against the whole region) is wholly on the other side.
+If the rule may pick among m places, as contradiction by any of m cells and the best of a region do,
+the level is 1 - 0.05 / m. Claims about label sources ("labels(sentence, max)") have no runs and no
+seeds: see evidence.py.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -14,19 +27,10 @@ import pandas as pd
 
 from itr_study.data import DATASETS
 from itr_study.evaluation.measures import MEASURES, measure_of
-from itr_study.lab.ledger.evidence import (
-    COLUMNS,
-    LABELS,
-    Estimate,
-    LabelArms,
-    LabelPart,
-    NoEvidence,
-)
+from itr_study.lab.ledger.evidence import LABELS, Estimate, LabelArms, LabelPart, NoEvidence
 from itr_study.lab.ledger.paired import FEWEST, MOST, Arms, Part, Sample, arms_in
 from itr_study.lab.ledger.reported import split_list
 from itr_study.metrics.intervals import LEVEL
-
-# The unit of every number of the ledger.
 
 STEPS = "step_milliseconds"  # of a training step, CPU time of one thread
 RERANKING = "rerank_cpu_seconds"  # of one thread, beyond counting the ranks of plain scores
@@ -48,67 +52,28 @@ UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "gain": "points of RSUM", "_r": "points of recall"}
 
 
-def unit_of(metric: str, margin: str = "") -> str:
-    """The unit of a difference of a metric; under a relative margin ("5%") differences are shares.
+def units_of(metrics: str, margin: str = "") -> str:
+    """Name the units of differences of metrics, each once; under a relative margin it is a share.
 
     Example:
-        >>> unit_of("test_i2t_r1"), unit_of("test_human_expert_tau_c"), unit_of("half_rsum")
-        ('points of recall', "Kendall's τ, × 100", 'points of RSUM')
-        >>> unit_of("step_milliseconds", "5%"), unit_of("minutes")
-        ('% of the second', 'minutes a run')
+        >>> units_of("test_i2t_r1;test_i2t_r5;half_rsum"), units_of("test_human_expert_tau_c")
+        ('points of recall; points of RSUM', "Kendall's τ, × 100")
+        >>> units_of("step_milliseconds", "5%"), units_of("minutes"), units_of("")
+        ('% of the second', 'minutes a run', '')
     """
     from itr_study.plots.tables import title_of  # here: the ledger must not wait for matplotlib
 
-    if margin.endswith("%"):
-        return "% of the second"
-    return next((unit for part, unit in UNITS.items() if part in metric), title_of(metric))
+    units = ["% of the second" if margin.endswith("%") else next(
+        (unit for part, unit in UNITS.items() if part in name), title_of(name))
+             for name in split_list(metrics)]
+    return "; ".join(dict.fromkeys(units))
 
-
-def units_of(metrics: str, margin: str = "") -> str:
-    """The units of the metrics of a claim, which semicolons separate, each once.
-
-    Example:
-        >>> units_of("test_i2t_r1;test_i2t_r5;test_rsum"), units_of("")
-        ('points of recall; points of RSUM', '')
-    """
-    names = [name.strip() for name in metrics.split(";") if name.strip()]
-    return "; ".join(dict.fromkeys(unit_of(name, margin) for name in names))
-
-
-# The rule of the ledger: when runs of ours reproduce or contradict a claim.
-#
-# All evidence is paired: both arms share the seed, hence initial weights and batch order. Every
-# rule comes down to samples of differences that must lie above zero, "wholly above" meaning that
-# the two-sided 95 % Student-t interval of their mean does. At least five pairs are needed.
-#
-# difference   a - b is wholly above zero, for every pair of arms and every metric of the claim
-# order        the same for all neighbours of arm_a, listed from best to worst
-# equivalence  every a - b lies wholly inside +- margin ("5%": of b)
-# peak         the best arm of the region arm_a is wholly above every arm of arm_b outside
-#
-# reproduced: all of that. contradicted: one pair (peak: one outside arm against the whole region)
-# lies wholly on the other side. Where the rule is free to pick among m places, as contradiction by
-# any of m cells and the best of a region are, the level is 1 - 0.05 / m. Everything else is
-# undecided, with the number of pairs that would decide, or not tested, with what is missing.
-#
-# collapsed    an arm of the claim holds a run whose scores have drawn together although its loss
-#              wants them apart (training/collapse.py): no verdict rests on it, whatever its number
-# definition   nothing to measure: held by a test, which is named
-# misprint     the same, and what the test holds is not what is printed
-#
-# Generalisation is 100 log(RSUM on test / RSUM on training images): how much of what was learnt
-# by heart is kept. The difference train - test is not it, for an arm that learns little has a
-# small one. Even so, only arms that fit their training images about equally well are compared:
-# within 30 points of RSUM of the best of the claim, else the claim is not tested.
-#
-# Claims about label sources ("labels(sentence, max)") have no runs and no seeds. There the sample
-# is the images that were judged: both sources are judged on the same images, drawn anew with
-# replacement (the bootstrap), and the interval of their difference is mean -+ the quantile of the
-# normal distribution x the standard deviation over the draws. The kinds and levels are the same.
 
 # Kinds without a measurement, and their outcomes.
 HELD = {"definition": "held by a test", "misprint": "not as printed"}
-FIT = 30  # points of RSUM on training images
+# Generalisation, 100 log(RSUM on test / RSUM on training images), is compared among arms whose RSUM
+# on training images is within so many points of the best: an arm that learns little keeps much.
+FIT = 30
 
 
 class Case(NamedTuple):
@@ -120,24 +85,23 @@ class Case(NamedTuple):
 
 
 def adjusted(places: int) -> float:
-    """The level for a rule that may pick among some places (Bonferroni)."""
+    """Compute the level for a rule that may pick among some places (Bonferroni)."""
     return 1 - (1 - LEVEL) / places
 
 
 def difference_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
-    """Pairs of arm_a and arm_b, or neighbours of arm_a for an order."""
+    """Pair arm_a and arm_b, or neighbours of arm_a for an order."""
     first, second = split_list(claim["arm_a"]), split_list(claim["arm_b"])
-    couples = list(pairwise(first) if claim["kind"] == "order"
-                   else zip(first, second, strict=True))
-    parts = [arms.part(a, b, metric) for metric in split_list(claim["metric"])
-             for a, b in couples]
+    couples = pairwise(first) if claim["kind"] == "order" else zip(first, second, strict=True)
+    parts = [arms.part(a, b, metric)
+             for metric, (a, b) in product(split_list(claim["metric"]), couples)]
     level = adjusted(len(parts))
     return Case([part.sample(LEVEL) for part in parts],
                 [[part.sample(level, -1)] for part in parts], parts)
 
 
 def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
-    """Every difference inside the margin, which may be relative ("5%")."""
+    """Hold every difference against the margin, which may be relative ("5%")."""
     margin, relative = float(claim["margin"].rstrip("%")), claim["margin"].endswith("%")
     couples = zip(split_list(claim["arm_a"]), split_list(claim["arm_b"]), strict=True)
     parts = [arms.part(a, b, metric, relative)
@@ -149,7 +113,7 @@ def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
 
 
 def peak_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
-    """The best of a region against each arm outside; the best outside against the region."""
+    """Pair the best of a region with each arm outside, the best outside with the region."""
     region, outside = split_list(claim["arm_a"]), split_list(claim["arm_b"])
     metrics, support, against, shown = split_list(claim["metric"]), [], [], []
     for metric in metrics:
@@ -164,13 +128,12 @@ def peak_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
     return Case(support, against, shown)
 
 
-CASES: dict[str, Callable[[Mapping[str, str], Arms | LabelArms], Case]] = {
-    "difference": difference_case, "order": difference_case,
-    "equivalence": equivalence_case, "peak": peak_case}
+CASES = {"difference": difference_case, "order": difference_case,
+         "equivalence": equivalence_case, "peak": peak_case}
 
 
 def decide(case: Case) -> tuple[str, int | None]:
-    """The outcome of a case, and the pairs that would decide an undecided one."""
+    """Find the outcome of a case, and the pairs that would decide an undecided one."""
     if all(sample.above() for sample in case.support):
         return "reproduced", None
     if any(all(sample.above() for sample in group) for group in case.against):
@@ -182,13 +145,12 @@ def decide(case: Case) -> tuple[str, int | None]:
     return "undecided", min(finite, default=None)
 
 
-# "collapsed": arms hold runs whose scores have drawn together; nothing rests on them.
 OUTCOMES = ("reproduced", "contradicted", "undecided", "collapsed", *HELD.values(), "not tested")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What we have says about one claim, on our data and model, never on the paper's."""
+    """What our runs, label sources or tests say about one claim, on our data and models."""
 
     id: str
     outcome: str  # one of OUTCOMES
@@ -228,11 +190,10 @@ class Verdict:
                 f"{older}{flat}")
 
     def standing(self, part: Part | LabelPart) -> str:
-        """What a part says by its 95 % interval: "for" the claim, "against" it or "open", as fewer
-        than FEWEST do; "collapsed" where an arm has, "unlike fit" where arms cannot be compared."""
+        """Tell what a part says by itself: "for", "against", "open", "collapsed", "unlike fit"."""
         if self.outcome == "not tested":
             return "unlike fit"
-        if {*arms_in(part.arm_a), *arms_in(part.arm_b)} & set(self.collapsed):
+        if named_arms(part.arm_a, part.arm_b) & set(self.collapsed):
             return "collapsed"
         low, high = part.interval() if part.n >= FEWEST else (-float("inf"), float("inf"))
         if (width := self.margin) is None:
@@ -242,25 +203,27 @@ class Verdict:
 
 
 def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
-    """What a claim needs and the rows do not have, in words; empty when it can be judged."""
-    listed = split_list(claim["arm_a"]) + split_list(claim["arm_b"])
-    if not listed:
+    """Say what a claim needs and the rows do not have; empty if it can be judged."""
+    wanted = named_arms(claim["arm_a"], claim["arm_b"])
+    if not claim["arm_a"]:
         return claim["needs"]
-    wanted = {inner for arm in listed for inner in arms_in(arm)}
-    names = metrics_of(claim)
     arms = sorted(wanted - set(rows["arm"] if "arm" in rows else ()))
-    columns = sorted(name for name in names if name not in rows or any(
+    if arms:
+        return "; ".join(filter(None, [f"no runs of {', '.join(arms)}", _needs(claim, rows)]))
+    columns = sorted(name for name in metrics_of(claim) if name not in rows or any(
         rows.loc[rows["arm"] == arm, name].isna().all() for arm in wanted))
-    reasons = [f"no runs of {', '.join(arms)}"] * bool(arms)
-    reasons += [f"no values of {', '.join(columns)}"] * bool(columns and not arms)
-    reasons += _how_to_measure(columns, rows) if not arms else []
-    needs = needs_of(claim, rows)
-    return "; ".join(reasons + [needs] * bool(reasons and needs))
+    if not columns:
+        return ""
+    found = {measure_of(dataset, name) for name in columns for dataset in rows["dataset"].unique()}
+    measures = sorted(name for name in found - {""} if MEASURES[name].asked)  # else: no remedy
+    remedy = (f"these runs lack the measures {', '.join(measures)}: train and publish them again "
+              "(itr-study train ID, itr-study runs ID --publish)") * bool(measures)
+    missing = f"no values of {', '.join(columns)}"
+    return "; ".join(filter(None, [missing, remedy, _needs(claim, rows)]))
 
 
-def needs_of(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
-    """What a test of a claim waits for, beside these rows: a benchmark of times that somebody
-    executed would be of no use to generated data, whose ledger takes none."""
+def _needs(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
+    """Say what a test of a claim waits for; a benchmark of times is of no use to generated data."""
     datasets = set(rows["dataset"]) if "dataset" in rows else set()
     if claim["metric"] in TIMES and any(
             record.generated for name, record in DATASETS.items() if name in datasets):
@@ -268,40 +231,33 @@ def needs_of(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     return claim["needs"]
 
 
-def _how_to_measure(columns: Sequence[str], rows: pd.DataFrame) -> list[str]:
-    """How to get the columns that these rows lack, in words, where that can be."""
-    datasets = rows["dataset"].unique() if "dataset" in rows else ()
-    found = {measure_of(dataset, name) for name in columns for dataset in datasets} - {""}
-    names = sorted(name for name in found if MEASURES[name].asked)  # others no training adds
-    return [f"these runs lack the measures {', '.join(names)}: train and publish them again "
-            "(itr-study train ID, itr-study runs ID --publish)"] * bool(names)
-
-
 def judge(claim: Mapping[str, str], rows: pd.DataFrame,
           evidence: pd.DataFrame | None = None) -> Verdict:
-    """Hold one claim against what we have on one data set, by the rule of `rules.py`.
+    """Hold one claim against what we have on one data set.
 
-    Args:    claim: a row of claims.csv.
-             rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent;
-             `collapsed` and `flattened`, where known, say why a run has, empty where it has not.
-             evidence: of label sources, as `read_evidence` gives it.
     A claim may span several models, such as the settings of a table: each pair of arms is of one
     model, and the verdict names all of them.
 
-    Raises:  ValueError for more than one data set, repeated (arm, seed), missing values, a pair
-             of arms without a shared seed or of different models.
+    Args:
+        claim: a row of claims.csv.
+        rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent;
+            `collapsed` and `flattened`, if known, say why a run has, empty if it has not.
+        evidence: of label sources, as `read_evidence` gives it.
+
+    Raises:
+        ValueError: more than one data set, repeated (arm, seed), missing values, a pair of arms
+            without a shared seed or of different models.
     """
     datasets = sorted(rows["dataset"].unique()) if "dataset" in rows else []
     if len(datasets) > 1:
         raise ValueError(f"rows must be of one data set, got {', '.join(datasets)}; "
                          "use ledger() for several")
-    dataset = datasets[0] if datasets else ""
+    dataset = "".join(datasets)
     if claim["kind"] in HELD:
         return Verdict(claim["id"], HELD[claim["kind"]], "", "", 0, test=claim["test"])
     if claim["arm_a"].startswith(LABELS):
         return judge_labels(claim, evidence)
-    missing = lacking(claim, rows)
-    if missing:
+    if missing := lacking(claim, rows):
         return Verdict(claim["id"], "not tested", dataset, "", 0, missing=missing)
     arms = Arms(rows)
     case = CASES[claim["kind"]](claim, arms)
@@ -310,21 +266,18 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
     fallen, unfit = runs_that(rows, "collapsed", used), unlike_fit(claim, arms, used)
     if unfit or fallen:
         outcome, needed = "not tested" if unfit else "collapsed", None
+    who = "collapsed" if named_arms(claim["arm_a"]) & set(fallen) else "baseline collapsed"
+    mixed = max(len(arms.mixed(named_arms(part.arm_a, part.arm_b)) & set(part.seeds))
+                for part in case.shown)
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
-                   needed, unfit or collapse_in_words(claim, fallen), tuple(fallen),
-                   levels=levels(case), margin=margin_of(claim), mixed=most_mixed(arms, case),
+                   needed, unfit or f"{who}: {in_words(fallen)}" * bool(fallen), tuple(fallen),
+                   levels=levels(case), margin=margin_of(claim), mixed=mixed,
                    rates=rates_of(rows, used), flat=in_words(runs_that(rows, "flattened", used)))
 
 
-def most_mixed(arms: Arms, case: Case) -> int:
-    """At how many seeds one comparison of a case pairs older rows with newer ones, at most."""
-    return max(len(set(arms.mixed({*arms_in(part.arm_a), *arms_in(part.arm_b)}))
-                   & set(part.seeds)) for part in case.shown)
-
-
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
-    """A claim about label sources: their differences over images, where notebook 04 left them."""
-    arms = LabelArms(pd.DataFrame(columns=list(COLUMNS)) if evidence is None else evidence)
+    """Hold a claim about label sources against their differences over images."""
+    arms = LabelArms(evidence)
     try:
         case = CASES[claim["kind"]](claim, arms)
     except NoEvidence as error:
@@ -338,36 +291,25 @@ def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Ver
 
 
 def metrics_of(claim: Mapping[str, str]) -> set[str]:
-    """The columns that a claim is judged by: of "a-b" both."""
+    """List the columns that a claim is judged by: of "a-b" both."""
     return {name for metric in split_list(claim["metric"]) for name in metric.split("-")}
 
 
-def asks_exact(claim: Mapping[str, str]) -> bool:
-    """Whether a claim is judged by exact relevance, which only generated data has."""
-    return "_exact" in claim["metric"]
-
-
 def named_arms(*cells: str) -> set[str]:
-    """The plain arms that cells of a claim name."""
+    """List the plain arms that cells of a claim name."""
     return {inner for cell in cells for arm in split_list(cell) for inner in arms_in(arm)}
 
 
 def rates_of(rows: pd.DataFrame, arms: set[str]) -> str:
-    """At which learning rates some arms were trained, in words; empty where nothing was."""
-    if "config" not in rows:
-        return ""
-    rates = {rate_of(config) for config in rows.loc[rows["arm"].isin(arms), "config"].dropna()}
+    """Say at which learning rates some arms were trained; empty if nothing was."""
+    configs = rows.loc[rows["arm"].isin(arms), "config"].dropna() if "config" in rows else ()
+    rates = {json.loads(config)["settings"]["learning_rate"] for config in configs}
     ends = [f"{rate:g}" for rate in sorted({min(rates), max(rates)})] if rates else []
     return f"learning rate{'s' * (len(ends) - 1)} {' to '.join(ends)}" if ends else ""
 
 
-def rate_of(config: str) -> float:
-    """The learning rate of a run, from the config of its row."""
-    return json.loads(config)["settings"]["learning_rate"]
-
-
 def runs_that(rows: pd.DataFrame, ended: str, arms: set[str]) -> dict[str, str]:
-    """The arms with runs that a column says have so ended, and how many: {"sum": "5 of 5 runs"}."""
+    """Count the runs of arms that a column says have so ended: {"sum": "5 of 5 runs"}."""
     if ended not in rows:
         return {}
     counts = rows[ended].map(bool, na_action="ignore").eq(True).groupby(rows["arm"]).agg(
@@ -376,25 +318,18 @@ def runs_that(rows: pd.DataFrame, ended: str, arms: set[str]) -> dict[str, str]:
             for arm in sorted(arms) if counts.loc[arm, "sum"]}
 
 
-def collapse_in_words(claim: Mapping[str, str], fallen: Mapping[str, str]) -> str:
-    """Which arms of a claim collapsed, and whether these are only those it compares with."""
-    who = "collapsed" if named_arms(claim["arm_a"]) & set(fallen) else "baseline collapsed"
-    return f"{who}: {in_words(fallen)}" if fallen else ""
-
-
 def in_words(runs: Mapping[str, str]) -> str:
-    """Arms and how many of their runs: "hardest in 5 of 5 runs, sum in 1 of 5 runs"."""
+    """Write arms and how many of their runs: "hardest in 5 of 5 runs, sum in 1 of 5 runs"."""
     return ", ".join(f"{arm} in {many}" for arm, many in runs.items())
 
 
 def margin_of(claim: Mapping[str, str]) -> float | None:
-    """The margin of an equivalence, in the unit of its differences."""
+    """Read the margin of an equivalence, in the unit of its differences."""
     return float(claim["margin"].rstrip("%")) if claim["margin"] else None
 
 
 def unlike_fit(claim: Mapping[str, str], arms: Arms, used: set[str]) -> str:
-    """Why generalisation cannot be compared, where an arm of the claim fits its training images
-    much less than another; empty elsewhere."""
+    """Say why generalisation cannot be compared: an arm fits its training images much less."""
     if "generalisation" not in claim["metric"]:
         return ""
     fit = {arm: arms.values(arm, "train_rsum").mean() for arm in sorted(used)}
@@ -405,7 +340,7 @@ def unlike_fit(claim: Mapping[str, str], arms: Arms, used: set[str]) -> str:
 
 
 def levels(case: Case) -> str:
-    """The confidence levels of a case: for the claim, and against it."""
+    """Write the confidence levels of a case: for the claim, and against it."""
     of_for = {sample.level for sample in case.support}
     against = {sample.level for group in case.against for sample in group}
     for_claim, against_it = (", ".join(f"{100 * level:.4g} %" for level in sorted(found))

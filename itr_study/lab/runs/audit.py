@@ -45,43 +45,35 @@ def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
     results = []
     for row in random.Random(seed).sample(rows, min(count, len(rows))):
         say(f"{row['run']}: {row['model']}, seed {row['seed']}, about {row['minutes']:.1f} min")
-        results.append(_retrain(row, root))
-        say(f"{row['run']}: {results[-1].reason}")
+        run = identify(RunConfig.model_validate_json(row["config"]), root)
+        if run.id != row["run"]:
+            audited = Audited(row["run"], True, "stale: a part or the data has changed since")
+        else:
+            with tempfile.TemporaryDirectory(prefix="itr_study-audit-") as store:
+                audited = compare(row, make_row(run, execute(run, root, store=RunStore(store))))
+        say(f"{row['run']}: {audited.reason}")
+        results.append(audited)
     return results
 
 
-def _retrain(row: dict[str, Any], root: Path | str | None) -> Audited:
-    config = RunConfig.model_validate_json(row["config"])
-    run = identify(config, root)
-    if run.id != row["run"]:
-        return Audited(row["run"], True, "stale: a part or the data has changed since")
-    with tempfile.TemporaryDirectory(prefix="itr_study-audit-") as store:
-        result = execute(run, root, store=RunStore(store))
-        return compare(row, make_row(run, result))
-
-
 def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
-    """Hold a retrained row against the published one."""
+    """Compare a retrained row with the published one."""
     names = [n for n in old if n.startswith(("dev_", "test_")) and old[n] is not None]
     differences = {n: abs(old[n] - new[n]) for n in names if new.get(n) is not None}
     lost = [n for n in names if n not in differences]
     if new["status"] != "done" or lost:
         return Audited(old["run"], False, f"{new['status']}; without {', '.join(lost) or 'loss'}")
     differing = [name for name in MACHINE if not old.get(name) or old[name] != new.get(name)]
-    limit = OTHER_MACHINE if differing else 1e-6
     checked = {n: v for n, v in differences.items() if n.endswith("rsum") or not differing}
-    comparison = machines(differing, old, new)
+    if differing:
+        parts = [f"{name} {old.get(name) or 'unknown'}, here {new.get(name)}" for name in differing]
+        limit, machines = OTHER_MACHINE, (f"other machine: {'; '.join(parts)}; RSUM within "
+                                          f"{OTHER_MACHINE:g}")
+    else:
+        limit, machines = 1e-6, f"same {', '.join(MACHINE)}"
     if not checked:
-        return Audited(old["run"], False, f"nothing to compare ({comparison})")
+        return Audited(old["run"], False, f"nothing to compare ({machines})")
     good = all(value <= limit for value in checked.values())
     worst = max(differences, key=differences.get)
-    return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({comparison}); the "
+    return Audited(old["run"], good, f"{'equal' if good else 'DIFFERENT'} ({machines}); the "
                    f"largest difference is {differences[worst]:.4g} in {worst}")
-
-
-def machines(differing: list[str], old: dict[str, Any], new: dict[str, Any]) -> str:
-    """How the two machines compare, and so what was asked."""
-    if not differing:
-        return f"same {', '.join(MACHINE)}"
-    parts = [f"{name} {old.get(name) or 'unknown'}, here {new.get(name)}" for name in differing]
-    return f"other machine: {'; '.join(parts)}; RSUM within {OTHER_MACHINE:g}"

@@ -1,9 +1,9 @@
-"""A run that is trained in a process of its own, while this one goes on: started, watched, stopped.
+"""A run that is trained in a process of its own, while this one goes on.
 
-    run = BackgroundRun(config)
-    run.start()
-    run.look().rows         what it has written so far
-    run.stop()              it saves, and ends; start goes on from there
+run = BackgroundRun(config)
+run.start()
+run.look().rows         what it has written so far
+run.stop()              it saves, and ends; start goes on from there
 """
 
 import json
@@ -13,21 +13,22 @@ from typing import Any, NamedTuple
 
 from itr_study.files.paths import check_home
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.runs.data import dataset_of
+from itr_study.lab.runs.data import absolute, dataset_of
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.jobs import Answer, Job
+from itr_study.lab.runs.run import Answer, Job
 from itr_study.lab.runs.store import ENDED, RunStore
 from itr_study.lab.runs.sweeps import Worker
+from itr_study.training.checkpoints import Checkpoints
 
 SAVE_SECONDS = 20.0  # between checkpoints: what a kernel that is killed may lose
 
 
 class Look(NamedTuple):
-    """Where a run stands.
+    """How far a run is.
 
     state: "new" (never trained), "starting", "running", "stopping", "elsewhere" (another process
-    trains it), or how it ended, of `store.STATES`; reason: why, and of "elsewhere" who; rows: one
-    dict an epoch, as `History.rows`; checkpoint: whether a training can go on from one.
+    trains it), or how it ended, of `store.STATES`; reason: why, of "elsewhere" who; rows: as
+    `History.rows`; checkpoint: whether a training can go on from one.
     """
 
     state: str
@@ -37,8 +38,9 @@ class Look(NamedTuple):
 
 
 class BackgroundRun:
-    """A run of a config, in the store or to be trained by a worker process, which ends with this
-    one: at its end it saves, killed with it it loses what was not saved in the last SAVE_SECONDS.
+    """A run of a config, in the store or to be trained by a worker process.
+
+    The worker ends with this process, and saves first; killed, it loses the last SAVE_SECONDS.
 
     Args:    root: folder of the real data sets; store: where runs are kept, None = the home's;
              device: as in `fit`.
@@ -48,18 +50,14 @@ class BackgroundRun:
     def __init__(self, config: RunConfig, root: Path | str | None = None,
                  store: RunStore | None = None, device: str = "auto") -> None:
         dataset_of(config, root)  # to be trained it must be here, whatever is published
-        self.run, self.store = identify(config, root), store or RunStore()
-        self.job = Job(config=config, root=None if root is None else str(Path(root).resolve()),
+        self.config, self.run, self.store = config, identify(config, root), store or RunStore()
+        self.job = Job(config=config, root=absolute(root),
                        store=str(self.store.folder.resolve()), device=device,
                        save_seconds=SAVE_SECONDS)
         self.worker: Worker | None = None
         self.thread: threading.Thread | None = None
         self.answer: Answer | None = None  # of the last worker
         self.ended: Look | None = None  # read once: every file of it is verified
-
-    @property
-    def config(self) -> RunConfig:
-        return self.run.config
 
     @property
     def at_work(self) -> bool:
@@ -104,8 +102,10 @@ class BackgroundRun:
         self.worker.end()
 
     def stop(self) -> None:
-        """Ask the worker to save and end, without waiting. Raises: ValueError where none is at
-        work."""
+        """Ask the worker to save and end, without waiting.
+
+        Raises:  ValueError where none is at work.
+        """
         if not self.at_work:
             raise ValueError("this run is not being trained here, so there is nothing to stop")
         self.worker.stop()
@@ -117,41 +117,32 @@ class BackgroundRun:
         return not self.at_work
 
     def look(self) -> Look:
-        """Where it stands now, from what the store holds."""
+        """How far it is now, from what the store holds."""
         if self.ended is not None:
             return self.ended
         status = self.store.status(self.run.id) or {"state": "new", "reason": "", "pid": 0}
+        rows = [json.loads(line) for line in self.store.epochs(self.run.id)]
         if self.at_work:
-            return self._look_at_work(status)
+            return self._look_at_work(status, rows)
         if status["state"] == "running":
-            who = f"process {status['pid']} on {status['host']}"
-            return Look("elsewhere", who, self.rows())
+            return Look("elsewhere", f"process {status['pid']} on {status['host']}", rows)
         if (result := self.store.result(self.run.id)) is not None:
             self.ended = Look(result.status, result.reason, result.history.rows)
             return self.ended
         state, reason = status["state"], status["reason"]
         if self.answer is not None and self.answer.state not in ENDED:  # newer than the status
             state, reason = self.answer.state, reason or self.answer.reason
-        return Look("new" if state == "queued" else state, reason, self.rows(), self._saved())
+        saved = Checkpoints(self.store.path(self.run.id) / "checkpoints").names()
+        return Look("new" if state == "queued" else state, reason, rows, bool(saved))
 
-    def _look_at_work(self, status: dict[str, Any]) -> Look:
+    def _look_at_work(self, status: dict[str, Any], rows: list[dict[str, Any]]) -> Look:
         """While the worker of this process is at it."""
-        mine = status["pid"] == self.worker.process.pid and status["state"] == "running"
+        mine = status["pid"] == self.worker.process.pid
         if self.worker.asked.is_set():
-            return Look("stopping", "", self.rows())
-        if status["state"] == "running" and not mine:
-            return Look("starting", f"it waits for process {status['pid']} on {status['host']}, "
-                                    "which trains the same run", self.rows())
-        return Look("running" if mine else "starting", "", self.rows())
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The epochs that are written down, one dict each."""
-        path = self.store.path(self.run.id) / "metrics.jsonl"
-        if not path.is_file():
-            return []
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-    def _saved(self) -> bool:
-        """Whether a checkpoint is there."""
-        folder = self.store.path(self.run.id) / "checkpoints"
-        return folder.is_dir() and any(path.is_dir() for path in folder.iterdir())
+            return Look("stopping", "", rows)
+        if status["state"] != "running":
+            return Look("starting", "", rows)
+        if mine:
+            return Look("running", "", rows)
+        return Look("starting", f"it waits for process {status['pid']} on {status['host']}, "
+                                "which trains the same run", rows)

@@ -27,6 +27,7 @@ class RunConfig(ConfigFields):
 
     @model_validator(mode="after")
     def parts_exist(self) -> "RunConfig":
+        """Look up the model, the losses and the label sources, and check their arguments."""
         check_choice("model", self.model, MODELS)
         check_arguments(f"model {self.model!r}", MODELS[self.model], self.model_arguments, skip=1)
         for terms in filter(None, (self.objective, self.warmup_objective)):
@@ -34,8 +35,10 @@ class RunConfig(ConfigFields):
         return self
 
     def differing(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, those of models and losses included: what
-        the id is made of, so that a new option with a default keeps all ids."""
+        """The fields that differ from their defaults, those of models and losses included.
+
+        The id is made of them, so that a new option with a default keeps all ids.
+        """
         values = self.model_dump(mode="json", exclude_defaults=True)
         for name, part in (("data_options", DATASETS[self.dataset].load),
                            ("model_arguments", MODELS[self.model])):
@@ -47,13 +50,16 @@ class RunConfig(ConfigFields):
 
 
 def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
-    """The objective of a config. Raises: ValueError for unknown names, wrong arguments or scale."""
+    """Build the objective of a config.
+
+    Raises:  ValueError for unknown names, wrong arguments or scale.
+    """
     return Objective(tuple(Term(term.loss, term.weight, term.labels, term.arguments,
                                 term.label_arguments) for term in terms))
 
 
 def training_vectors(config: RunConfig) -> set[str]:
-    """Names of the label vectors that the label sources of a config read while it trains."""
+    """The names of the label vectors that a config's label sources read in training."""
     return {name for term in config.terms
             for name in RELEVANCE[term.labels](**term.label_arguments).vectors_needed}
 

@@ -23,8 +23,10 @@ _encoded: dict[str, EncodedData] = {}
 _keys: dict[str, str] = {}
 
 
-def _cached(cache: dict[str, Value], key: str, make: Callable[[], Value], size: int) -> Value:
-    """cache[key], made if it is not there; the oldest go when there are more than `size`."""
+def _cached(cache: dict[str, Value], size: int, made_from: list,
+            make: Callable[[], Value]) -> Value:
+    """What the cache has of these values, else made; of more than `size` the oldest go."""
+    key = canonical_json(made_from)
     if key not in cache:
         while len(cache) >= size:
             del cache[next(iter(cache))]
@@ -32,50 +34,45 @@ def _cached(cache: dict[str, Value], key: str, make: Callable[[], Value], size: 
     return cache[key]
 
 
+def absolute(root: Path | str | None) -> str | None:
+    """One text per folder, however it is given."""
+    return None if root is None else str(Path(root).resolve())
+
+
 def dataset_of(config: RunConfig, root: Path | str | None = None) -> RetrievalDataset:
-    """The data set of a config; read once a process.
+    """Read the data set of a config.
 
     Args:    root: folder of the real data sets; None for generated data.
     Raises:  DataError where the data is not there or not whole.
     """
-    key = canonical_json([config.dataset, config.data_options, _absolute(root)])
-    return _cached(_datasets, key, size=2,
-                   make=lambda: load_dataset(config.dataset, root, **config.data_options))
+    return _cached(_datasets, 2, [config.dataset, config.data_options, absolute(root)],
+                   lambda: load_dataset(config.dataset, root, **config.data_options))
 
 
 def encoded_data(config: RunConfig, root: Path | str | None = None,
                  device: str = "cpu") -> EncodedData:
-    """The encoded data of a config: from the cache on disk, or computed now; kept in memory."""
+    """Encode the data of a config, or read it from the cache on disk."""
     truths, vectors = DATASETS[config.dataset].graded_by, sorted(training_vectors(config))
     relevance = "exact" in truths or any(term.labels == "exact" for term in config.terms)
-    key = canonical_json([data_part(config), _absolute(root), relevance, vectors])
-    return _cached(_encoded, key, size=2, make=lambda: encode_dataset(
+    made_from = [data_part(config), absolute(root), relevance, vectors]
+    return _cached(_encoded, 2, made_from, lambda: encode_dataset(
         dataset_of(config, root), images=config.images, tokens=config.tokens,
         sentences=config.sentences, relevance=relevance, device=device,
         label_vectors=vectors, evaluation_vectors=vectors_needed(truths)))
 
 
-def _absolute(root: Path | str | None) -> str | None:
-    """One text per folder, however it is given."""
-    return None if root is None else str(Path(root).resolve())
-
-
 def data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
     """The key that the encoded data will have, without encoding anything."""
-    key = canonical_json([data_part(config), dataset.fingerprint])
-    return _cached(_keys, key, size=100, make=lambda: _data_key(config, dataset))
+    def key() -> str:
+        parts = image_parts(config.images, tuple(dataset.features))
+        encoders = [TEXT_ENCODERS[name]("cpu") for name in sentence_parts(config.sentences)]
+        return encoded_key(dataset, parts, freeze(parts), config.tokens, encoders)
 
-
-def _data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
-    parts = image_parts(config.images, tuple(dataset.features))
-    frozen = freeze(parts)
-    encoders = [TEXT_ENCODERS[name]("cpu") for name in sentence_parts(config.sentences)]
-    return encoded_key(dataset, parts, frozen, config.tokens, encoders)
+    return _cached(_keys, 100, [data_part(config), dataset.fingerprint], key)
 
 
 def data_part(config: RunConfig) -> str:
-    """The fields of a config that decide which arrays are read, and the versions of the encoders
-    they name, as canonical JSON."""
+    """Name which arrays a config reads, and the versions of their encoders, as canonical JSON."""
     differing = config.differing()
     part = {name: differing.get(name) for name in
             ("dataset", "data_options", "images", "tokens", "sentences")}

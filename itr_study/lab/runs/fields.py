@@ -1,5 +1,7 @@
-"""The fields of a run's config and how they are changed, without torch: the command answers a wrong
-name at once. `config` builds what the names stand for."""
+"""The fields of a run's config and how they are changed.
+
+Loads no torch: the command answers a wrong name at once. `config` builds what the names mean.
+"""
 
 from typing import Any, Self
 
@@ -43,6 +45,7 @@ class ConfigFields(StrictModel):
 
     @model_validator(mode="after")
     def fields_agree(self) -> Self:
+        """Check the data set and its options, and what must be given together."""
         check_choice("dataset", self.dataset, DATASETS)
         check_arguments(f"dataset {self.dataset!r}", DATASETS[self.dataset].load,
                         self.data_options, skip=1)
@@ -60,7 +63,7 @@ class ConfigFields(StrictModel):
         return self.objective + self.warmup_objective
 
     def with_(self, **changes: Any) -> Self:
-        """A changed copy; dots lead inside: with_(**{"objective.0.arguments.k": 3, "seed": 1}).
+        """Change a copy; dots lead inside: {"objective.0.arguments.k": 3, "seed": 1}.
 
         Raises:  ValueError for a path that leads nowhere, or a value that is refused there, in
                  plain words: the first line is all that a table of notebooks shows.
@@ -76,7 +79,7 @@ class ConfigFields(StrictModel):
 
 
 def _check_field(path: str) -> None:
-    """Raise ValueError where a path begins with no field, looking among the settings too."""
+    """Raise ValueError where a path begins with no field; a setting may have been meant."""
     name = path.partition(".")[0]
     if name not in ConfigFields.model_fields:
         hint = nearest(name, ConfigFields.model_fields)

@@ -6,94 +6,21 @@ data and the key of its encoded form.
 """
 
 import hashlib
-import platform
-import subprocess
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import torch
-
-import itr_study
-from itr_study.arithmetic import arithmetic, instructions
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
-from itr_study.features.texts import LABEL_ENCODERS, EncodedData
+from itr_study.features.texts import LABEL_ENCODERS
 from itr_study.files.atomic import canonical_json, read_json, write_json
-from itr_study.files.paths import evidence_folder, project_root
+from itr_study.files.paths import evidence_folder
 from itr_study.lab.runs.config import RunConfig, training_vectors
 from itr_study.lab.runs.data import data_key, data_part, dataset_of
+from itr_study.lab.runs.table import restore
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from itr_study.training import loop
-from itr_study.training.checkpoints import Checkpoints
-from itr_study.training.devices import matmul_on
-
-# What a run was computed with: device, instructions, versions, commit. Rows state it; ids do not.
-#
-# A run that is stopped and goes on elsewhere was computed in several sittings; its facts state all.
-
-CHANGED = "+"  # behind a commit from which files differ
-
-
-def computed_with(config: RunConfig, data: EncodedData, device: torch.device) -> dict[str, Any]:
-    """What the bits of a run depend on beside its id."""
-    return machine_facts(device) | {
-        "arithmetic": arithmetic(data.features_dtype, config.settings.precision,
-                                 matmul_on(device, config.settings.matmul))}
-
-
-def machine_facts(device: torch.device) -> dict[str, Any]:
-    """Versions, device and its instructions: recorded, never part of an id."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    return {"device": f"{device.type} {name}", "instructions": instructions(),
-            "software": {"python": platform.python_version(), "torch": torch.__version__,
-                         "numpy": np.__version__, "itr_study": itr_study.__version__}}
-
-
-@cache
-def git_commit() -> str:
-    """The commit of the source, "+" where files differ from it; "" outside a repository."""
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", "-C", str(project_root()), *arguments], check=True,
-                              capture_output=True, text=True, timeout=20).stdout.strip()
-
-    try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", "itr_study")
-        return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
-def all_sittings(checkpoints: Checkpoints, this: dict[str, Any]) -> dict[str, Any]:
-    """The facts of this sitting and of those whose checkpoints it goes on from, `merged`.
-
-    They are noted beside the checkpoints: a sitting whose checkpoint is lost may count, none is
-    left out.
-
-    Args:    this: facts of this sitting, as of `computed_with`.
-    """
-    path = checkpoints.folder / "sittings.json"
-    before: list[Any] = []
-    if checkpoints.names():
-        try:
-            before = read_json(path)
-        except (OSError, ValueError):  # checkpoints of an older version, or a damaged file
-            before = [{}]
-    sittings = before if this in before else [*before, this]
-    write_json(path, sittings)
-    return merged([*sittings, this])
-
-
-def merged(sittings: list[Any]) -> Any:
-    """Facts of several sittings as one: "amx + avx2", equal to neither, where they differ."""
-    if isinstance(sittings[-1], dict):
-        return {name: merged([facts.get(name, "unknown") if isinstance(facts, dict) else facts
-                              for facts in sittings]) for name in sittings[-1]}
-    return " + ".join(dict.fromkeys(map(str, sittings)))
 
 
 @dataclass(frozen=True)
@@ -112,7 +39,7 @@ class Run:
 
 
 def identify(config: RunConfig, root: Path | str | None = None) -> Run:
-    """The run of a config.
+    """Compute the id of a config's run, without encoding or training anything.
 
     Args:    root: folder of the real data sets; where it is None, what is published of runs on the
              same data says what identifies it.
@@ -140,22 +67,22 @@ def part_versions(config: RunConfig) -> dict[str, int]:
 
 
 def hash_run(config: RunConfig, data: str, encoded: str, versions: dict[str, int]) -> str:
-    """The id of a run: sha256 of the canonical JSON of what its numbers depend on, 16 hex digits.
-
-    Args:    as the fields of `Run`.
-    """
+    """Hash what a run's numbers depend on, as in the fields of `Run`, to 16 hex digits."""
     return digest(canonical_json({"config": config.differing(), "data": data, "encoded": encoded,
                                   "versions": versions}))
 
 
 def remembered(dataset: str) -> dict[str, dict[str, str]]:
-    """The content of a data set's `data.json`: digest of a data part -> fingerprint ("data"), key
-    ("encoded"), and the part itself for people."""
+    """Read a data set's `data.json`.
+
+    Returns: digest of a data part -> fingerprint ("data"), key ("encoded"), and the part itself
+             for people ("part").
+    """
     path = evidence_folder() / dataset / "data.json"
     try:
         return read_json(path) if path.exists() else {}
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON; restore it: git checkout -- {path}") from error
+        raise ValueError(f"{path} is no JSON; {restore(path)}") from error
 
 
 def remember(run: Run) -> None:

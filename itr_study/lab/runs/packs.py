@@ -1,15 +1,16 @@
 """Packs: learning curves of published runs, and ranks where a figure needs them, sealed together.
 
-    manifest.json           {pack: {"sha256", "format", "project", "runs": [id, ...]}}
-    packs/<digits>.parquet  one row per run: run; columns, the names of its curve; curve.<name>, a
-                            list with a number per epoch; ranks, its ranks.npz as bytes, or null
+manifest.json           {pack: {"sha256", "format", "project", "runs": [id, ...]}}
+packs/<digits>.parquet  one row per run: run; columns, the names of its curve; curve.<name>, a
+                        list with a number per epoch; ranks, its ranks.npz as bytes, or null
 
 A pack is never changed: another is written beside it. The manifest says which pack holds a run.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from itr_study.files.atomic import read_json, write_atomic, write_json
+from itr_study.lab.runs.table import restore, unchanged
 
 PROJECT, FORMAT = "itr_study", 1
 LARGEST = 6_000_000  # bytes of a pack
-_opened: dict[Path, tuple] = {}  # path -> what identifies the file as it was read, and its content
 
 
 class Packs:
@@ -31,11 +32,11 @@ class Packs:
     Args:    folder: `evidence/<dataset>`.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path) -> None:
         self.folder, self.manifest = folder, folder / "manifest.json"
 
     def entries(self) -> dict[str, dict[str, Any]]:
-        """What the manifest says of every pack; {} where there is no manifest.
+        """Read what the manifest says of every pack; {} where there is no manifest.
 
         Raises:  ValueError for one that is damaged, with the way to get it back.
         """
@@ -47,7 +48,7 @@ class Packs:
         return pack and self.folder / "packs" / pack
 
     def read(self, run_id: str) -> tuple[pd.DataFrame, bytes | None] | None:
-        """(curve, ranks) of a run; None where no pack holds it.
+        """Read (curve, ranks) of a run; None where no pack holds it.
 
         Raises:  ValueError for a pack that is missing, damaged, of a newer version or of another
                  project, with what to do.
@@ -55,15 +56,22 @@ class Packs:
         path = self.pack_of(run_id)
         if path is None:
             return None
-        places, table = self._open(path)
+        entry = self._entries()[0][path.name]
+        _check_version(path, entry)
+        if not path.is_file():
+            raise ValueError(f"{path} is missing; {restore(path)}")
+        digest = entry.get("sha256", "")
+        places, table = unchanged(path, partial(self._read_pack, path, digest), digest)
         place = places[run_id]
         curve = {name: table[f"curve.{name}"][place].values.to_numpy(zero_copy_only=False)
                  for name in table["columns"][place].as_py()}
         return pd.DataFrame(curve), table["ranks"][place].as_py()
 
     def add(self, curves: Mapping[str, pd.DataFrame], ranks: Mapping[str, bytes]) -> list[Path]:
-        """Write packs of these runs, and the manifest last; the packs, as few as LARGEST permits.
-        A run that another pack holds is read from the new one."""
+        """Write packs of these runs, as few as LARGEST permits, and the manifest last.
+
+        A run that another pack holds is read from the new one. Returns: the new packs.
+        """
         entries, written = self.entries(), []
         for entry in entries.values():
             entry["runs"] = [run for run in entry["runs"] if run not in curves]
@@ -78,8 +86,7 @@ class Packs:
 
     def _entries(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         """The entries, and the pack of each run."""
-        return _unchanged(self.manifest, "", self._read_manifest) if self.manifest.exists() \
-            else ({}, {})
+        return unchanged(self.manifest, self._read_manifest) if self.manifest.exists() else ({}, {})
 
     def _read_manifest(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         try:
@@ -93,36 +100,14 @@ class Packs:
             raise ValueError(f"{self.manifest} names a run in two packs; {restore(self.manifest)}")
         return entries, packs
 
-    def _open(self, path: Path) -> tuple[dict[str, int], pa.Table]:
-        """The place of every run in a pack, and its table."""
-        entry = self._entries()[0][path.name]
-        _check_version(path, entry)
-        if not path.is_file():
-            raise ValueError(f"{path} is missing; {restore(path)}")
-        digest = entry.get("sha256", "")
-        return _unchanged(path, digest, lambda: self._read_pack(path, digest))
-
     def _read_pack(self, path: Path, digest: str) -> tuple[dict[str, int], pa.Table]:
+        """The place of every run in a pack, and its table."""
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise ValueError(f"{path} is damaged: its checksum is not that of "
                              f"{self.manifest.name}; {restore(path)}")
         table = parquet.read_table(BytesIO(data))
         return {run: place for place, run in enumerate(table["run"].to_pylist())}, table
-
-
-def _unchanged(path: Path, digest: str, read: Callable[[], Any]) -> Any:
-    """What was read of a file; read anew when it has changed, or its digest should be another."""
-    stat = path.stat()
-    version = (digest, stat.st_ino, stat.st_mtime_ns, stat.st_size)
-    if _opened.get(path, (None,))[0] != version:
-        _opened[path] = version, read()
-    return _opened[path][1]
-
-
-def restore(path: Path) -> str:
-    """How to get a published file back."""
-    return f"restore it: git checkout -- {path}"
 
 
 def _check_version(path: Path, entry: Mapping[str, Any]) -> None:

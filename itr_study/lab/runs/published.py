@@ -1,18 +1,18 @@
 """What is published of runs, in `evidence/<dataset>/`: read by every machine, trained by one.
 
-    runs.csv         a row per run
-    data.json        what identifies the data of these runs (see `identity`)
-    packs/, manifest.json    learning curves, and some ranks (see `packs`)
-    ranks/<run>.npz  ranks, of runs that were published before there were packs
+runs.csv         a row per run
+data.json        what identifies the data of these runs (see `identity`)
+packs/, manifest.json    learning curves, and some ranks (see `packs`)
+ranks/<run>.npz  ranks, of runs that were published before there were packs
 
-Only `publish` writes here. A run that ended and is not published lies in the store of its machine.
+Only `publish` writes here. A run that ended and is not published is in the store of its machine.
 """
 
+import itertools
 import math
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
@@ -21,21 +21,30 @@ import pandas as pd
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
-from itr_study.files.paths import evidence_folder
+from itr_study.evaluation.measures import MEASURES
+from itr_study.files.atomic import folder_lock, read_json
+from itr_study.files.paths import check_writable, evidence_folder
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.runs.packs import Packs, restore
-from itr_study.lab.runs.rows import is_complete
-from itr_study.lab.runs.store import RunStore
-from itr_study.lab.runs.table import Table
+from itr_study.lab.runs.identity import Run, remember
+from itr_study.lab.runs.packs import Packs
+from itr_study.lab.runs.rows import is_complete, make_row
+from itr_study.lab.runs.store import RunResult, RunStore, clear_temporary
+from itr_study.lab.runs.table import Table, cell, restore
 from itr_study.metrics.truth import DIRECTIONS
 
-LEAST_TEST = 100
+Finished = tuple[Run, RunResult]
+NOWHERE = ("it is neither published nor in the store of this machine; train it with `train_arms` "
+           "or `itr-study train`")
+UNPUBLISHED = ("Nothing is published; the runs stay in the store. Publish from a checkout that you "
+               "may write to, or set ITR_STUDY_EVIDENCE to a folder of your own")
+LEAST_TEST = 100  # test images of generated data: R@K of fewer says little
 
 
 def keeps_rows(config: RunConfig) -> bool:
-    """Whether runs of a config may be published: those of real data, and those of generated data
-    that are tested on at least LEAST_TEST images, as in the profiles quick and full; R@K of fewer
-    images says little."""
+    """Whether runs of a config may be published: of real data, or of generated data large enough.
+
+    The profiles quick and full are; see LEAST_TEST.
+    """
     return (not DATASETS[config.dataset].generated
             or config.data_options.get("test", LEAST_TEST) >= LEAST_TEST)
 
@@ -43,10 +52,10 @@ def keeps_rows(config: RunConfig) -> bool:
 class Published:
     """The published runs of a data set.
 
-    Raises:  ValueError where its table or manifest is lost and what lies beside it is not.
+    Raises:  ValueError where its table or manifest is lost and the rest is not.
     """
 
-    def __init__(self, dataset: str):
+    def __init__(self, dataset: str) -> None:
         self.folder = evidence_folder() / dataset
         self.packs = Packs(self.folder)
         self.table = Table(self.folder / "runs.csv")
@@ -70,8 +79,7 @@ class Published:
         return found[0]
 
     def arrays(self, run_id: str) -> dict[str, np.ndarray] | None:
-        """The arrays of a published run; None where they were not kept. Their R@1 must be the
-        row's, where the row has one.
+        """The arrays of a published run, whose R@1 must be its row's; None if they were not kept.
 
         Raises:  ValueError for a file that is damaged, or of another run, with what to do.
         """
@@ -99,11 +107,13 @@ class Published:
 
 
 def rows(dataset: str) -> pd.DataFrame:
-    """The published runs of a data set, one row each: what was run, its metrics in percent (or
-    ranks), what it cost. Runs of this machine that are not published are not among them
-    (`sweep` gives the rows of any runs, `itr-study runs` lists those of this machine).
+    """Read the published runs of a data set: what was run, its metrics, what it cost.
+
+    Metrics are in percent, or ranks. `sweep` gives the rows of any runs, `itr-study runs` lists
+    those of this machine.
 
     Raises:  ValueError where none are published, or their table is damaged.
+
     Example:
         >>> table = rows("scenes")
         >>> bool((table["status"] == "done").any())
@@ -123,39 +133,126 @@ def curve(run_id: str) -> pd.DataFrame:
 
     Raises:  ValueError where the run is in neither, or what is published is damaged.
     """
-    if published := _published(run_id):
+    if published := _evidence_of(run_id):
         return published.curve(run_id)
     if result := RunStore().result(run_id):
         return result.history.table()
-    raise ValueError(f"no curve of run {run_id}: {_nowhere(run_id)}")
+    raise ValueError(f"no curve of run {run_id}: {NOWHERE}")
 
 
 def arrays(run_id: str, *names: str) -> dict[str, np.ndarray]:
-    """The arrays of a run by name: test_i2t and test_t2i, the rank of the best match of every query
-    (1 = first), and what else `RunResult.arrays` has; published, else from this machine's store.
+    """The arrays of a run by name: published, else from this machine's store.
+
+    test_i2t and test_t2i hold the rank of the best match of every query (1 = first); see
+    `RunResult.arrays`.
 
     Args:    names: those needed beside the ranks.
     Raises:  as `curve`.
     """
-    published, wanted = _published(run_id), {"test_i2t", "test_t2i", *names}
+    published, wanted = _evidence_of(run_id), {"test_i2t", "test_t2i", *names}
     found = published.arrays(run_id) if published else None
     if found and found.keys() >= wanted:
         return found
     result = RunStore().result(run_id)
     if result and (found := result.arrays()).keys() >= wanted:
         return found
-    why = _nowhere(run_id) if not (published or result) else (
+    why = NOWHERE if not (published or result) else (
         f"it is kept without them; train it again: itr-study train {run_id}")
     raise ValueError(f"no {', '.join(names) or 'ranks'} of run {run_id}: {why}")
 
 
-def _published(run_id: str) -> Published | None:
+def _evidence_of(run_id: str) -> Published | None:
     """The published runs that this one is among."""
-    folders: list[Path] = sorted(evidence_folder().glob("*/runs.csv"))
-    return next((published for published in (Published(path.parent.name) for path in folders)
-                 if published.table.row(run_id)), None)
+    datasets = [path.parent.name for path in sorted(evidence_folder().glob("*/runs.csv"))]
+    return next((one for one in map(Published, datasets) if one.table.row(run_id)), None)
 
 
-def _nowhere(run_id: str) -> str:
-    return ("it is neither published nor in the store of this machine; train it with `train_arms` "
-            "or `itr-study train`")
+# Publishing: `itr-study runs --publish`. Packs are written first, the manifest next, the rows last:
+# who is killed in between leaves files that no row names, and the next call writes the same again.
+
+def publish(run_ids: Iterable[str], ranks: bool = False) -> list[str]:
+    """Add rows and curves of finished runs of this machine to what is published.
+
+    Args:    ranks: also their arrays, which figures and verdicts over images need.
+    Returns: the ids of those that were not there yet.
+    Raises:  ValueError, before anything is written, for a run that is not finished here, is of a
+             smaller part of generated data, or is published with other numbers; OSError where the
+             evidence cannot be written.
+    """
+    by_dataset: dict[str, list[Finished]] = {}
+    for run_id in dict.fromkeys(run_ids):
+        run, result = _finished(run_id)
+        by_dataset.setdefault(run.config.dataset, []).append((run, result))
+    return [run_id for dataset, runs in by_dataset.items()
+            for run_id in _publish(dataset, runs, ranks)]
+
+
+def publishable(dataset: str) -> list[str]:
+    """Ids of the finished runs of a data set on this machine that may be published, sorted."""
+    ids = []
+    for path in sorted(RunStore().folder.glob("*/manifest.json")):
+        config = read_json(path.with_name("config.json"))
+        if config["dataset"] == dataset and keeps_rows(RunConfig.model_validate(config)):
+            ids.append(path.parent.name)
+    return ids
+
+
+def _finished(run_id: str) -> Finished:
+    result = RunStore().result(run_id)
+    if result is None:
+        raise ValueError(f"run {run_id} is not finished on this machine; finished ones are listed "
+                         "by: itr-study runs")
+    config, facts = RunConfig.model_validate(result.config), result.facts
+    if not keeps_rows(config):
+        raise ValueError(f"run {run_id} is of a part of {config.dataset} ({config.data_options}), "
+                         "which anybody trains in minutes; only runs of its own size are published")
+    return Run(config, run_id, facts["data"], facts["encoded"], facts["versions"]), result
+
+
+def _publish(dataset: str, runs: list[Finished], ranks: bool) -> list[str]:
+    """Of one data set, one publisher after the other."""
+    folder = evidence_folder() / dataset
+    check_writable(folder, UNPUBLISHED)
+    with folder_lock(folder):
+        published = Published(dataset)
+        new = [(run, result) for run, result in runs if _is_new(published, run, result, ranks)]
+        if not new:
+            return []
+        for part in (folder, folder / "packs"):
+            clear_temporary(part)  # of a publisher that was killed
+        if not published.table.path.exists():
+            published.table.write(["run"], {})  # else a manifest without rows, they count as lost
+        published.packs.add({run.id: result.history.table() for run, result in new},
+                            {run.id: (result.folder / "ranks.npz").read_bytes()
+                             for run, result in new if ranks and result.status == "done"})
+        for run, _ in new:
+            if not DATASETS[dataset].generated:
+                remember(run)  # for machines without that data
+        names, lines = published.table.lines()  # others stay as they are, columns are only added
+        for row in itertools.starmap(make_row, new):
+            if _published_row(published, row) is None:
+                names += [name for name in row if name not in names]
+                lines[row["run"]] = {name: cell(value) for name, value in row.items()}
+        published.table.write(names, lines)
+    return [run.id for run, _ in new]
+
+
+def _is_new(published: Published, run: Run, result: RunResult, ranks: bool) -> bool:
+    """Whether anything of a run is to be written.
+
+    Raises:  ValueError where its row says another R@1: of two machines one is published.
+    """
+    row = _published_row(published, make_row(run, result))
+    if row is None:
+        return True
+    for name in (f"{direction}_r1" for direction in DIRECTIONS):
+        stated, found = row.get(f"test_{name}"), result.tables.get("test", {}).get(name)
+        if None not in (stated, found) and not math.isclose(stated, found, abs_tol=1e-6):
+            raise ValueError(f"run {run.id} is published with test {name} {stated:.2f}, here it is "
+                             f"{found:.2f}: another machine rounded otherwise; leave it out")
+    return ranks and result.status == "done" and published.arrays(run.id) is None
+
+
+def _published_row(published: Published, row: dict[str, Any]) -> dict[str, Any] | None:
+    """What is published of a row, if that has all its measures."""
+    return published.complete(row["run"], MEASURES if is_complete(row, MEASURES) else ())

@@ -13,7 +13,7 @@ SPLITS = ("train", "dev", "test")  # of train, the first images (`run.train_imag
 
 
 def make_row(run: Run, result: RunResult) -> dict[str, Any]:
-    """One row: id, what was run, train_, dev_ and test_ metrics (percent or ranks), cost, parts."""
+    """Make a row: id, what was run, metrics of each split (percent or ranks), cost, versions."""
     facts = result.facts
     row = first_columns(run, result.status, result.reason)
     row |= {f"{split}_{name}": value for split, table in result.tables.items()
@@ -32,8 +32,10 @@ def make_row(run: Run, result: RunResult) -> dict[str, Any]:
 
 
 def is_complete(row: dict[str, Any], needs: Collection[str] = ()) -> bool:
-    """Whether a run ended with every measure of its data set, those that are `asked` if they are
-    among the needs (`evaluation.measures`); a run that diverged has none."""
+    """Whether a run ended with every measure of its data set; one that diverged has none.
+
+    Args:    needs: which of the measures that are `asked` (`evaluation.measures`) must be there.
+    """
     if row["status"] != "done":
         return row["status"] in ENDED
     return all(row.get(f"{split}_{name}") is not None for split in SPLITS
@@ -55,18 +57,10 @@ def hyperparameters(config: RunConfig) -> dict[str, Any]:
 
 
 def flat(values: Any, path: str = "") -> dict[str, Any]:
-    """Nested values by dotted path, as in `RunConfig.with_`: {"objective.0.arguments.k": 3}."""
+    """Nested values by dotted path, as in `RunConfig.with_`."""
     items = values.items() if isinstance(values, dict) else enumerate(values)
     by_path: dict[str, Any] = {}
     for name, value in items:
         inner = f"{path}.{name}" if path else str(name)
         by_path |= flat(value, inner) if isinstance(value, dict | list) else {inner: value}
     return by_path
-
-
-# Columns that are text, whatever their letters look like (an id may consist of digits).
-# Columns of numbers.
-
-_read: dict[str, tuple] = {}  # path -> what identifies the file as it was read, and its content
-
-

@@ -1,142 +1,66 @@
-"""Execute a run, take its row where one is published, or get its trained model back.
+"""Execute a run: train and evaluate it, or read what the store holds of it.
 
-    config = base("flickr8k", "two_branch", **{"objective.0.arguments.k": 3, "seed": 1})
-    row(config, root)["test_rsum"]      the published row, or trained now
-    weights(config, root)               the trained model
+execute(identify(config, root), root)    its result, trained now if it is not there
+weights(config, root)                    its model
+attempt(job)                             the same for another process: JSON in, JSON out
 """
 
+import platform
+import subprocess
+import traceback
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
+import itr_study
+from itr_study.arithmetic import arithmetic, instructions
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, evaluate
 from itr_study.evaluation.search import Searcher
 from itr_study.features.specs import tuned_stages
 from itr_study.features.texts import EncodedData
+from itr_study.files.atomic import canonical_json, read_json, write_json
+from itr_study.files.paths import project_root
 from itr_study.lab.runs.config import RunConfig, build_objective
 from itr_study.lab.runs.data import dataset_of, encoded_data
-from itr_study.lab.runs.identity import (
-    Run,
-    all_sittings,
-    computed_with,
-    git_commit,
-    identify,
-    merged,
-)
+from itr_study.lab.runs.identity import Run, digest, hash_run, identify, part_versions
 from itr_study.lab.runs.published import Published
 from itr_study.lab.runs.rows import SPLITS, is_complete, make_row
-from itr_study.lab.runs.store import (
-    RunResult,
-    RunStore,
-    WarmUps,
-    keep_scores,
-    kept_scores,
-    warmup_key,
-)
+from itr_study.lab.runs.store import RunResult, RunStore, WarmUps, kept_scores
 from itr_study.models import MODELS
 from itr_study.models.base import device_of
 from itr_study.training.checkpoints import Checkpoints
-from itr_study.training.devices import choose_device, claimed, float32_products
+from itr_study.training.devices import choose_device, claimed, float32_products, matmul_on
 from itr_study.training.interrupts import OutOfMemory, memory_advice, one_thread
 from itr_study.training.loop import Diverged, fit
+from itr_study.training.settings import Least0, StrictModel
 from itr_study.training.state import History, TaughtNothing
 
+# The state of a run that ends by an error.
+ENDINGS = {OutOfMemory: "oom", KeyboardInterrupt: "interrupted", Exception: "failed"}
+CHANGED = "+"  # behind a commit from which files differ
 # Train is measured on its first images, as many as a usual test split has: R@K depends on the size
 # of the gallery, and only at the same size does its gap to test say how much was learnt by heart. A
 # config with settings.dev_images takes as many as that: a choice of cost, not for that gap.
 TRAIN_IMAGES = 1000
 
 
-def train_images(dev_images: int) -> int:
-    """On how many images of train, at most, a run with this setting is measured in the end."""
-    return dev_images or TRAIN_IMAGES
-
-
-def row(config: RunConfig, root: Path | str | None = None, device: str = "auto",
-        needs: Collection[str] = ()) -> dict[str, Any]:
-    """The row of a run: the published one where it is complete, else made of its result in the
-    store, where it is trained now if it is not there.
-
-    Args:    root: folder of the real data sets, None on a machine without them (published rows
-             still serve); needs: measures that it must have, of those that are `asked`
-             (`evaluation.measures`).
-    Raises:  as `execute`; a run that diverged gives its row, with status "diverged", no metrics.
-    """
-    run = identify(config, root)
-    return ended(run, needs) or make_row(run, execute(run, root, device=device, needs=needs))
-
-
-def ended(run: Run, needs: Collection[str] = ()) -> dict[str, Any] | None:
-    """The row of a run that ended with these measures: published, or of the store; else None."""
-    if row := Published(run.config.dataset).complete(run.id, needs):
-        return row
-    row = make_row(run, result) if (result := RunStore().result(run.id)) else None
-    return row if row and is_complete(row, needs) else None
-
-
-def weights(config: RunConfig, root: Path | str | None = None, *,
-            device: str = "auto") -> nn.Module:
-    """The model of a run with the weights of its best epoch, in evaluation mode; trained now if
-    this machine has none.
-
-    Raises:  ValueError for a run that diverged.
-    """
-    result = execute(identify(config, root), root, device=device)
-    if result.status != "done":
-        raise ValueError(f"run {result.id} has no weights: {result.reason}")
-    model = build_model(config, encoded_data(config, root, str(choose_device(device))).inputs)
-    model.load_state_dict(result.weights())
-    return model.to(choose_device(device)).eval()
-
-
-def searcher(config: RunConfig, root: Path | str | None = None, split: str = "test", *,
-             device: str = "auto") -> Searcher:
-    """The model of a run over a split of its data, as `Searcher` takes it, with those scores that
-    the run has kept; trained now if this machine has none. Raises: as `weights`."""
-    model, data = weights(config, root, device=device), encoded_data(config, root)
-    store, run, known = RunStore(), identify(config, root).id, {}
-    with store.lock(run):
-        if split == "test" and (result := store.result(run)) is not None:
-            known = kept_scores(result)
-    return Searcher(model, dataset_of(config, root), data, split, known)
-
-
-def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:
-    """The model of a config, initialised from its seed."""
-    torch.manual_seed(config.seed)
-    return MODELS[config.model](inputs, **config.model_arguments)
-
-
-def check_model(config: RunConfig) -> None:
-    """Raise ValueError, before any data is read, where the model of a config cannot be built: an
-    argument is out of its range, or the config leaves out an input that the model needs; and
-    OutOfMemory for one that is too large by itself."""
-    stages = tuned_stages(config.images)
-    inputs = InputSpec(region_size=0 if stages else 1, vocabulary=2 if config.tokens else 0,
-                       sentence_size=1 if config.sentences else 0, stages=stages)
-    try:
-        with memory_advice(config.settings.batch_size):
-            build_model(config, inputs)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"model {config.model!r} cannot be built with model_arguments "
-                         f"{config.model_arguments}: {error}") from error
-
-
 def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
             store: RunStore | None = None, save_seconds: float = 60.0,
             needs: Collection[str] = ()) -> RunResult:
-    """Train and evaluate a run, or read its result from the store; after a stop of any kind the
-    next call goes on from the last checkpoint.
+    """Train and evaluate a run, or read its result; a stopped one goes on where it was.
 
     Args:    root: folder of the real data sets; device: as in `fit`, of several cards one that no
              other run is on (`devices.claimed`); store: None = the home's; save_seconds: least time
-             between checkpoints; needs: as in `row`; of a result without them the weights are
-             evaluated again, by all measures.
+             between checkpoints; needs: measures that the result must have, of those that are
+             `asked` (`evaluation.measures`); without them its weights are evaluated again.
     Returns: a result "done", or "diverged" with the reason: both are final.
     Raises:  OutOfMemory, DataError, OSError (full disk), KeyboardInterrupt; the reason is kept
              in the run's status.json, and a next call tries again.
@@ -146,22 +70,26 @@ def execute(run: Run, root: Path | str | None = None, *, device: str = "auto",
         result = store.result(run.id)
         if result is not None and is_complete(make_row(run, result), needs):
             return result
-        with claimed(device) as there:
-            store.set_status(run.id, "running")
-            try:
-                with memory_advice(run.config.settings.batch_size):
-                    if result is not None:
-                        return _evaluated_again(run, root, result, store, there)
-                    return _train(run, root, store, there, save_seconds)
-            except OutOfMemory as error:
-                _note(error, store, run, "oom")
-                raise
-            except KeyboardInterrupt as error:
-                _note(error, store, run, "interrupted")
-                raise
-            except Exception as error:
-                _note(error, store, run, "failed")
-                raise
+        with (claimed(device) as there, _noted(run, store),
+              memory_advice(run.config.settings.batch_size)):
+            if result is not None:
+                return _measured_again(run, root, result, store, there)
+            return _train(run, root, store, there, save_seconds)
+
+
+@contextmanager
+def _noted(run: Run, store: RunStore) -> Iterator[None]:
+    """Write into the run's status that it runs, and by what error it ends, if by one."""
+    store.set_status(run.id, "running")
+    try:
+        yield
+    except tuple(ENDINGS) as error:
+        state = next(state for kind, state in ENDINGS.items() if isinstance(error, kind))
+        try:
+            store.set_status(run.id, state, f"{type(error).__name__}: {error}")
+        except OSError as second:  # a full disk: the first error says so
+            error.add_note(f"the status of run {run.id} could not be written either: {second}")
+        raise
 
 
 def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.device,
@@ -192,22 +120,20 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},
                             status="diverged", reason=str(error))
     evaluations = _evaluate(model, data, config)
-    result = store.finish(run.id, written, history, facts | _minutes(history) | _made(evaluations),
-                          evaluations, weights=model.state_dict())
-    return keep_scores(result, evaluations.get("test"))
+    return store.finish(run.id, written, history, facts | _minutes(history) | _costs(evaluations),
+                        evaluations, weights=model.state_dict())
 
 
-def _evaluated_again(run: Run, root: Path | str | None, result: RunResult, store: RunStore,
-                     device: torch.device) -> RunResult:
-    """A finished run measured with the measures of today; nothing is trained."""
+def _measured_again(run: Run, root: Path | str | None, result: RunResult, store: RunStore,
+                    device: torch.device) -> RunResult:
+    """A finished run with the measures of today; nothing is trained."""
     data = encoded_data(run.config, root, str(device))
     model = build_model(run.config, data.inputs)
     model.load_state_dict(result.weights())
     facts = result.facts | merged([result.facts, computed_with(run.config, data, device)])
     evaluations = _evaluate(model.to(device), data, run.config)
-    result = store.finish(run.id, result.config, result.history, facts | _made(evaluations),
-                          evaluations, model.state_dict())
-    return keep_scores(result, evaluations.get("test"))
+    return store.finish(run.id, result.config, result.history, facts | _costs(evaluations),
+                        evaluations, weights=model.state_dict())
 
 
 def _evaluate(model: nn.Module, data: EncodedData, config: RunConfig) -> dict[str, Evaluation]:
@@ -216,16 +142,19 @@ def _evaluate(model: nn.Module, data: EncodedData, config: RunConfig) -> dict[st
     splits = dict(data.splits) | {"train": data.splits["train"].head(most)}
     evaluations: dict[str, Evaluation] = {}
     with one_thread(), float32_products(device_of(model), config.settings.matmul):
-        for split in SPLITS:
-            if split in splits:
-                bank = evaluations.get("dev") if split == "test" else None
-                evaluations[split] = evaluate(model, splits[split], measures_of=data.dataset,
-                                              bank=bank)
+        for split in (name for name in SPLITS if name in splits):
+            bank = evaluations.get("dev") if split == "test" else None
+            evaluations[split] = evaluate(model, splits[split], measures_of=data.dataset, bank=bank)
     return evaluations
 
 
-def _made(evaluations: dict[str, Evaluation]) -> dict[str, Any]:
-    """Facts of an evaluation: what parts of it cost in seconds."""
+def train_images(dev_images: int) -> int:
+    """On how many images of train, at most, a run with this setting is measured in the end."""
+    return dev_images or TRAIN_IMAGES
+
+
+def _costs(evaluations: dict[str, Evaluation]) -> dict[str, Any]:
+    """What parts of an evaluation took, in seconds."""
     return {"costs": {name: round(seconds, 4) for evaluation in evaluations.values()
                       for name, seconds in evaluation.costs.items()}}
 
@@ -234,9 +163,173 @@ def _minutes(history: History) -> dict[str, float]:
     return {"minutes": round(sum(row["seconds"] for row in history.rows) / 60, 3)}
 
 
-def _note(error: BaseException, store: RunStore, run: Run, state: str) -> None:
-    """Write the reason into the run's status, where that is possible."""
+# What a run was computed with: device, instructions, versions, commit. Rows state it; ids do not.
+# A run that is stopped and goes on elsewhere was computed in several sittings; its facts state all.
+
+def computed_with(config: RunConfig, data: EncodedData, device: torch.device) -> dict[str, Any]:
+    """State what the bits of a run depend on beside its id."""
+    return machine_facts(device) | {
+        "arithmetic": arithmetic(data.features_dtype, config.settings.precision,
+                                 matmul_on(device, config.settings.matmul))}
+
+
+def machine_facts(device: torch.device) -> dict[str, Any]:
+    """State versions, the device and its instructions."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {"device": f"{device.type} {name}", "instructions": instructions(),
+            "software": {"python": platform.python_version(), "torch": torch.__version__,
+                         "numpy": np.__version__, "itr_study": itr_study.__version__}}
+
+
+@cache
+def git_commit() -> str:
+    """The commit of the source, "+" where files differ from it; "" outside a repository."""
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", str(project_root()), *arguments], check=True,
+                              capture_output=True, text=True, timeout=20).stdout.strip()
+
     try:
-        store.set_status(run.id, state, f"{type(error).__name__}: {error}")
-    except OSError as second:  # a full disk: the first error says so
-        error.add_note(f"the status of run {run.id} could not be written either: {second}")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "itr_study")
+        return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def all_sittings(checkpoints: Checkpoints, this: dict[str, Any]) -> dict[str, Any]:
+    """Merge the facts of this sitting with those of the sittings that it goes on from.
+
+    They are noted beside the checkpoints: a sitting whose checkpoint is lost may count, none is
+    left out.
+    """
+    path = checkpoints.folder / "sittings.json"
+    before: list[Any] = []
+    if checkpoints.names():
+        try:
+            before = read_json(path)
+        except (OSError, ValueError):  # checkpoints of an older version, or a damaged file
+            before = [{}]
+    write_json(path, before if this in before else [*before, this])
+    return merged([*before, this])
+
+
+def merged(sittings: list[Any]) -> Any:
+    """Facts of several sittings as one: "amx + avx2", equal to neither, where they differ."""
+    if isinstance(sittings[-1], dict):
+        return {name: merged([facts.get(name, "unknown") if isinstance(facts, dict) else facts
+                              for facts in sittings]) for name in sittings[-1]}
+    return " + ".join(dict.fromkeys(map(str, sittings)))
+
+
+def warmup_key(run: Run, facts: Mapping[str, Any]) -> str | None:
+    """What the bits of a run's warm-up depend on: its own objective, and what computes it.
+
+    Args:    facts: of all its sittings, and the commit.
+    Returns: None where it has none, or where nobody can tell what code trains it.
+    """
+    config, commits = run.config, facts["commit"].split(" + ")  # of several sittings
+    if not config.settings.warmup_epochs or any(one.endswith(CHANGED) for one in commits):
+        return None
+    config = config.with_(objective=[term.model_dump() for term in config.warmup_objective])
+    whole = {name: run.versions[name] for name in ("loop", "evaluation")}
+    warmup = hash_run(config, run.data, run.encoded, part_versions(config) | whole)
+    return digest(canonical_json([warmup, dict(facts)]))
+
+
+def build_model(config: RunConfig, inputs: InputSpec) -> nn.Module:
+    """Build the model of a config, initialised from its seed."""
+    torch.manual_seed(config.seed)
+    return MODELS[config.model](inputs, **config.model_arguments)
+
+
+def check_model(config: RunConfig) -> None:
+    """Refuse, before any data is read, a config whose model cannot be built.
+
+    Raises:  ValueError where an argument is out of its range, or the config leaves out an input
+             that the model needs; OutOfMemory for one that is too large by itself.
+    """
+    stages = tuned_stages(config.images)
+    inputs = InputSpec(region_size=0 if stages else 1, vocabulary=2 if config.tokens else 0,
+                       sentence_size=1 if config.sentences else 0, stages=stages)
+    try:
+        with memory_advice(config.settings.batch_size):
+            build_model(config, inputs)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"model {config.model!r} cannot be built with model_arguments "
+                         f"{config.model_arguments}: {error}") from error
+
+
+def ended(run: Run, needs: Collection[str] = ()) -> dict[str, Any] | None:
+    """The row of a run that ended with these measures: published, or of the store; else None."""
+    if row := Published(run.config.dataset).complete(run.id, needs):
+        return row
+    row = make_row(run, result) if (result := RunStore().result(run.id)) else None
+    return row if row and is_complete(row, needs) else None
+
+
+def weights(config: RunConfig, root: Path | str | None = None, *,
+            device: str = "auto") -> nn.Module:
+    """Load a run's model of its best epoch, in evaluation mode; train it if it is not here.
+
+    Raises:  ValueError for a run that diverged.
+    """
+    result = execute(identify(config, root), root, device=device)
+    if result.status != "done":
+        raise ValueError(f"run {result.id} has no weights: {result.reason}")
+    model = build_model(config, encoded_data(config, root, str(choose_device(device))).inputs)
+    model.load_state_dict(result.weights())
+    return model.to(choose_device(device)).eval()
+
+
+def searcher(config: RunConfig, root: Path | str | None = None, split: str = "test", *,
+             device: str = "auto") -> Searcher:
+    """A run's model over a split of its data, with the scores that it has kept.
+
+    Raises:  as `weights`.
+    """
+    model, data = weights(config, root, device=device), encoded_data(config, root)
+    store, run, known = RunStore(), identify(config, root).id, {}
+    with store.lock(run):
+        if split == "test" and (result := store.result(run)) is not None:
+            known = kept_scores(result)
+    return Searcher(model, dataset_of(config, root), data, split, known)
+
+
+# A run as another process is asked for it: each a line of JSON.
+
+class Job(StrictModel):
+    """A config, and how to execute it: as in `execute`, `store` its folder."""
+
+    config: RunConfig
+    root: str | None = None
+    store: str | None = None
+    device: str = "auto"
+    save_seconds: Least0 = 60.0
+    needs: list[str] = []
+
+
+class Answer(StrictModel):
+    """How a run ended: one of `store.STATES`, why, and the run's id if it got that far."""
+
+    state: str
+    reason: str = ""
+    id: str = ""
+
+
+def attempt(job: str) -> str:
+    """Execute the run of a `Job` given as JSON; its `Answer` as JSON.
+
+    A failure is an answer too, because the next run is not to blame; only KeyboardInterrupt, the
+    request to stop, is raised.
+    """
+    try:
+        asked = Job.model_validate_json(job)
+        result = execute(identify(asked.config, asked.root), asked.root, device=asked.device,
+                         store=RunStore(asked.store), save_seconds=asked.save_seconds,
+                         needs=asked.needs)
+        answer = Answer(state=result.status, reason=result.reason, id=result.id)
+    except OutOfMemory as error:
+        answer = Answer(state="oom", reason=str(error))
+    except Exception as error:
+        traceback.print_exc()
+        answer = Answer(state="failed", reason=f"{type(error).__name__}: {error}")
+    return answer.model_dump_json()

@@ -3,8 +3,19 @@
     configs = [base("flickr8k", "two_branch", **{"objective.0.arguments.k": k, "seed": s})
                for k in (1, 2, 5) for s in range(3)]
     sweep(configs, root=DATA)       one row per config, in that order
+
+Any executor of `concurrent.futures` will do: threads here, or tasks on a cluster (Dask's
+`Client.get_executor()`) that share the data and $ITR_STUDY_HOME. What is submitted is
+`run_in_worker`, a `run.Job` as JSON in, an answer as JSON out: its thread starts a worker process,
+and keeps it, so that start-up is paid once.
+
+A worker that dies (killed, out of memory) fails its run only; the next run gets a new one. Workers
+end within seconds of their parent, however it ends. An interrupt lets the runs of this process save
+first; so do other processes of this machine (`ProcessPoolExecutor`) that get the signal too
+(Ctrl-C, the button of a notebook). What another machine runs goes on to its end.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -25,40 +36,230 @@ from itr_study.data.base import DataError
 from itr_study.files.paths import check_home, home, project_root
 from itr_study.lab.processes import KEEP_MEMORY, MARK, kill_marked, new_mark
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.runs.data import data_part, encoded_data
+from itr_study.lab.runs.data import absolute, data_part, encoded_data
 from itr_study.lab.runs.identity import Run, identify
-from itr_study.lab.runs.jobs import Answer, Job, attempt
 from itr_study.lab.runs.rows import first_columns, hyperparameters, make_row
-from itr_study.lab.runs.run import ended
+from itr_study.lab.runs.run import Answer, Job, attempt, ended
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.lab.runs.watch import Watch
 from itr_study.lab.runs.worker import STOP, STOPPED
 from itr_study.progress import counting, in_lines
 from itr_study.training.devices import choose_device
-
-# Where the runs of a sweep are executed: any executor of `concurrent.futures` will do.
-#
-# What is submitted is `run_in_worker`: a job as JSON in, an answer as JSON out (see `jobs`). The
-# thread that calls it only waits: the run is executed by a worker process which that thread starts
-# and keeps, so that start-up is paid once. Threads here and tasks on a cluster serve alike
-# (`ThreadPoolExecutor(2)`, Dask's `Client.get_executor()`); machines must share the data and
-# $ITR_STUDY_HOME.
-#
-# A worker that dies (killed, out of memory) fails its run only; the next run gets a new one.
-# Workers end within seconds of their parent, however it ends. An interrupt lets the runs save
-# that wait in threads of this process; other processes of this machine (`ProcessPoolExecutor`)
-# get the signal with it where it goes to all (Ctrl-C, the button of a notebook), and do the same.
-# What another machine runs goes on to its end: nobody tells it.
+from itr_study.training.state import epoch_note
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
+LOOK = 0.5  # seconds between looks at how far the runs are
+
+
+def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
+          device: str = "auto", executor: Executor | None = None,
+          needs: Sequence[Collection[str]] | None = None, weights: bool = False) -> pd.DataFrame:
+    """Give one row per config, in their order; train the runs that have not ended yet.
+
+    A run that fails in any way does not stop the others: its row has its status and reason and no
+    metrics, and it is reported at the end; the next sweep tries it again.
+
+    Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
+             in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
+             not shut down; needs: of each config the measures that its row must have, of those that
+             are `asked` (`evaluation.measures`): a run that ended without is evaluated again where
+             its weights are, else trained again; weights: train those, too, whose row is published
+             and whose model is not on this machine; their row stays.
+    Raises:  KeyboardInterrupt, after the running ones have saved; of an `executor`, see above.
+    """
+    runs = [identify(config, root) for config in configs]
+    asked: dict[str, set[str]] = {}
+    for run, names in zip(runs, needs or [()] * len(runs), strict=True):
+        asked.setdefault(run.id, set()).update(names)
+    rows = {run.id: ended(run, asked[run.id]) for run in runs}
+    missing = {run.id: run for run in runs if rows[run.id] is None
+               or weights and not _has_ended_here(rows[run.id])}
+    if missing:
+        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor))
+        _report([rows[run_id] for run_id in missing])
+    return pd.DataFrame([rows[run.id] for run in runs])
+
+
+def ended_row(config: RunConfig, root: Path | str | None = None,
+              needs: Collection[str] = ()) -> dict[str, Any] | None:
+    """Read the row of a run that has ended, published or in the store; nothing is trained.
+
+    Args:    root, needs: as in `run.execute`.
+    Returns: None, too, where the data is not here, and no run is published that was encoded so.
+    Raises:  DataError where a root is given that does not hold the data.
+    """
+    try:
+        run = identify(config, root)
+    except DataError:
+        if root is not None:
+            raise
+        return None
+    return ended(run, needs)
+
+
+def _has_ended_here(row: dict[str, Any]) -> bool:
+    """Whether the model of a run is on this machine; a diverged one has none anywhere."""
+    return row["status"] != "done" or RunStore().result(row["run"]) is not None
+
+
+def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
+    """An executor, and what to submit to it."""
+    if executor is None and workers < 1:
+        return SerialExecutor(), attempt
+    return executor or _threads(workers), run_in_worker
+
+
+@lru_cache(maxsize=1)
+def _threads(count: int) -> Executor:
+    """Threads kept for the next sweep with as many workers, because each keeps its worker."""
+    return ThreadPoolExecutor(count)
+
+
+def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
+           asked: Mapping[str, Collection[str]], root: Path | str | None, device: str,
+           executor: Executor, work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+    """Rows by id of runs that are trained now, or the one that is kept of a run.
+
+    Features are encoded here first, not by every worker.
+    """
+    check_home()
+    for run in {data_part(run.config): run for run in missing.values()}.values():
+        encoded_data(run.config, root, str(choose_device(device)))
+    store, rows, jobs = RunStore(), {}, {}
+    for run_id, run in missing.items():
+        jobs[run_id] = Job(config=run.config, root=absolute(root), device=device,
+                           needs=sorted(asked[run_id])).model_dump_json()
+        if store.state(run_id) != "running":
+            store.set_status(run_id, "queued")
+    watch = Watch(missing, store)
+    with counting(*watch.counted) as show, \
+            closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
+        for run_id, answer in answers:
+            rows[run_id] = _answered_row(missing[run_id], answer, kept[run_id])
+    return rows
+
+
+def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str],
+             meanwhile: Callable[[], None]) -> Iterator[tuple[str, Answer]]:
+    """(run id, answer) as the runs end; `meanwhile` is called twice a second.
+
+    Closed or interrupted before the end, it cancels those that wait and ends the workers, which
+    save first.
+    """
+    waiting: dict[Future, str] = {}
+    try:
+        for run_id in _free_first(jobs):
+            future = executor.submit(work, jobs[run_id])
+            if future.done():  # by a SerialExecutor: told before the next run begins
+                meanwhile()
+                yield run_id, _answer(future)
+            else:
+                waiting[future] = run_id
+        running = set(waiting)
+        while running:
+            meanwhile()
+            done, running = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield waiting[future], _answer(future)
+    except BaseException:
+        for future in waiting:
+            future.cancel()
+        end_workers()
+        if wait(waiting, timeout=1).not_done:  # a worker was just being started
+            end_workers()
+        raise
+
+
+def _free_first(run_ids: Iterable[str]) -> Iterator[str]:
+    """The runs, last those that another process trains: waiting for it keeps a core idle."""
+    store, taken = RunStore(), []
+    for run_id in run_ids:
+        if store.state(run_id) == "running":
+            taken.append(run_id)
+        else:
+            yield run_id
+    yield from taken
+
+
+def _answer(future: Future) -> Answer:
+    """The answer of a run whose future is done; a broken executor fails the run, not the sweep."""
+    try:
+        return Answer.model_validate_json(future.result())
+    except Exception as error:
+        return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
+
+
+def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict[str, Any]:
+    """The row of a run that was trained, also where that failed."""
+    store, state, reason = RunStore(), answer.state, answer.reason
+    if state in ENDED:
+        result = store.result(run.id)
+        if result is not None:
+            return kept or make_row(run, result)
+        state, reason = "failed", (
+            f"it ended under the id {answer.id}: restart Python, the code has changed"
+            if answer.id != run.id else
+            f"its result is not in {store.folder}: the worker's ITR_STUDY_HOME is another")
+    store.set_status(run.id, state, reason)
+    return first_columns(run, state, reason) | hyperparameters(run.config)
+
+
+def _report(rows: Sequence[dict[str, Any]]) -> None:
+    """Say on stderr which runs did not end well, or taught nothing."""
+    for row in rows:
+        if row["status"] != "done" or row["reason"]:
+            print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
+                           f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)
+
+
+class Watch:
+    """The epochs of runs that other processes train, counted from their histories.
+
+    Runs that have weights are only measured again: no epoch of theirs counts; where all have, runs
+    do.
+    """
+
+    def __init__(self, runs: Mapping[str, Run], store: RunStore) -> None:
+        self.count, self.store = len(runs), store
+        self.runs = {run_id: run for run_id, run in runs.items() if store.result(run_id) is None}
+        self.before: dict[str, int] = {}  # epochs of each run when last looked at
+        self.newest = ""  # what the epoch said that ended last
+
+    @property
+    def counted(self) -> tuple[str, int, str]:
+        """What is done, and how many there are of what: arguments of `counting`."""
+        if not self.runs:
+            return "measuring", self.count, "runs"
+        epochs = sum(run.config.settings.epochs for run in self.runs.values())
+        both = len(self.runs) < self.count
+        return "training and measuring" if both else "training", epochs, "epochs"
+
+    def look(self, ended: Collection[str]) -> tuple[int, str]:
+        """Count the epochs or runs done, and note what the last epoch gave.
+
+        A run that ended counts whole, however early it stopped.
+        """
+        if not self.runs:
+            return len(ended), ""
+        done = 0
+        for run_id, run in self.runs.items():
+            if run_id in ended:
+                done += run.config.settings.epochs
+                continue
+            rows = self.store.epochs(run_id)
+            if len(rows) > self.before.get(run_id, 0):
+                self.newest = epoch_note(json.loads(rows[-1]))
+            self.before[run_id] = len(rows)
+            done += len(rows)
+        return done, ", ".join(filter(None, [f"{len(ended)} of {self.count} runs", self.newest]))
 
 
 class SerialExecutor(Executor):
     """Calls what is submitted at once, in this thread; its futures are done when returned."""
 
     def submit(self, fn: Callable, /, *arguments: Any, **named: Any) -> Future:
+        """Call a function; its result, or its error, as a future."""
         future: Future = Future()
         try:
             future.set_result(fn(*arguments, **named))
@@ -90,12 +291,11 @@ def run_in_worker(job: str) -> str:
 
 
 def end_workers() -> None:
-    """End the workers of all threads: trainings save first and their runs are "interrupted"; a
-    next run starts a new worker."""
+    """End the workers of all threads: trainings save first, their runs are "interrupted"."""
     with _lock:
         workers = list(_workers)
     for worker in workers:  # all are asked before the first is waited for
-        _ask_to_end(worker.process, worker.asked)
+        worker.stop()
     for worker in workers:
         worker.end()
 
@@ -103,9 +303,8 @@ def end_workers() -> None:
 class Worker:
     """One process of `itr_study.lab.runs.worker`, in a session of its own, and its log.
 
-    `end()` asks it to stop and waits, `stop()` only asks; that is done at the latest when its
-    thread ends, for Linux kills a child whose parent asked for it when the thread that started it
-    ends.
+    `end()` asks it to stop and waits, `stop()` only asks. At the latest it ends with the thread
+    that started it: then Linux kills it.
     """
 
     def __init__(self) -> None:
@@ -157,8 +356,7 @@ class Worker:
 
 
 def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:
-    """Send the worker STOP: a training saves first. Only once: asked twice, it would stop without
-    saving."""
+    """Send the worker STOP, once: asked twice, it would stop without saving."""
     if not asked.is_set():
         asked.set()
         with suppress(OSError, ValueError):  # its pipe is closed: it has ended
@@ -175,167 +373,3 @@ def _end(process: subprocess.Popen, asked: threading.Event, mark: str) -> None:
         process.kill()
         process.wait()  # before others wait for it: its exit code is told once
         kill_marked(mark)
-
-
-LOOK = 0.5  # seconds between looks at how far the runs are
-
-
-def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
-          device: str = "auto", executor: Executor | None = None,
-          needs: Sequence[Collection[str]] | None = None, weights: bool = False) -> pd.DataFrame:
-    """One row per config, in their order; runs that have not ended yet are trained.
-
-    A run that fails in any way does not stop the others: its row has its status and reason and no
-    metrics, and it is reported at the end; the next sweep tries it again.
-
-    Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
-             in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
-             not shut down. See `executors`; needs: of each config the measures that its row must
-             have, of those that are `asked` (`evaluation.measures`): a run that ended without is
-             evaluated again where its weights are, else trained again; weights: train those, too,
-             whose row is published and whose model is not on this machine; their row stays.
-    Raises:  KeyboardInterrupt, after the running ones have saved; for those of an `executor` see
-             there.
-    """
-    runs = [identify(config, root) for config in configs]
-    asked: dict[str, set[str]] = {}
-    for run, names in zip(runs, needs or [()] * len(runs), strict=True):
-        asked.setdefault(run.id, set()).update(names)
-    rows = {run.id: ended(run, asked[run.id]) for run in runs}
-    missing = {run.id: run for run in runs if rows[run.id] is None
-               or weights and not _has_ended_here(rows[run.id])}
-    if missing:
-        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor))
-        _report([rows[run_id] for run_id in missing])
-    return pd.DataFrame([rows[run.id] for run in runs])
-
-
-def _has_ended_here(row: dict[str, Any]) -> bool:
-    """Whether the model of a run is on this machine; a diverged one has none anywhere."""
-    return row["status"] != "done" or RunStore().result(row["run"]) is not None
-
-
-def ended_row(config: RunConfig, root: Path | str | None = None,
-              needs: Collection[str] = ()) -> dict[str, Any] | None:
-    """The row of a run if it has ended, published or in the store; nothing is trained. None, too,
-    where the data is not here, and no run is published that was encoded like it.
-
-    Args:    root, needs: as in `run.row`.
-    Raises:  DataError where a root is given that does not hold the data.
-    """
-    try:
-        run = identify(config, root)
-    except DataError:
-        if root is not None:
-            raise
-        return None
-    return ended(run, needs)
-
-
-def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
-    """An executor, and what to submit to it."""
-    if executor is None and workers < 1:
-        return SerialExecutor(), attempt
-    return executor or _threads(workers), run_in_worker
-
-
-@lru_cache(maxsize=1)
-def _threads(count: int) -> Executor:
-    """Threads kept for the next sweep, because each keeps its worker; those of another number of
-    workers end."""
-    return ThreadPoolExecutor(count)
-
-
-def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
-           asked: Mapping[str, Collection[str]], root: Path | str | None, device: str,
-           executor: Executor, work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
-    """Rows by id of runs that are trained now; a run that ends has the one that is kept of it, if
-    there is any. Features are encoded here first, not by every worker."""
-    check_home()
-    for run in {data_part(run.config): run for run in missing.values()}.values():
-        encoded_data(run.config, root, str(choose_device(device)))
-    store, rows, jobs = RunStore(), {}, {}
-    folder = None if root is None else str(Path(root).resolve())
-    for run_id, run in missing.items():
-        jobs[run_id] = Job(config=run.config, root=folder, device=device,
-                           needs=sorted(asked[run_id])).model_dump_json()
-        if (store.status(run_id) or {}).get("state") != "running":
-            store.set_status(run_id, "queued")
-    watch = Watch(missing, store)
-    with counting(*watch.counted) as show, \
-            closing(_answers(jobs, executor, work, lambda: show(*watch.look(rows)))) as answers:
-        for run_id, answer in answers:
-            rows[run_id] = _answered_row(missing[run_id], answer, kept[run_id])
-    return rows
-
-
-def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str],
-             meanwhile: Callable[[], None]) -> Iterator[tuple[str, Answer]]:
-    """(run id, answer) as the runs end; `meanwhile` is called twice a second. Closed or interrupted
-    before the end, it cancels those that wait and ends the workers, which save first."""
-    waiting: dict[Future, str] = {}
-    try:
-        for run_id in _free_first(jobs):
-            future = executor.submit(work, jobs[run_id])
-            if future.done():  # by a SerialExecutor: told before the next run begins
-                meanwhile()
-                yield run_id, _answer(future)
-            else:
-                waiting[future] = run_id
-        running = set(waiting)
-        while running:
-            meanwhile()
-            ended, running = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield waiting[future], _answer(future)
-    except BaseException:
-        for future in waiting:
-            future.cancel()
-        end_workers()
-        if wait(waiting, timeout=1).not_done:  # a worker was just being started
-            end_workers()
-        raise
-
-
-def _free_first(run_ids: Iterable[str]) -> Iterator[str]:
-    """The runs, those last that another process is training: waiting for it would keep a core idle.
-    """
-    store, taken = RunStore(), []
-    for run_id in run_ids:
-        if (store.status(run_id) or {}).get("state") == "running":
-            taken.append(run_id)
-        else:
-            yield run_id
-    yield from taken
-
-
-def _answer(future: Future) -> Answer:
-    """The answer of a run whose future is done; a broken executor fails the run, not the sweep."""
-    try:
-        return Answer.model_validate_json(future.result())
-    except Exception as error:
-        return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
-
-
-def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict[str, Any]:
-    """The row of a run that was trained, also where that failed."""
-    state, reason = answer.state, answer.reason
-    if state in ENDED:
-        result = RunStore().result(run.id)
-        if result is not None:
-            return kept or make_row(run, result)
-        state, reason = "failed", (
-            f"it ended under the id {answer.id}: restart Python, the code has changed"
-            if answer.id != run.id else
-            f"its result is not in {RunStore().folder}: the worker's ITR_STUDY_HOME is another")
-    RunStore().set_status(run.id, state, reason)
-    return first_columns(run, state, reason) | hyperparameters(run.config)
-
-
-def _report(rows: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr which runs did not end well, or taught nothing, in lines that no page breaks.
-    """
-    for row in rows:
-        if row["status"] != "done" or row["reason"]:
-            print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
-                           f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)

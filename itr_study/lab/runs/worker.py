@@ -1,5 +1,4 @@
-"""A process that executes runs one after another: a line of stdin is a job, a line of stdout its
-answer (see `jobs`).
+"""A process that executes runs one after another, each a line: `run.Job` in, `run.Answer` out.
 
     python -m itr_study.lab.runs.worker PARENT      PARENT: id of the process to end with
 
@@ -39,7 +38,7 @@ def main(parent: int) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: os._exit(STOPPED))
     threading.Thread(target=listen, args=(jobs, stopped), daemon=True).start()
     try:
-        from itr_study.lab.runs.jobs import attempt
+        from itr_study.lab.runs.run import attempt
 
         signal.signal(signal.SIGTERM, stop)
         while not stopped.is_set() and (job := jobs.get()):
@@ -51,9 +50,11 @@ def main(parent: int) -> int:
 
 
 def listen(jobs: "SimpleQueue[str]", stopped: threading.Event) -> None:
-    """Hand over the lines of stdin; "" is its end. STOP is passed on as the signal that a training
-    listens to: it is heard whatever the process does when it comes, and where there are no signals
-    between processes."""
+    """Hand over the lines of stdin; "" is its end.
+
+    STOP is passed on as the signal that a training listens to: it is heard whatever the process
+    does when it comes, and where there are no signals between processes.
+    """
     with open(0, encoding="utf-8", closefd=False) as lines:  # as jobs are written
         for line in iter(lines.readline, ""):
             if line == STOP:
@@ -81,8 +82,11 @@ def die_with(parent: int) -> None:
 
 
 def run(parent: int) -> NoReturn:
-    """`main`, and out with its code: Python's own way out gives SIGINT's in its place where an
-    interrupt has passed code in a string (dataclasses have such), and waits for who reads stdin."""
+    """Run `main` and exit with its code.
+
+    Python's own exit gives the code of SIGINT where an interrupt has passed code in a string
+    (dataclasses have such), and waits for the thread that reads stdin.
+    """
     code = main(parent)
     sys.stderr.flush()
     os._exit(code)

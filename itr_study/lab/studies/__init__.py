@@ -1,1 +1,1 @@
-"""What the notebooks study: arms of each paper, how much is computed, what came of it."""
+"""What the notebooks study: arms of each paper, sizes, and what came of it."""

@@ -1,11 +1,12 @@
-"""What plans are made of: base configs at the size of a profile, terms by name, arms over seeds.
+"""What plans are made of: base configs of a profile, terms, arms over seeds.
 
-An arm is a label of the ledger with one run per seed; labels are explained in
-ledger/reported/README.md.
+An arm is a label of the ledger and its factors (loss, setting, k ...), with one run per seed;
+labels are explained in ledger/reported/README.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,28 +39,32 @@ TERMS: dict[str, dict[str, Any]] = {
     "ladder": {"loss": "ladder"} | SENTENCE_COSINES,
     "sam": {"loss": "semantic_margin", "labels": "cider"},
 }
+# Columns of rows that say what an arm varies.
+FACTORS = ("setting", "loss", "labels", "reranker", "k", "d", "rate", "weight", "tau", "alpha",
+           "beta", "gamma", "batch", "heads", "bound", "balance", "noise", "vagueness", "left_out",
+           "margin")
 GIVEN = "given"  # images: the published features beside the data
 TABLE_IV = ("sum", "hardest", "top5")
 
 
 class ArmRun(NamedTuple):
-    """One run of the ledger: its label, what is run, and the measures that its row needs, of those
-    that are `asked` (`evaluation.measures`)."""
+    """One run of an arm."""
 
-    label: str
+    label: str  # name of its arm in the ledger
     config: RunConfig
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # measures that its row needs (`asked` in evaluation.measures)
+    factors: Mapping[str, Any] = MappingProxyType({})  # what the arm varies, of FACTORS
 
 
 Maker = Callable[[str, Parameters], list[ArmRun]]  # of (dataset, parameters of a notebook)
 
 
 def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any) -> RunConfig:
-    """A base config at the size of the profile: `parameters.epochs` and, on generated data,
-    `parameters.scenes`; 0 epochs and an empty `scenes` leave the base as it is. On any data
-    `parameters.data_options`, of which there are mostly none, and with `parameters.images` in the
-    place of those of the base, where it is given: "given" are features that come with the data. A
-    dev split no larger than the part of it that a base looks at is looked at whole."""
+    """Build a base config at the size of the profile, on the data and images asked.
+
+    0 epochs and an empty `scenes` leave the base as it is. Images "given" are features that come
+    with the data. A dev split no larger than the part a base looks at is looked at whole.
+    """
     sized: dict[str, Any] = {}
     if parameters.epochs:
         sized["settings.epochs"] = parameters.epochs
@@ -78,50 +83,68 @@ def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any)
 
 
 def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
-    """The parameters with `images` = "given" where nothing is chosen and published features lie
-    beside the data; else as they are."""
+    """Choose images "given" if none are chosen and features come with the data."""
     if parameters.images or not brings_features(parameters.dataset, root):
         return parameters
     return parameters.model_copy(update={"images": GIVEN})
 
 
-def over_seeds(label: str, config: RunConfig, seeds: int,
-               needs: tuple[str, ...] = ()) -> list[ArmRun]:
-    """The same run for seeds 0 … seeds-1: arms share seeds, so that differences are paired."""
-    return [ArmRun(label, config.with_(seed=seed), needs) for seed in range(seeds)]
+def over_seeds(label: str, config: RunConfig, seeds: int, needs: tuple[str, ...] = (),
+               **factors: Any) -> list[ArmRun]:
+    """Repeat a run for seeds 0 … seeds-1: arms share seeds, so differences are paired."""
+    return [ArmRun(label, config.with_(seed=seed), needs, factors) for seed in range(seeds)]
 
 
 def with_loss(dataset: str, name: str, parameters: Parameters, loss: str,
               rate: float) -> RunConfig:
-    """A setting with one loss at a learning rate."""
+    """Build a setting with one loss at a learning rate."""
     return base_config(dataset, name, parameters, **{
         "objective.0": TERMS[loss], "settings.learning_rate": rate})
 
 
 def sum_of(start: RunConfig, *terms: str | dict[str, Any]) -> RunConfig:
-    """The config with these terms, each of weight 1, as its objective: names of TERMS, or terms."""
+    """Give a config these terms (or names of TERMS) as objective, each of weight 1."""
     return start.with_(objective=[TERMS[term] if isinstance(term, str) else term
                                   for term in terms])
 
 
 def in_one_model(dataset: str, parameters: Parameters, seeds: int,
-                 objectives: Mapping[str, Sequence[str | dict[str, Any]]]) -> list[ArmRun]:
-    """The sweeps' model with each of these objectives: label -> its terms, as in `sum_of`."""
+                 objectives: Mapping[str, Sequence[str | dict[str, Any]]],
+                 factors: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> list[ArmRun]:
+    """List the runs of the sweeps' model with each of these objectives.
+
+    Args:
+        dataset: name of the data set.
+        parameters: of the notebook.
+        seeds: runs of each.
+        objectives: label -> its terms, as in `sum_of`.
+        factors: label -> factors of the arm; one without has its label as its loss.
+    """
     start = base_config(dataset, "two_branch", parameters)
-    return [arm for label, terms in objectives.items()
-            for arm in over_seeds(label, sum_of(start, *terms), seeds)]
+    return [arm for label, terms in objectives.items() for arm in over_seeds(
+        label, sum_of(start, *terms), seeds, **factors.get(label, {"loss": label}))]
+
+
+def swept(dataset: str, parameters: Parameters, seeds: int, factor: str, values: Sequence[float],
+          terms: Callable[[float], Sequence[str | dict[str, Any]]]) -> list[ArmRun]:
+    """List the runs of the sweeps' model for each value of one factor: "tau=0.01"."""
+    labels = {f"{factor}={value:g}": value for value in values}
+    return in_one_model(dataset, parameters, seeds,
+                        {label: terms(value) for label, value in labels.items()},
+                        {label: {factor: value} for label, value in labels.items()})
 
 
 def weighed(dataset: str, parameters: Parameters, first: str, second: str) -> list[ArmRun]:
-    """Two terms, the second of each weight of `parameters.weights`: "soft+0.3×windows"."""
+    """Add a second term with each of `parameters.weights`: "soft+0.3×windows"."""
+    labels = {f"{first}+{weight:g}×{second}": float(weight) for weight in parameters.weights}
     return in_one_model(dataset, parameters, parameters.weight_seeds, {
-        f"{first}+{weight:g}×{second}": (first, TERMS[second] | {"weight": float(weight)})
-        for weight in parameters.weights})
+        label: (first, TERMS[second] | {"weight": weight}) for label, weight in labels.items()},
+        {label: {"weight": weight} for label, weight in labels.items()})
 
 
 def plugged_in(dataset: str, parameters: Parameters, settings: Sequence[str], seeds: int,
                label: str, terms: Sequence[str]) -> list[ArmRun]:
-    """Every setting of Table IV with the hardest negative, and with other terms in its place.
+    """List each setting of Table IV with the hardest negative, and with other terms.
 
     The learning rate is the one chosen for the hardest negative: the gain is no search's.
     """
@@ -129,23 +152,25 @@ def plugged_in(dataset: str, parameters: Parameters, settings: Sequence[str], se
     for name in settings:
         rate = frozen_rates(dataset)[name]["hardest"]
         alone = with_loss(dataset, name, parameters, "hardest", rate)
-        arms += over_seeds(f"{name}/hardest", alone, seeds)
-        arms += over_seeds(f"{name}/{label}", sum_of(alone, *terms), seeds)
+        arms += over_seeds(f"{name}/hardest", alone, seeds, setting=name, loss="hardest")
+        arms += over_seeds(f"{name}/{label}", sum_of(alone, *terms), seeds, setting=name,
+                           loss=label)
     return arms
 
 
 def train_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None, workers: int = 2,
                device: str = "auto", weights: bool = False) -> pd.DataFrame:
-    """One row per arm and seed, trained where it is missing, with its label in `arm` and its
-    model in words in `model`; with `weights` trained where the trained model is missing, too."""
+    """Train missing runs; return a row per run with its factors and `model` in words.
+
+    With `weights` a run is also trained if this machine lacks its model.
+    """
     rows = sweep([arm.config for arm in arms], root=root, workers=workers, device=device,
                  needs=[arm.needs for arm in arms], weights=weights)
     return _named(rows, arms)
 
 
 def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None) -> pd.DataFrame:
-    """The rows of those runs that have ended already, as `train_arms` has them; none is trained.
-    """
+    """Return the rows of runs that have ended, as `train_arms` does; train none."""
     found = [(arm, ended_row(arm.config, root, arm.needs)) for arm in arms]
     kept = [(arm, row) for arm, row in found if row is not None]
     return _named(pd.DataFrame([row for _, row in kept]), [arm for arm, _ in kept])
@@ -154,7 +179,9 @@ def ended_arms(arms: Sequence[ArmRun], *, root: Path | str | None = None) -> pd.
 def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
     words = [f"{MODELS[c.model].display_name} on {c.images}, {c.sentences or c.tokens}"
              for c in (arm.config for arm in arms)]
-    return rows.assign(arm=[arm.label for arm in arms], model=words)
+    varied = {name: [arm.factors.get(name) for arm in arms] for name in FACTORS
+              if any(name in arm.factors for arm in arms)}
+    return rows.assign(arm=[arm.label for arm in arms], model=words, **varied)
 
 
 # How learning rates are chosen: the best on dev of a grid, which must lie inside it.
@@ -164,19 +191,19 @@ def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
 # stays until the grids are widened, and is marked wherever it is shown (`bases.at_edge`).
 
 def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """The search behind the frozen learning rates: one line per setting, loss and rate.
+    """Tabulate a search of learning rates: one line per setting, loss and rate.
 
-    Args:    rows: of `topk.rate_arms` or `judges.judge_rate_arms`, arms named
-             "<setting>/<loss>/<rate>", with dev_rsum; also of runs that diverged, whose rates were
-             tried, with NaN.
-             frozen: as `bases.frozen_rates` or, by setting, `judges.judge_rates` gives them.
-    Returns: setting, loss, rate, seed, dev_rsum, best (highest on dev of its setting and loss,
-             the smaller rate of equals), edge ("smallest" or "largest" rate tried, else ""),
-             frozen (the rate that the sweeps use).
+    Args:
+        rows: of `topk.rate_arms` or `claims.judge_rate_arms`: setting, loss, rate, seed, dev_rsum
+            (NaN for runs that diverged).
+        frozen: setting -> loss -> rate (`bases.frozen_rates`, `judges.judge_rates`).
+
+    Returns:
+        setting, loss, rate, seed, dev_rsum, best (highest on dev of its setting and loss, the
+        smaller rate of equals), edge ("smallest" or "largest" rate tried, else ""), frozen
+        (bool: the rate that the sweeps use).
     """
-    names = rows["arm"].str.rsplit("/", n=2, expand=True)
-    table = pd.DataFrame({"setting": names[0], "loss": names[1], "rate": names[2].astype(float),
-                          "seed": rows["seed"], "dev_rsum": rows["dev_rsum"].astype(float)})
+    table = rows[["setting", "loss", "rate", "seed", "dev_rsum"]].astype({"dev_rsum": float})
     table = table.sort_values(["setting", "loss", "rate"], kind="stable", ignore_index=True)
     groups = table.dropna(subset="dev_rsum").groupby(["setting", "loss"])["dev_rsum"]
     table["best"] = table.index.isin(groups.idxmax())
@@ -189,10 +216,10 @@ def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) ->
 
 
 def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """The best rate of every setting and loss of a search: setting -> loss -> rate.
+    """Choose the best rates of a search: setting -> loss -> rate.
 
-    Raises:  ValueError where a best rate is the smallest or the largest tried, and where all runs
-             diverged, with the remedy.
+    Raises:
+        ValueError: a best rate at an edge of those tried, or all runs diverged; says the remedy.
     """
     if lost := without_best(table):
         raise ValueError(f"no learning rate is chosen for {', '.join(lost)}: all runs diverged; "
@@ -208,13 +235,13 @@ def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def without_best(table: pd.DataFrame) -> list[str]:
-    """What a search found no rate for: all its runs diverged."""
+    """List what a search found no rate for: all its runs diverged."""
     found = table.groupby(["setting", "loss"], sort=False)["best"].any()
     return ["/".join(names) for names in found.index[~found]]
 
 
 def at_the_edge(table: pd.DataFrame) -> str:
-    """The best rates of a search that lie at an edge of what was tried, in words."""
+    """Describe the best rates of a search that are at an edge of those tried."""
     lines = []
     for line in table[table["best"] & (table["edge"] != "")].itertuples():
         grid = table.loc[(table["setting"] == line.setting) & (table["loss"] == line.loss), "rate"]
@@ -224,7 +251,7 @@ def at_the_edge(table: pd.DataFrame) -> str:
 
 
 def rates_verdict(table: pd.DataFrame) -> str:
-    """Whether the frozen rates are the best on dev of a search, and inside what was tried."""
+    """Say whether the frozen rates are the best on dev, and inside what was tried."""
     best, cases = table[table["best"]], table.groupby(["setting", "loss"]).ngroups
     wrong, edges = best[~best["frozen"]], best[best["edge"] != ""]
     if len(best) == cases and wrong.empty:
@@ -236,6 +263,6 @@ def rates_verdict(table: pd.DataFrame) -> str:
                   for line in wrong.itertuples()]
         lines += [f"  {name}: all runs diverged" for name in without_best(table)]
     if len(edges):
-        lines += [f"{len(edges)} of {cases} best rates lie at the edge of what was tried (§): a "
+        lines += [f"{len(edges)} of {cases} best rates lie at the edge of what was tried: a "
                   "better one may lie beyond."]
     return "\n".join(lines)

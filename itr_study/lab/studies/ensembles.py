@@ -31,34 +31,40 @@ SHARED = ("dataset", "status", "data", "arithmetic", "config")
 
 
 def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Pairs:
-    """Which two runs make an ensemble: (label, seed) -> its members.
+    """List which two runs make an ensemble: (label, seed) -> its members.
 
-    Args:    runs: of `stronger_arms`; seeds: of SAF and SGR, how many are put together, from 0 on;
-             two_run_seeds: of VSE∞, how many are put together two by two.
-    Returns: "sgraf/<loss>" of SAF and SGR of the same loss and seed; "vse_infinity/<loss>*" of
-             seeds 0 and 1 under seed 0, of 2 and 3 under 2, so that no two of them share a run.
+    Args:
+        runs: of `stronger_arms`.
+        seeds: of SAF and SGR, how many are put together, from 0 on.
+        two_run_seeds: of VSE∞, how many are put together two by two.
+
+    Returns:
+        "sgraf/<loss>" of SAF and SGR of the same loss and seed; "vse_infinity/<loss>*" of seeds 0
+        and 1 under seed 0, of 2 and 3 under 2, so that no two of them share a run.
     """
-    known = {(run.label, run.config.seed): run for run in runs}
+    known = {(run.factors["setting"], run.factors["loss"], run.config.seed): run for run in runs}
     pairs = {}
-    for (label, seed), run in known.items():
-        model, _, loss = label.partition("/")
-        other = known.get((f"{PAIR[1]}/{loss}", seed))
+    for (model, loss, seed), run in known.items():
+        other, following = known.get((PAIR[1], loss, seed)), known.get((model, loss, seed + 1))
         if model == PAIR[0] and seed < seeds and other is not None:
             pairs[f"{BOTH}/{loss}", seed] = (run, other)
-        following = known.get((label, seed + 1))
         if model == TWICE and seed % 2 == 0 and seed + 1 < two_run_seeds and following is not None:
-            pairs[label + TWO, seed] = (run, following)
+            pairs[run.label + TWO, seed] = (run, following)
     return pairs
 
 
 def ensembles(study: Study, pairs: Pairs, rows: pd.DataFrame,
               figure: str = "ensembles") -> pd.DataFrame:
-    """The ensembles as `ensemble_rows` has them, in the order of the pairs. One that notebook 09
-    saved of the same runs is taken from there, unless this machine has its models; of others the
-    models that are missing are trained now.
+    """Make the ensembles as `ensemble_rows` has them, in the order of the pairs.
 
-    Args:    pairs: of `pairs_of`; rows: of the members: without one there is no ensemble; figure:
-             with which they are saved.
+    One that notebook 09 saved of the same runs is taken from there, unless this machine has its
+    models; of others the models that are missing are trained now.
+
+    Args:
+        study: of a notebook.
+        pairs: of `pairs_of`.
+        rows: of the members: without one there is no ensemble.
+        figure: with which they are saved.
     """
     kept = kept_ensembles(study.figures, study.dataset_name, rows, figure)
     run_of = {(row.arm, row.seed): row.run for row in rows.itertuples()}
@@ -76,19 +82,33 @@ def ensembles(study: Study, pairs: Pairs, rows: pd.DataFrame,
         return rows.head(0)
     table = pd.concat([part for part in (made, kept) if len(part)]).drop_duplicates(
         ["arm", "seed"])  # what is made now comes first
-    return table.set_index(["arm", "seed"]).loc[list(wanted)].reset_index()
+    table = table.set_index(["arm", "seed"]).loc[list(wanted)].reset_index()
+    factors = [_factors(label, pairs[label, seed]) for label, seed in wanted]
+    return table.assign(**pd.DataFrame(factors))
+
+
+def _factors(label: str, runs: Sequence[ArmRun]) -> dict[str, Any]:
+    """Give the factors of an ensemble from those of its members."""
+    settings = tuple(dict.fromkeys(run.factors.get("setting") for run in runs))
+    named = BOTH if settings == PAIR else f"{settings[0]}{TWO}" if len(settings) == 1 else label
+    return {"setting": named, "loss": runs[0].factors.get("loss")}
 
 
 def ensemble_rows(rows: pd.DataFrame, pairs: Pairs, searcher: Callable[[ArmRun], Searcher],
                   collapsed: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
-    """The ensembles as rows beside those of their members: arm, seed, what is measured on test,
-    and `minutes`, those of both, without what an ensemble has not, such as dev_rsum. Of none the
-    columns are those of `rows`, so that these keep their types beside them.
+    """Measure ensembles: a row each, without what an ensemble has not, such as dev_rsum.
 
-    Args:    rows: of the members, as `Study.train` gives them: a pair of which one has no row is
-             left out; pairs: of `pairs_of`; searcher: of a run on test (`Study.searcher`);
-             collapsed: run -> why its scores have, empty where they have not (`Study.collapsed`);
-             `run` names a member that has, so that `Study.compare` hears of it.
+    Args:
+        rows: of the members, as `Study.train` gives them: a pair of which one has no row is left
+            out.
+        pairs: of `pairs_of`.
+        searcher: of a run on test (`Study.searcher`).
+        collapsed: run -> why its scores have, empty if they have not (`Study.collapsed`); `run`
+            names a member that has, so that `Study.compare` hears of it.
+
+    Returns:
+        Frame of arm, seed, what is measured on test, and `minutes`, those of both; without any
+        ensemble, no row and the columns of `rows`, which keep their types when joined.
     """
     ids = list(zip(rows["arm"], rows["seed"], strict=True))
     by_run = dict(zip(ids, rows.to_dict("records"), strict=True))
@@ -107,7 +127,7 @@ def ensemble_rows(rows: pd.DataFrame, pairs: Pairs, searcher: Callable[[ArmRun],
 
 def _of_members(members: Sequence[Mapping[str, Any]],
                 collapsed: Mapping[str, str]) -> dict[str, Any]:
-    """What is known of an ensemble from the rows of its members."""
+    """Put together what the rows of the members say."""
     first = members[0]
     fallen = [row["run"] for row in members if collapsed.get(row["run"])]
     words = dict.fromkeys(word for row in members for word in str(row["seen"]).split())
@@ -120,31 +140,34 @@ def _of_members(members: Sequence[Mapping[str, Any]],
 
 def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
                    figure: str = "ensembles") -> pd.DataFrame:
-    """The ensembles that notebook 09 saved with a figure, or none; args as `kept_table`. Whether a
-    member has collapsed, these rows say."""
+    """Read the ensembles that notebook 09 saved with a figure, or none."""
     kept = kept_table(figures, dataset, f"09_stronger_models__{figure}", rows)
     if kept is None:
         return rows.head(0)
-    kept = kept[kept["members"].notna()]  # single models may stand beside them
+    kept = kept[kept["members"].notna()]  # single models may be there, too
     known = rows.drop_duplicates("run").set_index("run")
     ended = {name: [max(known[name].loc[runs.split(" + ")]) for runs in kept["members"]]
-             for name in ENDINGS if name in known}  # the largest: "" is of those that stand
+             for name in ENDINGS if name in known}  # the largest: "" is of those that have not
     return kept.assign(seen=kept["seen"].fillna(""), **ended)
 
 
 def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what their model costs: `parameters`, in millions, `score_seconds` and
-    `memory_mb` (NaN where nobody has measured it). Of two models all parameters and seconds, and
-    the larger memory: one is scored after the other.
+    """Add what the model of each row costs, NaN if nobody has measured it.
 
-    Args:    costs: of `timing.model_costs`, of one data set.
+    `parameters` are in millions; the others are `score_seconds` and `memory_mb`. Two models cost
+    all parameters and seconds, and the larger memory: one is scored after the other.
+
+    Args:
+        rows: with `setting`, single models, and ensembles of them with `members`.
+        costs: of `timing.model_costs`, of one data set.
     """
-    known = costs.set_index("arm")
-    names, adding = ["parameters", "score_seconds"], {}
-    for arm in rows["arm"].unique():
-        model, two = arm.partition("/")[0], arm.endswith(TWO)
-        parts = known.reindex([*PAIR] if model == BOTH else [model] * (1 + two))
-        adding[arm] = parts[names].sum(min_count=len(parts)).to_dict() | {
-            "memory_mb": parts["memory_mb"].max(skipna=False)}
-    return rows.assign(**{name: [adding[arm][name] for arm in rows["arm"]]
-                          for name in (*names, "memory_mb")})
+    known, names = costs.set_index("arm"), ["parameters", "score_seconds"]
+    single = rows[rows["members"].isna()] if "members" in rows else rows
+    model_of, found = single.set_index("run")["setting"], []
+    for row in rows.to_dict("records"):
+        members = row.get("members")
+        parts = known.reindex([row["setting"]] if pd.isna(members) else
+                              model_of.loc[members.split(" + ")])
+        found.append(parts[names].sum(min_count=len(parts)).to_dict() | {
+            "memory_mb": parts["memory_mb"].max(skipna=False)})
+    return rows.join(pd.DataFrame(found, rows.index))

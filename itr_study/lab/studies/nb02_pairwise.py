@@ -6,27 +6,35 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from itr_study.digits import counted
-from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, in_one_model, over_seeds, sum_of
+from itr_study.lab.studies.arms import (
+    TERMS,
+    ArmRun,
+    base_config,
+    in_one_model,
+    over_seeds,
+    sum_of,
+    swept,
+)
 from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
 from itr_study.losses import LOSSES
 
-# The ladder to the second judge, `clean_gru`: what each step is worth on dev, one at a time.
-#
-# `best_clean` climbs on from there with what stands here. It has nothing to do with the ladder
-# loss. A run must not take longer than six minutes on one core: regions of a grid, 9 x 9 vectors
-# an image, make a step 7 times as long as their mean does, 12 with a learnt pool, so that no rung
-# has them.
+# The ladder to the model `clean_gru`: what each step adds on dev, one at a time. `best_clean`
+# (notebook 09) goes on from there. A run must take at most six minutes on one core, so that no rung
+# has regions: 9 x 9 vectors an image make a step 7 times as long.
 
 START = "ladder_start"  # the base that the lowest rung is
-LADDER_LOSSES = ("sum", "hardest")  # the steps are chosen for both alike
+LADDER_LOSSES = ("sum", "hardest")  # the steps are chosen for both
 
 
 class Rung(NamedTuple):
-    """One step from the rung below it, "" is the base that the ladder starts from, and whether it
-    is dear: such rungs have a number of seeds of their own."""
+    """One step from the rung below it ("": the base that the ladder starts from).
+
+    Attributes:
+        below: Name of that rung.
+        changes: Fields of the config with their new values.
+        dear: Whether it has a number of seeds of its own.
+    """
 
     below: str
     changes: Mapping[str, Any]
@@ -57,36 +65,42 @@ RUNGS: dict[str, Rung] = {
 
 
 class Ladder(NamedTuple):
-    """Where a ladder starts, a base, its rungs by name, each below those that stand on it, and the
-    one that is taken."""
+    """Steps from a base to a better one.
+
+    Attributes:
+        start: The base.
+        rungs: By name; each before those that are built on it.
+        best: The rung that is taken.
+    """
 
     start: str
     rungs: Mapping[str, Rung]
     best: str
 
 
-TO_JUDGE = Ladder(START, RUNGS, "twice as long")
+LADDER = Ladder(START, RUNGS, "twice as long")
 
 
 def ladder_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every rung with every loss, as "rung/loss", over `parameters.ladder_seeds` seeds.
-
-    The sum has the settings of the hardest negative, whose warm-up it is.
-    """
+    """Return every rung with both losses: "rung/loss"."""
     networks = ":" in base_config(dataset, START, parameters).images  # not features of the data
     return [arm for name, rung in RUNGS.items() if networks or "images" not in rung.changes
             for loss in LADDER_LOSSES for arm in over_seeds(
         f"{name}/{loss}", sum_of(rung_config(dataset, name, parameters), loss),
-        parameters.ladder_seeds)]
+        parameters.ladder_seeds, loss=loss)]
 
 
 def worth(rows: pd.DataFrame, rungs: Mapping[str, Rung] = RUNGS) -> pd.DataFrame:
-    """What each rung adds on dev to the rung that it stands on, seed by seed.
+    """Compute what each rung adds on dev to the rung below it, seed by seed.
 
-    Args:    rows: of `ladder_arms`, with dev_rsum and minutes.
-    Returns: a line per loss and rung, in their order: group (the loss), label (the rung),
-             difference (mean over seeds), low, high (the smallest and the largest of them: no
-             interval), n, dev_rsum, minutes (means).
+    Args:
+        rows: of `ladder_arms`, with dev_rsum and minutes.
+        rungs: by name.
+
+    Returns:
+        A line per loss and rung, in their order: group (the loss), label (the rung), difference
+        (mean over seeds), low, high (the smallest and the largest of them: no interval), n,
+        dev_rsum, minutes (means).
     """
     of = {arm: part.set_index("seed") for arm, part in rows.groupby("arm")}
     records = []
@@ -103,8 +117,8 @@ def worth(rows: pd.DataFrame, rungs: Mapping[str, Rung] = RUNGS) -> pd.DataFrame
 
 
 def rung_config(dataset: str, name: str, parameters: Parameters,
-                ladder: Ladder = TO_JUDGE) -> RunConfig:
-    """The base that a ladder starts from with the changes of a rung and of all below it."""
+                ladder: Ladder = LADDER) -> RunConfig:
+    """Return the config of a rung: the base with its changes and those of all below it."""
     rung = ladder.rungs[name]
     start = (rung_config(dataset, rung.below, parameters, ladder) if rung.below else
              base_config(dataset, ladder.start, parameters))
@@ -112,28 +126,6 @@ def rung_config(dataset: str, name: str, parameters: Parameters,
     if "settings.average" in changes:  # a profile of fewer epochs has fewer weights
         changes["settings.average"] = min(changes["settings.average"], start.settings.epochs)
     return start.with_(**changes)
-
-
-def summary(steps: pd.DataFrame) -> str:
-    """Which rungs lie right of zero on dev, for both losses or for all they have, as a title.
-
-    Args:    steps: as `worth` gives them.
-    Example:
-        >>> steps = pd.DataFrame({"label": ["both ways", "own words"] * 2, "n": 2,
-        ...                       "difference": [4, -9, 1, 3], "dev_rsum": [296, 280, 290, 289]})
-        >>> summary(steps)
-        'On dev 1 of 2 steps is right of zero for both losses, 2 seeds (settles nothing): both ways'
-    """
-    least = steps.groupby("label", sort=False)["difference"].min()
-    helped, n = [*least.index[least > 0]], steps["n"].min()
-    all_have_both = steps.groupby("label").size().eq(len(LADDER_LOSSES)).all()
-    losses = ("both losses" if all_have_both else steps["group"].iloc[0]
-              if steps["group"].nunique() == 1 else "whichever of two losses they have")
-    few, be = " (settles nothing)" if n < FEWEST else "", "is" if len(helped) == 1 else "are"
-    least_of = "" if n == steps["n"].max() else "at least "
-    return (f"On dev {len(helped)} of {len(least)} steps {be} right of zero for {losses}, "
-            f"{least_of}{counted(n, 'seed')}{few}"
-            + f": {', '.join(helped)}" * bool(helped))
 
 
 class StartParameters(Parameters, title="00_start_here"):
@@ -158,32 +150,30 @@ class PairwiseParameters(Parameters, title="02_pairwise_losses"):
 
 
 def loss_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 02: every loss of the registry's pairwise kind in the sweeps' model."""
+    """Return each pairwise loss in the sweeps' model."""
     return in_one_model(dataset, parameters, parameters.seeds,
                         {loss: (loss,) for loss in parameters.losses})
 
 
 def margin_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 02: the margin of the hardest-negative loss; the default's runs are "hardest"."""
+    """Return margins of the hardest negative; the runs of the default are those of "hardest"."""
     default = LOSSES["triplet_hardest"]().margin
-    return in_one_model(dataset, parameters, parameters.margin_seeds, {
-        f"margin={margin:g}": (TERMS["hardest"] | (
-            {} if margin == default else {"arguments": {"margin": margin}}),)
-        for margin in parameters.margins})
+    return swept(dataset, parameters, parameters.margin_seeds, "margin", parameters.margins,
+                 lambda margin: (TERMS["hardest"] | (
+                     {} if margin == default else {"arguments": {"margin": margin}}),))
 
 
 def sibling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 02: other captions of the same image as negatives (published code) or matches,
-    which is what they are by default: those runs are the ones of `loss_arms`."""
+    """Return other captions of the same image as matches (the default) or as negatives."""
     start = base_config(dataset, "two_branch", parameters)
     ways = {"positive": {}, "negative": {"label_arguments": {"same_image": "negative"}}}
     return [arm for loss in ("sum", "hardest") for same, change in ways.items()
             for arm in over_seeds(f"{loss}, siblings {same}", start.with_(
-                **{"objective.0": TERMS[loss] | change}), parameters.sibling_seeds)]
+                **{"objective.0": TERMS[loss] | change}), parameters.sibling_seeds, loss=loss)]
 
 
 def collapse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 02: the hardest negative from scratch at a high learning rate, and its remedies."""
+    """Return the hardest negative from scratch at a high learning rate, and its remedies."""
     start = base_config(dataset, "collapse", parameters)
     warm = {"objective.0": TERMS["hardest"], "warmup_objective": [TERMS["sum"]],
             "settings.warmup_epochs": 1}
@@ -197,7 +187,7 @@ def collapse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def first_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 00: one model, trained in about a minute."""
+    """Return one model of notebook 00, trained in about a minute."""
     return over_seeds("first", base_config(dataset, "first", parameters), 1)
 
 

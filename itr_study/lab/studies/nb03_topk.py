@@ -29,25 +29,29 @@ REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 def cca_config(dataset: str, parameters: Parameters) -> RunConfig:
-    """Whose features CCA reads: those of the two-branch model over Fisher vectors, as the paper's
-    rows of CCA do."""
+    """Build the config whose features CCA reads: over Fisher vectors, as in the paper."""
     return base_config(dataset, "two_branch+fisher", parameters)
 
 
 def cca_of(config: RunConfig, root: Path | str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`cca_baseline` of the data that a run is trained on; root: folder of the data sets."""
+    """Fit `cca_baseline` to the data of a run; root: folder of the data sets."""
     return cca_baseline(encoded_data(config, root))
 
 
 def cca_baseline(data: EncodedData) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What CCA reaches, fitted on train, its size and its regularisation chosen by RSUM on dev.
+    """Fit CCA on train, with size and regularisation chosen by RSUM on dev.
 
-    Args:    data: with splits train, dev and test, regions and sentence vectors.
-    Returns: the search (size, regularisation, dev_rsum), and one row of the best: these, at_edge,
-             whether the grid ends there, and test_<metric>. All directions that there are is no
-             end of the grid: there are no more.
-    Raises:  ValueError as `fit_cca`.
-    Source:  topk paper, Tables I to III: CCA over Fisher vectors (Klein et al., CVPR 2015).
+    Source: topk paper, Tables I to III: CCA over Fisher vectors (Klein et al., CVPR 2015).
+
+    Args:
+        data: with splits train, dev and test, regions and sentence vectors.
+
+    Returns:
+        The search (size, regularisation, dev_rsum), and a row of the best: these, test_<metric>,
+        and at_edge, whether the grid ends there; all directions that exist are no end of it.
+
+    Raises:
+        ValueError: as `fit_cca`.
     """
     fits = {strength: fit_cca(data.splits["train"], regularisation=strength)
             for strength in REGULARISATIONS}
@@ -65,7 +69,7 @@ def cca_baseline(data: EncodedData) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def sizes(most: int) -> list[int]:
-    """Numbers of directions that are tried.
+    """List the numbers of directions that are tried.
 
     Example:
         >>> sizes(40), sizes(5)
@@ -92,6 +96,7 @@ class TopkClaims(Parameters):
 
     @model_validator(mode="after")
     def check_ks(self) -> Self:
+        """Refuse a k that no match of a batch has negatives for."""
         if (largest := max(self.ks)) > 1:
             batch = base(self.dataset, "two_branch").settings.batch_size
             if largest >= batch:
@@ -109,40 +114,45 @@ class TopkParameters(TopkClaims, title="03_topk"):
 
 
 def k_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 6: k of the mean, with the sum over all negatives and the k-th one alone apart."""
+    """List the runs of Fig. 6: k of the mean; apart, the sum and the k-th alone."""
     start = base_config(dataset, "two_branch", parameters)
-    terms = {f"k={k}": {"loss": "topk", "arguments": {"k": k}} for k in parameters.ks}
-    terms |= {"sum": TERMS["sum"], "kth=5": {"loss": "kth", "arguments": {"k": 5}}}
-    return [arm for label, term in terms.items()
-            for arm in over_seeds(label, start.with_(**{"objective.0": term}), parameters.k_seeds)]
+    terms: dict[str, tuple] = {f"k={k}": ({"loss": "topk", "arguments": {"k": k}}, k)
+                               for k in parameters.ks}
+    terms |= {"sum": (TERMS["sum"], "sum"),
+              "kth=5": ({"loss": "kth", "arguments": {"k": 5}}, None)}
+    return [arm for label, (term, k) in terms.items() for arm in over_seeds(
+        label, start.with_(**{"objective.0": term}), parameters.k_seeds, k=k)]
 
 
 def d_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 7: the embedding dimension at k = 5."""
+    """List the runs of Fig. 7: the embedding dimension at k = 5."""
     start = base_config(dataset, "two_branch", parameters)
     return [arm for d in parameters.dims for arm in over_seeds(
-        f"d={d}", start.with_(**{"model_arguments.size": d}), parameters.dim_seeds)]
+        f"d={d}", start.with_(**{"model_arguments.size": d}), parameters.dim_seeds, d=d)]
 
 
 def setting_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Table IV: every setting with every loss, each at its frozen learning rate."""
+    """List the runs of Table IV: each setting with each loss at its frozen rate."""
     rates = frozen_rates(dataset)
     return [arm for name in parameters.settings for loss in TABLE_IV for arm in over_seeds(
         f"{name}/{loss}", with_loss(dataset, name, parameters, loss, rates[name][loss]),
-        parameters.setting_seeds)]
+        parameters.setting_seeds, setting=name, loss=loss)]
 
 
 def rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The search behind `frozen_rates`: a grid of learning rates for each setting and loss, one
-    seed. Without `parameters.rates` the grid of each setting is the one of its base file."""
+    """List the search behind `frozen_rates`: each setting, loss and rate, one seed.
+
+    Without `parameters.rates` the grid of each setting is the one of its base file.
+    """
     grids = {} if parameters.rates else tried_rates(dataset)
-    return [ArmRun(f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate))
-            for name in parameters.settings for loss in TABLE_IV
-            for rate in parameters.rates or grids[name]]
+    return [arm for name in parameters.settings for loss in TABLE_IV
+            for rate in parameters.rates or grids[name] for arm in over_seeds(
+                f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate), 1,
+                setting=name, loss=loss, rate=rate)]
 
 
 def best_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The best single model of a data set, as frozen in its base configs."""
+    """List the runs of the best single model, as frozen in the base configs."""
     best = base_config(dataset, "best", parameters)
     return over_seeds("largest model", best, parameters.best_seeds)
 

@@ -1,7 +1,4 @@
-"""The arms of notebook 05: Smooth-NDCG beside a pairwise loss, its temperature, labels and rivals.
-
-Labels: "hardest+listwise" is the sum of two terms; "<setting>/<terms>" names a setting of Table IV.
-"""
+"""The arms of notebook 05: Smooth-NDCG with a pairwise loss, its temperature, labels and rivals."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +14,7 @@ from itr_study.lab.ledger.paired import FEWEST, sign
 from itr_study.lab.runs.config import build_objective
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.run import build_model
-from itr_study.lab.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
+from itr_study.lab.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, swept, weighed
 from itr_study.lab.studies.parameters import (
     PLUGGED_IN,
     Factor,
@@ -36,10 +33,12 @@ from itr_study.training.devices import choose_device
 from itr_study.training.loop import fit
 from itr_study.training.objective import Objective
 
-# What every batch of a training gives: the papers draw batches, our rows keep means of epochs.
 
 class LoggedObjective(Objective):
-    """An objective that keeps the numbers of every batch in `steps`; what it gives is the same."""
+    """An objective that keeps the numbers of every batch in `steps`.
+
+    The papers draw batches; our rows keep means of epochs.
+    """
 
     def __init__(self, objective: Objective) -> None:
         super().__init__(objective.terms)
@@ -47,6 +46,7 @@ class LoggedObjective(Objective):
 
     def forward(self, output: ModelOutput, batch: Batch,
                 split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of a batch and its report, and log both."""
         value, report = super().forward(output, batch, split)
         self.steps.append({"loss": value.item()} | {name: number.item()
                                                     for name, number in report.items()})
@@ -55,10 +55,15 @@ class LoggedObjective(Objective):
 
 def batch_log(arms: Sequence[ArmRun], root: Path | str | None = None,
               device: str = "auto") -> pd.DataFrame:
-    """Train some runs here and now, without a warm-up, and keep nothing but this: one line per
-    batch with arm, seed, step (from 1), loss and what the objective reports beside it.
+    """Train some runs now, without a warm-up, and log every batch.
 
-    Args:    root: folder of the real data sets; device: as in `fit`.
+    Args:
+        arms: the runs.
+        root: folder of the real data sets.
+        device: as in `fit`.
+
+    Returns:
+        One line per batch: arm, seed, step (from 1), loss, and what the objective reports.
     """
     logs = []
     for arm in arms:
@@ -76,7 +81,7 @@ TAU = LOSSES["smooth_ndcg"]().temperature  # the paper's, and the loss's default
 BOTH = ("hardest", "listwise")
 # ApproxNDCG with its usual alpha = 10 is Smooth-NDCG at tau = 0.1 but for a constant: one arm.
 SAME_ARM = {"hardest+approx_ndcg": "tau=0.1"}
-AS_LONG = 5  # %, within which a training step takes the same time (the margin of topk-eq12-cost)
+AS_LONG = 5  # %, within which a training step takes the same time (margin of claim topk-eq12-cost)
 
 
 class ListwiseClaims(Parameters):
@@ -109,76 +114,80 @@ class ListwiseClaims(Parameters):
 class ListwiseParameters(ListwiseClaims, title="05_listwise"):
     """Parameters of notebook 05."""
 
-    weights: list[Factor] = by_profile("of Smooth-NDCG beside the hardest negative, above 0",
+    weights: list[Factor] = by_profile("of Smooth-NDCG added to the hardest negative, above 0",
                                        [0.3], [0.3, 1.0, 3.0], [0.1, 0.3, 1.0, 3.0, 10.0])
     weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 1, 5)
 
 
 def plug_in_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Tables II-IV: every setting with the hardest negative, alone and beside Smooth-NDCG."""
+    """Return Tables II-IV: every setting with the hardest negative, and with Smooth-NDCG added."""
     return plugged_in(dataset, parameters, parameters.plug_in_settings, parameters.plug_in_seeds,
                       "hardest+listwise", BOTH)
 
 
 def added_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Is + Listwise better, whatever the loss it is added to? In the sweeps' model."""
+    """Return several losses, alone and with Smooth-NDCG, in the sweeps' model."""
     return in_one_model(dataset, parameters, parameters.seeds, {
         label: terms for loss in parameters.losses
         for label, terms in ((loss, (loss,)), (f"{loss}+listwise", (loss, "listwise")))})
 
 
 def term_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Tables V-VII: the terms alone and together."""
+    """Return Tables V-VII: the terms alone and together."""
     return in_one_model(dataset, parameters, parameters.term_seeds, {
         "hardest": ("hardest",), "listwise": ("listwise",), "hardest+listwise": BOTH})
 
 
 def explored_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 10: two models to look at side by side, one run of each; those of `term_arms`."""
+    """Return one run of two models of `term_arms`, for notebook 10."""
     return in_one_model(dataset, parameters, 1, {
         "hardest": ("hardest",), "hardest+listwise": BOTH})
 
 
 def tau_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Figs. 7-9: the temperature of Smooth-NDCG beside the hardest negative.
+    """Return Figs. 7-9: the temperature of Smooth-NDCG added to the hardest negative.
 
     At the default temperature the runs are those of "hardest+listwise", trained once.
     """
-    return in_one_model(dataset, parameters, parameters.tau_seeds, {
-        f"tau={tau:g}": ("hardest", TERMS["listwise"] | (
-            {} if tau == TAU else {"arguments": {"temperature": tau}})) for tau in parameters.taus})
+    return swept(dataset, parameters, parameters.tau_seeds, "tau", parameters.taus,
+                 lambda tau: ("hardest", TERMS["listwise"] | (
+                     {} if tau == TAU else {"arguments": {"temperature": tau}})))
 
 
 def weight_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Eq. 22 adds both terms with weight 1: what if Smooth-NDCG weighs less or more? At 1 the runs
-    are those of "hardest+listwise"."""
+    """Return weights of Smooth-NDCG in Eq. 22; at 1 the runs are those of "hardest+listwise"."""
     return weighed(dataset, parameters, "hardest", "listwise")
 
 
 def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Where the labels come from: sentence vectors (the paper); "cider", the control for leakage,
-    whose maker saw no captions; "binary", a list of matches and the rest, without any relevance.
-    "exact" is left out on data that does not know it."""
+    """Return sources of the labels; "exact" is left out on data that does not know it."""
+    labels = {f"hardest+listwise({source})": source for source in parameters.label_sources
+              if has_labels(dataset, source)}
     return in_one_model(dataset, parameters, parameters.seeds, {
-        f"hardest+listwise({source})": ("hardest", TERMS["listwise"] | {"labels": source})
-        for source in parameters.label_sources if has_labels(dataset, source)})
+        label: ("hardest", TERMS["listwise"] | {"labels": source})
+        for label, source in labels.items()},
+        {label: {"loss": "hardest+listwise", "labels": source}
+         for label, source in labels.items()})
 
 
 def has_labels(dataset: str, source: str) -> bool:
-    """Whether a data set can have the labels of a source: only generated data knows exact ones."""
+    """Tell whether a data set can have the labels of a source: exact ones only generated data."""
     return source != Exact.name or DATASETS[dataset].generated
 
 
 def alternative_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """What else ranks lists: a softmax over the batch, ListNet, ApproxNDCG."""
+    """Return what else ranks lists: a softmax over the batch, ListNet, ApproxNDCG."""
     return in_one_model(dataset, parameters, parameters.seeds, {
         "info_nce": ("info_nce",), "hardest+listnet": ("hardest", "listnet"),
         "hardest+approx_ndcg": ("hardest", "approx_ndcg")})
 
 
 def drawn_arms() -> list[ArmRun]:
-    """What is drawn batch by batch (Figs. 5a and 6): the terms alone and together, one seed, always
-    on a few generated scenes (five whole batches), since nothing of it is kept."""
+    """Return what is drawn batch by batch (Figs. 5a and 6).
+
+    The terms alone and together, one seed, always on a few generated scenes (five whole batches),
+    since nothing of it is kept.
+    """
     return term_arms("scenes", ListwiseParameters.of(epochs=12, term_seeds=1, scenes={
         "train": 128, "dev": 10, "test": 10}))
 
@@ -188,12 +197,15 @@ ARMS = (*CLAIMED, weight_arms)
 
 
 def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """How much longer the training step of one objective is than that of another, in percent.
+    """Compare training steps of objectives, in percent of the second of each pair.
 
-    Args:    rows: of `timing.step_rows`, whose rounds are paired; pairs: (arm, its measure).
-    Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and
-             within (in words, where the whole interval lies within AS_LONG: the same time, as the
-             ledger asks of top-5 and the sum); pairs that nobody has measured are left out.
+    Args:
+        rows: of `timing.step_rows`, whose rounds are paired.
+        pairs: (arm, the one it is compared with); those that nobody has measured are left out.
+
+    Returns:
+        arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and margin;
+        "same" if the whole interval is within that margin, as the ledger asks.
     """
     by_round = rows.pivot(index="seed", columns="arm", values=STEPS)
     records = []
@@ -201,18 +213,18 @@ def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.Dat
         if {arm, measure} <= set(by_round):
             percent = 100 * (by_round[arm] / by_round[measure] - 1).dropna()
             low, high = student_interval(percent.to_numpy())
+            same = len(percent) >= FEWEST and max(-low, high) < AS_LONG
             records.append((arm, measure, len(percent), percent.mean(), low, high,
-                            sign(low, high, len(percent)),
-                            f"the same within {AS_LONG} %" * (
-                                len(percent) >= FEWEST and max(-low, high) < AS_LONG)))
+                            "same" if same else sign(low, high, len(percent)), AS_LONG))
     return pd.DataFrame(records, columns=["arm_a", "arm_b", "n", "difference", "low", "high",
-                                          "verdict", "within"])
+                                          "verdict", "margin"])
 
 
 def one_arm(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with an arm that was trained under two names once, under the name of SAME_ARM.
+    """Return rows in which an arm that was trained under two names is kept once, as in SAME_ARM.
 
-    Raises:  ValueError where the two are not the same to the last bit: they are two arms then.
+    Raises:
+        ValueError: the two are not the same to the last bit: they are two arms then.
     """
     named = rows.assign(arm=rows["arm"].replace(SAME_ARM))
     for (arm, seed), runs in named[named["arm"].isin(SAME_ARM.values())].groupby(["arm", "seed"]):

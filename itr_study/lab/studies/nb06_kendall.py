@@ -6,11 +6,17 @@
 import math
 from typing import Annotated, Any, Self
 
-import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveInt, model_validator
 
-from itr_study.lab.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, weighed
+from itr_study.lab.studies.arms import (
+    TERMS,
+    ArmRun,
+    in_one_model,
+    plugged_in,
+    swept,
+    weighed,
+)
 from itr_study.lab.studies.parameters import (
     PLUGGED_IN,
     WIDEST,
@@ -22,7 +28,6 @@ from itr_study.lab.studies.parameters import (
     searched_settings,
 )
 from itr_study.losses import LOSSES
-from itr_study.metrics.intervals import range_by_chance
 
 DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
             "stride": LOSSES["kendall_window"]().stride, "scale": LOSSES["triplet_soft"]().scale}
@@ -93,44 +98,51 @@ class KendallParameters(KendallClaims, title="06_kendall"):
 
     @model_validator(mode="after")
     def check_grid(self) -> Self:
+        """Refuse a grid in which no window moves, and ends that are not in it."""
         alpha, beta = max(self.grid_alphas), max(self.grid_betas)
         if beta > WIDEST - alpha:
             raise ValueError(f"grid_betas must be at most {WIDEST:g} - alpha, got {beta:g} and "
                              f"alpha {alpha:g} in grid_alphas: labels are cosines, so that no "
                              "window would move; take smaller ones of either")
-        self.check_within("grid_ends", [f"alpha={alpha:g},beta={beta:g}"
-                                        for alpha in self.grid_alphas for beta in self.grid_betas],
-                          "grid_alphas", "grid_betas")
+        self.check_within("grid_ends", self.grid, "grid_alphas", "grid_betas")
         return self
+
+    @property
+    def grid(self) -> dict[str, dict[str, float]]:
+        """Every pair of alpha and beta by the label of its arm."""
+        return {f"alpha={alpha:g},beta={beta:g}": {"alpha": alpha, "beta": beta}
+                for alpha in self.grid_alphas for beta in self.grid_betas}
 
 
 def changed(term: str, **arguments: float) -> dict[str, Any]:
-    """A term of TERMS with other arguments; the defaults are left out, so that runs are shared."""
+    """Give a term of TERMS other arguments; without defaults, so that runs are shared."""
     chosen = {name: value for name, value in arguments.items() if value != DEFAULTS[name]}
     return TERMS[term] | ({"arguments": chosen} if chosen else {})
 
 
 def branch_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Tables VIII and IX, Fig. 4: the branches alone and together, and the hardest negative."""
+    """List Tables VIII and IX, Fig. 4: the branches alone and together, the hardest negative."""
     return in_one_model(dataset, parameters, parameters.term_seeds, BRANCHES)
 
 
 def alpha_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 5 (a), (b): alpha, size of a window and relaxation; the default's runs are "bcls"."""
-    return in_one_model(dataset, parameters, parameters.alpha_seeds, {
-        f"alpha={alpha:g}": ("soft", changed("windows", relaxation=alpha))
-        for alpha in parameters.alphas})
+    """List Fig. 5 (a), (b): alpha, size of a window; the default's runs are "bcls"."""
+    return swept(dataset, parameters, parameters.alpha_seeds, "alpha", parameters.alphas,
+                 lambda alpha: ("soft", changed("windows", relaxation=alpha)))
 
 
 def beta_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 5 (c), (d): beta, the stride; the default's runs are "bcls"."""
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
-        f"beta={beta:g}": ("soft", changed("windows", stride=beta)) for beta in parameters.betas})
+    """List Fig. 5 (c), (d): beta, the stride; the default's runs are "bcls"."""
+    return swept(dataset, parameters, parameters.sweep_seeds, "beta", parameters.betas,
+                 lambda beta: ("soft", changed("windows", stride=beta)))
 
 
 def sampling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 5, "w/o SW-HS", and what the paper leaves out: the Kendall loss of Eq. 17 on all pairs,
-    that of Eq. 4 (no relaxation), and all pairs of all windows (Eq. 18)."""
+    """List Fig. 5, "w/o SW-HS", and two ways to take pairs that the paper leaves out.
+
+    They are the Kendall loss of Eq. 17 on all pairs, that of Eq. 4 (no relaxation), and all pairs
+    of all windows (Eq. 18).
+    """
     return in_one_model(dataset, parameters, parameters.sweep_seeds, {
         "soft+kendall": ("soft", "kendall"),
         "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
@@ -138,87 +150,67 @@ def sampling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def gamma_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Beyond the paper: gamma, how near soft negatives come to the hardest; without windows."""
-    return in_one_model(dataset, parameters, parameters.sweep_seeds, {
-        f"gamma={gamma:g}": (changed("soft", scale=gamma),) for gamma in parameters.gammas})
+    """List, beyond the paper, gamma: how near soft negatives, alone, come to the hardest."""
+    return swept(dataset, parameters, parameters.sweep_seeds, "gamma", parameters.gammas,
+                 lambda gamma: (changed("soft", scale=gamma),))
 
 
 def window_weight_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Beyond the paper, which adds both terms with weight 1: the weight of the windows."""
+    """List, beyond the paper, which adds both terms with weight 1, the weight of the windows."""
     return weighed(dataset, parameters, "soft", "windows")
 
 
 def grid_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Beyond Fig. 5, which moves alpha and beta one at a time: every pair of them, seed 0, and the
-    pairs of `parameters.grid_ends`, the best and the worst of these on dev, with all seeds. On the
-    axes the runs are those of `alpha_arms` and `beta_arms`."""
-    objectives = {f"alpha={alpha:g},beta={beta:g}": (
-        "soft", changed("windows", relaxation=alpha, stride=beta))
-        for alpha in parameters.grid_alphas for beta in parameters.grid_betas}
-    ends = {label: objectives[label] for label in parameters.grid_ends}
-    rest = {label: terms for label, terms in objectives.items() if label not in ends}
-    return [*in_one_model(dataset, parameters, 1, rest),
-            *in_one_model(dataset, parameters, parameters.sweep_seeds, ends)]
+    """List, beyond Fig. 5, every pair of alpha and beta, seed 0.
+
+    Pairs of `parameters.grid_ends`, the best and the worst of these on dev, have all seeds. On the
+    axes the runs are those of `alpha_arms` and `beta_arms`.
+    """
+    return [arm for label, pair in parameters.grid.items() for arm in in_one_model(
+        dataset, parameters, parameters.sweep_seeds if label in parameters.grid_ends else 1,
+        {label: ("soft", changed("windows", relaxation=pair["alpha"], stride=pair["beta"]))},
+        {label: pair})]
 
 
 def grid_ends(rows: pd.DataFrame) -> tuple[str, str]:
-    """The arms of `grid_arms` that are best and worst on dev by seed 0, which all pairs have."""
+    """Find the best and the worst arm of `grid_arms` on dev by seed 0, which all pairs have."""
     by_arm = rows[rows["seed"] == 0].set_index("arm")["dev_rsum"]
     return by_arm.idxmax(), by_arm.idxmin()
 
 
-def span_of_singles(rows: pd.DataFrame, repeated: pd.DataFrame) -> str:
-    """How far single runs of all pairs span on dev, beside what seeds alone would make of as many
-    runs of one pair (`range_by_chance`): the highest of a table of one seed is no finding.
-
-    Args:    rows: of `grid_arms`; repeated: of arms like them, which say how far seeds spread.
-    """
-    singles = rows.loc[rows["seed"] == 0, "dev_rsum"]
-    spread = repeated.groupby("arm")["dev_rsum"].var().mean() ** 0.5
-    text = f"{len(singles)} single runs span {np.ptp(singles):.1f} points of RSUM on dev"
-    return text if np.isnan(spread) else (
-        f"{text}, seeds alone about {spread * range_by_chance(len(singles)):.1f}")
-
-
 def batch_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Beyond the papers: k, windows and lists live in the batch, so its size is a parameter of each
-    of them. Learning rate and epochs stay: a batch of half the size takes twice the steps. The
-    base's own size is always among them."""
+    """List, beyond the papers, sizes of the batch, in which k, windows and lists are counted.
+
+    Learning rate and epochs stay: a batch of half the size takes twice the steps. The base's own
+    size is always among them.
+    """
     arms = in_one_model(dataset, parameters, parameters.batch_seeds, {
         loss: COMPARED[loss] for loss in parameters.batch_losses})
     sizes = sorted({*parameters.batches, arms[0].config.settings.batch_size})
-    return [ArmRun(f"{arm.label}@batch={size}", arm.config.with_(**{"settings.batch_size": size}))
-            for size in sizes for arm in arms]
+    return [ArmRun(f"{arm.label}@batch={size}", arm.config.with_(**{"settings.batch_size": size}),
+                   factors={**arm.factors, "batch": size}) for size in sizes for arm in arms]
 
 
 def margin_check_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Are soft negatives a larger margin? The smooth maximum of n equal negatives lies log(n) /
-    gamma above them: the hardest negative at a margin larger by that, n = 127 as in a batch."""
+    """List the hardest negative at the larger margin that soft negatives may amount to.
+
+    The smooth maximum of n equal negatives is log(n) / gamma above them; n = 127 as in a batch.
+    """
     margin = round(0.2 + math.log(127) / DEFAULTS["scale"], 3)
     return in_one_model(dataset, parameters, parameters.alpha_seeds, {
         f"hardest(margin={margin:g})": (TERMS["hardest"] | {"arguments": {"margin": margin}},)})
 
 
 def bcls_plug_in_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Tables III-V: every setting with the hardest negative, and with the paper's objective."""
+    """List Tables III-V: every setting with the hardest negative and the paper's objective."""
     return plugged_in(dataset, parameters, parameters.bcls_settings, parameters.bcls_seeds, "bcls",
                       BRANCHES["bcls"])
 
 
 def compared_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Tables V-VII in 06, and all of them in 13: which ranking loss should I use? One model, seeds,
-    budget."""
+    """List Tables V-VII in 06, and every loss in 13, in one model."""
     return in_one_model(dataset, parameters, parameters.compared_seeds,
                         {label: COMPARED[label] for label in parameters.compared})
-
-
-def compared_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Its control: would another learning rate change the answer? Multiples of it, seed 0."""
-    first = [arm for arm in compared_arms(dataset, parameters)
-             if arm.config.seed == 0 and arm.label in parameters.rate_losses]
-    return [ArmRun(f"{arm.label}@{times:g}", arm.config.with_(
-        **{"settings.learning_rate": times * arm.config.settings.learning_rate}))
-        for times in parameters.rate_factors for arm in first]
 
 
 CLAIMED = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms, gamma_arms,

@@ -19,8 +19,7 @@ from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
 from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
 from itr_study.losses import OUTPUT_LOSSES
-from itr_study.metrics.attention import rank_map, region_cosines
-from itr_study.metrics.correlation import head_correlation, mean_correlation
+from itr_study.metrics.attention import head_correlation, mean_correlation, rank_map, region_cosines
 from itr_study.metrics.entropy import TEMPERATURE, score_entropy
 from itr_study.metrics.retrieval_sets import r_precision
 from itr_study.metrics.truth import Truth
@@ -29,21 +28,16 @@ from itr_study.models.subembeddings import MOST_HEADS
 from itr_study.training.collapse import TENTH
 from itr_study.training.objective import BALANCE
 
-# What the heads of trained models do: how alike they are, how sure, where they look.
-#
-#     whole = study.searcher(study.first(subembeddings.component_arms, subembeddings.WHOLE))
-#     entropies({"DVSE": whole})          a line for each image and head
-
 NEVER = TENTH / 2  # of images; a head on in fewer, or off in fewer, does not choose
 
 
 def output_of(searcher: Searcher) -> ModelOutput:
-    """What a model says of all images and texts of a split at once, heads included."""
+    """Score all images and texts of a split at once, heads included."""
     return searcher.model.score(searcher.images, searcher.texts)
 
 
 def parts_of(searcher: Searcher, *names: str) -> list[Tensor]:
-    """Fields of that, such as residuals, (I, K, D). ValueError for a model that has none."""
+    """Take fields of that, such as residuals, (I, K, D); ValueError if the model has none."""
     found = vars(output_of(searcher))
     if lacking := [name for name in names if found[name] is None]:
         raise ValueError(f"{' and '.join(lacking)} are of models with several vectors of an image, "
@@ -53,10 +47,11 @@ def parts_of(searcher: Searcher, *names: str) -> list[Tensor]:
 
 
 def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATURE) -> pd.DataFrame:
-    """Embedding entropy (dvse Eq. 2) of every image: by each head against all texts of a split.
+    """Measure the embedding entropy (dvse Eq. 2) of every image and head, over a split's texts.
 
-    Returns: kind (the name of the model, with "each head" where it has several), image, head (from
-             1), nats, noise; a text that has several embeddings stands for its closest one.
+    Returns:
+        Frame of kind (name of the model, with "each head" if it has several), image, head (from
+        1), nats, noise; of a text that has several embeddings the closest counts.
     """
     tables = []
     for name, searcher in searchers.items():
@@ -70,17 +65,18 @@ def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATUR
 
 
 def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.ndarray]:
-    """Fig. 6: |cosine| of what the heads of one image add, (K, K) for each model."""
+    """Compute |cosine| of what the heads of one image add, (K, K) for each model (Fig. 6)."""
     return {name: head_correlation(parts_of(one, "residuals")[0][image:image + 1])[0]
             for name, one in searchers.items()}
 
 
 def mean_correlations(searchers: Mapping[str, Searcher],
                       finished: bool = False) -> dict[str, float]:
-    """The same off the diagonal, over all images and their heads that are on: a picture is of one.
-    NaN for a model that has no two heads on in any image.
+    """Average |cosine| of two heads that are on over all images, NaN if none has two on.
 
-    Args:    finished: of the vectors that are compared, in which the whole has its part, too.
+    Args:
+        searchers: by the name of the model.
+        finished: of the vectors that are compared, not of the residuals.
     """
     vectors, means = "subembeddings" if finished else "residuals", {}
     for name, one in searchers.items():
@@ -91,27 +87,29 @@ def mean_correlations(searchers: Mapping[str, Searcher],
 
 
 def image_precision(searcher: Searcher) -> float:
-    """R-Precision of image queries in percent: how many of an image's m texts are among its first
-    m. (A text has one image, so that its R-Precision is its R@1.)"""
+    """Compute how many of an image's m texts are among its first m, in percent (R-Precision)."""
     split = searcher.split
     truth = Truth(split.image_of_text, len(split.image_ids))
     return 100 * r_precision(searcher.scores, truth)["i2t_r_precision"]
 
 
 def mask_table(searcher: Searcher) -> pd.DataFrame:
-    """How often each head of a model is on, over the images of a split: head, on (share), chooses
-    (whether it is on for some images and off for others: for at least 5 % of them each)."""
+    """Count how often each head is on over the images of a split.
+
+    Returns:
+        Frame of head, on (share), chooses (on for at least 5 % of the images, and off for 5 %).
+    """
     on = parts_of(searcher, "mask")[0].numpy().mean(axis=0)
     return pd.DataFrame({"head": np.arange(1, len(on) + 1), "on": on,
                          "chooses": (on > NEVER) & (on < 1 - NEVER)})
 
 
 def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
-    """Where the heads of DVSE look, (I, K, R): the softmax over regions, and the paper's rank map
-    of regions by their cosine with a sub-embedding.
+    """Map where heads look, (I, K, R): their softmax, and the paper's rank map by cosine.
 
-    Raises:  ValueError for a model without heads, and one whose regions are not projected to where
-             its vectors lie, such as pvse.
+    Raises:
+        ValueError: a model without heads, or one, such as pvse, whose regions are not projected
+            into the space of its vectors.
     """
     output = output_of(searcher)
     if output.attention is None or not output.attention.shape[1] \
@@ -127,10 +125,10 @@ def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
 
 
 def head_frames(searcher: Searcher) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The vectors that each head gives all images of a split, beside the one of each text: "head 1"
-    -> images (I, D), texts (T, D), whose inner products are the head's scores. For the map.
+    """Give the vectors of each head for the map: "head 1" -> images (I, D), texts (T, D).
 
-    Raises:  ValueError for a model without heads, and one that gives a text several vectors.
+    Raises:
+        ValueError: a model without heads, or one that gives a text several vectors.
     """
     output = output_of(searcher)
     if output.subembeddings is None or output.text_subembeddings is not None:
@@ -142,8 +140,12 @@ def head_frames(searcher: Searcher) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def pointing_rows(searchers: Sequence[Searcher]) -> pd.DataFrame:
-    """How much of a head's map lies on one object, and how many objects the heads of an image
-    cover, on generated data: map, seed (the place of the searcher), focus, coverage, percent."""
+    """Measure on generated data how heads look at objects.
+
+    Returns:
+        Frame of arm (the map), seed (the place of the searcher), focus (how much of a head's map
+        is on one object) and coverage (how many objects the heads cover), in percent.
+    """
     records = []
     for seed, searcher in enumerate(searchers):
         encoded = searcher.encoded
@@ -157,10 +159,16 @@ def pointing_rows(searchers: Sequence[Searcher]) -> pd.DataFrame:
 BASE = "dvse"
 WHOLE, SINGLE = "dvse/mask+var+ort", "dvse/single"
 BOUND = OUTPUT_LOSSES["orthogonality"]().bound
-# Table V, rows 1 to 7. Without "var" every head counts alike; without "ort" the triplet loss is
-# all; without "mask" every head is on.
-COMPONENTS = (WHOLE, "dvse/var+ort", "dvse/ort", "dvse/heads", SINGLE, "dvse/mask+var",
-              "dvse/mask+ort")
+# What a model without a part changes of the base. Without "ort" the orthogonality has no weight,
+# but its place: the curve then says how alike heads are.
+WITHOUT: dict[str, tuple[str, Any]] = {
+    "heads": ("model_arguments.heads", 0), "mask": ("model_arguments.mask", "off"),
+    "var": ("objective.0.arguments", {"weights": "equal"}), "ort": ("objective.1.weight", 0.0)}
+# Table V, rows 1 to 7: the parts that each has not.
+COMPONENTS: dict[str, tuple[str, ...]] = {
+    WHOLE: (), "dvse/var+ort": ("mask",), "dvse/ort": ("mask", "var"),
+    "dvse/heads": ("mask", "var", "ort"), SINGLE: ("heads", "var", "ort"),
+    "dvse/mask+var": ("ort",), "dvse/mask+ort": ("var",)}
 # Of these a claim needs five seeds: all of Table V, and of Table VI the smaller half.
 DECIDING = {*COMPONENTS, "K=none", "K=2", "K=4", "K=6"}
 # What the paper leaves open: a choice other than ours, one at a time.
@@ -202,6 +210,7 @@ class SubEmbeddingClaims(Parameters):
     @field_validator("components")
     @classmethod
     def check_components(cls, values: Names) -> Names:
+        """Require the two that all are compared with."""
         if missing := {WHOLE, SINGLE} - set(values):
             raise ValueError(f"components are held against {WHOLE} and {SINGLE}: name "
                              f"{' and '.join(sorted(missing))}, too")
@@ -210,6 +219,7 @@ class SubEmbeddingClaims(Parameters):
     @field_validator("heads")
     @classmethod
     def check_heads(cls, values: list[int]) -> list[int]:
+        """Require the single embedding."""
         if 0 not in values:
             raise ValueError(f"heads = {values} are held against a single embedding: name 0, too")
         return values
@@ -226,46 +236,45 @@ class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):
 
 
 def component_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Table V: those of `parameters.components`."""
+    """List Table V: those of `parameters.components`."""
     return [run for label in parameters.components
             for run in _seeded(label, dataset, parameters, _component(label))]
 
 
 def head_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Table VI: numbers of heads; 0 is "K=none", the single embedding of Table V."""
+    """List Table VI, numbers of heads; 0 is "K=none", the single embedding of Table V."""
     return [run for heads in parameters.heads for run in _seeded(
         f"K={heads or 'none'}", dataset, parameters,
-        {"model_arguments.heads": heads} if heads else _component(SINGLE))]
+        {"model_arguments.heads": heads} if heads else _component(SINGLE), heads=heads)]
 
 
 def bound_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 8: how much correlation of heads is free (the paper's β); 0, 0.0 and -0.0 are one run.
-    """
+    """List Fig. 8, how much correlation of heads is free (β); 0, 0.0 and -0.0 are one run."""
     return [run for bound in (bound + 0.0 for bound in parameters.bounds) for run in _seeded(
         f"bound={bound:g}", dataset, parameters,
-        {} if bound == BOUND else {"objective.1.arguments": {"bound": bound}})]
+        {} if bound == BOUND else {"objective.1.arguments": {"bound": bound}}, bound=bound)]
 
 
 def balance_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 9: the weight of the triplet loss, one less it of the orthogonality (the paper's η)."""
+    """List Fig. 9, the weight η of the triplet loss; that of the orthogonality is 1 - η."""
     return [run for balance in parameters.balances for run in _seeded(
-        f"balance={balance:g}", dataset, parameters, {} if balance == BALANCE else _balanced(
-            balance))]
+        f"balance={balance:g}", dataset, parameters, {} if balance == BALANCE else {
+            "objective.0.weight": balance, "objective.1.weight": round(1 - balance, 9)},
+        balance=balance)]
 
 
 def choice_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """What the paper leaves open, each chosen otherwise than by us: "dvse/s=sigmoid" …"""
+    """List what the paper leaves open, each chosen otherwise than by us: "dvse/s=sigmoid"."""
     return [run for choice in parameters.choices
             for run in _seeded(f"dvse/{choice}", dataset, parameters, CHOICES[choice])]
 
 
 def pvse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Table III and its claim: PVSE with several numbers of embeddings, "pvse/K=2"; with one there
-    is nothing to keep apart."""
+    """List Table III and its claim, PVSE with several numbers of embeddings: "pvse/K=2"."""
     start = base_config(dataset, "pvse", parameters)
     return [run for heads in parameters.pvse_heads for run in over_seeds(
         f"pvse/K={heads}", start.with_(**{"model_arguments.heads": heads}), parameters.seeds,
-        RERANKED)]
+        RERANKED, heads=heads)]
 
 
 CLAIMED: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms)
@@ -273,8 +282,10 @@ ARMS: tuple[Maker, ...] = (*CLAIMED, choice_arms)
 
 
 def claimed_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 12: the arms that claims name, over `parameters.dvse_seeds` and, of those that do
-    not decide, `parameters.dvse_other_seeds`; none at all where both are 0, on any data."""
+    """List the arms that claims of notebook 12 name; none if both numbers of seeds are 0.
+
+    `parameters.dvse_seeds` is of those that decide, `parameters.dvse_other_seeds` of the rest.
+    """
     own = parameters.model_copy(update={"seeds": parameters.dvse_seeds,
                                         "other_seeds": parameters.dvse_other_seeds})
     return [run for make in CLAIMED for run in make(dataset, own)] if (
@@ -282,26 +293,12 @@ def claimed_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def _component(label: str) -> dict[str, Any]:
-    """What a row of Table V changes of the base."""
-    parts = set(label.removeprefix("dvse/").split("+"))
-    changes: dict[str, Any] = {} if "mask" in parts else {"model_arguments.mask": "off"}
-    if "single" in parts:
-        changes = {"model_arguments.heads": 0}
-    if "var" not in parts:
-        changes["objective.0.arguments"] = {"weights": "equal"}
-    if "ort" not in parts:  # no weight, but its place: the curve then says how alike heads are
-        changes["objective.1.weight"] = 0.0
-    return changes
+    """Collect what a row of Table V changes of the base."""
+    return dict(WITHOUT[part] for part in COMPONENTS[label])
 
 
-def _balanced(balance: float) -> dict[str, Any]:
-    """The weights of both terms; with 1 the orthogonality is left out, 1 - balance as we write it.
-    """
-    return {"objective.0.weight": balance, "objective.1.weight": round(1 - balance, 9)}
-
-
-def _seeded(label: str, dataset: str, parameters: Parameters,
-            changes: Mapping[str, Any]) -> list[ArmRun]:
+def _seeded(label: str, dataset: str, parameters: Parameters, changes: Mapping[str, Any],
+            **factors: Any) -> list[ArmRun]:
     seeds = parameters.seeds if label in DECIDING else parameters.other_seeds
     config = base_config(dataset, BASE, parameters, **changes)
-    return over_seeds(label, config, seeds, RERANKED)
+    return over_seeds(label, config, seeds, RERANKED, **factors)

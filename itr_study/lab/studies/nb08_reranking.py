@@ -14,7 +14,14 @@ from pydantic import PositiveInt, model_validator
 from itr_study.evaluation.percent import percent
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.ledger.reported import RECALLS
-from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of, with_loss
+from itr_study.lab.studies.arms import (
+    FACTORS,
+    ArmRun,
+    base_config,
+    over_seeds,
+    sum_of,
+    with_loss,
+)
 from itr_study.lab.studies.bases import frozen_rates, searched_rates
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
@@ -22,19 +29,16 @@ from itr_study.lab.studies.results import kept_table
 from itr_study.rerank import fast_grid
 
 RERANKED = ("reranked",)  # what rows with recalls after re-ranking are asked for
-
-
 SCALES = [1.0, *map(float, [*range(5, 50, 5), *range(50, 500, 50), *range(500, 1501, 100)])]
 RANKED = ["hardest", "sum", "hardest+listwise", "soft", "bcls", "top5", "listwise", "info_nce",
           "vsepp+gru/hardest", "vsepp+gru/sum"]
 
 
-def models_of(given: Mapping[str, Any]) -> list[str]:
-    """What can be re-ranked: "hardest" in the sweeps' model, "vsepp+gru/hardest" in a setting; []
-    where nobody has searched learning rates."""
-    rates = searched_rates(given["dataset"])
-    return [*COMPARED, *(f"{setting}/{loss}" for setting in rates for loss in COMPARED)] * bool(
-        rates)
+def models_of(given: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Give the factors of what can be re-ranked by label: "hardest", "vsepp+gru/hardest"."""
+    return {loss: {"loss": loss} for loss in COMPARED} | {
+        f"{setting}/{loss}": {"setting": setting, "loss": loss}
+        for setting in searched_rates(given["dataset"]) for loss in COMPARED}
 
 
 class RerankingParameters(Parameters, title="08_reranking"):
@@ -59,6 +63,7 @@ class RerankingParameters(Parameters, title="08_reranking"):
 
     @model_validator(mode="after")
     def check_chosen(self) -> Self:
+        """Refuse a single scale, and models that are not re-ranked."""
         if len(self.scales) < 2:
             raise ValueError(f"scales must hold two or more, got {self.scales}: the first of a "
                              "pair is taken above and below the second")
@@ -68,87 +73,80 @@ class RerankingParameters(Parameters, title="08_reranking"):
 
 
 def reranked_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Tables I-IV: every model of `parameters.reranked`, labelled as everywhere ("hardest",
-    "vsepp+gru/hardest"): those of one model over the seeds of its comparison, `compared_seeds`."""
-    return [run for label in parameters.reranked
-            for run in _over_seeds(label, dataset, parameters)]
+    """List Tables I-IV, every model of `parameters.reranked`, as other notebooks train it."""
+    known, runs = models_of({"dataset": dataset}), []
+    for label in parameters.reranked:
+        start, seeds = base_config(dataset, "two_branch", parameters), parameters.compared_seeds
+        loss = known[label]["loss"]
+        if setting := known[label].get("setting"):
+            rates, seeds = frozen_rates(dataset)[setting], parameters.seeds
+            start = with_loss(dataset, setting, parameters, "hardest",
+                              rates.get(loss, rates["hardest"]))
+        runs += over_seeds(label, sum_of(start, *COMPARED[loss]), seeds, RERANKED, **known[label])
+    return runs
 
 
 def scale_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 7: the model whose scores are normalised on the whole grid of scales."""
+    """List Fig. 7: the model whose scores are normalised on the whole grid of scales."""
     return [run for run in reranked_arms(dataset, parameters) if run.label == parameters.swept]
 
 
 def tuned_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Fig. 7 beyond the paper: models whose scores lie apart by more or less."""
+    """List Fig. 7 beyond the paper: models whose scores spread more or less."""
     return [run for run in reranked_arms(dataset, parameters) if run.label in parameters.tuned
             and run.config.seed < parameters.tuned_seeds]
-
-
-def _over_seeds(label: str, dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The runs of a label, those that other notebooks train under it."""
-    setting, _, loss = label.rpartition("/")
-    start = base_config(dataset, "two_branch", parameters)
-    if setting:
-        rates = frozen_rates(dataset)[setting]
-        start = with_loss(dataset, setting, parameters, "hardest",
-                          rates.get(loss, rates["hardest"]))
-    seeds = parameters.seeds if setting else parameters.compared_seeds
-    return over_seeds(label, sum_of(start, *COMPARED[loss]), seeds, RERANKED)
 
 
 ARMS = (reranked_arms,)  # the others are some of their runs
 
 
-# What re-ranking makes of runs, as arms beside them: rows that the ledger and tables can compare.
-#
-#     rows = with_rerankers(study.train(reranked_arms))     "hardest", and "hardest@fast" of its
-#     rows
-#     grid = scale_grid(searcher_of_split, scales)          Fig. 7: R@1 at every pair of scales
-#     arms = scale_rows(grid, rows)                         "hardest@fast(25)",
-#     "hardest@fast(1<2)" …
-#
-# A pair of scales is written first, second: of Eq. 15 first is what multiplies the scores inside
-# the sum (gamma1, for texts that are searched by images; lambda1 the other way), second what
-# multiplies the pair's own score (gamma2, lambda2).
+# What re-ranking makes of runs, as arms that the ledger and tables can compare. A pair of scales is
+# written first, second: of Eq. 15 first is what multiplies the scores inside the sum (gamma1, for
+# texts that are searched by images; lambda1 the other way), second what multiplies the pair's own
+# score (gamma2, lambda2).
 
 METHODS = ("fast", "fast_bank", "reciprocal", "multi")
 MEASURED = (*RECALLS, "test_rsum", "test_i2t_hubness", "test_t2i_hubness")
 KEPT = ("arm", "seed", "dataset", "model", "run", "status", "seen", "data", "collapsed",
-        "flattened", "config", "arithmetic")  # of a run, re-ranked
+        "flattened", "config", "arithmetic",
+        *(name for name in FACTORS if name != "reranker"))  # of a run, re-ranked
 WINNER = {"i2t": "test_i2t_r1", "t2i": "test_t2i_r1"}
 REGIONS: dict[str, Callable[[pd.Series, pd.Series], pd.Series]] = {
     "1=2": pd.Series.eq, "1>2": pd.Series.gt, "1<2": pd.Series.lt}  # of first and second
 
 
 def with_rerankers(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows, each also as it is after every re-ranker: arm "hardest@fast" beside "hardest".
+    """Add each row as it is after every re-ranker: "hardest@fast" next to "hardest".
 
-    Its columns of recall, RSUM and hubness are those after re-ranking; what was not measured after
-    it is NaN. Two columns are new: `rerank_gain`, RSUM after less RSUM before, and
-    `rerank_seconds`, what re-ranking took beyond plain ranks. Rows that were not re-ranked stay
-    alone.
+    Args:
+        rows: as `Study.train` gives them; those that were not re-ranked stay alone.
 
-    Args:    rows: as `Study.train` gives them.
+    Returns:
+        Frame whose new rows have recall, RSUM and hubness after re-ranking, and NaN for what was
+        not measured after it; and new columns reranker, rerank_gain (RSUM after less RSUM before)
+        and rerank_seconds (beyond plain ranks).
     """
     parts = [rows.assign(rerank_gain=0.0, rerank_seconds=0.0)]
     for method in METHODS if f"test_{METHODS[0]}_rsum" in rows else ():
         measured = rows[rows[f"test_{method}_rsum"].notna()]
-        after = {name: measured[name.replace("test_", f"test_{method}_", 1)] for name in MEASURED
-                 if name.replace("test_", f"test_{method}_", 1) in measured}
-        kept = measured[[name for name in KEPT if name in measured]]
-        parts.append(kept.assign(
-            **after, arm=measured["arm"] + f"@{method}",
+        after = {name: measured[found] for name in MEASURED
+                 if (found := name.replace("test_", f"test_{method}_", 1)) in measured}
+        parts.append(measured[[name for name in KEPT if name in measured]].assign(
+            **after, arm=measured["arm"] + f"@{method}", reranker=method,
             rerank_gain=after["test_rsum"] - measured["test_rsum"],
             rerank_seconds=measured.get(f"seconds_{method}", np.nan)))
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
 def scale_grid(splits: Mapping[str, Searcher], scales: Sequence[float]) -> pd.DataFrame:
-    """R@1 after FR at every pair of scales, in percent, on several splits of one run.
+    """Compute R@1 after FR at every pair of scales, in percent, on several splits of one run.
 
-    Args:    splits: "dev" and "test", each encoded by the run's model; scales: above 0.
-    Returns: one line a direction and pair: direction, first, second, dev_r1, test_r1.
+    Args:
+        splits: "dev" and "test", each encoded by the run's model.
+        scales: above 0.
+
+    Returns:
+        Frame of direction, first, second, dev_r1, test_r1, a line a direction and pair.
     """
     columns = {}
     for split, searcher in splits.items():
@@ -161,19 +159,21 @@ def scale_grid(splits: Mapping[str, Searcher], scales: Sequence[float]) -> pd.Da
 
 
 def best_scales(grid: pd.DataFrame, by: str = "dev_r1") -> pd.DataFrame:
-    """The pair of scales with the highest mean over seeds, a line a direction; of equals the
-    smallest."""
+    """Find the pair of scales with the highest mean over seeds, of equals the smallest."""
     cells = grid.groupby(["direction", "first", "second"], as_index=False)
     means = cells[["dev_r1", "test_r1"]].mean()
     return means.loc[means.groupby("direction")[by].idxmax()].set_index("direction")
 
 
 def tuned_scales(curves: pd.DataFrame) -> pd.DataFrame:
-    """The scale that each model chooses on dev, a line a model and direction: that of the highest
-    mean of R@1 over its runs, of equals the smallest; beside it the mean spread of its scores.
+    """Find the scale with the highest mean of R@1 on dev, of equals the smallest.
 
-    Args:    curves: as `scale_grid` of equal scales, with arm, seed and spread.
-    Returns: arm, direction, first (the scale), dev_r1, spread, at_edge (of those tried).
+    Args:
+        curves: as `scale_grid` of equal scales, with arm, seed and spread (of its scores).
+
+    Returns:
+        Frame of arm, direction, first (the scale), dev_r1, spread (mean), at_edge (of those
+        tried).
     """
     cells = curves.groupby(["arm", "direction", "first"], as_index=False)
     means = cells[["dev_r1", "spread"]].mean()
@@ -183,11 +183,15 @@ def tuned_scales(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def scale_rows(grid: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """The grid as arms of the ledger, R@1 on test each: of one run every equal pair of scales
-    ("hardest@fast(25)"), the mean over the pairs of a region ("hardest@fast(1>2)": first above
-    second), the best pair of a region by dev ("hardest@fast(best 1>2)") and of all ("…(best)").
+    """Turn the grid into arms of the ledger, R@1 on test each.
 
-    Args:    grid: as `scale_grid`, with arm and seed; rows: the runs behind it.
+    They are of each run every equal pair of scales ("hardest@fast(25)"), the mean over the pairs of
+    a region ("hardest@fast(1>2)": first above second), the best pair of a region by dev
+    ("hardest@fast(best 1>2)") and of all ("hardest@fast(best)").
+
+    Args:
+        grid: as `scale_grid`, with arm and seed.
+        rows: the runs behind it.
     """
     records = []
     for (arm, seed), part in grid.groupby(["arm", "seed"], sort=False):
@@ -203,7 +207,7 @@ def scale_rows(grid: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_direction(cells: pd.DataFrame) -> dict[str, float]:
-    """R@1 on test by label, of one run and direction."""
+    """Compute R@1 on test by label, of one run and direction."""
     diagonal = cells[cells["first"] == cells["second"]]
     values = {f"{scale:g}": r1 for scale, r1 in zip(diagonal["first"], diagonal["test_r1"],
                                                     strict=True)}
@@ -215,7 +219,7 @@ def _of_direction(cells: pd.DataFrame) -> dict[str, float]:
 
 
 def kept_grid(figures: Path | str | None, dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """The grid that notebook 08 saved with its figure, or an empty one; args as `kept_table`."""
+    """Read the grid that notebook 08 saved with its figure, or an empty one."""
     kept = kept_table(figures, dataset, "08_reranking__scales", rows)
     return pd.DataFrame(columns=["arm", "seed", "direction", "first", "second"]) \
         if kept is None else kept

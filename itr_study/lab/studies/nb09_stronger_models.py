@@ -14,7 +14,7 @@ from itr_study.lab.ledger.reported import load_claims, reported_differences
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, over_seeds, sum_of, with_loss
 from itr_study.lab.studies.bases import frozen_rates, own_rates, rate_in, side_weights
-from itr_study.lab.studies.nb02_pairwise import Ladder, Rung, rung_config, worth
+from itr_study.lab.studies.nb02_pairwise import Ladder, Rung, rung_config
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
 from itr_study.lab.studies.parameters import (
@@ -30,13 +30,13 @@ from itr_study.lab.studies.parameters import (
 # step is worth on dev, one at a time.
 #
 # Trained with the hardest negative alone, the better of the two losses on the upper rungs of
-# `ladder`, where the mean of weights was tried, too. No rate here was searched but that of the
-# start: each rung keeps it, and a network that is fine-tuned has a hundredth of it. Regions of
+# the ladder of notebook 02, which tried the mean of weights, too. Only the rate of the start was
+# searched: each rung keeps it, and a network that is fine-tuned has a hundredth of it. Regions of
 # two networks, 7 x 7 and 9 x 9, cannot be joined along D, so that rungs with a grid or a network
 # that is trained have one network. There all cells of an image lack the same features, as their
-# mean does below: else more would change. Those rungs and ten crops are dear, with what they
-# stand on: a step over 81 cells costs 7 to 12 times as much as over their mean, and a run that
-# trains the last stages takes 40 minutes of a core, of the bigger network 66.
+# mean does below: else more would change. Those rungs and ten crops are dear, with those below
+# them: a step over 81 cells costs 7 to 12 times as much as over their mean, and a run that trains
+# the last stages takes 40 minutes of a core, of the bigger network 66.
 
 LOSS = "hardest"
 TRAINED = {"settings.learning_rate_factors": {"network": 0.01}}  # a first guess
@@ -77,24 +77,23 @@ TOGETHER, ALL = "best_clean and Two-branch (Fisher)", "all runs of both"
 
 
 def ladder_of(dataset: str) -> Ladder:
-    """The ladder of a data set; that of scenes changes no images, so that any data can climb it."""
+    """Return the ladder of a data set; other data take that of scenes, which changes no images."""
     return LADDERS.get(dataset, SCENES)
 
 
 def best_clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every rung, and the base FISHER, as "rung/hardest", over `parameters.best_clean_seeds` seeds,
-    of dear rungs `parameters.dear_seeds`; none where these are 0."""
+    """List every rung, and the base FISHER, as "rung/hardest"; dear ones over their own seeds."""
     if not parameters.best_clean_seeds:
         return []
     seeds = {name: parameters.dear_seeds if rung.dear else parameters.best_clean_seeds
              for name, rung in ladder_of(dataset).rungs.items()}
     return [arm for name, count in (seeds | {FISHER: parameters.best_clean_seeds}).items()
             for arm in over_seeds(f"{name}/{LOSS}", best_clean_config(dataset, name, parameters),
-                                  count)]
+                                  count, setting=name, loss=LOSS)]
 
 
 def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunConfig:
-    """A rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
+    """Make a rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
         return with_loss(dataset, FISHER, parameters, LOSS, frozen_rates(dataset)[FISHER][LOSS])
     ladder = ladder_of(dataset)
@@ -103,28 +102,20 @@ def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunCon
     return sum_of(config, LOSS).with_(**{"settings.learning_rate": rate})
 
 
-def best_arm(dataset: str) -> str:
-    """The arm of the rung that is taken."""
-    return f"{ladder_of(dataset).best}/{LOSS}"
-
-
-def steps(dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """What each rung adds on dev, as `ladder.worth` has it; rows: of `best_clean_arms`."""
-    return worth(rows, ladder_of(dataset).rungs)
-
-
 def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ...]]:
-    """Which runs make one model, (label, seed) -> its members, as `ensembles.ensemble_rows` takes
-    them: TOGETHER of the best rung and of FISHER at each seed, ALL of all runs of both."""
-    best, fisher = ([run for run in runs if run.label == label]
-                    for label in (best_arm(dataset), f"{FISHER}/{LOSS}"))
+    """List the members of ensembles by (label, seed), as `ensembles` takes them.
+
+    TOGETHER is the best rung and FISHER at each seed, ALL all runs of both.
+    """
+    best, fisher = ([run for run in runs if run.factors["setting"] == setting]
+                    for setting in (ladder_of(dataset).best, FISHER))
     pairs = {(TOGETHER, one.config.seed): (one, other)
              for one, other in zip(best, fisher, strict=True)}
     return pairs | {(ALL, 0): (*best, *fisher)} if len(best) > 1 else pairs
 
 
 def why_none(dataset: str, parameters: Parameters) -> str:
-    """Why no rung is trained here, and how one trains them; a line for people."""
+    """Say why no rung is trained here, and how one trains them."""
     dear = [rung.dear for rung in ladder_of(dataset).rungs.values()]
     more = f", with dear_seeds = 1 {sum(dear)} others, too" * any(dear)
     return (f"nothing of this ladder is trained: best_clean_seeds is {parameters.best_clean_seeds}."
@@ -138,12 +129,7 @@ BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan
 SEARCHED = {"saf": ("hardest",), "sgr": ("hardest",), "vse_infinity": ("hardest",),
             "dan": ("sum", "top5"), "dspe": ("sum", "top5")}
 
-
-STRONGER_LABELS = [f"{model}/{loss}" for model in BASES for loss in COMPARED]
-
-
-
-
+STRONGER_LABELS = {f"{model}/{loss}": (model, loss) for model in BASES for loss in COMPARED}
 CLAIMED = ["saf/hardest", "saf/hardest+listwise", "saf/bcls", "sgr/hardest", "sgr/hardest+listwise",
            "sgr/bcls", "vse_infinity/hardest", "vse_infinity/hardest+listwise", "dan/sum",
            "dan/top5", "dspe/sum", "dspe/top5"]
@@ -179,43 +165,40 @@ class StrongerParameters(Parameters, title="09_stronger_models"):
 
 
 def stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """What claims are about: the arms of `parameters.stronger` over `parameters.seeds`."""
+    """List what claims are about: `parameters.stronger` over `parameters.seeds`."""
     return [run for label in parameters.stronger for run in _over_seeds(
         label, dataset, parameters, parameters.seeds)]
 
 
 def shown_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """What is shown and not judged: the arms of `parameters.shown`, seed 0."""
+    """List what is shown and not judged: `parameters.shown`, seed 0."""
     return [run for label in parameters.shown
             for run in _over_seeds(label, dataset, parameters, 1)]
 
 
 def stronger_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The search of learning rates: each of `parameters.rate_models` with its losses of SEARCHED at
-    the multiples `parameters.rate_factors` of their rate, seed 0, "<model>/<loss>/<rate>".
-    `rates.rate_table` and `rates.chosen_rates` read its rows."""
+    """List the search of learning rates, for `arms.rate_table`: "<model>/<loss>/<rate>", seed 0."""
     arms = []
     for model in parameters.rate_models:
-        for label in (f"{model}/{loss}" for loss in SEARCHED[model]):
-            config = stronger_config(label, dataset, parameters)
+        for loss in SEARCHED[model]:
+            config = stronger_config(f"{model}/{loss}", dataset, parameters)
             usual = config.settings.learning_rate
             for rate in (float(f"{times * usual:g}") for times in parameters.rate_factors):
-                arms.append(ArmRun(f"{label}/{rate:g}", config.with_(
-                    **{"settings.learning_rate": rate}), RERANKED))
+                arms += over_seeds(f"{model}/{loss}/{rate:g}", config.with_(
+                    **{"settings.learning_rate": rate}), 1, RERANKED, setting=model, loss=loss,
+                    rate=rate)
     return arms
 
 
 def stronger_rates(dataset: str, parameters: Parameters) -> dict[str, dict[str, float]]:
-    """The rates at which the models of `parameters.rate_models` are trained, as `rates.rate_table`
-    takes them: model -> each of its losses of SEARCHED -> rate."""
+    """Return the rates in use, for `arms.rate_table`: model -> its losses of SEARCHED -> rate."""
     return {model: {loss: stronger_config(f"{model}/{loss}", dataset, parameters)
                     .settings.learning_rate for loss in SEARCHED[model]}
             for model in parameters.rate_models}
 
 
 def claimed_stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 12: the arms of `parameters.stronger` over `parameters.stronger_seeds`; none at all
-    where these are 0, on any data."""
+    """List those of notebook 12, over `parameters.stronger_seeds`, 0: none."""
     if not parameters.stronger_seeds:
         return []
     return stronger_arms(dataset, parameters.model_copy(
@@ -223,15 +206,17 @@ def claimed_stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def stronger_config(label: str, dataset: str, parameters: Parameters) -> RunConfig:
-    """The config of a label, seed 0: the model's base with the terms of the loss in the place of
-    its first; what stands behind that, such as terms within the views, stays. The learning rate is
-    that of the base, but for losses that have their own in this model (`bases.own_rates`), and so
-    is the weight of what stays (`bases.side_weights`).
+    """Make the config of a label, seed 0: the model's base with its first term replaced.
 
-    Raises:  ValueError for a label that is none of STRONGER_LABELS.
+    Terms behind the first, such as those within the views, stay. The learning rate is that of the
+    base, and so is the weight of what stays, but for losses that have their own in this model
+    (`bases.own_rates`, `bases.side_weights`).
+
+    Raises:
+        ValueError: a label that is none of STRONGER_LABELS.
     """
     check_choice("arm of the stronger models", label, STRONGER_LABELS)
-    model, _, loss = label.partition("/")
+    model, loss = STRONGER_LABELS[label]
     start = base_config(dataset, BASES[model], parameters)
     weights = side_weights(dataset, BASES[model])
     rest = [term.model_dump() | {"weight": weights.get(loss, term.weight)}
@@ -242,17 +227,20 @@ def stronger_config(label: str, dataset: str, parameters: Parameters) -> RunConf
 
 
 def _over_seeds(label: str, dataset: str, parameters: Parameters, seeds: int) -> list[ArmRun]:
-    return over_seeds(label, stronger_config(label, dataset, parameters), seeds, RERANKED)
+    model, loss = STRONGER_LABELS[label]
+    return over_seeds(label, stronger_config(label, dataset, parameters), seeds, RERANKED,
+                      setting=model, loss=loss)
 
 
 ARMS = (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms)
 
 
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:
-    """What the papers print for the differences of some arms that a claim is about.
+    """Return what papers print for differences of some arms that a claim is about.
 
-    Returns: arm_a, arm_b, reported (the six recalls added up, or RSUM, which is that, in the first
-             table that prints them), place (paper and table).
+    Returns:
+        Frame of arm_a, arm_b, reported (the six recalls added up, or RSUM, in the first table that
+        prints them), place (paper and table).
     """
     records = []
     for claim in load_claims().to_dict("records"):
@@ -266,9 +254,8 @@ def printed_gains(arms: Collection[str]) -> pd.DataFrame:
     return pd.DataFrame(records, columns=["arm_a", "arm_b", "reported", "place"])
 
 
-def beside_printed(differences: pd.DataFrame, metric: str = "test_rsum") -> pd.DataFrame:
-    """Differences of one metric as `Study.compare` gives them, with what is printed of the same
-    arms in `reported` and `place`; NaN and "" where nothing is."""
+def with_printed(differences: pd.DataFrame, metric: str = "test_rsum") -> pd.DataFrame:
+    """Add to the differences of one metric what is printed: `reported` and its `place`."""
     ours = differences[differences["metric"] == metric]
     printed = printed_gains({*ours["arm_a"], *ours["arm_b"]})
     found = ours.merge(printed, "left", on=["arm_a", "arm_b"])

@@ -1,4 +1,4 @@
-"""Whom a reader is held against in notebook 10: label sources, and losses that others trained."""
+"""Whom a reader is compared with in notebook 10: label sources, and losses of notebook 13."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,17 +30,23 @@ from itr_study.training.state import History
 
 def epoch_frames(config: RunConfig, root: Path | str | None = None, split: str = "test",
                  device: str = "auto") -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """The vectors of a split before a training (0) and after each of its epochs: images (I, D),
-    texts (T, D), by epoch.
+    """Train a run and return the vectors of a split before it (0) and after each of its epochs.
 
-    The run is trained anew, here and now, in seconds on `scenes`, and nothing of it is kept: no
-    weights, no row, no checkpoint. On a CPU it is the run of the config, epoch by epoch; its
-    vectors are of the weights as they are after an epoch, also where the config takes a mean of
-    several epochs, or an earlier one, in the end.
+    Nothing of it is kept: no weights, no row, no checkpoint. On a CPU it is the run of the config,
+    epoch by epoch, without the mean of epochs or the earlier epoch that a config may take.
 
-    Args:    root: folder of the real data sets; device: as in `fit`.
-    Raises:  ValueError for a model that gives an image or a text several vectors, and a split that
-             there is not; as `fit` and `lab.runs.data.encoded_data`.
+    Args:
+        config: of the run.
+        root: folder of the real data sets.
+        split: whose vectors.
+        device: as in `fit`.
+
+    Returns:
+        Epoch -> images (I, D) and texts (T, D).
+
+    Raises:
+        ValueError: a model with several vectors an image or a text, an unknown split; as `fit` and
+            `encoded_data`.
     """
     data = encoded_data(config, root, str(choose_device(device)))
     check_choice("split", split, data.splits)
@@ -62,10 +68,14 @@ EXPERTS = "expert"  # the collection of judgements whose pairs are rated
 
 def label_scores(split: EncodedSplit,
                  names: Sequence[str] = ("sentence/max",)) -> dict[str, np.ndarray]:
-    """How relevant label sources call every text for every image, (I, T), by names such as
-    "labels: sentence, max".
+    """Compute the relevance (I, T) of every text for every image by label sources.
 
-    Args:    names: as `label_sources` takes them; the split must have the vectors they compare.
+    Args:
+        split: with the vectors that they compare.
+        names: as `label_sources` takes them.
+
+    Returns:
+        By names such as "labels: sentence, max".
     """
     return {f"labels: {name}": source.block(split, slice(None))
             for name, source in label_sources(names).items()}
@@ -76,18 +86,19 @@ class ExplorerParameters(Parameters, title="10_explorers"):
 
 
 def judged_arms(dataset: str, _: Parameters) -> list[ArmRun]:
-    """One run of each loss that notebook 13 compares in profile `full`, whatever the profile that
-    asks; none where rows keep no scores of pairs that experts judged. To be looked up
-    (`Study.ended`), not trained."""
+    """List one run of each loss of notebook 13 on data whose rows keep judged pairs."""
     if EXPERTS not in DATASETS[dataset].kept_judgements:
         return []
     return compared_arms(dataset, ComparedLosses.of(profile="full", compared_seeds=1))
 
 
 def loss_scores(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The scores (N,) that runs gave the pairs that experts judged, by the name of the loss.
+    """Give the scores (N,) of the pairs that experts judged, by the name of the loss.
 
-    Args:    rows: of `judged_arms`.
-    Raises:  ValueError as `judged_of`.
+    Args:
+        rows: of `judged_arms`.
+
+    Raises:
+        ValueError: as `judged_of`.
     """
     return {name_of(row["arm"]): judged_of(row, EXPERTS) for _, row in rows.iterrows()}

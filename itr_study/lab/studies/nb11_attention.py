@@ -54,21 +54,22 @@ class AttentionParameters(Parameters, title="11_attention_maps"):
 
 
 def looking_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """SAF with each of the losses `parameters.compared`, over `parameters.seeds`."""
-    labels = [f"{WORDS}/{loss}" for loss in parameters.compared]
-    return [run for label in labels for run in over_seeds(
-        label, stronger_config(label, dataset, parameters), parameters.seeds)]
+    """List SAF with each of the losses `parameters.compared`, over `parameters.seeds`."""
+    labels = {loss: f"{WORDS}/{loss}" for loss in parameters.compared}
+    return [run for loss, label in labels.items() for run in over_seeds(
+        label, stronger_config(label, dataset, parameters), parameters.seeds, setting=WORDS,
+        loss=loss)]
 
 
 def other_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The models of `parameters.others`, over `parameters.other_seeds`."""
+    """List the models of `parameters.others`, over `parameters.other_seeds`."""
     return [run for name in parameters.others
             for run in over_seeds(name, other_config(name, dataset, parameters),
-                                  parameters.other_seeds)]
+                                  parameters.other_seeds, setting=name)]
 
 
 def other_config(name: str, dataset: str, parameters: Parameters) -> RunConfig:
-    """A base as it stands, seed 0; one of notebook 09 with the loss that it has there."""
+    """Make a base as it is, seed 0; one of notebook 09 with the loss that it has there."""
     if name not in SEARCHED:
         return base_config(dataset, name, parameters)
     return stronger_config(f"{name}/{SEARCHED[name][0]}", dataset, parameters)
@@ -78,11 +79,14 @@ ARMS = (looking_arms, other_arms)
 
 
 def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:
-    """A row for each name of an object in the texts of a split: how much of what a model looks at
-    lies in its boxes. On generated pictures in the true ones, on photographs in those of NanoDet
-    (`scene_pointing`, `word_pointing`).
+    """Measure how much of what a model looks at is in the boxes of each named object.
 
-    Args:    looks: one for each text, at its own image.
+    On generated pictures in the true boxes, on photographs in those of NanoDet (`scene_pointing`,
+    `word_pointing`).
+
+    Args:
+        searcher: of the model.
+        looks: one for each text, at its own image.
     """
     if searcher.dataset.boxes is not None:
         return scene_pointing(searcher.dataset, searcher.split, looks)
@@ -94,15 +98,19 @@ def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:
 
 def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = False
                   ) -> pd.DataFrame:
-    """A line for each run and each thing that its model shows: arm, seed, kind, names (how many
-    there are), commonest (the class of most of them), commonest_share (how many), the mean over
-    names of the controls and measures of `word_pointing`, and of those of OF_CLASSES the mean
-    over classes, each counted once; all in percent but names.
+    """Measure how right each thing is that a model shows, a line per run and kind.
 
     What has no row for each word (heads, pooling, a gradient) is the mean of its rows, and the same
     for every word of a text.
 
-    Args:    first: only the first thing that a model shows: words, heads or pooling, if it has any.
+    Args:
+        searchers: runs, each with its model.
+        first: only the first thing that a model shows: words, heads or pooling, if it has any.
+
+    Returns:
+        Frame of arm, seed, kind, names (how many), commonest (the class of most), commonest_share
+        (how many), the mean over names of the controls and measures of `word_pointing`, and of
+        those of OF_CLASSES the mean over classes, each counted once; in percent but names.
     """
     lines = []
     for run, searcher in searchers:
@@ -121,9 +129,10 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
 
 def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
                 runs: Collection[ArmRun]) -> pd.DataFrame:
-    """The lines of `pointing_rows` that notebook 11 saved of these runs; none where they lack what
-    it measures now, but for CONTROLS, which are NaN where they were not measured then. Args as
-    `kept_table`."""
+    """Read the lines of `pointing_rows` that notebook 11 saved of these runs, or none.
+
+    CONTROLS that were not measured then are NaN.
+    """
     kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
     if kept is None or not COLUMNS <= set(kept):
         return pd.DataFrame(columns=["arm", "seed"])
@@ -135,10 +144,14 @@ def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
 
 def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
                root: Path | str | None = None) -> list[ArmRun]:
-    """The runs of which nothing is kept, and those of seeds whose models are all on this machine:
-    losses are compared seed by seed, and models that two machines trained are no pair.
+    """List the runs of which nothing is kept, and those of seeds whose models are all here.
 
-    Args:    kept: of `kept_places`; root: folder of the real data sets.
+    Losses are compared seed by seed, and models that two machines trained are no pair.
+
+    Args:
+        runs: of one notebook.
+        kept: of `kept_places`.
+        root: folder of the real data sets.
     """
     there = set(zip(kept["arm"], kept["seed"], strict=True))
     known = [run for run in runs if (run.label, run.config.seed) in there]
@@ -147,7 +160,7 @@ def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
 
 
 def with_kept(runs: Sequence[ArmRun], made: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """The lines of these runs in their order: those made now, and those kept of all others."""
+    """Join the lines made now and those kept of other runs, in the order of the runs."""
     now = set(zip(made["arm"], made["seed"], strict=True)) if len(made) else set()
     kept = kept[[key not in now for key in zip(kept["arm"], kept["seed"], strict=True)]]
     table = pd.concat([table for table in (made, kept) if len(table)])

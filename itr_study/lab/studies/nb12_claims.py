@@ -1,4 +1,4 @@
-"""How notebook 12 draws the ledger: which differences stand in which picture, and in what words."""
+"""The arms of notebook 12, and which differences of the ledger are in which picture."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,12 @@ from pydantic import NonNegativeFloat, NonNegativeInt, model_validator
 
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
-from itr_study.digits import number
 from itr_study.evaluation.percent import percent
-from itr_study.lab.ledger.judges import JUDGE, on_judge
 from itr_study.lab.ledger.paired import FEWEST
-from itr_study.lab.ledger.report import ORIGINS, TITLES, ledger_parts
+from itr_study.lab.ledger.replication import SECOND_BASE, on_second
+from itr_study.lab.ledger.report import ORIGINS, ledger_parts
 from itr_study.lab.ledger.reported import load_claims, split_list
-from itr_study.lab.ledger.verdict import asks_exact, named_arms, unit_of
+from itr_study.lab.ledger.verdict import named_arms, units_of
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_models
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
@@ -51,10 +50,14 @@ ROWS = 1000  # captions compared with all others at a time
 
 
 def ambiguous_queries(split: EncodedSplit, least: float = LEAST) -> Ranks:
-    """Which images (I,) and texts (T,) another image could be meant by: a caption of that one has a
-    cosine of `least` or more with the text, or with a caption of the image.
+    """Find the images (I,) and texts (T,) that could mean another image, too.
 
-    Args:    split: with label vectors of MiniLM.
+    A caption of that one has a cosine of `least` or more with the text, or with a caption of the
+    image.
+
+    Args:
+        split: with label vectors of MiniLM.
+        least: cosine of two captions.
     """
     vectors, owner = np.asarray(split.label_vectors["minilm"], np.float32), split.image_of_text
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -67,12 +70,17 @@ def ambiguous_queries(split: EncodedSplit, least: float = LEAST) -> Ranks:
 
 
 def by_ambiguity(rows: pd.DataFrame, ambiguous: Ranks) -> pd.DataFrame:
-    """The rows with two more columns: ambiguous_rsum and clear_rsum, RSUM over the queries that are
-    ambiguous and over the others; what is searched is the same for both. NaN for arms that no claim
-    compares so (`claimed_so`): of their runs no ranks are published.
+    """Add ambiguous_rsum and clear_rsum: RSUM over the ambiguous queries and over the others.
 
-    Args:    rows: as `train_arms` gives them; ambiguous: of the test split.
-    Raises:  ValueError where one kind of query is missing, or ranks are of another split.
+    What is searched is the same for both. NaN for arms that no claim compares so (`claimed_so`): of
+    their runs no ranks are published.
+
+    Args:
+        rows: as `train_arms` gives them.
+        ambiguous: of the test split.
+
+    Raises:
+        ValueError: one kind of query is missing, or ranks are of another split.
     """
     both = ambiguous.i2t, ambiguous.t2i
     for direction, chosen in zip(("images", "texts"), both, strict=True):
@@ -94,60 +102,62 @@ def by_ambiguity(rows: pd.DataFrame, ambiguous: Ranks) -> pd.DataFrame:
 
 
 def claimed_so() -> set[str]:
-    """The arms that claims compare by these columns, those of the second judge among them."""
+    """Return the arms that claims compare by these columns, in both base models."""
     claims = load_claims()
     by_them = claims[claims["metric"].str.contains("ambiguous_rsum")]
     arms = {arm for column in ("arm_a", "arm_b") for arms in by_them[column]
             for arm in split_list(arms)}
-    return arms | set(map(on_judge, arms))
+    return arms | set(map(on_second, arms))
 
 
-# One picture each: its name, what it is about.
-TOPICS = {"sweeps": "k and d", "settings": "the losses in several settings",
-          "listwise_retrieval": "+ Listwise and recall",
-          "listwise_graded": "+ Listwise and graded truth",
-          "listwise_training": "+ Listwise while training",
-          "bcls_retrieval": "soft + windows and recall",
-          "bcls_graded": "soft + windows and graded truth", "labels": "label sources",
-          "dvse_gain": "what three re-rankers gain", "dvse_time": "what three re-rankers cost",
-          "dvse_models": "FR on every model", "dvse_scales": "the scales of FR",
-          "dvse_parts": "the parts of DVSE", "dvse_sweeps": "numbers of heads, β and η",
-          "dvse_training": "heads while training"}
-
-RIGHT = {"reproduced": "right here (reproduced)", "contradicted": "wrong here (contradicted)"}
+# One picture each: its name, its title, and which differences it has, as a pattern of their claim,
+# metric and arms; a difference is in the first one that fits.
+TOPICS = {
+    "labels": ("Claims on label sources", r"\S+ \S+ labels\("),
+    "sweeps": ("Claims on k and d", r"topk\S+ \S+ [^/ ]+ "),
+    "settings": ("Claims on losses in several settings", "topk"),
+    "listwise_graded": ("Claims on + Listwise and graded truth",
+                        r"listwise\S+ test_\S*(ndcg_|_tau|human)"),
+    "listwise_retrieval": ("Claims on + Listwise and recall",
+                           r"listwise\S+ test_(rsum |i2t_r|t2i_r)"),
+    "listwise_training": ("Claims on + Listwise while training", "listwise"),
+    "bcls_graded": ("Claims on soft + windows and graded truth",
+                    r"bcls\S+ test_\S*(ndcg_|_tau|human)"),
+    "bcls_retrieval": ("Claims on soft + windows and recall", "bcls"),
+    "dvse_time": ("Claims on what three re-rankers cost", rf"dvse-tab4\S* {RERANKING} "),
+    "dvse_gain": ("Claims on what three re-rankers gain", "dvse-tab4"),
+    "dvse_scales": ("Claims on the scales of FR", r"dvse\S+ \S+ \S+@fast\("),
+    "dvse_models": ("Claims on FR on every model", "dvse.*@"),
+    "dvse_training": ("Claims on heads while training", r"dvse\S+ last_"),
+    "dvse_parts": ("Claims on the parts of DVSE", r"dvse\S+ \S+ [^/ ]+/"),
+    "dvse_sweeps": ("Claims on numbers of heads, β and η", "dvse")}
 
 
 def topic_of(part: pd.Series) -> str:
-    """The picture that a difference stands in: a key of TOPICS."""
-    paper, metric = part["id"].split("-")[0], part["metric"]
-    arm = part["arm_a"].removeprefix(f"{JUDGE}/")  # judges share their pictures
-    if arm.startswith("labels("):
-        return "labels"
-    if paper == "topk":
-        return "settings" if "/" in arm else "sweeps"
-    if paper == "dvse":
-        if part["id"].startswith("dvse-tab4"):
-            return "dvse_time" if metric == RERANKING else "dvse_gain"
-        if "@" in arm + part.get("arm_b", ""):
-            return "dvse_scales" if "@fast(" in arm else "dvse_models"
-        return "dvse_training" if metric.startswith("last_") else (
-            "dvse_parts" if "/" in arm else "dvse_sweeps")
-    if metric.startswith("test_") and any(of in metric for of in ("ndcg_", "_tau", "human")):
-        return f"{paper}_graded"
-    recalls = metric == "test_rsum" or metric.startswith(("test_i2t_r", "test_t2i_r"))
-    return f"{paper}_retrieval" if recalls or paper == "bcls" else f"{paper}_training"
+    """Find the picture of a difference: a key of TOPICS."""
+    arms = [part[name].removeprefix(f"{SECOND_BASE}/") for name in ("arm_a", "arm_b")]
+    words = " ".join([part["id"], part["metric"], *arms])
+    return next(name for name, (_, pattern) in TOPICS.items() if re.match(pattern, words))
 
 
 def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
                 evidence: pd.DataFrame | None = None,
                 elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
-    """Every difference behind the ledger, as `ledger_parts` gives it, with what its picture shows:
-    topic (of TOPICS), unit, margin (of an equivalence), claim and label (in words), origin,
-    verdict, and whether it is shown, which of each claim and unit the smallest and the largest are.
-    Composites are left out: their parts are claims of their own. What a paper claims comes before
-    what we ask beside it.
+    """List every difference behind the ledger, with what its picture shows.
 
-    Args:    claims, rows, evidence, elsewhere: as in `ledger`, which gives the table.
+    Composites are left out: their parts are claims of their own. Claims of papers come before ours.
+
+    Args:
+        claims: as in `ledger`.
+        rows: as in `ledger`.
+        table: what `ledger` returns.
+        evidence: as in `ledger`.
+        elsewhere: as in `ledger`.
+
+    Returns:
+        Frame of `ledger_parts` with topic (of TOPICS), unit, margin (of an equivalence), claim and
+        label (in words), origin, verdict, and shown: of each claim and unit the smallest and the
+        largest.
     """
     parts = ledger_parts(claims, rows, evidence, elsewhere)
     known = table[table["origin"] != "composite"].set_index("id")
@@ -157,7 +167,7 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
     parts["claim"], parts["verdict"] = parts["id"].map(about), parts["outcome"]
     margins = parts["id"].map(known["margin"])
     parts["margin"] = pd.to_numeric(margins.str.rstrip("%"))
-    parts["unit"] = list(map(unit_of, parts["metric"], margins))
+    parts["unit"] = list(map(units_of, parts["metric"], margins))
     parts["label"] = [contrast(*row) for row in zip(parts["metric"], parts["arm_a"],
                                                     parts["arm_b"], strict=True)]
     parts["topic"] = parts.apply(topic_of, axis=1)
@@ -170,7 +180,7 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
 
 
 def named(statement: str) -> str:
-    """The words of a claim, with the names of the models that it names.
+    """Write the words of a claim with the names of its models.
 
     Example:
         >>> named("Top-5 performs better than the traditional loss: vsepp+gru")
@@ -180,7 +190,7 @@ def named(statement: str) -> str:
 
 
 def ends_of(arm: str) -> str:
-    """Of "mean(d=450|d=500|d=550)" the first and the last; "2 × …" for twice the value.
+    """Shorten a mean or steps to the first and the last arm; write "2 × …" for twice an arm.
 
     Example:
         >>> ends_of("mean(d=450|d=500|d=550)"), ends_of("times(2|hardest)"), ends_of("sum")
@@ -193,7 +203,7 @@ def ends_of(arm: str) -> str:
 
 
 def contrast(metric: str, arm_a: str, arm_b: str) -> str:
-    """A difference in words: its metric, its model where one is named, one arm less the other.
+    """Write a difference in words: its metric, its model if it names one, both arms.
 
     Example:
         >>> contrast("test_rsum", "vsepp+gru/top5", "vsepp+gru/sum"), contrast("half_rsum", "soft",
@@ -209,53 +219,32 @@ def contrast(metric: str, arm_a: str, arm_b: str) -> str:
     return f"{metrics}: {' − '.join(map(name_of, arms))}"
 
 
-def tally(parts: pd.DataFrame, topic: str) -> str:
-    """What the claims of a picture came to, and apart from them our checks, for its title."""
-    said = []
-    for origin in ORIGINS[:2]:
-        outcomes = parts[parts["origin"] == origin].groupby("id")["outcome"].first()
-        if len(outcomes):
-            counts = ", ".join(f"{n} {RIGHT.get(outcome, outcome)}"
-                               for outcome, n in outcomes.value_counts().items())
-            said.append(f"{TITLES[origin].lower()}: {counts}")
-    return f"On {topic}, " + "; ".join(said)
+def shared_luck(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """Measure how much luck two arms of one seed share, over all pairs of some arms.
 
+    Args:
+        rows: as `Study.train` gives them, of arms that share their seeds.
+        metrics: columns.
 
-def settled_apart(standings: Sequence[str]) -> str:
-    """How many differences are settled by themselves, for a note."""
-    standings = list(standings)
-    be = "is" if standings.count("for") == 1 else "are"
-    return (f"of {len(standings)} differences {standings.count('for')} {be} settled for the claim, "
-            f"{standings.count('against')} against it, each at 95 %")
-
-
-def shared_luck(rows: pd.DataFrame, metrics: Sequence[str]) -> str:
-    """How much luck two arms of one seed share, over all pairs of some arms, as a sentence: the
-    mean correlation over seeds, and the variance of a paired difference as a share of that of an
-    unpaired one.
-
-    Args:    rows: as `Study.train` gives them, of arms that share their seeds.
+    Returns:
+        Frame of metric, arms, seeds, correlation (over seeds, mean of all pairs), and variance of a
+        paired difference in % of that of an unpaired one; without metrics of too few seeds.
     """
-    said = []
+    lines = []
     for metric in metrics:
         values = rows.pivot(index="seed", columns="arm", values=metric).dropna()
-        if len(values) < FEWEST:
-            return f"Too few seeds to say how much luck arms share ({FEWEST} are needed)."
-        spreads, n = values.cov(), values.shape[1]
-        between = (spreads.to_numpy().sum() - np.trace(spreads)) / (n - 1)  # sum over pairs, twice
-        said.append(f"{title_of(metric)} {number(off_diagonal(values.corr()), 2)}, "
-                    f"{100 * (1 - between / np.trace(spreads)):.0f} %")
-    return (f"Over {n} losses of one model: mean correlation over {len(values)} seeds, and "
-            f"variance of a paired difference in % of that of an unpaired one: {'; '.join(said)}.")
+        seeds, arms = values.shape
+        if seeds >= FEWEST:
+            others = ~np.eye(arms, dtype=bool)
+            spreads = values.cov().to_numpy()
+            between = spreads[others].sum() / (arms - 1)
+            lines.append((title_of(metric), arms, seeds, values.corr().to_numpy()[others].mean(),
+                          100 * (1 - between / np.trace(spreads))))
+    return pd.DataFrame(lines, columns=["metric", "arms", "seeds", "correlation",
+                                        "variance of a paired difference, %"])
 
 
-def off_diagonal(table: pd.DataFrame) -> float:
-    """The mean of a symmetric table without its diagonal."""
-    n = len(table)
-    return float((table.to_numpy().sum() - np.trace(table)) / (n * (n - 1)))
-
-
-# What learning curves say about a run, as columns beside its row: claims about training itself.
+# What learning curves say about a run, as columns of its row: claims about training itself.
 #
 #     rows = milestones(train_arms(arms, ...))     first_ndcg, last_error, half_rsum ...
 
@@ -268,7 +257,7 @@ HALF = {"dev_rsum": ("half_rsum", 1), "triplet_hardest": ("half_hinge", 100)}
 
 
 def milestones(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with more columns, NaN where a run does not log what they are made of.
+    """Add what learning curves say, NaN if a run does not log it.
 
     first_<name>, last_<name> for ndcg, smooth_ndcg and error: the loss's diagnostics on training
     batches (listwise Figs. 6, 7), means over the first and the last epoch, percent; the same of
@@ -278,7 +267,8 @@ def milestones(rows: pd.DataFrame) -> pd.DataFrame:
     unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev
     included; collapsed, flattened: see `endings`. And of the row itself, generalisation: see there.
 
-    Args:    rows: as `train_arms` gives them.
+    Args:
+        rows: as `train_arms` gives them.
     """
     by_run = curves(rows).groupby(["arm", "seed"], sort=False)
     milestones_of = {key: _milestones(epochs) for key, epochs in by_run}
@@ -303,7 +293,7 @@ def _milestones(epochs: pd.DataFrame) -> dict[str, float]:
 
 
 def _apart(one: pd.Series, two: pd.Series) -> float:
-    """100 (1 - correlation); NaN where either does not move, or fewer than three epochs say."""
+    """Compute 100 (1 - correlation); NaN if either does not move, or of fewer than three epochs."""
     if len(one.dropna()) < 3 or min(one.std(), two.std()) == 0:
         return np.nan
     return percent(1 - float(np.corrcoef(one, two)[0, 1]))
@@ -318,8 +308,7 @@ EXACT_DATA = "scenes"
 
 
 def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every arm that a claim about exact relevance names, with `parameters.exact_seeds` seeds; none
-    on generated data, whose own runs have exact relevance."""
+    """List every arm that a claim about exact relevance names; none on generated data."""
     if DATASETS[dataset].generated:
         return []
     seeds = parameters.exact_seeds
@@ -327,7 +316,7 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         "scenes": {}, "data_options": {}, "images": None, "seeds": seeds, "term_seeds": seeds,
         "tau_seeds": seeds, "compared_seeds": seeds,
         "label_sources": [*parameters.label_sources, "exact"]})
-    named = {arm for claim in load_claims().to_dict("records") if asks_exact(claim)
+    named = {arm for claim in load_claims().to_dict("records") if "_exact" in claim["metric"]
              for arm in named_arms(claim["arm_a"], claim["arm_b"])}
     runs = [run for make in (
         nb05_listwise.term_arms, nb05_listwise.tau_arms, nb05_listwise.label_arms,
@@ -336,7 +325,7 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return list({(run.label, run.config.seed): run for run in runs}.values())
 
 
-# The second judge of the ledger: twenty arms of the sweeps on the base `clean_gru`.
+# The second base model of the ledger: twenty arms of the sweeps on the base `clean_gru`.
 #
 # An arm has the objective that its label has in the sweeps; only the model is another. Labels are
 # "clean_gru/<label of the sweeps>".
@@ -359,14 +348,8 @@ SWEEPS: tuple[Maker, ...] = (
     nb06_kendall.compared_arms)
 
 
-def why_one_judge(parameters: Parameters) -> str:
-    """Why no second judge runs, as a sentence; empty where it does."""
-    return (f"The second judge, {JUDGE}, is left out (judge_seeds = 0): every claim has one judge "
-            "here.") * (not parameters.judge_seeds)
-
-
 def judge_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The arms of JUDGED that these parameters sweep, over `parameters.judge_seeds` seeds.
+    """List the arms of JUDGED that these parameters sweep, over `parameters.judge_seeds`.
 
     Other labels of the same runs come along: "k=5" is "top5", "alpha=0.2" is "bcls", and
     "tau=0.01" is "hardest+listwise". "k=1" is the hardest negative by another loss, in runs of its
@@ -377,44 +360,46 @@ def judge_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     swept = swept_configs(dataset, parameters)
     rates = judge_rates(dataset, parameters)
     return [run for label, config in swept.items() for arm in JUDGED if swept.get(arm) == config
-            for run in over_seeds(f"{JUDGE}/{label}", _judged(config, parameters, rates[arm]),
-                                  parameters.judge_seeds)]
+            for run in over_seeds(f"{SECOND_BASE}/{label}", _judged(config, parameters, rates[arm]),
+                                  parameters.judge_seeds, setting=SECOND_BASE, loss=label)]
 
 
 def judge_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The search of learning rates for `parameters.judge_searched` of SEARCHED: multiples
-    `parameters.judge_factors` of the base's rate and those of WIDER, seed 0, as
-    "clean_gru/<label>/<rate>".
+    """List the search of learning rates for `parameters.judge_searched`, for `arms.rate_table`.
 
-    `rates.chosen_rates` chooses on dev from `rates.rate_table` of these rows, and refuses the edge.
+    Multiples `parameters.judge_factors` of the base's rate and those of WIDER, seed 0, as
+    "clean_gru/<label>/<rate>".
     """
     if not parameters.judge_searched:
         return []
-    usual = base_config(dataset, JUDGE, parameters).settings.learning_rate
+    usual = base_config(dataset, SECOND_BASE, parameters).settings.learning_rate
     swept = swept_configs(dataset, parameters)
-    return [ArmRun(f"{JUDGE}/{arm}/{times * usual:g}",
-                   _judged(swept[arm], parameters, float(f"{times * usual:g}")))
-            for arm in parameters.judge_searched
-            for times in sorted({*parameters.judge_factors, *WIDER.get(arm, ())})]
+    return [run for arm in parameters.judge_searched
+            for times in sorted({*parameters.judge_factors, *WIDER.get(arm, ())})
+            for rate in [float(f"{times * usual:g}")]
+            for run in over_seeds(f"{SECOND_BASE}/{arm}/{rate:g}",
+                                  _judged(swept[arm], parameters, rate), 1, setting=SECOND_BASE,
+                                  loss=arm, rate=rate)]
 
 
 def judge_rates(dataset: str, parameters: Parameters) -> dict[str, float]:
-    """The learning rate of every arm of JUDGED: the one frozen in [rates.clean_gru] for it, or for
-    the arm of KIN that it varies; one without takes that of "hardest". Where nobody has searched,
-    all take the base's."""
-    usual = base_config(dataset, JUDGE, parameters).settings.learning_rate
-    return {arm: rate_in(dataset, JUDGE, KIN.get(arm, arm), usual) for arm in JUDGED}
+    """Return the learning rate of every arm of JUDGED: its own, that of its KIN, or of "hardest".
+
+    If nobody has searched, all take the base's.
+    """
+    usual = base_config(dataset, SECOND_BASE, parameters).settings.learning_rate
+    return {arm: rate_in(dataset, SECOND_BASE, KIN.get(arm, arm), usual) for arm in JUDGED}
 
 
 def swept_configs(dataset: str, parameters: Parameters) -> dict[str, RunConfig]:
-    """Every label of the sweeps with the config of its first run."""
+    """Return every label of the sweeps with the config of its first run."""
     return {run.label: run.config for make in SWEEPS for run in make(dataset, parameters)
             if run.config.seed == 0}
 
 
 def _judged(config: RunConfig, parameters: Parameters, rate: float) -> RunConfig:
-    """A run of the sweeps in the second judge's model, at a learning rate."""
-    return base_config(config.dataset, JUDGE, parameters, objective=config.objective,
+    """Make a run of the sweeps in the second base model."""
+    return base_config(config.dataset, SECOND_BASE, parameters, objective=config.objective,
                        **{"settings.learning_rate": rate})
 
 
@@ -435,7 +420,7 @@ class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.Ke
     exact_seeds: NonNegativeInt = by_profile(
         "runs on scenes of each arm judged by exact relevance", 1, 1, 10)
     judge_seeds: NonNegativeInt = by_profile(
-        "runs of each arm of the second judge, 0: every claim has one", 0, 0, 5)
+        "runs of each arm in the second base model, 0: none", 0, 0, 5)
     judge_factors: list[Factor] = by_profile(
         "multiples of its base's rate that are tried, above 0",
         [0.5, 1.0, 2.0], [0.25, 0.5, 1.0, 2.0, 4.0], [1.0, 2.0, 4.0])
@@ -457,6 +442,7 @@ class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.Ke
 
     @model_validator(mode="after")
     def check_searched(self) -> Self:
+        """Refuse a search of what is not swept, or without an inside."""
         if self.judge_searched:
             swept = swept_configs(self.dataset, self)
             self.check_within("judge_searched", [arm for arm in SEARCHED if arm in swept])
@@ -467,10 +453,10 @@ class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.Ke
 
 
 def ledger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Notebook 12: every arm that the claims of the papers chosen name, each once, with
-    all measures that they need of it.
+    """List every arm that the claims of the papers chosen name, once, with all measures needed.
 
-    Papers share arms, such as "sum". Raises: ValueError where one label means two runs.
+    Raises:
+        ValueError: one label means two runs.
     """
     arms, chosen = {}, [make for paper in parameters.papers for make in PAPERS[paper]]
     for arm in (arm for make in (*chosen, claimed_stronger_arms)

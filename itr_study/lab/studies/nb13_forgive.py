@@ -1,12 +1,13 @@
-"""When to forgive: the arms of notebook 13, and what each loss gains beside the hardest negative.
+"""When to tolerate false negatives: the arms of notebook 13, and what is compared there.
 
-Labels: "<loss>, vagueness=<level>", "<loss>, noise=<share>" and "<loss>, without <what>", where a
-data set has such an option; "clean_gru/<loss>, ..." in the model of the second judge. The losses
-are those of FORGIVING.
+Labels: "<loss>, vagueness=<level>", "<loss>, noise=<share>" and "<loss>, without <what>" on data
+that has such an option; "clean_gru/<loss>, ..." in the second base model. Each arm has its base
+model, its loss and what is varied as factors: setting, loss, vagueness, noise, left_out.
 """
 
 import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -16,36 +17,40 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_
 from itr_study.data import DATASETS
 from itr_study.data.caption_noise import CHOICES, Pairs, as_true, expected_pairs
 from itr_study.data.scenes.styles import STYLES
-from itr_study.lab.ledger.judges import JUDGE
-from itr_study.lab.ledger.paired import FEWEST, Arms
+from itr_study.lab.ledger.paired import FEWEST
+from itr_study.lab.ledger.replication import SECOND_BASE
+from itr_study.lab.ledger.verdict import adjusted
+from itr_study.lab.runs.config import RunConfig, training_vectors
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
-from itr_study.lab.studies.nb06_kendall import ComparedLosses, compared_arms, compared_rate_arms
+from itr_study.lab.studies.nb06_kendall import COMPARED, ComparedLosses, compared_arms
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
-from itr_study.lab.studies.wording import listed, too_few
 from itr_study.metrics.intervals import LEVEL
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.plots.names import name_of
+from itr_study.plots.tables import title_of
 
-# From what takes one negative to what looks at all of them; the last also orders the rest.
+# From the loss that takes one negative to those that take all; the last also orders the rest.
 FORGIVING = {"hardest": ("hardest",), "top5": ("top5",), "soft": ("soft",), "sum": ("sum",),
              "info_nce": ("info_nce",), "hardest+listwise": ("hardest", "listwise")}
 REFERENCE = "hardest"
-MODEL, SECOND = "two_branch", JUDGE  # bases: the sweeps' model, the second judge
+MODEL, SECOND = "two_branch", SECOND_BASE  # base models: of the sweeps, one that saw no captions
 SCENES = "scenes"  # whose captions can be made vague
-# What is to be looked at, whatever a profile trains of it; and which option of the data each is.
+# All values of each option, whatever a profile trains of them; and the option of the data set.
 WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.2, 0.4],
                           "left_out": list(CHOICES[1:])}
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
 SHOWN = 3  # pictures with a caption of each level
+# Losses on the board of section 1; the tables have all of them.
+BOARD = ("sum", "hardest", "top5", "soft", "info_nce", "hardest+listwise", "bcls", "ladder")
 EXACT = [f"test_{way}_ndcg_exact" for way in DIRECTIONS]
 
 
 class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     """Parameters of notebook 13."""
 
-    seeds: PositiveInt = by_profile("runs of each arm", 1, 2, 5)
+    seeds: PositiveInt = by_profile("runs of each loss", 1, 2, 5)
     rate_factors: list[Factor] = by_profile("its control: times the base's learning rate",
                                             [2.0], [0.5, 2.0], [0.125, 0.25, 0.5, 2.0])
     rate_losses: Names = by_profile("losses of the control", ["hardest", "bcls"], ["hardest"],
@@ -63,31 +68,34 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         "near_duplicates, as_many_others (Flickr8k); []: none", *3 * [WHOLE["left_out"]],
         among=CHOICES[1:], empty=True)
     second_losses: Names = by_profile(
-        "of sections 5 and 6 in the second judge's model", [], [], ["hardest", "top5", "soft"],
+        "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
         among=FORGIVING, empty=True)
 
     @field_validator("forgiving", "second_losses")
     @classmethod
     def check_losses(cls, values: Names) -> Names:
+        """Refuse losses without REFERENCE, and REFERENCE alone."""
         if values and REFERENCE not in values:
-            raise ValueError(f"of {', '.join(values)} each is held against {REFERENCE!r}, which is "
+            raise ValueError(f"{', '.join(values)} are each compared with {REFERENCE!r}, which is "
                              "not among them: name it, too")
         if len(values) == 1:
-            raise ValueError(f"{REFERENCE!r} alone has nothing that is held against it: name "
-                             "another loss, too, such as 'soft'")
+            raise ValueError(f"{REFERENCE!r} alone has nothing to be compared with: name another "
+                             "loss, too, such as 'soft'")
         return values
 
     @field_validator("noises", "left_out")
     @classmethod
     def check_pairs(cls, values: list, info: ValidationInfo) -> list:
-        if len(values) == 1:  # held against itself, what a loss gains would move by nothing
+        """Refuse a single value."""
+        if len(values) == 1:  # compared with itself, no gain would change
             others = [other for other in WHOLE[info.field_name] if other not in values]
-            raise ValueError(f"{info.field_name} = {values} has nothing to be held against: name "
+            raise ValueError(f"{info.field_name} = {values} has nothing to be compared with: name "
                              f"another, too, such as {others[0]!r}, or none")
         return values
 
     @model_validator(mode="after")
     def check_second(self) -> Self:
+        """Refuse losses of the second base model without anything to train them on."""
         self.check_within("rate_losses", self.compared, "compared")
         if self.second_losses and not self.noises and not self.left_out:
             raise ValueError(f"second_losses = {self.second_losses} train nothing by themselves: "
@@ -95,64 +103,76 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         return self
 
 
+def compared_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """Make the losses of the comparison at multiples of the learning rate, seed 0."""
+    first = [arm for arm in compared_arms(dataset, parameters)
+             if arm.config.seed == 0 and arm.label in parameters.rate_losses]
+    return [ArmRun(f"{arm.label}@{times:g}", arm.config.with_(
+        **{"settings.learning_rate": times * arm.config.settings.learning_rate}),
+        factors={"loss": arm.label, "rate": times})
+        for times in parameters.rate_factors for arm in first]
+
+
+def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """Make the losses of the comparison in the second base model; nobody trains them for it."""
+    return in_base(dataset, SECOND, parameters,
+                   {label: COMPARED[label] for label in parameters.compared})
+
+
 def vagueness_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every loss on captions from precise to vague."""
-    return _arms(dataset, parameters, "vagueness", {
-        f"vagueness={level}": level for level in parameters.levels}, {MODEL: parameters.forgiving})
+    """Make every loss on captions from precise to vague."""
+    return _arms(dataset, parameters, "levels", "vagueness", {MODEL: parameters.forgiving})
 
 
 def scene_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """The same on `scenes`, whatever data set a notebook looks at: elsewhere nobody knows which
-    negatives are false. In profile full their rows are published in evidence/scenes."""
+    """Make the same on `scenes`, whatever the data set: elsewhere false negatives are unknown."""
     return vagueness_arms(SCENES, _for_scenes(dataset, parameters))
 
 
 def _for_scenes(dataset: str, parameters: Parameters) -> Parameters:
-    """The parameters without the options of another data set."""
+    """Leave out the options of another data set."""
     return parameters if dataset == SCENES else parameters.model_copy(
         update={"data_options": {}, "images": None})
 
 
 def noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every loss with a share of the training captions at wrong images; 0 is the data as it is.
-    The second judge, whose runs take five times as long, sees the least and the most alone: the
-    prediction is about these."""
-    noises = {f"noise={share:g}": share for share in parameters.noises}
-    ends = {words: share for words, share in noises.items()
-            if share in (min(parameters.noises), max(parameters.noises))}
-    return [arm for base, losses in _judges(parameters).items() for arm in _arms(
-        dataset, parameters, "caption_noise", noises if base == MODEL else ends, {base: losses})]
+    """Make every loss with a share of the training captions at wrong images.
+
+    The second base model, which takes five times as long, has the least and the most alone.
+    """
+    ends = parameters.model_copy(update={"noises": [
+        share for share in parameters.noises
+        if share in (min(parameters.noises), max(parameters.noises))]})
+    return [*_arms(dataset, parameters, "noises", "noise", {MODEL: parameters.forgiving}),
+            *_arms(dataset, ends, "noises", "noise", {SECOND: parameters.second_losses})]
 
 
 def near_duplicate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """Every loss on the data without its near-duplicates, and without as many other images."""
-    return _arms(dataset, parameters, "leave_out", {
-        f"without {what}": what for what in parameters.left_out}, _judges(parameters))
+    """Make every loss without near-duplicates in the data, and without as many other images."""
+    return _arms(dataset, parameters, "left_out", "left_out",
+                 {MODEL: parameters.forgiving, SECOND: parameters.second_losses})
 
 
-def _judges(parameters: Parameters) -> dict[str, list[str]]:
-    """Base -> losses that are trained in it."""
-    return {MODEL: parameters.forgiving, SECOND: parameters.second_losses}
-
-
-def _arms(dataset: str, parameters: Parameters, option: str, values: Mapping[str, Any],
-          judges: Mapping[str, Sequence[str]]) -> list[ArmRun]:
-    """Every loss of each judge with each value of an option of the data, by what the label says of
-    it; none where the data set has no such option."""
+def _arms(dataset: str, parameters: Parameters, listed: str, factor: str,
+          losses: Mapping[str, Sequence[str]]) -> list[ArmRun]:
+    """Make the losses of each base model with each value of an option that the data set has."""
+    option, words = OPTIONS[listed], "without " if factor == "left_out" else f"{factor}="
     if not has_option(dataset, option):
         return []
-    return [arm for words, value in values.items() for base, losses in judges.items()
+    return [arm for value in vars(parameters)[listed] for base, names in losses.items()
             for arm in in_base(dataset, base, _with_option(parameters, option, value),
-                               {loss: FORGIVING[loss] for loss in losses}, f", {words}")]
+                               {loss: FORGIVING[loss] for loss in names},
+                               f", {words}{value if isinstance(value, str) else f'{value:g}'}",
+                               **{factor: value})]
 
 
 def has_option(dataset: str, option: str) -> bool:
-    """Whether a data set can be loaded with an option."""
+    """Say whether a data set can be loaded with an option."""
     return option in inspect.signature(DATASETS[dataset].load).parameters
 
 
 def why_none(dataset: str, parameter: str) -> str:
-    """Why there are no runs of what a parameter lists, and what would train them.
+    """Say why there are no runs of a parameter's values, and what would train them.
 
     Example:
         >>> why_none("scenes", "left_out")
@@ -167,15 +187,15 @@ def why_none(dataset: str, parameter: str) -> str:
 
 
 def in_base(dataset: str, base: str, parameters: Parameters,
-            objectives: Mapping[str, Sequence[str]], after: str = "") -> list[ArmRun]:
-    """A base with each of these objectives, at the learning rate that was searched for it there;
-    else at that of the hardest negative, or the base's own where nobody has searched. Labels as the
-    sweeps have them, in another model behind its name."""
+            objectives: Mapping[str, Sequence[str]], after: str = "", **factors: Any
+            ) -> list[ArmRun]:
+    """Make a base model with each objective, at the rate searched for it (`bases.rate_in`)."""
     start, before = base_config(dataset, base, parameters), "" if base == MODEL else f"{base}/"
     usual = start.settings.learning_rate
     return [arm for loss, terms in objectives.items() for arm in over_seeds(
         f"{before}{loss}{after}", sum_of(start, *terms).with_(
-            **{"settings.learning_rate": rate_in(dataset, base, loss, usual)}), parameters.seeds)]
+            **{"settings.learning_rate": rate_in(dataset, base, loss, usual)}), parameters.seeds,
+        setting=base, loss=loss, **factors)]
 
 
 def _with_option(parameters: Parameters, option: str, value: Any) -> Parameters:
@@ -186,19 +206,82 @@ def _with_option(parameters: Parameters, option: str, value: Any) -> Parameters:
 ARMS = (compared_arms, compared_rate_arms, scene_arms, noise_arms, near_duplicate_arms)
 
 
-class Level(NamedTuple):
-    """A level of vagueness: what a training batch of the sweeps' model holds on average, the first
-    captions of a few training images, and, of the test captions, how many are wholly true of
-    another image too."""
+# Section 1: which ranking loss?
 
-    pairs: Pairs
-    captions: tuple[str, ...]
-    ambiguous: float
+MATCHES, GRADED = "matches alone", "graded labels, too"
+LEAK = "graded labels of the encoder that it reads (leak)"
+
+
+def trained_on(config: str) -> str:
+    """Name the labels that a run is trained on: MATCHES, GRADED or LEAK.
+
+    Args:
+        config: of its row, as JSON.
+    """
+    run = RunConfig.model_validate_json(config)
+    if all(term.labels == "binary" for term in run.terms):
+        return MATCHES
+    read = {run.sentences, (run.tokens or "").removeprefix("wordpiece:")}
+    return LEAK if training_vectors(run) & read else GRADED
+
+
+def with_enough_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep the arms with FEWEST runs or more: fewer decide nothing."""
+    if rows.empty:
+        return rows
+    return rows[rows.groupby("arm")["seed"].transform("nunique") >= FEWEST]
+
+
+def every_pair(rows: pd.DataFrame, collapsed: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Pair every arm with every other, both ways round, but for arms with collapsed runs.
+
+    Args:
+        rows: as `train_arms` gives them.
+        collapsed: run -> reason, empty if its scores have not collapsed (`Study.collapsed`).
+    """
+    fallen = set(rows.loc[[bool(collapsed.get(run)) for run in rows["run"]], "arm"])
+    return list(permutations([arm for arm in rows["arm"].unique() if arm not in fallen], 2))
+
+
+def level_of(rows: pd.DataFrame) -> float:
+    """Compute the level at which an arm is compared with all others."""
+    return adjusted(max(rows["arm"].nunique() - 1, 1))
+
+
+def times_exceeded(differences: pd.DataFrame) -> pd.DataFrame:
+    """Count how many arms are above each arm: by each metric, and in `both` by all metrics.
+
+    Args:
+        differences: of every arm less every other, as `Study.compare` gives them.
+    """
+    above = differences["verdict"].eq("higher").groupby(
+        [differences["arm_b"], differences["arm_a"], differences["metric"]]).first().unstack()
+    return above.assign(both=above.all(axis=1)).groupby("arm_b").sum()
+
+
+def rate_table(same: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Table RSUM on dev of each loss at the common learning rate and at multiples of it, seed 0.
+
+    Args:
+        same: rows of `compared_arms`.
+        other: rows of `compared_rate_arms`.
+    """
+    tried = pd.concat([same[same["seed"] == 0].assign(rate=1.0), other])
+    return tried.pivot(index="loss", columns="rate", values="dev_rsum")
+
+
+# Sections 2 to 6: what each loss gains over the hardest negative.
+
+class Level(NamedTuple):
+    """What captions of one level of vagueness are like."""
+
+    pairs: Pairs  # what a training batch of the sweeps' model holds on average
+    captions: tuple[str, ...]  # the first of a few training images
+    ambiguous: float  # share of the test captions that are wholly true of another image, too
 
 
 def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
-    """Every level of vagueness that `scenes` has, at the size of the profile; of another data set
-    that a notebook looks at only the name is taken."""
+    """Describe every level of vagueness of `scenes`, at the size of the profile."""
     found, own = {}, _for_scenes(dataset, parameters)
     for level in range(len(STYLES)):
         config = base_config(SCENES, MODEL, _with_option(own, "vagueness", level))
@@ -214,185 +297,88 @@ def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     return found
 
 
-class Parts(NamedTuple):
-    """What the label of an arm says."""
+def against_hardest(rows: pd.DataFrame, factor: str) -> list[tuple[str, str]]:
+    """Pair each arm with the hardest negative of its base model at the same value of a factor."""
+    arms = rows.drop_duplicates("arm")
+    return _pairs(arms[arms["loss"] != REFERENCE], arms[arms["loss"] == REFERENCE],
+                  ["setting", factor])
 
-    judge: str
-    loss: str
-    setting: str
+
+def between(rows: pd.DataFrame, factor: str, later: Any, earlier: Any) -> list[tuple[str, str]]:
+    """Pair each arm at one value of a factor with that of its loss and base model at another."""
+    arms = rows.drop_duplicates("arm")
+    return _pairs(arms[arms[factor] == later], arms[arms[factor] == earlier], ["setting", "loss"])
 
 
-def parts_of(arm: str) -> Parts:
-    """Judge, loss and setting of an arm.
+def _pairs(one: pd.DataFrame, other: pd.DataFrame, on: Sequence[str]) -> list[tuple[str, str]]:
+    both = one[["arm", *on]].merge(other[["arm", *on]], on=list(on), suffixes=("", "_b"))
+    return list(zip(both["arm"], both["arm_b"], strict=True))
 
-    Example:
-        >>> tuple(parts_of("top5, noise=0.2")), tuple(parts_of("clean_gru/soft, vagueness=0"))
-        (('two_branch', 'top5', 'noise=0.2'), ('clean_gru', 'soft', 'vagueness=0'))
+
+def gains(rows: pd.DataFrame, factor: str, metrics: Sequence[str],
+          collapsed: Mapping[str, str]) -> pd.DataFrame:
+    """Subtract from each run that of the hardest negative in its base model, setting and seed.
+
+    Two settings can then be compared by what a loss gains in them.
+
+    Args:
+        rows: as `train_arms` gives them, with columns setting and loss.
+        factor: column of what is varied.
+        metrics: columns that are subtracted.
+        collapsed: run -> reason, empty if its scores have not (`Study.collapsed`). If those of the
+            hardest negative have, `run` names that run, so that `Study.compare` hears of it.
     """
-    before, _, setting = arm.partition(", ")
-    judge, _, loss = before.rpartition("/")
-    return Parts(judge or MODEL, loss, setting)
-
-
-def with_parts(table: pd.DataFrame, arm: str = "arm") -> pd.DataFrame:
-    """The table with judge, loss and setting of an arm of each line."""
-    parts = pd.DataFrame(map(parts_of, table[arm]), columns=Parts._fields, index=table.index)
-    return table.assign(**parts)
-
-
-def beside_hardest(arms: Collection[str]) -> list[tuple[str, str]]:
-    """Each arm with that of the hardest negative in the same judge and setting."""
-    return [(arm, arm.replace(f"{parts_of(arm).loss}, ", f"{REFERENCE}, ", 1))
-            for arm in dict.fromkeys(arms) if parts_of(arm).loss != REFERENCE]
-
-
-def gains(rows: pd.DataFrame, metrics: Sequence[str],
-          collapsed: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """The runs with what each metric is above that of the hardest negative of the same judge,
-    setting and seed: then two settings can be compared by what a loss gains in them.
-
-    Args:    rows: as `train_arms` gives them; collapsed: run -> why its scores have, empty where
-             they have not (`Study.collapsed`). Where the run of the hardest negative has, `run`
-             names that one, so that `Study.compare` hears of it; else the loss's own.
-    """
-    rows, keys, metrics = with_parts(rows), ["judge", "setting", "seed"], list(metrics)
+    keys, metrics = ["setting", factor, "seed"], list(metrics)
     hardest = rows[rows["loss"] == REFERENCE].set_index(keys)[["run", *metrics]]
     others = rows[rows["loss"] != REFERENCE].join(hardest.add_suffix("_hardest"), on=keys,
                                                   how="inner")
-    fallen = others["run_hardest"].isin([run for run, why in (collapsed or {}).items() if why])
+    fallen = others["run_hardest"].isin([run for run, why in collapsed.items() if why])
     return others.assign(run=others["run"].mask(fallen, others["run_hardest"]), **{
         name: others[name] - others[f"{name}_hardest"] for name in metrics})
 
 
-def between(arms: Collection[str], later: str, earlier: str) -> list[tuple[str, str]]:
-    """Each arm of a setting with that of the same judge and loss in another setting."""
-    return [(arm, arm.removesuffix(later) + earlier) for arm in dict.fromkeys(arms)
-            if parts_of(arm).setting == later]
-
-
-def with_exact(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with exact NDCG over both directions, their mean, in test_ndcg_exact."""
-    return rows.assign(test_ndcg_exact=rows.reindex(columns=EXACT).mean(axis=1))
-
-
-def gain_table(differences: pd.DataFrame, places: Mapping[str, float],
-               panels: Mapping[str, str]) -> pd.DataFrame:
-    """Differences of arms and the hardest negative, for `plots.gain_curves`: with panel and x.
-
-    Args:    differences: as `Study.compare` gives them; places: setting -> x; panels: metric ->
-             panel; the second judge has panels of its own.
-    """
-    table = with_parts(differences, "arm_a")
-    whose = np.where(table["judge"] == SECOND, ", second judge", "")
-    return table.assign(x=table["setting"].map(places),
-                        panel=table["metric"].map(panels) + whose)
-
-
 def within(differences: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Differences with a verdict on how small they are, on margin - |difference|: higher where the
-    interval lies inside +-margin, lower where it lies wholly outside; what settles nothing stays.
+    """Judge differences by their size; a verdict that decides nothing stays.
 
-    Args:    differences: as `Study.compare` gives them.
+    "higher" if the interval is inside +-margin, "lower" if it is wholly outside.
+
+    Args:
+        differences: as `Study.compare` gives them.
+        margin: in units of the metric.
     """
     low, high = differences["low"], differences["high"]
-    settles = differences["verdict"].isin(["higher", "lower", "undecided"])
+    decides = differences["verdict"].isin(["higher", "lower", "undecided"])
     inside, outside = (low > -margin) & (high < margin), (low > margin) | (high < -margin)
     judged = np.select([inside, outside], ["higher", "lower"], "undecided")
-    return differences.assign(verdict=differences["verdict"].mask(settles, judged))
+    return differences.assign(verdict=differences["verdict"].mask(decides, judged))
 
-
-# What became of predictions that were written before: as predicted, against it, or not settled.
-
-HELD, FAILED, OPEN, UNTRAINED = "held", "failed", "not settled", "not trained"
-
-
-def outcome(settled: Sequence[bool], of: int, what: str = "losses") -> str:
-    """What became of a prediction about several losses, or several models.
-
-    Args:    settled: of each that is settled, whether as predicted; of: how many there
-             are; what: their name.
-    Example:
-        >>> outcome([True, True], 2), outcome([False, False], 2), outcome([], 2)
-        ('held', 'failed', 'not settled')
-        >>> outcome([True], 2), outcome([True, False], 3)
-        ('held for 1 of 2 losses', 'held for 1 of 3 losses and failed for 1')
-    """
-    held, failed = sum(settled), len(settled) - sum(settled)
-    if not settled or of in (held, failed):
-        return HELD if settled and held else FAILED if settled else OPEN
-    parts = [f"{name} for {count}" for name, count in ((HELD, held), (FAILED, failed)) if count]
-    first, *rest = parts
-    return " and ".join([f"{first} of {of} {what}", *rest])
-
-
-def of_differences(differences: pd.DataFrame, predicted: str, what: str = "losses") -> str:
-    """The outcome of a prediction that these differences all have one verdict.
-
-    Args:    differences: as `Study.compare` gives them; predicted: "higher" or "lower";
-             what: they are differences of.
-    """
-    sides = differences["verdict"][differences["verdict"].isin(["higher", "lower"])]
-    return outcome([*sides.eq(predicted)], len(differences), what)
-
-
-def of_crossings(found: pd.DataFrame, losses: int, seeds: int) -> str:
-    """The outcome of a prediction that every loss's curve rises above the reference.
-
-    Args:    found: of one metric, as `crossings.crossing_table` gives them; losses: how many.
-    """
-    return outcome([*found["rising"]] if seeds >= FEWEST else [], losses)
-
-
-def summary(answers: pd.DataFrame) -> str:
-    """Which predictions held, as a title.
-
-    Args:    answers: prediction ("1a. ..."), measure, judge, outcome; a line per measurement.
-    Example:
-        >>> summary(pd.DataFrame({"prediction": ["1a. more", "1a. more", "2. noise"],
-        ...     "measure": ["RSUM", "NDCG", "none"], "judge": ["first", "first", "none"],
-        ...     "outcome": ["held", "not settled", "not trained"]}))
-        'Held: 1a by RSUM; not settled: 1a by NDCG; not trained: 2'
-    """
-    judges = answers.loc[answers["judge"] != "none", "judge"].nunique()
-    parts: dict[str, list[str]] = {}
-    for line in answers.itertuples():
-        by = "" if line.measure == "none" else f" by {line.measure}"
-        whose = f" ({line.judge})" if by and judges > 1 else ""
-        parts.setdefault(line.outcome, []).append(line.prediction.partition(".")[0] + by + whose)
-    order = sorted(parts, key=lambda name: (name == UNTRAINED, name == OPEN))  # settled ones first
-    said = "; ".join(f"{name}: {', '.join(parts[name])}" for name in order)
-    return said[:1].upper() + said[1:]
-
-
-# Where the curves of two losses cross, as far as paired seeds settle it.
-#
-#     found = crossing_table(rows, gain, shares={0: 1e-4, 4: 0.2})
-#     crossing_words(found, ["top5", "soft"], seeds=5)
 
 STEPS = 10_000  # of the line along which two curves are compared
 
 
-def by_level(rows: pd.DataFrame, loss_a: str, loss_b: str, knob: str, levels: Sequence[float],
-             metric: str) -> np.ndarray:
-    """(L, n) differences loss_a - loss_b of a metric: L levels of a knob, n seeds that all have.
+def by_level(rows: pd.DataFrame, loss: str, levels: Sequence[int], metric: str) -> np.ndarray:
+    """Compute (L, n) differences from the hardest negative: L levels, n seeds that all have.
 
-    Args:    rows: as `train_arms` gives them; knob: "vagueness" or "noise".
-    Raises:  ValueError where an arm is missing, or the levels share no seed.
+    Args:
+        rows: of `scene_arms`.
+        loss: compared with the hardest negative.
+        levels: of vagueness.
+        metric: a column.
+
+    Raises:
+        ValueError: no seed was run with both losses at all levels.
     """
-    arms = Arms(rows)
-    parts = [arms.part(*(f"{loss}, {knob}={level:g}" for loss in (loss_a, loss_b)), metric)
-             for level in levels]
-    of_level = [dict(zip(part.seeds, part.differences, strict=True)) for part in parts]
-    seeds = sorted(set.intersection(*map(set, of_level)))
-    if not seeds:
-        raise ValueError(f"no seed of {loss_a!r} and {loss_b!r} was run at all of the levels of "
-                         f"{knob}: {', '.join(f'{level:g}' for level in levels)}")
-    return np.array([[values[seed] for seed in seeds] for values in of_level])
+    values = rows.pivot(index=["loss", "vagueness"], columns="seed", values=metric)
+    both = [values.reindex([(name, level) for level in levels]) for name in (loss, REFERENCE)]
+    table = pd.DataFrame(both[0].to_numpy() - both[1].to_numpy()).dropna(axis=1)
+    if table.empty:
+        raise ValueError(f"no seed of {loss!r} and {REFERENCE!r} was run at all of the levels of "
+                         f"vagueness: {', '.join(map(str, levels))}")
+    return table.to_numpy()
 
 
 class Crossing(NamedTuple):
-    """Where the mean difference passes zero; at `low` its interval still lies wholly on one side of
-    zero, at `high` wholly on the other."""
+    """Where a mean difference passes zero; at `low` and `high` its interval just leaves zero."""
 
     at: float
     low: float
@@ -401,19 +387,23 @@ class Crossing(NamedTuple):
 
 
 def crossings(x: Sequence[float], differences: np.ndarray, level: float = LEVEL) -> list[Crossing]:
-    """Where two curves cross, as far as paired seeds settle it.
+    """Find where two curves cross, as far as paired seeds decide it.
 
-    Between two levels each seed's difference is taken to change on a straight line. Along it, the
-    Student interval of the mean difference is below zero, above it, or holds it; a crossing is
-    settled where it holds zero between a stretch below and one above. Those places are Fieller's
-    interval for the root of a line: where the true difference is zero, 95 % of such intervals hold
-    zero. One that no level settles on both sides is no crossing: the list is empty, as it is with
-    fewer than five seeds, which settle nothing in the ledger either.
+    Between two levels each seed's difference is taken to change on a straight line. A crossing is a
+    stretch on which the Student interval of the mean difference holds zero, between one below zero
+    and one above it. Its ends are Fieller's interval for the root of a line: 95 % of them hold it.
 
-    Args:    x: (L,) of the levels, rising, on the scale on which they are drawn (give the logarithm
-             for a logarithmic axis); differences: (L, n) of n paired seeds.
-    Raises:  ValueError for levels that do not rise, or another number of them.
-    Source:  Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16, 1954.
+    Args:
+        x: (L,) levels, rising, on the scale on which they are drawn (logarithms for a log axis).
+        differences: (L, n) of n paired seeds; fewer than five have no crossing.
+        level: of the interval.
+
+    Raises:
+        ValueError: levels that do not rise, or another number of them.
+
+    Source:
+        Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16, 1954.
+
     Example: five seeds, from about -3 to about +1: zero at three quarters of the way
         >>> found = crossings([0, 1], np.array([[-3.1, -2.9, -3, -3, -3], [0.9, 1.1, 1, 1, 1]]))
         >>> [(round(c.at, 2), round(c.low, 2), round(c.high, 2), c.rising) for c in found]
@@ -433,13 +423,13 @@ def crossings(x: Sequence[float], differences: np.ndarray, level: float = LEVEL)
     mean = lines.mean(axis=0)
     reach = stats.t.ppf((1 + level) / 2, n - 1) * lines.std(axis=0, ddof=1) / np.sqrt(n)
     side = np.sign(mean) * (abs(mean) > reach)
-    settled = np.flatnonzero(side)
-    turns = np.flatnonzero(np.diff(side[settled]))
-    return [_crossing(along, mean, *settled[turn:turn + 2]) for turn in turns]
+    decided = np.flatnonzero(side)
+    turns = np.flatnonzero(np.diff(side[decided]))
+    return [_crossing(along, mean, *decided[turn:turn + 2]) for turn in turns]
 
 
 def _crossing(along: np.ndarray, mean: np.ndarray, first: int, last: int) -> Crossing:
-    """The crossing between two settled places; of several zeros of the mean there, the middle."""
+    """Make the crossing between two places; of several zeros of the mean, the middle one."""
     part, inside = mean[first:last + 1], along[first:last + 1]
     zeros = np.flatnonzero(np.sign(part[:-1]) != np.sign(part[1:]))
     roots = [inside[k] - part[k] * (inside[k + 1] - inside[k]) / (part[k + 1] - part[k])
@@ -450,44 +440,61 @@ def _crossing(along: np.ndarray, mean: np.ndarray, first: int, last: int) -> Cro
 
 def crossing_table(rows: pd.DataFrame, gain: pd.DataFrame, shares: Mapping[int, float]
                    ) -> pd.DataFrame:
-    """Every settled crossing of a loss and the hardest negative, as the share of false negatives
-    grows; between two levels curves are taken to change with its logarithm. A level at which runs
-    of either have collapsed is left out.
+    """Find every crossing of a loss and the hardest negative, as false negatives grow.
 
-    Args:    rows: of `forgive.scene_arms`; gain: of them, as `forgive.gain_table` gives it;
-             shares: level of vagueness -> share, rising.
-    Returns: panel, metric, loss, at, low, high (shares), rising.
+    Between two levels curves are taken to change with the logarithm of the share. A level at which
+    runs of either have collapsed is left out.
+
+    Args:
+        rows: of `scene_arms`.
+        gain: their differences from the hardest negative, as `Study.compare` gives them.
+        shares: level of vagueness -> share, rising.
+
+    Returns:
+        Frame of metric, loss, at, low, high (shares), rising.
     """
     lines = []
-    for (panel, metric, loss), part in gain.groupby(["panel", "metric", "loss"], sort=False):
-        sound = set(part.loc[part["verdict"] != "collapsed", "setting"])
-        levels = [level for level in shares if f"vagueness={level}" in sound]
+    for (metric, loss), part in gain.groupby(["metric", "loss"], sort=False):
+        sound = set(part.loc[part["verdict"] != "collapsed", "vagueness"])
+        levels = [level for level in shares if level in sound]
         if len(levels) > 1:
-            differences = by_level(rows, loss, REFERENCE, "vagueness", levels, metric)
-            lines += [(panel, metric, loss, *np.exp([found.at, found.low, found.high]),
-                       found.rising) for found in crossings(
-                           np.log([shares[level] for level in levels]), differences)]
-    return pd.DataFrame(lines, columns=["panel", "metric", "loss", *Crossing._fields])
+            lines += [(metric, loss, *np.exp([found.at, found.low, found.high]), found.rising)
+                      for found in crossings(np.log([shares[level] for level in levels]),
+                                             by_level(rows, loss, levels, metric))]
+    return pd.DataFrame(lines, columns=["metric", "loss", *Crossing._fields])
 
 
-def crossing_words(found: pd.DataFrame, losses: Sequence[str], seeds: int) -> str:
-    """The crossings of one metric as a sentence, shares in percent.
+# Section 7: what became of predictions that were written before.
 
-    Example:
-        >>> line = {"loss": "top5", "at": 0.008, "low": 0.0052, "high": 0.0131, "rising": True}
-        >>> crossing_words(pd.DataFrame([line]), ["top5", "soft", "sum"], seeds=5)
-        'rise above it: top-5 at 0.8 % [0.52, 1.3]; no crossing is settled for soft and sum'
-        >>> crossing_words(pd.DataFrame([line]), ["top5"], seeds=3)
-        '3 seeds settle nothing (5 are needed)'
+AS_PREDICTED, AGAINST, OPEN, UNTRAINED = "as predicted", "against it", "open", "not trained"
+
+
+def outcomes(differences: pd.DataFrame, predicted: str) -> pd.DataFrame:
+    """Say of each difference whether it is as predicted.
+
+    Args:
+        differences: as `Study.compare` gives them, with columns setting and loss.
+        predicted: "higher" or "lower".
+
+    Returns:
+        Frame of measure, base model, loss (in words) and what happened.
     """
-    if seeds < FEWEST:
-        return too_few(seeds)
-    words = []
-    for way, rising in (("rise above", True), ("fall below", False)):
-        named = [f"{name_of(line.loss)} at {100 * line.at:.2g} % "
-                 f"[{100 * line.low:.2g}, {100 * line.high:.2g}]"
-                 for line in found[found["rising"] == rising].sort_values("at").itertuples()]
-        words += [f"{way} it: {', '.join(named)}"] * bool(named)
-    rest = [name_of(loss) for loss in losses if loss not in set(found["loss"])]
-    unsettled = f"no crossing is settled for {listed(rest, len(losses))}" if rest else ""
-    return "; ".join(filter(None, [*words, unsettled]))
+    other = {"higher": "lower", "lower": "higher"}[predicted]
+    happened = differences["verdict"].map({predicted: AS_PREDICTED, other: AGAINST}).fillna(OPEN)
+    return pd.DataFrame({"measure": differences["metric"].map(title_of),
+                         "base model": differences["setting"].map(name_of),
+                         "loss": differences["loss"].map(name_of), "what happened": happened})
+
+
+def rising(gain: pd.DataFrame, crossed: pd.DataFrame) -> pd.DataFrame:
+    """Give a verdict: "higher" if all crossings rise, "lower" if one falls, else "undecided".
+
+    Args:
+        gain: as `Study.compare` gives it.
+        crossed: of `crossing_table`.
+    """
+    verdicts = crossed.groupby(["metric", "loss"])["rising"].all().map(
+        {True: "higher", False: "lower"}).rename("verdict")
+    lines = gain.drop_duplicates(["metric", "loss"]).drop(columns="verdict")
+    lines = lines.join(verdicts, on=["metric", "loss"])
+    return lines.assign(verdict=lines["verdict"].fillna("undecided"))

@@ -1,4 +1,4 @@
-"""Sections of a notebook that a data set cannot fill, left out with a sentence in their place.
+"""Replace sections of a notebook that a data set cannot fill by a sentence.
 
 A cell says in its first line what it cannot do without: `# needs: people's grades, boxes`,
 `# needs: people's grades or exact relevance`; later cells of its section `# needs: the cells
@@ -33,7 +33,7 @@ class Source(Protocol):
 
 
 def detects_boxes() -> bool:
-    """Whether the detector's files are here."""
+    """Tell whether the detector's files are here."""
     from itr_study.encoders.weights import given_folder  # loads torch, which a batch need not
 
     return given_folder("nanodet") is not None
@@ -73,8 +73,10 @@ def lacking(study: Source, need: str) -> str:
 
 
 def leave_out(study: Source) -> None:
-    """Replace cells of the running notebook whose needs the data set lacks by a sentence, and cells
-    that need those above by nothing."""
+    """Replace cells that lack what they need by a sentence.
+
+    Later cells that need the cells above are then replaced by nothing.
+    """
     absent: list[str] = []  # of the last cell that said what it needs
 
     def replaced(lines: list[str]) -> list[str]:
@@ -94,8 +96,7 @@ def leave_out(study: Source) -> None:
 
 
 def left_out(texts: Sequence[str]) -> str:
-    """Count the sections that the output of a notebook says were left out: "2 sections left out: no
-    boxes of coco"; "" if none was."""
+    """Count the sections left out of outputs: "2 sections left out: no boxes of coco"."""
     found = [match for text in texts for match in SENTENCE.findall(text)]
     reasons = dict.fromkeys(f"{lack} of {data}" for data, lack in found)
     count = f"{len(found)} section{'s' * (len(found) != 1)} left out"

@@ -1,4 +1,4 @@
-"""What the parameters of a notebook may be: a class a notebook, with numbers for three profiles.
+"""What the parameters of a notebook may be: a class each, for three profiles.
 
 A field of such a class is a variable of the notebook's parameters cell:
 
@@ -64,7 +64,9 @@ def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices 
 
     Args:
         about: what it is, as the comment of the parameters cell says it.
-        smoke, quick, full: its value in each profile.
+        smoke: value in this profile.
+        quick: value in this profile.
+        full: value in this profile.
         among: for names, those that it may choose from.
         empty: whether a list may be empty.
     """
@@ -75,12 +77,12 @@ def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices 
 
 
 def searched_settings(given: Mapping[str, Any]) -> Iterable[str]:
-    """Give the settings of the data set: those whose learning rates somebody has searched."""
+    """Return the settings whose learning rates were searched on the data set."""
     return searched_rates(given["dataset"])
 
 
 def like(parameters: type["Parameters"], name: str, **sizes: Any) -> Any:
-    """Declare a parameter as another notebook has it, but for its values in some profiles."""
+    """Declare a parameter as another notebook has it, but for values in some profiles."""
     field = parameters.model_fields[name]
     extra = field.json_schema_extra
     return by_profile(field.description, **extra["sizes"] | sizes, among=extra["among"],
@@ -130,18 +132,20 @@ class Parameters(StrictModel):
 
     @property
     def explicit(self) -> dict[str, Any]:
-        """Those that somebody set and that change a run, for the provenance of figures."""
+        """Return those that somebody set and that change a run, for provenance."""
         own = self.model_fields_set - {"profile", "dataset", "data", *CHANGE_NO_RUN}
         return {name: value for name, value in vars(self).items() if name in own}
 
     @model_validator(mode="before")
     @classmethod
     def leave_out_none(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Drop values of None: the profile's count."""
         return {name: value for name, value in given.items() if value is not None}
 
     @field_validator("*")
     @classmethod
     def check_items(cls, value: Any, info: ValidationInfo) -> Any:
+        """Check lists and names against what they may hold."""
         name, extra = info.field_name, cls.model_fields[info.field_name].json_schema_extra or {}
         if isinstance(value, list):
             _check_list(name, value, extra["empty"])
@@ -155,6 +159,7 @@ class Parameters(StrictModel):
 
     @model_validator(mode="after")
     def check_data(self) -> Self:
+        """Check the options of the data set and the spec of images."""
         load = DATASETS[self.dataset].load
         check_arguments(f"dataset {self.dataset!r}", load, self.data_options, skip=1)
         hints = get_type_hints(load)
@@ -171,7 +176,7 @@ class Parameters(StrictModel):
         return self
 
     def check_within(self, name: str, known: Iterable[str], *wider: str) -> None:
-        """Refuse a name that others leave out; where the profile named it, say what to set.
+        """Refuse a name that others leave out; if the profile named it, say what to set.
 
         Args:
             name: of a parameter that holds names, or one.
@@ -228,5 +233,6 @@ class RelevanceParameters(Parameters, title="04_relevance"):
     @field_validator("sources")
     @classmethod
     def check_sources(cls, names: Names) -> Names:
+        """Refuse an unknown label source."""
         label_sources(names)
         return names

@@ -1,4 +1,4 @@
-"""Which runs each notebook trains. An arm is a label of the ledger with one run per seed.
+"""List the runs that each notebook trains: arms, each a label with a run per seed.
 
     parameters = choose("03_topk", "quick")
     rows = train_arms(k_arms("scenes", parameters), root=None)     one row per run, with its arm
@@ -77,11 +77,9 @@ def choose(notebook: str, profile: str, **given: Any) -> Parameters:
 
 def arms_of(notebook: str, dataset: str, profile: str, data: Path | str | None = None,
             **given: Any) -> list[ArmRun]:
-    """Every run of a notebook in a profile, with the parameters given, `data_options` among them.
+    """List every run of a notebook in a profile, with the parameters given.
 
-    Args:    data: folder of the real data sets, whose files say what models read.
-
-    Raises:  ValueError for one that the notebook would refuse.
+    Args, Raises: as `choose`, and data: folder of the data sets, whose files say what models read.
     """
     parameters = reading(choose(notebook, profile, dataset=dataset, **given), data)
     return [arm for make in STUDIES[notebook][1] for arm in make(dataset, parameters)]
@@ -96,7 +94,7 @@ PLANS: dict[str, Callable[..., list[ArmRun]]] = {
 
 @dataclass
 class Planned:
-    """The runs of one notebook; a run that an earlier notebook makes counts as present."""
+    """The runs of a notebook; one that an earlier notebook makes counts as present."""
 
     notebook: str
     present: int = 0
@@ -108,10 +106,11 @@ class Planned:
 
 
 def planned(paths: Sequence[Path], parameters: Mapping[str, Any]) -> list[Planned]:
-    """What each notebook would train with these parameters, those of its cell that are set.
+    """List what each notebook would train with the parameters set in its cell.
 
-    Raises:  ValueError where a notebook would refuse one; DataError where the data is not there
-             and no runs on it are published.
+    Raises:
+        ValueError: a notebook would refuse one.
+        DataError: the data is not there and no runs on it are published.
     """
     before, kept = set(), cache(_Kept.read)
     kept(parameters["dataset"])  # what is wrong with its rows is said before anything is read
@@ -137,7 +136,7 @@ class _Kept:
 
 def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: Callable[[str], _Kept],
               before: set[str]) -> Planned:
-    """Of one notebook; `before` gains the ids that it will train, which later ones find there."""
+    """Plan one notebook; add the ids that it will train to `before`."""
     plan, make = Planned(notebook), PLANS.get(notebook)
     given = {name: value for name, value in parameters.items() if name not in CHANGE_NO_RUN}
     for arm in make(**given) if make else ():
@@ -160,8 +159,11 @@ def _plan_one(notebook: str, parameters: Mapping[str, Any], kept: Callable[[str]
 
 
 def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
-    """Median minutes of the rows most like a config; None where no row has the same model over the
-    same kind of images: a grid, or a network that is fine-tuned, takes ten times as long."""
+    """Estimate a run by the median of the rows most like it; None: no row is like it.
+
+    Like it are rows of the same model and kind of images: a grid, or a fine-tuned network, takes
+    ten times as long.
+    """
     same_model = [row for row in rows.values() if row["model"] == config.model and row["minutes"]
                   and kinds_of(row["images"]) == kinds_of(config.images)]
     alike = [row for row in same_model if (row["images"], row["tokens"], row["sentences"]) ==
@@ -172,7 +174,7 @@ def expected_minutes(config: RunConfig, rows: dict[str, dict]) -> float | None:
 
 
 def kinds_of(images: str) -> set[str]:
-    """What an images spec says beside encoders and views.
+    """Return what an images spec says besides encoders and views.
 
     Example:
         >>> sorted(kinds_of("lite0:nanodet:36") | kinds_of("lite2:pooled:flip"))
@@ -182,7 +184,7 @@ def kinds_of(images: str) -> set[str]:
 
 
 def plan_table(plans: Sequence[Planned]) -> str:
-    """One line a notebook and the sum, below what the columns mean."""
+    """Write one line per notebook and the sum, below what the columns mean."""
     total = Planned("all", sum(p.present for p in plans), sum(p.missing for p in plans),
                     sum(p.stale for p in plans), sum(p.hours for p in plans),
                     sum(p.unknown for p in plans))

@@ -19,20 +19,25 @@ BESIDE = ("about", "place", "inputs", "ours", "rerank")
 
 
 def preset_tables() -> dict[str, dict[str, Any]]:
-    """All presets by name, as written: fields of a config and, beside them, about (a sentence),
-    place (paper and section), inputs (sizes of what the paper's model read), ours (see
-    `not_stated`), and rerank (arguments of the re-ranker "fast") where the paper re-ranks."""
+    """Read all presets by name: fields of a config, and those of BESIDE.
+
+    These are about (a sentence), place (paper and section), inputs (sizes of what the model read),
+    ours (see `not_stated`), and rerank (arguments of the re-ranker "fast") if the paper re-ranks.
+    """
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
-    """The settings of a paper on a data set.
+    """Build the settings of a paper on a data set.
 
-    Args:    name: a paper, "topk", "listwise", "bcls" or "dvse", or one with another model or
-             another setting of it, such as "listwise+sgr" or "dvse+cub" (all: `preset_tables`);
-             images: features in the place of the paper's own, as in `RunConfig`; changes: as in
-             `RunConfig.with_`.
-    Raises:  ValueError for an unknown name, and as `RunConfig`.
+    Args:
+        name: of `preset_tables`: a paper, or one with another model ("listwise+sgr", "dvse+cub").
+        dataset: name of the data set.
+        images: features instead of the paper's own, as in `RunConfig`.
+        changes: as in `RunConfig.with_`.
+
+    Raises:
+        ValueError: an unknown name, and as `RunConfig`.
     """
     table = _table(name)
     fields = {key: value for key, value in table.items() if key not in BESIDE}
@@ -41,11 +46,12 @@ def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
 
 
 def not_stated(name: str) -> tuple[str, ...]:
-    """What the paper of a preset leaves out, by dotted path: there the preset's values are ours.
-    So is what a preset does not write at all, such as dropout, or no weight decay (with which AdamW
-    is Adam): the defaults of `Settings`, models and losses.
+    """List what the paper of a preset leaves out, by dotted path: values of ours.
 
-    Raises:  ValueError for an unknown name.
+    So is all that a preset does not write, such as dropout or no weight decay (AdamW is then Adam).
+
+    Raises:
+        ValueError: an unknown name.
     """
     return tuple(_table(name)["ours"])
 

@@ -1,5 +1,4 @@
-"""What runs left behind: learning curves, ranks, intervals over images, scores of judged
-pairs, the first results of some queries."""
+"""Read what runs left: curves, ranks, intervals, judged scores and first results."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,7 +9,8 @@ import pandas as pd
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
-from itr_study.evaluation.bootstrap import bootstrap
+from itr_study.evaluation.measures import measure_columns
+from itr_study.evaluation.table import bootstrap
 from itr_study.files.paths import evidence_folder, kept_folders
 from itr_study.lab.runs.config import RunConfig, build_objective
 from itr_study.lab.runs.identity import identify
@@ -21,21 +21,18 @@ from itr_study.metrics import Ranks
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.training.collapse import collapse, equal_scores, flattened
 
-# What notebooks made of trained models and saved with a figure: taken from there where the models
-# are on another machine.
-#
-# Rows of runs travel with the project, trained models do not. A table made of models (an
-# ensemble, a share of attention inside boxes) would cost whoever has the rows alone hours of
-# training.
+# Rows of runs travel with the project, trained models do not: a table made of models is taken from
+# where it was saved, or it would cost hours of training.
 
 def kept_table(figures: Path | str | None, dataset: str, name: str,
                rows: pd.DataFrame) -> pd.DataFrame | None:
-    """The table of a figure as a notebook saved it; None where it is nowhere, or where it is of
-    other runs than these rows. Of several the one of most runs, so that a smaller profile hides
-    nothing.
+    """Read the table of a figure as a notebook saved it, of the most runs in `rows`.
 
-    Args:    figures: as of `files.paths.kept_folders`; name: "<notebook>__<figure>"; rows: with
-             `run`.
+    Args:
+        figures: as of `files.paths.kept_folders`.
+        dataset: name of the data set.
+        name: "<notebook>__<figure>".
+        rows: with `run`; a table of other runs is not taken (None: there is no other).
     """
     from itr_study.plots.published import read_record  # here: it loads matplotlib
 
@@ -52,11 +49,7 @@ def kept_table(figures: Path | str | None, dataset: str, name: str,
 
 
 def models_here(runs: Collection[ArmRun], root: Path | str | None = None) -> bool:
-    """Whether this machine has what all these runs ended with: their models, but for those that
-    diverged.
-
-    Args:    root: folder of the real data sets.
-    """
+    """Tell whether this machine has the models of these runs, but for diverged ones."""
     store = RunStore()
     return all(store.result(identify(run.config, root).id) is not None for run in runs)
 
@@ -65,29 +58,30 @@ Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
 
 
 class FirstResults(NamedTuple):
-    """The first results of some queries of the test split: queries (Q,), results (Q, 10), best
-    first; images and texts by their place in the split."""
+    """Hold the first results of some queries, by their places in the test split."""
 
-    queries: np.ndarray
-    results: np.ndarray
+    queries: np.ndarray  # (Q,)
+    results: np.ndarray  # (Q, 10), best first
 
 
 def ranks_of(row: Row) -> Ranks:
-    """The rank of every test query of a run, published or from the store.
+    """Read the rank of every test query of a run, published or from the store.
 
-    Args:    row: as `train_arms` gives it.
-    Raises:  ValueError where neither has them, or the file is damaged or of another run.
+    Args:
+        row: as `train_arms` gives it.
+
+    Raises:
+        ValueError: neither has them, or the file is damaged or of another run.
     """
     found = arrays(row["run"])
     return Ranks(found["test_i2t"], found["test_t2i"])
 
 
 def judged_of(row: Row, collection: str = "expert") -> np.ndarray:
-    """(N,) float64: the scores that a run gives the judged pairs of the test split, rounded to
-    float16, in the order of the judgements (`split.judgements[collection]`).
+    """Read (N,) float64 scores of the judged test pairs, rounded to float16.
 
-    Args, Raises: as `ranks_of`, and ValueError for a data set or a collection of which none are
-             kept.
+    They have the order of `split.judgements[collection]`. Raises: as `ranks_of`, and ValueError
+    for a data set or a collection of which none are kept.
     """
     check_choice(f"collection of judgements kept of {row['dataset']}", collection,
                  DATASETS[row["dataset"]].kept_judgements)
@@ -96,10 +90,7 @@ def judged_of(row: Row, collection: str = "expert") -> np.ndarray:
 
 
 def first_of(row: Row) -> dict[str, FirstResults]:
-    """The first results of the sampled queries of a run: {"i2t": ..., "t2i": ...}.
-
-    Args, Raises: as `ranks_of`.
-    """
+    """Read the first results of sampled queries by direction; row as of `ranks_of`."""
     return {direction: FirstResults(*_kept(row, f"test_{direction}_queries",
                                            f"test_{direction}_first"))
             for direction in DIRECTIONS}
@@ -118,13 +109,18 @@ def _kept(row: Row, *names: str) -> list[np.ndarray]:
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
                 n: int = 1000) -> pd.DataFrame:
-    """One run per line with its bootstrap interval over test images.
+    """Compute each run's bootstrap interval over test images.
 
     It says how far a number would move with other images, and nothing about other seeds.
 
-    Args:    rows: runs, as `train_arms` gives them; image_of_text: (T,) of the test split;
-             metric: a key of `bootstrap`; n: resamples.
-    Returns: arm, seed, value, low, high.
+    Args:
+        rows: runs, as `train_arms` gives them.
+        image_of_text: (T,) of the test split.
+        metric: a key of `bootstrap`.
+        n: resamples.
+
+    Returns:
+        arm, seed, value, low, high.
     """
     intervals = []
     for row in rows.to_dict("records"):
@@ -138,10 +134,10 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per epoch of every run that ended: `arm` and `seed` of its row, and its history.
+    """Join the histories of all ended runs: one line per epoch, with arm and seed.
 
-    Args:    rows: as `train_arms` gives them.
-    Raises:  ValueError where a run has left no curve.
+    Raises:
+        ValueError: a run has left no curve.
     """
     histories = [curve(row["run"]).assign(arm=row["arm"], seed=row["seed"])
                  for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]
@@ -149,10 +145,10 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def generalisation(rows: pd.DataFrame) -> pd.Series:
-    """100 log(RSUM on test / RSUM on training images): how much of what a run has learnt by heart
-    it keeps, 0 for all of it. The difference of the two would call a run that learns little good.
-    NaN for a run whose training images are fewer than is usual (settings.dev_images): R@K of few
-    images is higher, whatever was learnt.
+    """Compute 100 log(RSUM on test / train): 0 if all that was learnt is kept.
+
+    A difference would call a run that learns little good. NaN for runs on fewer training images
+    than usual (settings.dev_images): R@K of few images is higher, whatever was learnt.
 
     Example: 434 on training images, 227 on test
         >>> kept = generalisation(pd.DataFrame({"train_rsum": [434.0], "test_rsum": [227.0]}))
@@ -165,16 +161,14 @@ def generalisation(rows: pd.DataFrame) -> pd.Series:
 
 
 def collapses(rows: pd.DataFrame) -> pd.Series:
-    """Why each run has collapsed, empty where it has not. Args: as in `curves`."""
+    """Say why each run has collapsed, "" if it has not; rows as in `curves`."""
     return endings(rows)["collapsed"]
 
 
 def endings(rows: pd.DataFrame) -> pd.DataFrame:
-    """`collapsed`, why each run has, and `flattened`, that it got the equal scores that its
-    objective asks for, each empty where it has not; from its curve: also of runs that ended before
-    their row said so (`training.collapse`).
+    """Say from its curve why a run has `collapsed` or, as its loss asks, `flattened`.
 
-    Args:    as in `curves`.
+    Each is "" if it has not; also of runs that ended before their row said so. Rows as in `curves`.
     """
     by_objective: dict[tuple, Any] = {}
     reasons = []
@@ -189,3 +183,29 @@ def endings(rows: pd.DataFrame) -> pd.DataFrame:
         epochs = curve(row["run"])
         reasons.append(tuple(says(epochs, by_objective[key]) for says in (collapse, flattened)))
     return pd.DataFrame(reasons, rows.index, ["collapsed", "flattened"], dtype=object)
+
+
+class Fair(NamedTuple):
+    """Name a measure of the order that no training label was made by, and its judge."""
+
+    metric: str
+    whom: str
+
+
+# What is known, else people, else other captions of the image: only `sam` is trained on CIDEr.
+EXACTLY = Fair("test_i2t_tau_exact", "exact relevance")
+PEOPLE = Fair("test_human_expert_tau_c", "people")
+CAPTIONS = Fair("test_i2t_tau_cider", "CIDEr")
+
+
+def fair_judge(dataset: str) -> Fair:
+    """Choose the measure that judges the rest of the list on a data set."""
+    record = DATASETS[dataset]
+    return EXACTLY if "exact" in record.graded_by else PEOPLE if record.judged_by else CAPTIONS
+
+
+def fair_columns(dataset: str) -> list[str]:
+    """List all columns of rows by that judge, both directions if it has two."""
+    part = {EXACTLY: "ndcg_exact", PEOPLE: "human", CAPTIONS: "tau_cider"}[fair_judge(dataset)]
+    return [f"test_{name}" for name in measure_columns(dataset, "test", needs=())
+            if part in name]

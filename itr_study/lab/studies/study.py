@@ -1,8 +1,8 @@
-"""The one object a notebook talks to: its numbers, its data, its runs and its figures.
+"""The one object a notebook talks to: its numbers, data, runs and figures.
 
-    study = Study("03_topk", globals())         what the parameters cell says
-    by_d = study.train(topk.d_arms)             one row per run, trained where it is missing
-    study.save(plots.sweep_curve(by_d, "d", ...), by_d, "dimension", "R@5 hardly moves.", by_d)
+study = Study("03_topk", globals())         what the parameters cell says
+by_d = study.train(topk.d_arms)             one row per run, trained where it is missing
+study.save(plots.sweep_curve(by_d, "d", ...), by_d, "dimension", "R@5 hardly moves.", by_d)
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from IPython.display import Image
 from matplotlib.figure import Figure
 from torch import nn
 
@@ -20,7 +21,13 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.digits import counted
 from itr_study.evaluation.search import Searcher
-from itr_study.files.paths import figures_folder, kept_folders, output_folder
+from itr_study.files.paths import (
+    figures_folder,
+    kept_folders,
+    output_folder,
+    project_root,
+    shipped_copy,
+)
 from itr_study.lab.ledger.paired import differences, sign
 from itr_study.lab.ledger.verdict import adjusted
 from itr_study.lab.runs.data import dataset_of, encoded_data
@@ -28,6 +35,7 @@ from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import searcher, weights
 from itr_study.lab.runs.store import ENDED, RunStore
 from itr_study.lab.studies.arms import (
+    FACTORS,
     ArmRun,
     Maker,
     base_config,
@@ -42,7 +50,11 @@ from itr_study.lab.studies.results import collapses, curves, over_images, ranks_
 from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import LEVEL
 from itr_study.plots.figures import COMMON, save_figure
-from itr_study.plots.names import EDGE, FALLEN, name_of
+from itr_study.plots.names import name_of
+from itr_study.plots.published import read_record
+from itr_study.plots.style import COLUMN, Picture
+from itr_study.plots.tables import Page, table_cells, table_html
+from itr_study.plots.tables import finding as plots_finding
 from itr_study.progress import in_lines
 from itr_study.training.devices import choose_device
 
@@ -50,13 +62,15 @@ from itr_study.training.devices import choose_device
 class Study:
     """What one notebook looks at, and with how much computing.
 
-    Args:    notebook: its name, such as "03_topk"; cell: the variables of its parameters cell
-             (`globals()`), None or absent for the profile's own.
-    Raises:  ValueError for a device that is not here, and for what `Parameters` refuses: another
-             variable with a type is an unknown parameter.
+    Args:
+        notebook: its name, such as "03_topk".
+        cell: variables of its parameters cell (`globals()`); None or absent: the profile's.
+
+    Raises:
+        ValueError: a device that is not here, and what `Parameters` refuses.
     """
 
-    def __init__(self, notebook: str, cell: Mapping[str, Any]):
+    def __init__(self, notebook: str, cell: Mapping[str, Any]) -> None:
         check_choice("notebook with parameters", notebook, STUDIES)
         parameters, _ = STUDIES[notebook]
         # of a cell the variables with a type, and those of a batch, which have none
@@ -73,14 +87,12 @@ class Study:
 
     @property
     def generated(self) -> bool:
-        """Whether the data is made here: then every relevance is known, and pictures of it may be
-        published."""
+        """Whether the data is made here: relevance is known, pictures may be published."""
         return DATASETS[self.dataset_name].generated
 
     @property
     def kept_in(self) -> list[Path]:
-        """The folders that saved tables of this data set are looked up in: where this study saves,
-        then the published one."""
+        """The folders where saved tables are looked up: this study's, then the published."""
         return [folder / self.dataset_name for folder in kept_folders(self.generated, self.figures)]
 
     @cached_property
@@ -89,11 +101,11 @@ class Study:
         return dataset_of(base_config(self.dataset_name, "two_branch", self.parameters), self.root)
 
     def arms(self, make: Maker) -> list[ArmRun]:
-        """Every run of some arms, such as `topk.k_arms`, at this notebook's numbers."""
+        """List the runs of some arms, such as `topk.k_arms`, at this notebook's numbers."""
         return make(self.dataset_name, self.parameters)
 
     def first(self, make: Maker, arm: str) -> ArmRun:
-        """The run of an arm with the smallest seed. Raises: ValueError for an unknown arm."""
+        """Return an arm's run of the smallest seed. Raises: ValueError for an unknown arm."""
         runs = self.arms(make)
         for run in runs:
             if run.label == arm:
@@ -103,14 +115,16 @@ class Study:
 
     def train(self, arms: Maker | Sequence[ArmRun], failed: bool = False,
               weights: bool = False) -> pd.DataFrame:
-        """One row per run with its arm, seed and all it measured; missing runs are trained now.
+        """Train what is missing; return a row per run: its arm, seed and all it measured.
 
-        Args:    arms: a maker of arms, such as `topk.k_arms`, or runs; failed: keep the rows of
-                 runs that diverged, too (they are named on stderr in any case); weights: train
-                 those, too, of which this machine has no model, side by side: for `searcher`.
-        Raises:  ValueError where the arms hold no run; RuntimeError naming runs that met an
-                 accident (a killed worker, no memory): what is drawn without them would be another
-                 finding. The others are kept.
+        Args:
+            arms: a maker of arms, such as `topk.k_arms`, or runs.
+            failed: keep the rows of diverged runs (which are named on stderr in any case).
+            weights: also train, for `searcher`, runs whose model this machine lacks.
+
+        Raises:
+            ValueError: there is no run.
+            RuntimeError: a run met an accident (a killed worker, no memory); the others are kept.
         """
         runs = self.arms(arms) if callable(arms) else list(arms)
         if not runs:
@@ -130,7 +144,7 @@ class Study:
         return rows if failed else rows[rows["status"] == "done"]
 
     def ended(self, arms: Maker | Sequence[ArmRun]) -> pd.DataFrame:
-        """The rows of those runs that are here already: nothing is trained, and nothing missed."""
+        """Return the rows of runs that have ended; nothing is trained, nothing missed."""
         runs = self.arms(arms) if callable(arms) else list(arms)
         rows = ended_arms(runs, root=self.root)
         if len(rows):
@@ -146,88 +160,120 @@ class Study:
             print(in_lines(f"{len(of_arm)} of {(new['arm'] == arm).sum()} runs of {name_of(arm)} "
                            f"have {of_arm.iloc[0]}"))
 
-    def caveats(self, rows: pd.DataFrame) -> dict[str, str]:
-        """The marks behind the name of each arm: § where its learning rate lies at the edge of
-        those tried, ¶ where scores of its runs have collapsed (`plots.marks_note`)."""
-        runs = rows["run"] if "run" in rows else [""] * len(rows)
-        fallen = {arm for arm, run in zip(rows.arm, runs, strict=True) if self.collapsed.get(run)}
-        return {arm: EDGE * at_edge(self.dataset_name, arm) + FALLEN * (arm in fallen)
-                for arm in rows["arm"].unique()}
+    def noted(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Add the name of each arm in `method`, and what a reader must know in `note`.
 
-    def with_caveats(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows, their arms with the marks that belong behind their names, for tables."""
-        return rows.assign(arm=rows["arm"] + rows["arm"].map(self.caveats(rows)))
+        That is a learning rate at the edge of its grid, collapsed scores, or seen captions.
+        """
+        runs = rows["run"] if "run" in rows else pd.Series("", rows.index)
+        fallen = set(rows.loc[[bool(self.collapsed.get(run)) for run in runs], "arm"])
+        notes = {}
+        for arm, part in rows.groupby("arm", sort=False):
+            first = part.iloc[0]
+            setting, loss = (first.get(name) for name in ("setting", "loss"))
+            edge = setting is not None and loss is not None and at_edge(
+                self.dataset_name, setting, loss)
+            notes[arm] = "; ".join(filter(None, [
+                "rate at the edge of its grid" * edge, "collapsed" * (arm in fallen),
+                "has seen captions" * bool(first.get("seen"))]))
+        return rows.copy().assign(  # a copy is in one piece, where rows were joined
+            method=rows["arm"].map(name_of), note=rows["arm"].map(notes))
 
     def compare(self, rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
                 metrics: Sequence[str] = ("test_rsum",), level: float = LEVEL) -> pd.DataFrame:
-        """Differences of two arms seed by seed, with interval (95 %) and verdict: "undecided" with
-        fewer than five seeds, "collapsed" where runs of either have; pairs of which an arm has no
-        runs here are left out. `marks`: as in `caveats`. See `lab.ledger.paired.differences`."""
-        marks = self.caveats(rows)
-        known = [pair for pair in pairs if set(pair) <= set(marks)]
+        """Compute differences of two arms seed by seed, with their interval.
+
+        Args:
+            rows: as `train` gives them.
+            pairs: (arm, the one taken from it), left out if this machine has no runs of one.
+            metrics: columns of rows.
+            level: of the intervals.
+
+        Returns:
+            Columns of `lab.ledger.paired.differences`; verdict ("undecided" below five seeds,
+            "collapsed" if runs of either have); note of either, as in `noted`; factors of arm_a,
+            and of arm_b with "_b" behind.
+        """
+        arms = self.noted(rows).drop_duplicates("arm").set_index("arm")
+        known = [pair for pair in pairs if set(pair) <= set(arms.index)]
         table = differences(rows, known, metrics, level)
-        both = [marks[a] + marks[b] for a, b in zip(table["arm_a"], table["arm_b"], strict=True)]
-        ends = zip(table.low, table.high, table.n, both, strict=True)
+        both = zip(arms["note"].reindex(table.arm_a), arms["note"].reindex(table.arm_b),
+                   strict=True)
+        notes = ["; ".join(dict.fromkeys(filter(None, "; ".join(two).split("; "))))
+                 for two in both]
+        factors = arms[[name for name in FACTORS if name in arms]]
+        ends = zip(table.low, table.high, table.n, notes, strict=True)
         return table.assign(
-            verdict=["collapsed" if FALLEN in two else sign(a, b, n) for a, b, n, two in ends],
-            marks=["".join(mark for mark in (EDGE, FALLEN) if mark in two) for two in both])
+            verdict=["collapsed" if "collapsed" in note else sign(low, high, n)
+                     for low, high, n, note in ends], note=notes
+        ).join(factors, on="arm_a").join(factors.add_suffix("_b"), on="arm_b")
 
     def beside(self, rows: pd.DataFrame, metric: str = "test_rsum",
                reference: str | None = None) -> pd.DataFrame:
-        """Every other arm less one of them by a metric, as `compare` has it; for
-        `wording.standing`.
+        """Compare every other arm with one of them by a metric, as `compare` does.
 
-        Args:    reference: the arm that all are held against; None, or one that has no runs here,
-                 takes the highest mean. That is picked by what it is judged by, so that of m arms
-                 its level is 1 - 0.05 / m, as in the ledger (`rules.adjusted`).
+        Args:
+            rows: as `train` gives them.
+            metric: column of rows.
+            reference: that one; None, or one without runs: the highest mean, picked by what it is
+                judged by: of m arms its level is 1 - 0.05 / m (`verdict.adjusted`).
         """
         means = rows.groupby("arm", sort=False)[metric].mean()
         arm, level = (reference, LEVEL) if reference in means.index \
             else (means.idxmax(), adjusted(len(means)))
         pairs = [(other, arm) for other in means.index if other != arm]
-        return self.compare(rows, pairs, [metric], level).assign(reference_mean=means[arm],
-                                                                 level=level)
+        return self.compare(rows, pairs, [metric], level)
+
+    def finding(self, rows: pd.DataFrame, metric: str = "test_rsum",
+                reference: str | None = None) -> str:
+        """Say what is settled in a subtitle ("k = 1 is best"), or ""; Args: as `beside`."""
+        differences = self.beside(rows, metric, reference)
+        if set(differences["verdict"]) == {"lower"}:
+            return f"{name_of(differences['arm_b'].iloc[0])} is best"
+        return plots_finding(differences, "it")
 
     def note(self, *words: str) -> str:
-        """What is written under a picture: the data set, where its learning rates were tuned if not
-        on it, and words."""
+        """Write the words under a picture: data set, where its rates were tuned, words."""
         tuned = tuned_on(self.dataset_name, "two_branch")
         taken = f"learning rates tuned on {tuned}" * (tuned != self.dataset_name)
         return "; ".join(filter(None, [self.dataset_name, taken, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """One line per epoch of every run, with its arm and seed."""
+        """Return one line per epoch of every run, with its arm and seed."""
         return curves(rows)
 
     def ranks(self, row: Mapping[str, Any]) -> Ranks:
-        """The rank of every test query of a run."""
+        """Return the rank of every test query of a run."""
         return ranks_of(row)
 
     def over_images(self, rows: pd.DataFrame, metric: str = "rsum") -> pd.DataFrame:
-        """How far the number of each run would move with other test images (bootstrap)."""
+        """Tell how far each number would move with other test images (bootstrap)."""
         owner = self.dataset.splits["test"].image_of_text
         return over_images(rows, owner, metric)
 
     def encoded(self, run: ArmRun, split: str = "test") -> EncodedSplit:
-        """A split as the model of a run reads it: features, words, label vectors."""
+        """Return a split as the model of a run reads it: features, words, label vectors."""
         device = str(choose_device(self.device))
         return encoded_data(run.config, self.root, device).splits[split]
 
     def model(self, run: ArmRun) -> nn.Module:
-        """The trained model of a run; trained now if this machine has none."""
+        """Return the trained model of a run; train it now if this machine has none."""
         return weights(run.config, self.root, device=self.device)
 
     def searcher(self, run: ArmRun, split: str = "test") -> Searcher:
-        """The trained model of a run, ready to search a split."""
+        """Return the trained model of a run, ready to search a split."""
         return searcher(run.config, self.root, split, device=self.device)
 
     def models(self, runs: Mapping[str, ArmRun] | Maker | Sequence[ArmRun],
                split: str = "test") -> dict[str, Searcher]:
-        """The trained models of runs by name, ready to search a split, for `explorers`; those that
-        this machine has not are trained first, side by side.
+        """Return trained models by name, ready to search; train first those missing here.
 
-        Args:    runs: by name; or a maker of arms or runs, each named by its arm.
-        Raises:  ValueError for two runs of one name; as `train`.
+        Args:
+            runs: by name; or a maker of arms or runs, each named by its arm.
+            split: of the data.
+
+        Raises:
+            ValueError: two runs of one name; as `train`.
         """
         if not isinstance(runs, Mapping):
             listed = self.arms(runs) if callable(runs) else runs
@@ -245,21 +291,25 @@ class Study:
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
              **more: Any) -> Figure | None:
-        """Keep a figure with the data it shows and what made it (`files.paths.output_folder` says
-        where); the picture, to be shown.
+        """Save a figure, its data and what made it in `output_folder`; return the figure.
 
-        Args:    picture: None keeps a table alone, as a paper may print; table: the data drawn;
-                 name: in this notebook, "k_sweep"; summary: one sentence, what a reader sees; runs:
-                 rows of the runs behind it, None for none; only: "generated" for pictures of images
-                 (photographs are not ours to publish), "real" for what generated data lacks:
-                 elsewhere nothing is kept; common: no data set, profile or run changes it: filed
-                 once, for all of them; more: what else belongs to its provenance; of a common
-                 figure that was trained or measured all the same, made_from: on what, in words.
+        Args:
+            picture: None saves a table alone, as a paper may print.
+            table: the data drawn.
+            name: in this notebook, "k_sweep".
+            summary: one sentence, what a reader sees.
+            runs: rows of the runs behind it, None for none.
+            only: "generated" for pictures of images (photographs are not ours to publish), "real"
+                for what generated data lacks; on other data nothing is saved.
+            common: no data set, profile or run changes it: saved once for all of them.
+            more: of its provenance: made_from (on what a common figure was trained or measured, in
+                words), from_models (True: the table is made of models, not of rows alone).
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))
         summary = summary if summary.endswith((".", "!")) else summary + "."
         if picture is not None:
+            check_words(name, picture)
             picture.alt = summary
         if only is not None and self.generated != (only == "generated"):
             return picture
@@ -272,9 +322,27 @@ class Study:
             published=not own and folder.resolve() == figures_folder().resolve())
         return picture
 
+    def drawing(self, name: str) -> Image:
+        """Return a drawing of this notebook that no data changes, as it is published."""
+        file = f"{COMMON}/{self.notebook}__{name}.png"
+        own, copy = project_root() / "figures" / file, shipped_copy("figures") / file
+        self.saved[name] = path = own if own.is_file() else copy
+        record = read_record(path.with_suffix(".json"))
+        return Image(filename=path, alt=record["summary"], width=COLUMN)
+
+    def table(self, rows: pd.DataFrame, columns: Sequence[str], name: str, title: str,
+              reported: pd.DataFrame | None = None, note: str = "") -> Page:
+        """Save a table of arms (mean, half the 95 % interval, seeds) and return it.
+
+        Args: as `plots.table_html`, `rows` as `train` gives them, and its `name` in this notebook.
+        """
+        noted = self.noted(rows)
+        cells = table_cells(noted, "method", columns, reported)
+        self.save(None, cells, name, title, rows)
+        return table_html(noted, "method", columns, reported, title, note)
+
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:
-        """What a figure is made with: the profile, parameters set by hand, and seeds, ids, data and
-        devices of its runs."""
+        """Describe what made a figure: the profile, parameters set by hand, and its runs."""
         origin = {"profile": self.profile, "parameters": self.parameters.explicit}
         if runs is None:
             return origin | {"seeds": []} | more
@@ -283,3 +351,15 @@ class Study:
         return origin | {"seeds": sorted({int(seed) for seed in runs["seed"]}),
                          "run_ids": sorted(set(runs["run"])),
                          "data": ", ".join(fingerprints), "devices": devices} | more
+
+
+TITLE, SUBTITLE = 60, 90  # letters at most
+
+
+def check_words(name: str, picture: Picture) -> None:
+    """Raise ValueError for a title or subtitle too long to be read at a glance."""
+    for what, text, most in (("title", picture.title, TITLE),
+                             ("subtitle", picture.subtitle, SUBTITLE)):
+        if len(text) > most:
+            raise ValueError(f"the {what} of {name} has {len(text)} letters, at most {most} are "
+                             f"read at a glance: {text!r}; say only what is drawn")

@@ -1,10 +1,6 @@
-"""Times as benchmarks have left them: of a training step of each loss (`benchmarks/steps.py
---save`), of each re-ranker (`benchmarks/rerank.py --save`); what the models of notebook 09 cost
-(`benchmarks/models.py --save`), those whose words look at regions on all cores, too
-(`benchmarks/cross_attention.py --full --save`), and a step at the papers' sizes
-(`benchmarks/presets.py --save`).
+"""Read times that benchmarks saved (`--save`): of steps, re-rankers and models.
 
-Rounds of a benchmark stand for seeds: in each all arms took turns, so that two of them are compared
+Rounds of a benchmark count as seeds: all arms took turns in each, so that two of them are compared
 at the same speed of the machine.
 """
 
@@ -21,51 +17,49 @@ SCORING = ("model", "images", "texts", "regions", "threads", "wall_seconds", "cp
 
 
 def steps_file() -> Path:
-    """Where the times of steps lie: among the evidence of no one data set."""
+    """Locate the times of steps (benchmarks/steps.py), of no one data set."""
     return evidence_folder() / "common" / "steps.csv"
 
 
 def reranking_file() -> Path:
-    """Where the times of re-rankers lie, beside those of steps."""
+    """Locate the times of re-rankers (benchmarks/rerank.py)."""
     return steps_file().with_name("rerank.csv")
 
 
 def presets_file() -> Path:
-    """Where the costs of the presets lie, a step at each paper's size, beside those times."""
+    """Locate the costs of a step at each paper's size (benchmarks/presets.py)."""
     return steps_file().with_name("presets.csv")
 
 
 def scoring_file() -> Path:
-    """Where what all scores of a test split take lies: a row per model, columns SCORING."""
+    """Locate the costs of all scores of test (benchmarks/cross_attention.py --full)."""
     return steps_file().with_name("scoring.csv")
 
 
 def step_rows() -> pd.DataFrame:
-    """One row per loss and round: arm, seed (the round), step_milliseconds, dataset, model; empty
-    where nobody has measured.
+    """Read arm (loss), seed (round), step_milliseconds, dataset, model, if measured.
 
-    Raises:  ValueError where the table is not one of that benchmark: a column that is missing, a
-             time that is none, rounds that come twice, several data sets or models.
+    Raises:
+        ValueError: a column is missing, a time is none, rounds come twice, or there are several
+            data sets or models.
     """
     return _rounds(steps_file(), STEPS)
 
 
 def reranking_rows() -> pd.DataFrame:
-    """One row per re-ranker and round: arm ("fast", "reciprocal", "multi"), seed (the round),
-    rerank_cpu_seconds, dataset, model; empty where nobody has measured. Raises: as `step_rows`."""
+    """Read such rows of re-rankers, with rerank_cpu_seconds. Raises: as `step_rows`."""
     return _rounds(reranking_file(), RERANKING)
 
 
 def costs_file(dataset: str) -> Path:
-    """Where the costs of the stronger models lie: among the evidence of the data set."""
+    """Locate the costs of stronger models on a data set (benchmarks/models.py)."""
     return evidence_folder() / dataset / "models.csv"
 
 
 def model_costs(dataset: str) -> pd.DataFrame:
-    """One row per model of notebook 09: arm (the model), parameters (millions), score_seconds (CPU
-    seconds of one thread for all of test), memory_mb; empty where nobody has measured.
+    """Read arm (model), parameters (millions), score_seconds, memory_mb, if measured.
 
-    Raises:  ValueError where the table is not one of that benchmark.
+    The seconds are of one CPU thread for all of test. Raises: ValueError for missing columns.
     """
     path = costs_file(dataset)
     table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COSTS))

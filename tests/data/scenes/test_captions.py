@@ -8,9 +8,8 @@ import pytest
 from itr_study.data.scenes.captions import captions, how_many
 from itr_study.data.scenes.meaning import Count
 from itr_study.data.scenes.styles import STYLES, USUAL
-from itr_study.data.scenes.twins import family
 from itr_study.data.scenes.words import PLACES, plural, with_article
-from itr_study.data.scenes.world import relations
+from itr_study.data.scenes.world import family, relations
 from tests.oracles import scenes as oracle
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from itr_study.data.scenes import detector
-from itr_study.data.scenes.twins import family
 from itr_study.data.scenes.words import COLOURS
-from itr_study.data.scenes.world import MOST_THINGS
+from itr_study.data.scenes.world import MOST_THINGS, family
 
 SCENES = [scene for g in range(60) for scene in family(8, g)]
 KEYS = [(8, i) for i in range(len(SCENES))]

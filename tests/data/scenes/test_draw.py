@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itr_study.data.scenes import draw as scenes_draw
-from itr_study.data.scenes.draw import BACKGROUNDS, OUTLINES, RGB, SIDE, draw, silhouette
+from itr_study.data.scenes.draw import OUTLINES, RGB, SIDE, background, draw, silhouette
 from itr_study.data.scenes.words import COLOURS, PLACES, SHAPES, SIZES, TEXTURES
 from itr_study.data.scenes.world import Dice, Scene, Thing
 
@@ -71,7 +71,7 @@ def test_the_key_varies_the_background_only_a_little():
 
 @pytest.mark.parametrize("place", PLACES)
 def test_backgrounds_fill_the_picture(place):
-    picture = BACKGROUNDS[place](300, Dice(1))
+    picture = background(place, 300, Dice(1))
     assert picture.size == (300, 300) and picture.mode == "RGB"
     assert len(picture.getcolors(90_000)) > 5
 

@@ -14,9 +14,8 @@ from itr_study.data.scenes.meaning import (
     meaning_scores,
 )
 from itr_study.data.scenes.styles import STYLES
-from itr_study.data.scenes.twins import family
 from itr_study.data.scenes.words import COLOURS, PLACES, RELATIONS, SHAPES, SIZES, TEXTURES, bits
-from itr_study.data.scenes.world import Scene, Thing, relations
+from itr_study.data.scenes.world import Scene, Thing, family, relations
 from tests.oracles import scenes as oracle
 
 

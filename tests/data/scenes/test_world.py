@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from itr_study.data.scenes import twins
-from itr_study.data.scenes.twins import FAMILY, TWINS, family
+from itr_study.data.scenes import world
 from itr_study.data.scenes.words import (
     ATTRIBUTES,
     COLOURS,
@@ -16,7 +15,15 @@ from itr_study.data.scenes.words import (
     SHAPES,
     bits,
 )
-from itr_study.data.scenes.world import Dice, Thing, fresh_scene, relations
+from itr_study.data.scenes.world import (
+    FAMILY,
+    TWINS,
+    Dice,
+    Thing,
+    family,
+    fresh_scene,
+    relations,
+)
 
 SCENES = [scene for g in range(60) for scene in family(5, g)]
 
@@ -103,7 +110,7 @@ def test_near_duplicates_differ_by_one_edit():
     assert len(kinds) >= 5
 
 
-@pytest.mark.parametrize("edit", twins.EDITS)
+@pytest.mark.parametrize("edit", world.EDITS)
 def test_edits_leave_the_number_of_things(edit):
     dice = Dice(1)
     results = [(scene, edit(scene, dice)) for scene in SCENES]

@@ -1,10 +1,9 @@
 """What the papers print: every number as CSV, every claim as a row; differences are computed.
 
-`reported_<paper>.csv` holds one printed number per row, `claims.csv` one claim per row; the
-columns and the labels of arms are explained in README.md beside this file.
+README.md beside this file explains the columns and the labels of arms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -27,20 +26,26 @@ FRACTIONS = ("kendall_tau",)  # as papers print it; ours are in percent
 
 @cache
 def read_table(name: str) -> pd.DataFrame:
-    """One CSV of this folder, empty cells as empty strings except in `value`; never changed."""
+    """Read one CSV of this folder, empty cells as empty strings except in `value`."""
     text = files(__name__).joinpath(name).read_text(encoding="utf-8")
     frame = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False).fillna("")
     return frame.assign(value=pd.to_numeric(frame["value"])) if "value" in frame else frame
 
 
 def reported(paper: str, table: str | None = None, dataset: str | None = None) -> pd.DataFrame:
-    """The numbers a paper prints, as printed (percent for recalls).
+    """Look up the numbers a paper prints, as printed (percent for recalls).
 
-    Args:    paper: "topk", "listwise", "bcls" or "dvse", or one of COMPETITORS.
-             table: its number as printed, such as "I"; None takes every table.
-             dataset: such as "flickr8k"; None takes every data set.
-    Returns: frame of paper, table, dataset, setting, method, variant, direction, metric, value.
-    Raises:  ValueError for an unknown paper, table or data set, listing those that exist.
+    Args:
+        paper: one of PAPERS or COMPETITORS.
+        table: its number as printed, such as "I"; None takes every table.
+        dataset: such as "flickr8k"; None takes every data set.
+
+    Returns:
+        Frame of paper, table, dataset, setting, method, variant, direction, metric, value.
+
+    Raises:
+        ValueError: an unknown paper, table or data set; the message lists those that exist.
+
     Example:
         >>> len(reported("topk", table="I"))
         58
@@ -55,11 +60,11 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
 
 
 def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
-    """A printed table with one method per row, in the order printed: method, and our columns in
-    percent: the six recalls, test_rsum where it is printed, the metrics of ECCV Caption, or
-    Kendall's tau; NaN where the paper prints a dash.
+    """Arrange a printed table with one method per row, in the order printed.
 
-    Args:    dataset: where a table prints several; None takes the whole table.
+    Columns are method and ours in percent: the six recalls, test_rsum if it is printed, the metrics
+    of ECCV Caption, or Kendall's tau; NaN for a dash. Arguments as in `reported`.
+
     Example:
         >>> float(wide("topk", "I").set_index("method").loc["TOP-k Ranking, k=5", "test_i2t_r1"])
         32.7
@@ -81,26 +86,28 @@ def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
 
 
 def load_claims(paper: str | None = None) -> pd.DataFrame:
-    """Every claim of a paper (None: of all papers), one per row, all columns as text."""
+    """Read every claim of a paper (None: of all), one per row, all columns as text."""
     frame = read_table("claims.csv")
     return frame.copy() if paper is None else frame[frame["paper"] == paper].reset_index(drop=True)
 
 
 def split_list(cell: str) -> list[str]:
-    """The items of a cell that holds a list, separated by semicolons."""
+    """Split a cell that holds a list, separated by semicolons."""
     return [item.strip() for item in cell.split(";") if item.strip()]
 
 
 def reported_value(rows: pd.DataFrame, metric: str) -> float:
-    """One printed number, by our name of the metric, from the rows of one method.
+    """Look up one printed number by our name of the metric.
 
-    Args:    rows: rows of one method in one table.
-             metric: "test_i2t_r1" …, "test_i2t_class_r1" (birds are printed by class alone),
-             "eccv_t2i_map", "eccv_t2i_rp", "test_i2t_tau_sentence",
-             "test_rsum" (the sum of six where they are printed), "step_milliseconds" (of training:
-             ours are of a step, those printed of an epoch, and claims are about their ratio),
-             "rerank_cpu_seconds" (of the test, whatever else is in it), or "a-b" for a contrast.
-    Raises:  ValueError where the table does not print it, or more than one row fits.
+    Args:
+        rows: of one method in one table.
+        metric: "test_i2t_r1" …, "test_i2t_class_r1" (birds are printed by class alone),
+            "eccv_t2i_map", "test_i2t_tau_sentence", "test_rsum" (the sum of six if they are
+            printed), "step_milliseconds" (printed of an epoch; claims are about a ratio),
+            "rerank_cpu_seconds" (printed of a whole test), or "a-b" for a contrast.
+
+    Raises:
+        ValueError: the table does not print it, or more than one row fits.
     """
     if "-" in metric:
         first, second = metric.split("-")
@@ -120,9 +127,7 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
 
 @cache
 def select(paper: str, table: str, selector: str) -> pd.DataFrame:
-    """Rows of one method: a selector reads `tables|method|variant`, a table that prints several
-    data sets `VI@coco1k`, one that prints several settings too `I@coco1k@ResNet-152`, by how the
-    setting begins; a semicolon of a printed variant is written as a comma."""
+    """Select the rows of one method; README.md says what a selector reads."""
     _, method, variant = selector.split("|")
     number, _, place = table.partition("@")
     dataset, _, setting = place.partition("@")
@@ -133,58 +138,53 @@ def select(paper: str, table: str, selector: str) -> pd.DataFrame:
 
 
 def reported_differences(claim: Mapping[str, str]) -> pd.DataFrame:
-    """The differences behind a claim, computed from the printed numbers.
+    """Compute the differences behind a claim from the printed numbers.
 
-    Selectors name rows as `tables|method|variant`, several of them separated by `;`, several
-    tables by `+`. Difference and equivalence pair them one to one (a single one is repeated),
-    order takes neighbours of `reported_a`, peak the best of `reported_a` minus the best of
-    `reported_b`, in each table. Under a relative margin ("5%") differences are in percent.
+    Difference and equivalence pair selectors one to one (a single one is repeated), order takes
+    neighbours of `reported_a`, peak the best of `reported_a` minus the best of `reported_b`, in
+    each table. Under a relative margin ("5%") differences are in percent.
 
-    Returns: frame of table, metric, first, second, difference; empty where nothing is printed.
+    Returns:
+        Frame of table, metric, first, second, difference; empty if nothing is printed.
     """
-    records = []
     firsts, seconds = split_list(claim["reported_a"]), split_list(claim["reported_b"])
     if claim["kind"] == "order":
         firsts, seconds = firsts[:-1], firsts[1:]
-    for metric in split_list(claim["metric"]) if firsts else []:
-        if claim["kind"] == "peak":
-            records += peak_records(claim["paper"], firsts, seconds, metric)
-        else:
-            records += pair_records(claim["paper"], firsts, seconds, metric,
-                                    claim["margin"].endswith("%"))
-    return pd.DataFrame(records, columns=["table", "metric", "first", "second", "difference"])
-
-
-def pair_records(paper: str, firsts: list[str], seconds: list[str], metric: str,
-                 relative: bool = False) -> list[tuple]:
-    """One record per pair of selectors and table; a list of one is repeated."""
-    size = max(len(firsts), len(seconds))
-    firsts, seconds = (part * size if len(part) == 1 else part for part in (firsts, seconds))
     records = []
-    for first, second in zip(firsts, seconds, strict=True):
-        tables = [selector.split("|")[0].split("+") for selector in (first, second)]
-        for one, two in zip(*tables, strict=True):
-            a = reported_value(select(paper, one, first), metric)
-            b = reported_value(select(paper, two, second), metric)
-            place = one if one == two else f"{one}/{two}"
-            records.append((place, metric, first, second,
-                            round(difference(a, b, relative), 6)))
-    return records
+    for metric in split_list(claim["metric"]) if firsts else []:
+        def value(cell: tuple[str, str], metric: str = metric) -> float:
+            return reported_value(select(claim["paper"], *cell), metric)
+
+        pairs = _best_cells(firsts, seconds, value) if claim["kind"] == "peak" else \
+            _cell_pairs(firsts, seconds)
+        for one, two in pairs:
+            place = one[0] if one[0] == two[0] else f"{one[0]}/{two[0]}"
+            apart = difference(value(one), value(two), claim["margin"].endswith("%"))
+            records.append((place, metric, one[1], two[1], round(apart, 6)))
+    return pd.DataFrame(records, columns=["table", "metric", "first", "second", "difference"])
 
 
 def difference(a: float | np.ndarray, b: float | np.ndarray,
                relative: bool = False) -> float | np.ndarray:
-    """a - b; relative: by how many percent a exceeds b."""
+    """Compute a - b; relative: by how many percent a exceeds b."""
     return percent(a / b - 1) if relative else a - b
 
 
-def peak_records(paper: str, firsts: list[str], seconds: list[str], metric: str) -> list[tuple]:
-    """One record per table: the best of the first selectors minus the best of the second."""
-    records = []
-    for table in firsts[0].split("|")[0].split("+"):
-        best = [max((reported_value(select(paper, table, selector), metric), selector)
-                    for selector in group if table in selector.split("|")[0].split("+"))
-                for group in (firsts, seconds)]
-        records.append((table, metric, best[0][1], best[1][1],
-                        round(best[0][0] - best[1][0], 6)))
-    return records
+def _cells(selector: str) -> list[tuple[str, str]]:
+    """List (table, selector) for each table of a selector."""
+    return [(table, selector) for table in selector.split("|")[0].split("+")]
+
+
+def _cell_pairs(firsts: list[str], seconds: list[str]) -> list[tuple]:
+    """Pair selectors table by table; a list of one is repeated."""
+    size = max(len(firsts), len(seconds))
+    firsts, seconds = (part * size if len(part) == 1 else part for part in (firsts, seconds))
+    return [pair for first, second in zip(firsts, seconds, strict=True)
+            for pair in zip(_cells(first), _cells(second), strict=True)]
+
+
+def _best_cells(firsts: list[str], seconds: list[str], value: Callable) -> list[tuple]:
+    """Pair the best of the first selectors with the best of the second in each table."""
+    return [tuple(max((cell for selector in group for cell in _cells(selector) if cell[0] == table),
+                      key=lambda cell: (value(cell), cell[1])) for group in (firsts, seconds))
+            for table, _ in _cells(firsts[0])]

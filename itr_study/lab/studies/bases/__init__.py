@@ -37,14 +37,14 @@ def base_tables(dataset: str) -> dict[str, dict[str, Any]]:
 
 
 def base_values(dataset: str, name: str) -> dict[str, Any]:
-    """The fields of a base config. Raises: ValueError for an unknown name."""
+    """Return the fields of a base config. Raises: ValueError for an unknown name."""
     tables = base_tables(dataset)
     check_choice(f"base config of {dataset}", name, tables)
     return {"dataset": dataset} | {k: v for k, v in tables[name].items() if k not in BESIDE}
 
 
 def tuned_on(dataset: str, setting: str) -> str:
-    """Name the data set whose dev split the learning rates of a setting were chosen on.
+    """Name the data set whose dev split chose the learning rates of a setting.
 
     Example:
         >>> tuned_on("coco", "two_branch+fisher"), tuned_on("scenes", "vsepp+gru")
@@ -61,44 +61,41 @@ def tuned_on(dataset: str, setting: str) -> str:
 
 
 def base(dataset: str, name: str, **changes: Any) -> RunConfig:
-    """The frozen base config of a data set, `[name]` of <dataset>.toml, with changes.
-
-    Args:    changes: as in `RunConfig.with_`.
-    """
+    """Build the frozen base config of a data set; changes as of `RunConfig.with_`."""
     from itr_study.lab.runs.config import RunConfig
 
     return RunConfig.model_validate(base_values(dataset, name)).with_(**changes)
 
 
 def own_rates(dataset: str, name: str) -> dict[str, float]:
-    """Learning rate by loss of those that do not have that of a base config, `rates` of its table:
-    a sum of far fewer terms may need another. Empty where all have it."""
+    """Return rates by loss, if not the base's: a sum of fewer terms may need another."""
     return base_tables(dataset)[name].get("rates", {})
 
 
 def side_weights(dataset: str, name: str) -> dict[str, float]:
-    """Weight by loss of the terms behind the first one of a base config, `side_weights` of its
-    table, for losses of another size than that first one: the weight was set beside it, and a mean
-    of five hinges is a hundredth of the sum of all. Empty where all have that of the base."""
+    """Return weights by loss of the terms after the first, if not those of the base.
+
+    The base's weight fits its own first term: a mean of five hinges is a hundredth of the sum.
+    """
     return base_tables(dataset)[name].get("side_weights", {})
 
 
 def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
-    """Learning rate by setting and loss, chosen on dev from the grid of `rate_arms`."""
+    """Return rates by setting and loss, chosen on dev from the grid of `rate_arms`."""
     return {setting: {loss: rate for loss, rate in rates.items() if loss != "tried"}
             for setting, rates in searched_rates(dataset).items()}
 
 
 def tried_rates(dataset: str) -> dict[str, list[float]]:
-    """The grid of each setting that its frozen rates were chosen from."""
+    """Return the grid of each setting that its frozen rates were chosen from."""
     return {setting: rates["tried"] for setting, rates in searched_rates(dataset).items()}
 
 
 def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
-    """The table `rates` of a data set: setting -> rate by loss, and the grid `tried`; of settings
-    that nobody searched there the common ones.
+    """Read rates by setting and loss, with the grid `tried`; not searched: the common.
 
-    Raises:  ValueError where the grid of a setting is missing or empty.
+    Raises:
+        ValueError: the grid of a setting is missing or empty.
     """
     rates = {}
     for table in map(_parsed, _texts(dataset)):
@@ -112,19 +109,13 @@ def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
 
 
 def rate_in(dataset: str, name: str, loss: str, usual: float) -> float:
-    """The learning rate that was searched for a loss in a setting; a loss that was not has that of
-    the hardest negative, and a setting that was not the usual one."""
+    """Look up the rate of a loss in a setting, else of "hardest", else the usual one."""
     rates = searched_rates(dataset).get(name, {})
     return rates.get(loss, rates.get("hardest", usual))
 
 
-def at_edge(dataset: str, arm: str) -> bool:
-    """Whether an arm such as "vsepp+gru/sum" trains at a rate that is the smallest or the largest
-    of those tried: a better one may lie beyond. An arm of other terms has the rate of "hardest".
-    """
-    setting, slash, loss = arm.rpartition("/")
-    if not slash:
-        return False
+def at_edge(dataset: str, setting: str, loss: str) -> bool:
+    """Tell whether a setting trains with a loss at the smallest or largest rate tried."""
     rates = searched_rates(dataset).get(setting)
     if rates is None:
         return False
@@ -132,7 +123,7 @@ def at_edge(dataset: str, arm: str) -> bool:
 
 
 def _texts(dataset: str) -> tuple[str, str]:
-    """The common settings and those of a data set, as written; "" without a file."""
+    """Read the common settings and those of a data set; "" without a file."""
     own = BASES / f"{dataset}.toml"
     return ((BASES / "settings.toml").read_text(encoding="utf-8"),
             own.read_text(encoding="utf-8") if own.exists() else "")

@@ -1,23 +1,23 @@
-"""Drawings of ideas: losses on a small matrix, models, sub-embeddings, smooth steps."""
+"""Draw the pictures that no data changes: python -m tools.drawings."""
 
 from collections.abc import Sequence
-from operator import itemgetter
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 from scipy.special import ndtri
 
 from itr_study.digits import number
 from itr_study.metrics.entropy import score_entropy
+from itr_study.plots.figures import COMMON, save_figure
+from itr_study.plots.published import DRAWN_BY
+from itr_study.plots.reranking import draw_matrix, outline
 from itr_study.plots.style import (
     GREY,
     INK,
     METHODS,
     RIGHT,
-    SPARE,
     WRONG,
     Picture,
     canvas,
@@ -64,35 +64,16 @@ def schematic_topk(scores: np.ndarray = EXAMPLE, matches: Sequence[int] = MATCHE
     panels[0].set_title("scores of three images")
     panels[1].set_title("sorted for each image")
     return finish(figure,
-                  f"A match pays only when it is not above the {ordinal(k)} negative by the "
-                    f"margin {margin:g} (k = {k})",
+                  f"Top-{k}: match and negatives\n"
+                  f"cost: margin {margin:g} + {ordinal(k)} largest negative − match, if above 0",
                   f"red solid frame: match · green dashed frame: {ordinal(k)} largest "
                   "non-match · darker is a larger score")
 
 
 def ordinal(number: int) -> str:
-    """Write 1st, 2nd, 3rd, 4th …"""
+    """Write 1st, 2nd, 3rd, 4th and so on."""
     tens = 10 < number % 100 < 14
     return f"{number}{'th' if tens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
-
-
-def draw_matrix(axes: Axes, scores: np.ndarray, columns: Sequence[str]) -> None:
-    """Draw scores as grey cells with their values."""
-    axes.imshow(scores, cmap="Greys", vmin=0, vmax=1.3, aspect="auto")
-    for (row, column), value in np.ndenumerate(scores):
-        axes.text(column, row, number(value, 2), ha="center", va="center", fontsize=8.5,
-                  color="white" if value > 0.75 else INK)
-    axes.set_xticks(range(scores.shape[1]), columns)
-    axes.set_yticks(range(scores.shape[0]), [f"image {i + 1}" for i in range(scores.shape[0])])
-    axes.grid(False)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-
-
-def outline(axes: Axes, row: int, column: int, colour: str, line: str | tuple) -> None:
-    """Frame one cell."""
-    axes.add_patch(Rectangle((column - 0.45, row - 0.44), 0.9, 0.88, fill=False,
-                             edgecolor=colour, linestyle=line, linewidth=2))
 
 
 def box(axes: Axes, x: float, y: float, text: str, colour: str = GREY, width: float = 1.5,
@@ -142,146 +123,8 @@ def schematic_branches(relevance: bool = True) -> Picture:
         arrow(axes, (0.8, 0.87), (1.92, 0.05), green)
         arrow(axes, (3.48, 0.05), (3.97, 0.05), green)
         arrow(axes, (7.23, 0.05), (8.6, 1.37), green)
-    return finish(figure, "Two encoders, one matrix of scores, one loss: only the loss changes "
-                          "from paper to paper")
-
-
-@styled
-def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05),
-                              k: int = 2) -> Picture:
-    """Draw the pairs of one ranked list that three losses look at, two of them in wrong order.
-
-    Source: listwise Fig. 1 and topk Sec. I, redrawn as one story, without margins; top-k is the
-    first form of its paper (Eq. 8), while the mean that is trained looks at all k.
-
-    Args:
-        relevance: of the items to the query, falling; 1 is the only match.
-        k: of top-k, which lets the match be below k - 1 others.
-    """
-    first, second, third, fourth, *rest = relevance
-    items = [second, first, fourth, third, *rest]  # by score: two neighbours twice in wrong order
-    others = [place for place in range(len(items)) if place != 1]
-    asked = {"pairwise: the match above all others": [(1, other) for other in others],
-             f"top-k (k = {k}): above all but {k - 1}": [(1, other) for other in others[k - 1:]],
-             "listwise: every pair in the right order": [
-                 (upper, lower) for upper in range(len(items)) for lower in range(len(items))
-                 if items[upper] > items[lower]]}
-    figure, panels = canvas(3, size=(9.6, 3.1))
-    wrong = {name.split(":")[0]: sum(upper > lower for upper, lower in pairs)
-             for name, pairs in asked.items()}
-    for axes, (ask, pairs) in zip(panels, asked.items(), strict=True):
-        draw_list(axes, items, pairs)
-        axes.set_title(ask, fontsize=9, x=0.04)
-    panels[1].text(0.85, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
-    (one, found), *more = wrong.items()
-    return finish(figure, f"Wrong pairs in one list: {one} finds {found}, " + ", ".join(
-        f"{name} {count}" for name, count in more),
-                  "from top to bottom: by score · darker green: more relevant (value inside) · "
-                  "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
-                  "item should be above the upper one · top-k as drawn looks at the k-th best "
-                  "negative (Eq. 8); what is trained is the mean of the k best")
-
-
-def draw_list(axes: Axes, relevance: Sequence[float], pairs: Sequence[tuple[int, int]]) -> None:
-    """Draw items from top to bottom, and an arc per pair (should be above, should be below)."""
-    greens = matplotlib.colormaps["Greens"]
-    axes.set(xlim=(-1.2, 2.6), ylim=(len(relevance) - 0.4, -0.6))
-    axes.axis("off")
-    for place, value in enumerate(relevance):
-        axes.add_patch(Rectangle((-0.7, place - 0.34), 1.4, 0.68, facecolor=greens(0.75 * value),
-                                 edgecolor=GREY, linestyle="-" if value == 1 else "--"))
-        name = "match " if value == 1 else ""
-        axes.text(0, place, f"{name}{value:.2f}", ha="center", va="center", fontsize=8.5,
-                  color="white" if value > 0.7 else INK)
-    for wrong, (upper, lower) in sorted(((a > b, sorted((a, b))) for a, b in pairs),
-                                        key=itemgetter(0)):
-        bend = f"arc3,rad={0.3 + 0.07 * (lower - upper)}"
-        axes.add_patch(FancyArrowPatch((0.75, lower), (0.75, upper), connectionstyle=bend,
-                                       arrowstyle="-|>" if wrong else "-", mutation_scale=11,
-                                       color=WRONG if wrong else METHODS["topk"].colour,
-                                       linewidth=2 if wrong else 0.9,
-                                       linestyle="-" if wrong else (0, (4, 2))))
-
-
-LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1, 1, 1)))
-STEP_ORANGE = "#ee8866"
-ACTIVE = 0.1  # of the peak slope: where the slope is more than that, a pair gets a gradient
-
-
-def step_table(taus: Sequence[float], width: float = 0.2, points: int = 401) -> pd.DataFrame:
-    """Tabulate the sigmoid and its slope: tau, x, sigmoid, slope, active.
-
-    Args:
-        taus: temperatures, > 0.
-        width: largest difference of scores shown.
-        points: odd number of them.
-
-    Example: at x = 0 the sigmoid is one half, and its slope 1 / (4 tau)
-        >>> step_table([0.01], points=3)[["x", "sigmoid", "slope"]].iloc[1].tolist()
-        [0.0, 0.5, 25.0]
-    """
-    x = np.linspace(-width, width, points)
-    frames = []
-    for tau in taus:
-        high = 0.5 * (1 + np.tanh(x / (2 * tau)))  # the sigmoid, without overflow
-        slope = high * (1 - high) / tau
-        frames.append(pd.DataFrame({"tau": tau, "x": x, "sigmoid": high, "slope": slope,
-                                    "active": slope > ACTIVE / (4 * tau)}))
-    return pd.concat(frames, ignore_index=True)
-
-
-def active_width(tau: float) -> float:
-    """Compute half the width of the activation area, where differences get a gradient.
-
-    Example:
-        >>> round(active_width(0.01), 4)
-        0.0364
-    """
-    high = (1 + np.sqrt(1 - ACTIVE)) / 2  # high (1 - high) = ACTIVE / 4
-    return float(tau * np.log(high / (1 - high)))
-
-
-@styled
-def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
-                 note: str = "") -> Picture:
-    """Draw the step, its derivative, the sigmoid and its slope with the activation area.
-
-    Source: listwise Fig. 4.
-
-    Args:
-        taus: 1 to 4 temperatures.
-        title, note: headline and caption.
-        width: largest difference of scores shown.
-    """
-    table = step_table(taus, width)
-    figure, axes = canvas(2, 2, size=(9.6, 5.4), sharex=True)
-    step, delta, sigmoid, slope = axes
-    step.plot([-width, 0], [0, 0], color=GREY)
-    step.plot([0, width], [1, 1], color=GREY)
-    step.plot([0], [0], "o", color=GREY, markerfacecolor="white")
-    step.plot([0], [1], "o", color=GREY)
-    delta.axhline(0, color=GREY)
-    delta.annotate("", (0, 1), (0, 0), arrowprops={"arrowstyle": "-|>", "color": GREY})
-    for (tau, part), colour, line in zip(table.groupby("tau", sort=False), SPARE, LINES,
-                                         strict=False):
-        sigmoid.plot(part["x"], part["sigmoid"], color=colour, linestyle=line, label=f"τ = {tau:g}")
-        slope.plot(part["x"], part["slope"], color=colour, linestyle=line)
-        slope.fill_between(part["x"], part["slope"], where=part["active"], color=STEP_ORANGE,
-                           alpha=0.35, linewidth=0)
-    for panel, name, label in zip(axes, "abcd", (
-            "step H(x): is the other above?", "its derivative δ(x): no gradient but at 0",
-            "sigmoid σ(x; τ)", "slope dσ/dx; shaded: activation area"), strict=True):
-        panel.set_title(f"({name}) {label}")
-    for panel in (sigmoid, slope):
-        panel.set_xlabel("x, difference of two scores")
-    for panel in (step, delta, sigmoid):
-        panel.set(ylim=(-0.1, 1.15), ylabel="value")
-    delta.set(yticks=[], ylabel="")  # its height has no meaning
-    slope.set(ylabel="slope", ylim=(0, None))
-    sigmoid.legend(loc="upper left")
-    return finish(figure,
-                  title or f"At τ = {taus[0]:g} the steepest slope is {1 / (4 * taus[0]):.3g}",
-                  note or f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")
+    return finish(figure, "Two encoders, one matrix of scores, one loss\n"
+                          "only the loss differs between the papers")
 
 
 BLUE, ORANGE, GREEN = (METHODS[name].colour for name in ("triplet_hardest", "triplet_sum", "topk"))
@@ -295,7 +138,7 @@ TARGET, PALE = 0.7, "#a6cbe3"  # the cosine of the target; the colour of texts o
 
 @styled
 def schematic_collapse() -> Picture:
-    """Draw two ways in which sub-embeddings collapse, and the aim, with the embedding entropy.
+    """Draw two ways in which sub-embeddings collapse, and the aim, with entropies.
 
     Source: dvse, Fig. 2, redrawn; the third panel and the numbers are ours: the entropy (Eq. 2) of
     the drawn places, with squared distances, not cosines.
@@ -321,15 +164,14 @@ def schematic_collapse() -> Picture:
         axes.set_title(name, fontsize=9)
         axes.set_xlabel(f"entropy {number(drawn_entropy(heads), 2)} nats")
     return finish(figure,
-                  "A set of sub-embeddings collapses in two ways, and entropy sees the second "
-                  "alone",
+                  "Two ways in which sub-embeddings collapse\nentropy shows only the second",
                   "circle: a sub-embedding; square: a text of the image; cross: another text; "
                   "line: to texts about as near as the nearest · entropy: mean of the three, "
                   f"{number(np.log(1 + len(TEXTS)), 2)} at most")
 
 
 def drawn_entropy(heads: np.ndarray) -> float:
-    """Compute the mean embedding entropy of places (K, 2) among the texts that are drawn."""
+    """Compute the mean embedding entropy of places (K, 2) among the texts drawn."""
     texts = np.concatenate([TEXTS, OTHERS])
     distances = np.square(heads[:, None] - texts).sum(axis=-1)
     # a second row, which is not looked at, is the image that the other texts belong to
@@ -340,7 +182,7 @@ def drawn_entropy(heads: np.ndarray) -> float:
 
 @styled
 def schematic_subembeddings(heads: int = 6) -> Picture:
-    """Draw the model: K sub-embeddings of the image, one embedding of the text, two losses.
+    """Draw the model: K sub-embeddings of the image, one of the text, two losses.
 
     Source: dvse, Fig. 3, redrawn; the mask multiplies the sub-embeddings themselves, which the
     paper leaves open.
@@ -382,14 +224,14 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
     axes.text(8.7, 3.95, "maximum over heads;\nre-ranking (FR)\nafter training", ha="center",
               va="center", fontsize=8.5, color=GREY)
     arrow(axes, (8.95, 2.37), (8.95, 3.58), GREY)
-    return finish(figure, f"An image gets {heads} sub-embeddings, a text one embedding; two losses "
-                          "are to keep the set from collapsing")
+    return finish(figure, f"{heads} sub-embeddings of an image, one embedding of a text\n"
+                          "two losses keep the set from collapsing")
 
 
 @styled
 def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.55, 0.6),
                       meaning: Sequence[float] = (0.05, 0.15, 0.2, 0.3)) -> Picture:
-    """Draw how the variance of a head's cosines weights its loss, for two heads of one image.
+    """Draw how the variance of cosines weights the losses of two heads of one image.
 
     Cosines with texts of other images are normal, mean 0.05, standard deviation 0.1.
 
@@ -397,8 +239,8 @@ def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.
 
     Args:
         texts: of a batch.
-        middle, meaning: cosines with the image's other texts of a head in the middle of them and
-            of one that stands for a single text.
+        middle: cosines with the image's other texts of a head in the middle of them.
+        meaning: those of a head for a single text.
     """
     heads = {"(a) a head in the middle": np.array(middle),
              "(b) a head for one meaning": np.array(meaning)}
@@ -421,8 +263,9 @@ def schematic_weights(texts: int = 128, middle: Sequence[float] = (0.45, 0.5, 0.
     draw_costs(panels[2], spreads)
     alone = np.std(rest, ddof=1)  # of a batch without them, each head has this
     return finish(figure,
-                  f"The variance weights a head for one meaning {number(weight(spreads[1]), 2)} "
-                  f"and one in the middle {number(weight(spreads[0]), 2)}",
+                  "Weights of two heads by the variance of their cosines\n"
+                  f"one meaning: {number(weight(spreads[1]), 2)}, in the middle: "
+                  f"{number(weight(spreads[0]), 2)}",
                   f"weight: 1 / σ², σ = Std + 1, over {texts - 1} texts that are not the target; "
                   "cosines are made up · without the image's other texts both heads have "
                   f"{number(weight(alone), 2)}")
@@ -443,3 +286,36 @@ def draw_costs(axes: Axes, spreads: Sequence[float]) -> None:
     axes.set(xlabel="violation of the margin", ylabel="loss", xlim=(0, 0.6), ylim=(0, 0.75))
     axes.set_title("(c) what a triplet costs", fontsize=9, pad=14)
     axes.legend(loc="upper left", borderaxespad=0.2)
+
+
+def main() -> None:
+    """Draw all pictures that are gone or whose table is not as published."""
+    cells = pd.DataFrame([(i + 1, j + 1, value, j == MATCHES[i]) for i, row in enumerate(EXAMPLE)
+                          for j, value in enumerate(row)],
+                         columns=["image", "text", "score", "match"])
+    blocks = pd.DataFrame({"block": ["image encoder", "text encoder", "frozen sentence encoder"],
+                           "trained": [True, True, False]})
+    drawings = {
+        "00_start_here__branches": (
+            schematic_branches(), blocks,
+            "Two encoders give scores; relevance from a third enters only the loss."),
+        "03_topk__loss_drawn": (
+            schematic_topk(), cells, "With k = 2 a match pays only if it is not above the second "
+            "largest negative by the margin."),
+        "07_sub_embeddings__architecture": (
+            schematic_subembeddings(),
+            pd.DataFrame({"part": ["attention", "mask", "variance", "orthogonality"]}),
+            "DVSE: K vectors of an image, one of a text; what each loss looks at."),
+        "07_sub_embeddings__collapse": (
+            schematic_collapse(), pd.DataFrame({"panel": ["a", "b", "c"]}),
+            "Two ways to collapse, to one text (a) or to the middle (b), and the aim (c)."),
+        "07_sub_embeddings__weights": (
+            schematic_weights(), pd.DataFrame({"cosines": ["middle", "one meaning"]}),
+            "The wider a head's cosines with other texts spread, the flatter its triplet loss.")}
+    for name, (picture, table, summary) in drawings.items():
+        print(save_figure(picture, table, name, COMMON, summary,
+                          {"seeds": [], "made_from": DRAWN_BY}, published=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The second base model: claims whose arms name no model are judged on it too, by the same rule.
+
+The first base model is that of the sweeps; see "Base models" in reported/legend.md. A verdict on
+the second is the headline, collapsed or not: it is counted and drawn. The first is kept.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pandas as pd
+
+from itr_study.lab.ledger.evidence import LABELS
+from itr_study.lab.ledger.paired import FEWEST, arms_in
+from itr_study.lab.ledger.reported import load_claims, split_list
+from itr_study.lab.ledger.verdict import HELD, Verdict, judge, named_arms, units_of
+
+SECOND_BASE = "clean_gru"  # its arms are those of the sweeps behind this name: "clean_gru/sum"
+DECIDED = ("reproduced", "contradicted")
+SAME = "the same"
+# How two verdicts compare, by whether the first and the second decide.
+STANDS = {(True, True): "turned over", (True, False): "only the first decides",
+          (False, True): "only the second decides", (False, False): "neither decides"}
+ORDER = (*STANDS.values(), SAME)
+# Settings of Table IV that have claims of their own: as the first base model, and with a GRU.
+SENTENCE, GRU = "two_branch+sentence", "vsepp+gru"
+OF_A_CLAIM = ["paper", "kind", "metric", "margin", "arm_a", "arm_b"]  # equal in both settings
+# Published tables keep the older words in their column "verdict"; readers see the newer ones.
+OLDER = {"first judge: ": "first base model: ", "not judged a second time: ": "one base model: "}
+
+
+class Replication(NamedTuple):
+    """A claim's verdicts on one or two base models."""
+
+    first: Verdict
+    second: Verdict | None = None
+    once: str = ""  # why there is no second verdict, if one could be missed
+
+    @property
+    def headline(self) -> Verdict:
+        """The verdict on the second base model, if there is one."""
+        return self.second or self.first
+
+    @property
+    def sentence(self) -> str:
+        """The headline in words, with the other verdict or why there is none."""
+        first, once = OLDER
+        other = first + self.first.sentence if self.second else self.once and once + self.once
+        return "; ".join(filter(None, [self.headline.sentence, other]))
+
+
+def has_run(rows: pd.DataFrame) -> bool:
+    """Whether runs of the second base model are among the rows."""
+    return "arm" in rows and bool(rows["arm"].str.startswith(f"{SECOND_BASE}/").any())
+
+
+def replicate(claim: Mapping[str, str], first: Verdict, rows: pd.DataFrame) -> Replication:
+    """Judge a claim on the second base model too; claim and rows as in `judge`."""
+    arms = named_arms(claim["arm_a"], claim["arm_b"])
+    if claim["kind"] in HELD or not arms or claim["arm_a"].startswith(LABELS):
+        return Replication(first)
+    if any("/" in arm for arm in arms):
+        return Replication(first, once="it names its model")
+    renamed = {side: "; ".join(map(on_second, split_list(claim[side])))
+               for side in ("arm_a", "arm_b")}
+    second = judge({**claim, **renamed, "needs": ""}, rows)
+    if second.outcome == "not tested":
+        return Replication(first, once=second.missing)
+    if second.pairs < FEWEST:
+        return Replication(first, once=f"{second.pairs} of {FEWEST} pairs that are needed")
+    return Replication(first, second)
+
+
+def on_second(arm: str) -> str:
+    """Name an arm of the sweeps as the second base model has it.
+
+    Example:
+        >>> on_second("hardest+listwise(cider)"), on_second("times(2|sum)"), on_second("zero")
+        ('clean_gru/hardest+listwise(cider)', 'times(2|clean_gru/sum)', 'zero')
+    """
+    inner = arms_in(arm)
+    if not inner:
+        return arm
+    before, _, after = arm.rpartition("|".join(inner))
+    return before + "|".join(f"{SECOND_BASE}/{name}" for name in inner) + after
+
+
+def replicated(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the claims with a verdict on both base models, not composites; both is of ORDER."""
+    if "second_outcome" not in table:
+        return table.head(0).assign(both="")
+    twice = table[(table["second_outcome"] != "") & (table["first_outcome"] != "not tested")
+                  & (table["origin"] != "composite")]
+    outcomes = zip(twice["first_outcome"], twice["second_outcome"], strict=True)
+    return twice.assign(both=[SAME if first == second else
+                              STANDS[first in DECIDED, second in DECIDED]
+                              for first, second in outcomes])
+
+
+def both_verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """List the claims judged on both base models, those turned over first.
+
+    Args:
+        table: a ledger of one data set, as `ledger` gives it.
+
+    Returns:
+        Frame of claim (its id), statement, unit, of each base model our difference and its verdict,
+        and both (one of ORDER).
+    """
+    twice = replicated(table).sort_values("both", key=lambda both: both.map(ORDER.index),
+                                          kind="stable", ignore_index=True)
+    return _side_by_side(twice, "first base model", "second base model").join(twice["both"])
+
+
+def both_settings(table: pd.DataFrame) -> pd.DataFrame:
+    """List the claims with the same arms and metric in the settings SENTENCE and GRU.
+
+    Argument and columns as in `both_verdicts`, without both; claim is the id in SENTENCE.
+    """
+    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
+
+    first = ["first_ours", "first_outcome", "first_model"]
+    if first[0] not in table:  # the second base model has not run
+        table = table.assign(**{name: table[name.removeprefix("first_")] for name in first})
+    claims = load_claims().merge(table[["id", *first]], on="id")
+    claims = claims[(claims["arm_a"] != "") & (claims["first_outcome"] != "not tested")]
+    named = claims["arm_a"].str.contains("/") | claims["first_model"].str.endswith(", minilm")
+    setting = claims["arm_a"].map(setting_of).where(named, "")  # else: of another base model
+    for side in ("arm_a", "arm_b"):
+        claims[side] = claims[side].str.replace(r"[^;]*/", "", regex=True)
+    second = claims[setting == GRU].set_index(OF_A_CLAIM)[first[:2]]
+    second.columns = ["second_ours", "second_outcome"]
+    both = claims[setting == SENTENCE].merge(second, left_on=OF_A_CLAIM, right_index=True)
+    both["statement"] = both["statement"].str.split(f": {SENTENCE}", regex=False).str[0]
+    both["unit"] = list(map(units_of, both["metric"], both["margin"]))
+    return _side_by_side(both, name_of(SENTENCE), name_of(GRU))
+
+
+def setting_of(arms: str) -> str:
+    """Find the setting that all arms of a claim name: SENTENCE if they name none, "" if several."""
+    settings = {arm.rpartition("/")[0] or SENTENCE for arm in split_list(arms)}
+    return settings.pop() if len(settings) == 1 else ""
+
+
+def _side_by_side(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """Take two verdicts of each claim as columns for readers."""
+    columns = {"id": "claim", "statement": "statement", "unit": "unit",
+               "first_ours": first, "first_outcome": f"verdict of {first}",
+               "second_ours": second, "second_outcome": f"verdict of {second}"}
+    return table.reindex(columns=list(columns)).rename(columns=columns)
