@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import MATCH, check_choice, check_number, check_values
+from itr_study.checks import GAP, MATCH, check_choice, check_number, check_values
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses.base import OwnLoss, RankingLoss, ranking_loss
@@ -15,12 +15,14 @@ from itr_study.models.base import ModelOutput
 from itr_study.relevance import RELEVANCE
 
 Loss = nn.Module | Callable[[Tensor, Tensor], Tensor]  # of scores and relevance, both (I, T)
-# How labels of a source (inner key) come to the scale of a loss (outer key): a match stays 1, the
-# order of the others is kept. A binary loss reads only which pairs are matches, which every source
-# marks by 1. Binary labels have no differences that a loss of cosines could compare.
+# How labels of a source (inner key) come to the scale of a loss (outer key), None: as they are. A
+# match stays 1, the others keep their order and the gap to 1. A binary loss reads only which pairs
+# are matches, which every source marks by 1. Binary labels have no differences that a loss of
+# cosines could compare.
 MAPS: dict[str, dict[str, Callable[[Tensor], Tensor] | None]] = {
     "binary": {"binary": None, "unit": None, "cosine": None},
-    "unit": {"binary": None, "unit": None, "cosine": lambda cosine: (1 + cosine) / 2},
+    "unit": {"binary": None, "unit": None, "cosine": lambda cosine: (
+        ((1 + cosine) / 2).clamp(max=MATCH - GAP).where(cosine < MATCH, cosine))},
     "cosine": {"unit": lambda share: 2 * share - 1, "cosine": None}}
 
 
