@@ -84,7 +84,7 @@ class Objective(nn.Module):
 
     Raises:
         ValueError: for an unknown name or argument, a weight that is negative or not finite, no
-            terms, labels of a scale that the loss does not take, or a batch without a match.
+            terms, binary labels for a loss that compares graded ones, or a batch without a match.
 
     Example:
         >>> objective = Objective([Term("triplet_sum"), Term("topk", 0.5, arguments={"k": 1})])
@@ -110,8 +110,9 @@ class Objective(nn.Module):
         self.source_keys = [source_key(term) for term in self.terms]
         self.sources = {key: build_source(term)
                         for key, term in zip(self.source_keys, self.terms, strict=True)}
-        for name, loss, key in zip(self.names, self.ranking_losses, self.source_keys, strict=True):
-            check_pairing(name, loss, self.sources[key])
+        maps = (map_between(self.sources[key], name, loss) for name, loss, key in zip(
+            self.names, self.ranking_losses, self.source_keys, strict=True))
+        self.label_keys = list(zip(self.source_keys, maps, strict=True))
 
     def forward(self, output: ModelOutput, batch: Batch,
                 split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
@@ -120,13 +121,13 @@ class Objective(nn.Module):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
             for labels in relevance.values():
                 check_matches(labels)
+            scaled = {(key, to_scale): to_scale(relevance[key]) if to_scale else relevance[key]
+                      for key, to_scale in set(self.label_keys)}
             total, report = output.scores.new_zeros(()), {}
             for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
-                                             self.source_keys, strict=True):
-                to_scale = MAPS.get(loss.relevance_scale or "", {}).get(self.sources[key].scale)
-                labels = to_scale(relevance[key]) if to_scale else relevance[key]
+                                             self.label_keys, strict=True):
                 value, numbers = loss.diagnose(output if loss.takes == "output" else output.scores,
-                                               labels)
+                                               scaled[key])
                 total = total + term.weight * value
                 report[name] = value.detach()
                 report |= {f"{name}.{part}": number.detach() for part, number in numbers.items()}
@@ -196,13 +197,15 @@ def unique_names(losses: Iterable[RankingLoss]) -> list[str]:
     return names
 
 
-def check_pairing(name: str, loss: RankingLoss, source: LabelSource) -> None:
-    """Raise ValueError unless the labels of the source can be mapped to the loss's scale."""
+def map_between(source: LabelSource, name: str,
+                loss: RankingLoss) -> Callable[[Tensor], Tensor] | None:
+    """Return how labels of a source come to the loss's scale; ValueError if they cannot."""
     check_choice("scale of a label source", source.scale, MAPS)
     if loss.relevance_scale is None:  # a user's own loss may leave it open
-        return
+        return None
     check_choice(f"relevance_scale of {name}", loss.relevance_scale, MAPS)
     if source.scale not in MAPS[loss.relevance_scale]:
         graded = ", ".join(known for known in RELEVANCE if known != "binary")
         raise ValueError(f"{name} compares graded labels, and this source gives {source.scale} "
                          f"ones; choose one of {graded}, such as labels=\"sentence\"")
+    return MAPS[loss.relevance_scale][source.scale]

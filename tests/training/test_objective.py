@@ -140,6 +140,15 @@ def test_each_distinct_source_is_computed_once():
     assert len(named.sources) == 2
 
 
+def test_labels_are_brought_to_a_scale_once():
+    given, terms, labels = [], [], Labels("unit")
+    for scale in ("cosine", "cosine", "unit"):
+        terms.append(Term(Reporting(scale), labels=labels))
+        terms[-1].loss.register_forward_pre_hook(lambda _, inputs: given.append(inputs[1]))
+    Objective(terms)(*setting())
+    assert given[0] is given[1] and given[0].min() == -1 and given[2].min() == 0
+
+
 def test_own_losses_learn_and_report():
     output, batch, split = setting()
     objective = Objective([Term(Reporting(), 0.5), Term("triplet_sum")])
