@@ -89,7 +89,7 @@ class Output(Protocol):
 
 
 def part(output: Output, name: str, loss: str) -> Tensor:
-    """Return a field of the output in float32 at least; ValueError, naming models, without."""
+    """Return a field of the output in float32 at least; without it ValueError names models."""
     found = vars(output).get(name)
     if found is None:
         models = ("'pvse'" if name == "text_residuals" else "'two_branch' or 'pvse'"

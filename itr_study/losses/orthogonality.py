@@ -60,8 +60,7 @@ class OrthogonalityLoss(RankingLoss):
         """Return the loss and numbers of the heads.
 
         correlation: mean |cosine| over pairs of heads, masked or not; mask_rate: the share of heads
-            that
-        are on; mask_std: how much that differs between images, by head.
+        that are on; mask_std: how much that differs between images, by head.
         """
         read_batch(output.scores, relevance, self.relevance_scale)  # only checked
         cosines = head_cosines(part(output, "residuals", self.name)).abs()  # (I, K, K)

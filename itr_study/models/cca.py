@@ -1,6 +1,5 @@
 """CCA: the old baseline, two linear maps in closed form, nothing trained by steps."""
 
-
 import numpy as np
 import torch
 from torch import Tensor

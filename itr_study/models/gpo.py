@@ -121,8 +121,7 @@ class GPO(nn.Module):
         """Return how much each region counts: the weight of its place, in the mean over features.
 
         Shape: (I, R, D), mask (I, R) -> (I, R), sums to 1 over the regions that exist, 0 at the
-            others; of
-        equal values one comes first.
+            others; of equal values one comes first.
         """
         order = regions.masked_fill(~mask.unsqueeze(-1), -torch.inf).argsort(dim=1, descending=True)
         weights = self.of_images(mask).to(regions.dtype).unsqueeze(-1).expand(regions.shape)

@@ -69,10 +69,11 @@ class SubEmbeddings(nn.Module):
              project: nn.Linear | None = None) -> tuple[Tensor, Tensor]:
         """Return the mean of the places and what each head sees, (N, 1 + K, W), and weights.
 
-        Shape: places (N, P, W), mask (N, P); the attention is (N, K, P), 0 without a place. With
-            `project`
-        heads look at project(places), and the means are still of the places: the caller maps these
-        few. Weights sum to 1, so that this is the mean of what is mapped, and no place ever is.
+        Shape: places (N, P, W), mask (N, P); the attention is (N, K, P), 0 without a place.
+
+        With `project` heads look at project(places), and the means are still of the places: the
+        caller maps these few. Weights sum to 1, so that this is the mean of what is mapped, and no
+        place ever is.
         """
         if torch.is_autocast_enabled(places.device.type):  # once, not in each of two products
             places = places.to(torch.get_autocast_dtype(places.device.type))

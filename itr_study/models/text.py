@@ -187,9 +187,9 @@ def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout:
                **more: Any) -> nn.Module:
     """Build the text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size).
 
-    "minilm" is all-MiniLM-L6-v2 fine-tuned; that it was trained on captions is a leak the tables
-    name. Its word vectors stay as they are: half of its parameters, most of them of rare words. It
-    has a `dropout` on the sentence, and no word_dropout or state_size.
+    "minilm" is all-MiniLM-L6-v2 fine-tuned; it was trained on captions, which the tables say. Its
+    word vectors stay as they are: half of its parameters, most of them of rare words. It has a
+    `dropout` on the sentence, and no word_dropout or state_size.
     """
     check_choice("text", kind, [*RECURRENT, "minilm"])
     if kind in RECURRENT:

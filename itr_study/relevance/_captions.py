@@ -111,8 +111,7 @@ class CaptionSource(ABC):
             with it in a training batch.
 
     Raises: ValueError for another pooling; label vectors that are absent or of other texts; "pair"
-    on a
-        batch that is not made of pairs.
+        on a batch that is not made of pairs.
     """
 
     name: str

@@ -119,7 +119,6 @@ class Meteor(JavaSource):
         return float(score)
 
 
-
 class Spice(JavaSource):
     """Relevance of text j to image i: SPICE of text j with the captions of image i.
 

@@ -32,9 +32,8 @@ def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, deca
             they are; if they may be negative a share means little, and of a sum of 0 it is 0.
 
     Shape: as `reciprocal`.
-    Raises: ValueError for scores that are not finite, with `unit` for scores outside [-1, 1], for k
-    < 1
-        and weights below 0.
+    Raises: ValueError for scores that are not finite, with `unit` for scores outside [-1, 1], for
+        k < 1 and weights below 0.
     Source: Yuan et al., GaLR, IEEE TGRS 2022 (multivariate rerank), and its code (k = 30).
     Differs: the map to [0, 1]; what is not among the first k keeps its order below (published code
         sets all of it to 0); equal reverse ranks keep their order, and of equal scores the lower

@@ -56,11 +56,9 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
         model: any nn.Module with encode_images(batch) and encode_texts(batch), a row for each item,
             and score(images, texts), a tensor (I, T) or a ModelOutput. A batch holds I images and T
             texts, what the data lacks is None: regions (I, R, D) float32 and region_mask (I, R)
-            bool;
-                tokens
-            (T, W) int64, padded with 0, and lengths (T,); sentences (T, D) float32; match (I, T)
-            bool; more in `Batch` (itr_study.data.batches). Sizes are in data.inputs: region_size,
-            vocabulary, sentence_size.
+            bool; tokens (T, W) int64, padded with 0, and lengths (T,); sentences (T, D) float32;
+            match (I, T) bool; more in `Batch` (itr_study.data.batches). Sizes are in data.inputs:
+            region_size, vocabulary, sentence_size.
         objective: an Objective, or one loss, a module or a function of scores and relevance, both
             (I, T), relevance 1 for matches and else 0.
         data: of `encode_dataset`.

@@ -1,6 +1,5 @@
 """The mean of scores of several models: by hand, measured like a model, and of one split alone."""
 
-
 import numpy as np
 import pytest
 
