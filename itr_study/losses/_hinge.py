@@ -61,13 +61,13 @@ def sum_of_hinges(raised: Tensor, scores: Tensor, match: Tensor, mean: bool = Fa
     memory n (I + T), and a tenth of the time if a row has about one. Any other device would stop to
     tell the host how many there are, so there the negatives are sorted.
     """
-    counts = [(~match).sum(dim).clamp(min=1) for dim in (1, 0)]  # (I,), (T,)
+    counts = [(~match).sum(dim).clamp(min=1) for dim in (1, 0)] if mean else []  # (I,), (T,)
     if scores.device.type == "cpu":
         image, text = match.nonzero(as_tuple=True)  # (n,) each
         own = scores[image, text]
         sums = [(raised.index_select(0, image) - own[:, None]).relu().sum(dim=1),  # over (n, T)
                 (raised.index_select(1, text) - own).relu().sum(dim=0)]  # over (I, n)
-        counts = [counts[0][image], counts[1][text]]
+        counts = [count[of] for count, of in zip(counts, (image, text), strict=False)]
     else:
         sums = [sum_by_sorting(raised, scores, match),
                 sum_by_sorting(raised.T, scores.T, match.T)]
