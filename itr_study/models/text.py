@@ -193,7 +193,7 @@ def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout:
     """
     check_choice("text", kind, [*RECURRENT, "minilm"])
     if kind in RECURRENT:
-        return build_recurrent("", kind, inputs, size, word_size, dropout=dropout, **more)
+        return RecurrentText(inputs, size, word_size, RECURRENT[kind], dropout, **more)
     if more.get("word_dropout") or more.get("state_size") is not None:
         raise ValueError("word_dropout and text_size are for recurrent text encoders; leave them "
                          "out, or choose text='gru' or 'bigru'")
