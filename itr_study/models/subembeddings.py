@@ -58,9 +58,10 @@ class SubEmbeddings(nn.Module):
     Source: PVSE §3.1; dvse paper, the unnumbered equation before Eq. 3.
     """
 
-    def __init__(self, width: int, size: int, heads: int, hidden: int, activation: str) -> None:
+    def __init__(self, width: int, size: int, heads: int, hidden: int | None,
+                 activation: str) -> None:
         super().__init__()
-        self.attention = HeadAttention(width, hidden, heads) if heads else None
+        self.attention = HeadAttention(width, hidden or size // 2, heads) if heads else None
         self.residual = nn.Linear(width, size) if heads else None
         self.activation = ACTIVATIONS[activation]
         self.norm = nn.LayerNorm(size)
@@ -124,7 +125,6 @@ class PVSE(RetrievalModel):
         super().__init__()
         check_regions(self.name, inputs)
         check_count("size", size, least=2)  # the norm of a layer of one is 0
-        hidden = size // 2 if hidden is None else hidden
         check_counts(hidden=hidden, word_size=word_size)
         check_count("heads", heads, 1, MOST_HEADS)
         check_shares(image_dropout=image_dropout)
@@ -200,7 +200,6 @@ class DVSE(RetrievalModel):
         super().__init__()
         check_regions(self.name, inputs)
         check_count("size", size, least=2)  # the norm of a layer of one is 0
-        hidden = size // 2 if hidden is None else hidden
         check_counts(hidden=hidden, word_size=word_size)
         check_count("heads", heads, 0, MOST_HEADS)
         check_choice("activation", activation, ACTIVATIONS)
