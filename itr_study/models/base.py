@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -92,13 +92,6 @@ class RetrievalModel(nn.Module, ABC):
     def forward(self, batch: Batch) -> ModelOutput:
         """Score the batch's images with its texts."""
         return scored(self, self.encode_images(batch), self.encode_texts(batch))
-
-
-class Side(nn.Module):
-    """One side of a model, to which it adds the parts that it needs by name."""
-
-    if TYPE_CHECKING:
-        def __getattr__(self, name: str) -> Any: ...
 
 
 def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:

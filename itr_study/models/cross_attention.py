@@ -6,7 +6,7 @@ text-to-image.
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from itr_study.checks import check_count, check_number
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.base import Code, ModelOutput, RetrievalModel, Side, check_counts, fields
+from itr_study.models.base import Code, ModelOutput, RetrievalModel, check_counts, fields
 from itr_study.models.drop import check_shares, drop_regions
 from itr_study.models.image import absent, check_regions, unit
 from itr_study.models.text import build_recurrent
@@ -185,7 +185,8 @@ class CrossAttention(RetrievalModel):
         check_shares(dropout=dropout, image_dropout=image_dropout, region_dropout=region_dropout,
                      word_dropout=word_dropout)
         self.region_dropout, self.image_dropout = region_dropout, image_dropout
-        self.image, self.pair = Side(), Side()
+        self.image: Any = nn.Module()
+        self.pair: Any = nn.Module()
         self.image.regions = nn.Linear(inputs.region_size, size)
         self.image.whole = WholePool(size)
         self.text = build_recurrent(self.name, text, inputs, size, word_size, dropout=dropout,

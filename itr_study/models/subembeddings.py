@@ -5,6 +5,7 @@ Source: PVSE (Song and Soleymani, CVPR 2019), §3.1; the `dvse` paper, Sec. III-
 
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from torch.nn.functional import linear, normalize
 
 from itr_study.checks import check_choice, check_count
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.base import ModelOutput, RetrievalModel, Side, check_counts, fields
+from itr_study.models.base import ModelOutput, RetrievalModel, check_counts, fields
 from itr_study.models.drop import check_shares, drop_features
 from itr_study.models.image import check_regions
 from itr_study.models.text import build_recurrent, existing
@@ -129,7 +130,7 @@ class PVSE(RetrievalModel):
         check_count("heads", heads, 1, MOST_HEADS)
         check_shares(image_dropout=image_dropout)
         self.image_dropout = image_dropout
-        self.image = Side()
+        self.image: Any = nn.Module()
         self.image.whole = nn.Linear(inputs.region_size, size)
         self.image.heads = SubEmbeddings(inputs.region_size, size, heads, hidden, "sigmoid")
         self.text = build_recurrent(self.name, text, inputs, size, word_size, dropout=dropout)
@@ -209,7 +210,7 @@ class DVSE(RetrievalModel):
             raise ValueError(f"text_attention must be True or False, got {text_attention!r}")
         check_shares(image_dropout=image_dropout)
         self.mask, self.aggregate, self.image_dropout = mask, aggregate, image_dropout
-        self.image = Side()
+        self.image: Any = nn.Module()
         self.image.regions = nn.Linear(inputs.region_size, size)  # g
         self.image.heads = SubEmbeddings(size, size, heads, hidden, activation)
         self.image.register_buffer("w2", torch.randn(heads, size) / size ** 0.5)  # frozen: Eq. 3

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from itr_study.checks import check_choice
 from itr_study.data.batches import InputSpec
-from itr_study.models.base import Side
 from itr_study.models.drop import drop_words
 
 
@@ -93,7 +92,7 @@ def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
     return words
 
 
-class RecurrentText(Side):
+class RecurrentText(nn.Module):
     """GRU over word vectors; the text is its last state, or a linear map of it.
 
     `state_size` is that of the state if a linear map follows it, with `hidden_dropout` on the
@@ -177,8 +176,8 @@ RECURRENT = {"gru": False, "bigru": True}  # whether it reads both ways
 
 
 def build_recurrent(model: str, kind: str, inputs: InputSpec, size: int, word_size: int,
-                    **more: Any) -> RecurrentText:
-    """Build the recurrent text encoder of a model that takes no other kind."""
+                    **more: Any) -> Any:
+    """Build the recurrent text encoder of a model, which may add parts to it."""
     check_choice(f"text of {model}", kind, RECURRENT)
     return RecurrentText(inputs, size, word_size, RECURRENT[kind], **more)
 

@@ -1,10 +1,12 @@
 """VSE∞: a visual-semantic embedding that learns to pool over regions and over words."""
 
+from typing import Any
+
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.models.base import Side, check_counts, fields
+from itr_study.models.base import check_counts, fields
 from itr_study.models.drop import check_shares, drop_regions
 from itr_study.models.gpo import GPO
 from itr_study.models.image import TunesNetwork
@@ -61,7 +63,7 @@ class VSEInfinity(TunesNetwork):
         check_shares(region_dropout=region_dropout, word_dropout=word_dropout, dropout=dropout,
                      image_dropout=image_dropout)
         self.region_dropout, self.image_dropout = region_dropout, image_dropout
-        self.image = Side()
+        self.image: Any = nn.Module()
         self.image.map = RegionMap(region_size, size, image_hidden)
         self.image.pool = GPO()
         self.text = build_recurrent(self.name, text, inputs, size, word_size, dropout=dropout,
