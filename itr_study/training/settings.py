@@ -76,7 +76,7 @@ def step(epoch: float, settings: Settings) -> float:
 
 
 SCHEDULES = {function.__name__: function for function in (constant, cosine, exponential, step)}
-OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}  # what torch.optim calls them
+OPTIMIZERS = ("adamw", "adam", "sgd")
 
 
 class Settings(StrictModel):
@@ -163,7 +163,8 @@ def build_optimizer(model: nn.Module, settings: Settings) -> Optimizer:
         more |= {"lr": settings.learning_rate, "momentum": settings.momentum}
     # Fused: one kernel updates a parameter, instead of a dozen small operations (PyTorch's default
     # on a CPU), a third of the step of a small model. Rows say so: arithmetic.OPTIMIZER.
-    return getattr(optim, OPTIMIZERS[settings.optimizer])(
+    kinds: dict[str, Any] = {"adamw": optim.AdamW, "adam": optim.Adam, "sgd": optim.SGD}
+    return kinds[settings.optimizer](
         [{"params": found, "factor": factors[prefix]} for prefix, found in groups.items()],
         fused=True, **more)
 
