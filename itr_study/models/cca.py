@@ -153,7 +153,7 @@ def check_pairs(images: Tensor, texts: Tensor) -> None:
         if not finite.all():
             raise ValueError(f"{name} must be finite numbers, row {int(finite.int().argmin())} is "
                              f"not ({int((~finite).sum())} rows of {len(view)}); leave out these "
-                             "pairs, or encode them anew")
+                             "pairs, or encode them again")
         if (most := view.abs().max().item()) > LARGEST:
             raise ValueError(f"{name} must lie within +-{LARGEST:g}, got a value of size {most:g}; "
                              "divide this view by its largest value: its scale does not matter")

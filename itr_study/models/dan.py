@@ -68,7 +68,7 @@ class Glimpses(nn.Module):
 
 
 class DAN(RetrievalModel):
-    """An image and a text, each seen K + 1 times; a pair scores by how alike each time's are.
+    """An image and a text, each seen K + 1 times; a pair's score is a sum over these.
 
         v_0 = tanh(P_0 mean x),  v_k = tanh(P_k sum of a_k x),  a_k by m = v_0 + ... + v_(k-1)
         u_0 = mean y,  u_k = sum of b_k y;  score = sum over k of v_k·u_k
