@@ -1,7 +1,7 @@
 """Print how much a reader has to take in, and fail above the limits.
 
-A room is a folder of the package, or a file next to them. An arrow leads from a room to one that
-it imports. A room is one floor above the highest room that it imports.
+A part is a folder of the package, or a file next to them. Its level is one above the highest of the
+parts that it imports.
 """
 
 import ast
@@ -11,44 +11,44 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "itr_study"
-LIMITS = {"lines": 37_200, "files": 240, "rooms": 21, "floors": 8, "arrows": 95}
+LIMITS = {"lines": 37_200, "files": 240, "parts": 21, "levels": 8, "imports": 95}
 LIMITS |= {name: int(os.environ.get(f"{name.upper()}_LIMIT", most))
            for name, most in LIMITS.items()}
 paths = [path for path in PACKAGE.rglob("*.py") if path.read_bytes().strip()]
 
 
-def room_of(parts: tuple[str, ...]) -> str:
-    """Name the room of a module from the parts of its name below the package."""
-    return parts[0] if parts and (PACKAGE / parts[0]).is_dir() or (
-        parts and (PACKAGE / f"{parts[0]}.py").is_file()) else "__init__"
+def part_of(names: tuple[str, ...]) -> str:
+    """Find the part of a module from its name below the package."""
+    return names[0] if names and ((PACKAGE / names[0]).is_dir()
+                                  or (PACKAGE / f"{names[0]}.py").is_file()) else "__init__"
 
 
 def imported(path: Path) -> set[str]:
-    """Return the rooms that a file imports."""
+    """Return the parts that a file imports."""
     names = [name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
              for name in ([f"{node.module}.{alias.name}" for alias in node.names]
                           if isinstance(node, ast.ImportFrom) else
                           [alias.name for alias in node.names] if isinstance(node, ast.Import)
                           else [])]
-    return {room_of(tuple(name.split(".")[1:])) for name in names
+    return {part_of(tuple(name.split(".")[1:])) for name in names
             if name.split(".")[0] == "itr_study"}
 
 
-arrows: dict[str, set[str]] = {}
+imports: dict[str, set[str]] = {}
 for path in paths:
-    room = room_of(path.relative_to(PACKAGE).with_suffix("").parts)
-    arrows.setdefault(room, set()).update(imported(path) - {room})
+    part = part_of(path.relative_to(PACKAGE).with_suffix("").parts)
+    imports.setdefault(part, set()).update(imported(path) - {part})
 
 
 @cache
-def floor(room: str) -> int:
-    """Return the floor of a room, 1 for one that imports no other."""
-    return 1 + max(map(floor, arrows[room]), default=0)
+def level(part: str) -> int:
+    """Return the level of a part, 1 for one that imports no other."""
+    return 1 + max(map(level, imports[part]), default=0)
 
 
 counts = {"lines": sum(path.read_text(encoding="utf-8").count("\n") for path in paths),
-          "files": len(paths), "rooms": len(arrows), "floors": max(map(floor, arrows)),
-          "arrows": sum(map(len, arrows.values()))}
+          "files": len(paths), "parts": len(imports), "levels": max(map(level, imports)),
+          "imports": sum(map(len, imports.values()))}
 print("itr_study/:", ", ".join(f"{counts[name]:,} {name} (at most {most:,})"
                                for name, most in LIMITS.items()))
 if above := [name for name, most in LIMITS.items() if counts[name] > most]:

@@ -247,7 +247,7 @@ def test_ci_refuses_a_history_or_a_package_that_is_too_large(tmp_path):
     code, told = said(CLONE_LIMIT_MB="2")
     assert code == 1 and "A clone would hold 2.5 MB of history (at most 2)" in told
     assert "5 tracked files; 2.5 MB of history, 0.0 MB of them since" in told
-    for limits in ({"LINES_LIMIT": "1"}, {"FILES_LIMIT": "0"}, {"ARROWS_LIMIT": "-1"}):
+    for limits in ({"LINES_LIMIT": "1"}, {"FILES_LIMIT": "0"}, {"IMPORTS_LIMIT": "-1"}):
         code, told = said(**limits)
         (name,) = (limit.removesuffix("_LIMIT").lower() for limit in limits)
         assert code == 1 and "itr_study/: 2 lines (at most" in told
@@ -308,6 +308,7 @@ def test_the_wheel_has_notebooks_and_evidence(tmp_path):
     wheel, = tmp_path.glob("*.whl")
     inside = {name.partition("/data/share/itr_study/")[2] or name
               for name in zipfile.ZipFile(wheel).namelist()}
-    wanted = [name for name in tracked if name.startswith(("notebooks/", "itr_study/"))
+    wanted = [name for name in tracked
+              if name.startswith(("notebooks/", "itr_study/", "figures/common/"))
               or re.match(r"evidence/(\w+/(packs/)?[^/]+)$", name)]
     assert not sorted(set(wanted) - inside)

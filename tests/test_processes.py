@@ -1,12 +1,20 @@
 """Families of processes are found, whatever state they are in."""
 
+import os
 import subprocess
+import sys
+import time
 
 import psutil
 import pytest
 
 from itr_study.lab import processes
 from tests.posix import posix_only
+
+
+def test_an_empty_mark_is_nobodys():
+    """Every process's variable begins with it."""
+    assert processes.marked("") == []
 
 
 @posix_only
@@ -20,14 +28,46 @@ def test_a_process_that_is_just_being_started_is_not_overlooked(monkeypatch):
     assert next(looks, "no look left") == "no look left"
 
 
-def test_who_watches_ends_even_if_it_cannot_kill_its_family(monkeypatch):
-    def cannot(mark):
-        raise RuntimeError("cannot end processes [1]")
+@posix_only
+@pytest.mark.parametrize("main", [
+    "while True: start(); time.sleep(0.02)",  # until it is stopped
+    "start().wait(); start()"])  # as a notebook's process that ends when its kernel is dead
+def test_what_a_process_starts_while_its_family_is_killed_is_killed_too(main):
+    child = ("import subprocess, sys, time\n"
+             "from itr_study.lab.processes import end_with_parent\n"
+             "end_with_parent(int(sys.argv[1]), 0.05)\n"
+             "def start(): return subprocess.Popen(['sleep', '300'], start_new_session=True)\n")
+    code = ("import os, subprocess, sys, time\n"
+            "subprocess.Popen([sys.executable, '-c', sys.argv[1], str(os.getpid())])\n"
+            "time.sleep(300)")
+    mark = processes.new_mark()
+    parent = subprocess.Popen([sys.executable, "-c", code, child + main],
+                              env=os.environ | {processes.MARK: mark})
+    try:
+        wait_until(lambda: any(p.name() == "sleep" for p in processes.marked(mark)))
+        parent.kill()
+        wait_until(lambda: not processes.marked(mark))
+    finally:
+        parent.kill()
+        processes.kill_marked(mark)
+        parent.wait()
+
+
+def wait_until(condition, limit=20.0):
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)
+
+
+def test_who_watches_ends_even_if_it_cannot_start_what_kills_its_family(monkeypatch):
+    def cannot(command):
+        raise OSError("no more processes")
 
     codes = []
-    monkeypatch.setattr(processes, "kill_marked", cannot)
+    monkeypatch.setattr(processes.subprocess, "Popen", cannot)
     monkeypatch.setattr(processes.os, "_exit", codes.append)
     monkeypatch.setenv(processes.MARK, "any")
-    with pytest.raises(RuntimeError):
+    with pytest.raises(OSError):
         processes._watch(None, 0.1)
     assert codes == [1]

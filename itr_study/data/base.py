@@ -1,7 +1,7 @@
 """What a retrieval data set is: splits of images and texts, and a report of what was checked."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -82,6 +82,14 @@ class DataReport:
             rest = f"\n  ... and {count - 50} more" if count > 50 else ""
             raise DataError(f"{count} problem{'s' * (count != 1)} in the data:\n{lines}{rest}\n"
                             f"{self.remedy}")
+
+    def refuse_ratings(self, file: str, rated: Sequence[tuple]) -> None:
+        """Raise the same, also for a pair (the first two values) rated twice, or no ratings."""
+        self.errors += [Problem("rated twice", f"{first}, {second}", f"{times} lines of {file}")
+                        for (first, second), times in repeated(row[:2] for row in rated)]
+        if not rated:
+            self.error("no ratings", file, "not one line could be read")
+        self.refuse_errors()
 
 
 def repeated(items: Iterable[Hashable]) -> list[tuple]:

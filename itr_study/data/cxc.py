@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from itr_study.checks import check_choice
-from itr_study.data.base import DataError, DataReport, Problem, find_root, read_text, repeated
+from itr_study.data.base import DataError, DataReport, find_root, read_text
 
 SPLITS = ("val", "test")
 CAPTION = re.compile(r"COCO_(?:val|train)2014:sentid:(\d+)")
@@ -79,11 +79,7 @@ def read_cxc(root: Path | str | None, kind: str = "sits", split: str = "test") -
         else:
             report.error("malformed row", f"{name}:{number}", "expected two ids, a rating from 0 "
                          f"to 5 and a method, got {','.join(row)[:90]!r}")
-    report.errors += [Problem("rated twice", f"{a}, {b}", f"{times} rows of {name}")
-                      for (a, b), times in repeated(row[:2] for row in read)]
-    if not read:
-        report.error("no ratings", name, "not one row could be read")
-    report.refuse_errors()
+    report.refuse_ratings(name, read)
     return Crisscrossed(kind, split, *(np.array(values) for values in zip(*read, strict=True)))
 
 

@@ -25,7 +25,6 @@ from itr_study.data.base import (
     find_root,
     read_lines,
     read_names,
-    repeated,
 )
 from itr_study.data.caption_noise import to_leave_out, with_caption_noise
 from itr_study.data.picture_files import SUFFIXES
@@ -131,11 +130,7 @@ def read_judgements(root: Path | str | None, name: str) -> Judgements:
         else:
             report.error("malformed line", f"{path.name}:{number}", "expected image<TAB>name.jpg"
                          f"#i, and {expected}, parted by tabs; got {line[:80]!r}")
-    report.errors += [Problem("judged twice", f"{image} {text}", f"{times} lines of {file}")
-                      for (image, text), times in repeated(pair[:2] for pair in judged)]
-    if not judged:
-        report.error("no judgements", path.name, "not one line could be read")
-    report.refuse_errors()
+    report.refuse_ratings(file, judged)
     images, texts, ratings, own = zip(*judged, strict=True)
     return Judgements(name, images, texts, np.array(ratings), np.array(own), tau, JUDGEMENT_TERMS)
 

@@ -32,7 +32,7 @@ class VisionNetwork(ImageNetwork):
     """Pixels in 0..255 -> grid (N, R, D): normalised as the model was trained, then its last map.
 
     Tokens that stand for no place (class token, registers) are not in the grid. A frozen network
-    may run in a lower precision (`dtype`) where that is safe; results are float32.
+    may run in a lower precision (`dtype`) where that is safe; its results are float32.
     """
 
     def __init__(self, network: nn.Module, mean: tuple, std: tuple, width: int) -> None:
@@ -50,9 +50,11 @@ class VisionNetwork(ImageNetwork):
         return self._computed(pixels, self._pool)
 
     def _computed(self, pixels: Tensor, end: Callable[[Tensor], Tensor]) -> Tensor:
-        with torch.autocast(pixels.device.type, self.dtype, self.dtype != torch.float32):
+        lower = self.dtype != torch.float32  # else training may have a precision of its own
+        with torch.autocast(pixels.device.type, self.dtype) if lower else nullcontext():
             pixels = (pixels.to(self.mean.dtype) / 255 - self.mean) / self.std
-            return end(self._last_map(pixels)).float()
+            states = end(self._last_map(pixels))
+        return states.float() if lower else states
 
 
 class TimmNetwork(VisionNetwork):

@@ -172,7 +172,6 @@ def open_picture(dataset: RetrievalDataset, image: str) -> Image.Image:
                         "copy in its place") from error
 
 
-
 @dataclass(frozen=True, eq=False)
 class Pixels:
     """The pictures of a split, decoded when a batch asks for them: memory does not grow with I.

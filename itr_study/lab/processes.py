@@ -5,6 +5,8 @@ descendants inherit an environment variable, the family's mark, and are found by
 """
 
 import os
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -27,23 +29,20 @@ def new_mark() -> str:
 
 
 def marked(mark: str) -> list[psutil.Process]:
-    """Find the living processes of a family, the caller left out."""
+    """Find the living processes of a family, the caller left out; an empty mark is nobody's."""
     family = []
     for process in psutil.process_iter():
-        try:
-            if (process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # has ended; another user's
+            if (mark and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
                     and process.environ().get(MARK, "").startswith(mark)):
                 family.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue  # ended meanwhile, or another user's
     return family
 
 
 def kill_marked(mark: str, patience: float = 10.0) -> None:
     """Kill a family, and what it starts meanwhile, until three looks in a row find nobody.
 
-    One look is not enough: a process that is just being started has no environment yet, so it
-    carries no mark.
+    A process that is just being started has no environment yet, so it carries no mark.
 
     Raises:  RuntimeError naming the survivors after `patience` seconds.
     """
@@ -58,24 +57,21 @@ def kill_marked(mark: str, patience: float = 10.0) -> None:
         if time.monotonic() > end:
             raise RuntimeError(f"cannot end processes {[p.pid for p in family]}; end them by hand")
         for process in family:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
         psutil.wait_procs(family, timeout=1.0)
 
 
 def ancestor(pid: int) -> psutil.Process | None:
     """Find the living process of that id that this one comes from.
 
-    Between the two there may be another: on Windows the `python` of an environment starts the real
-    one.
+    Another may be between them: on Windows the `python` of an environment starts the real one.
     """
     return next((process for process in psutil.Process().parents() if process.pid == pid), None)
 
 
 def end_with_parent(parent: int, interval: float = 0.5) -> None:
-    """Watch a process that this one comes from; when it is gone, kill this one and its family.
+    """Watch a process that this one comes from; when it is gone, end this one and its family.
 
     Args:    parent: its process id as it gave it, because it may be gone already.
     """
@@ -88,7 +84,11 @@ def _watch(parent: psutil.Process | None, interval: float) -> None:
                and parent.status() != psutil.STATUS_ZOMBIE):
             time.sleep(interval)
     try:
-        if mark := os.environ.get(MARK):
-            kill_marked(mark)
+        if os.environ.get(MARK):  # a process apart kills the others: this one starts nothing more
+            subprocess.Popen([sys.executable, "-P", __file__])
     finally:
-        os._exit(1)  # even if one of the family cannot be killed
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    kill_marked(os.environ[MARK])

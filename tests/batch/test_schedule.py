@@ -110,9 +110,7 @@ def test_killing_a_batch_leaves_no_kernel(tmp_path, store):
     process = start_batch(tmp_path, store)
     process.kill()
     process.communicate(timeout=30)
-    # A kernel that was just being started may escape; it ends when it sees that its parent is gone,
-    # which takes it as long as it takes to start.
-    assert seconds_until_empty(store, 90) < 90
+    assert seconds_until_empty(store, 20) < 20
 
 
 def until(condition, limit: float = 60.0) -> None:

@@ -46,7 +46,7 @@ def test_reads_what_is_there(folder, kind, first, second, ratings, own):
     ((A, B, "1", "m"), "malformed row"),
     ((X, A, "1", "m"), "malformed row"),
     ((A, X, "1"), "malformed row"),
-    (ROWS["sits"][0], "rated twice: 732091, 365325: 2 rows"),
+    (ROWS["sits"][0], "rated twice: 732091, 365325: 2 lines"),
 ])
 def test_bad_rows_are_refused(folder, row, message):
     write(folder / "sits_test.csv", KINDS["sits"][0], [*ROWS["sits"], row])

@@ -56,7 +56,7 @@ def test_crowd_in_the_layout_of_the_archive(folder):
     (read_expert, EXPERT, "a.jpg\tb.jpg#1\t1\t2\t5", "three grades from 1 to 4"),
     (read_expert, EXPERT, "a.jpg\tb.jpg\t1\t2\t3", "malformed line"),
     (read_expert, EXPERT, "\tb.jpg#1\t1\t2\t3", "malformed line"),
-    (read_expert, EXPERT, EXPERTS[0], "judged twice: a.jpg b.jpg#2: 2 lines"),
+    (read_expert, EXPERT, EXPERTS[0], "rated twice: a.jpg, b.jpg#2: 2 lines"),
     (read_crowdflower, CROWD, "a.jpg\tb.jpg#1\t0.5\t1\t2", "which agree"),
     (read_crowdflower, CROWD, "a.jpg\tb.jpg#1\tnan\t1\t2", "malformed line"),
     (read_crowdflower, CROWD, "a.jpg\tb.jpg#1\t0\t0\t0", "malformed line"),
@@ -71,10 +71,10 @@ def test_bad_lines_are_refused(folder, read, file, line, message):
 
 def test_all_problems_at_once_and_missing_files(folder):
     (folder / EXPERT).write_text("\n".join([EXPERTS[0], EXPERTS[0], "rubbish"]))
-    with pytest.raises(DataError, match="2 problems(.|\n)*:3(.|\n)*judged twice(.|\n)*text.zip"):
+    with pytest.raises(DataError, match="2 problems(.|\n)*:3(.|\n)*rated twice(.|\n)*text.zip"):
         read_expert(folder)
     (folder / EXPERT).write_text("")
-    with pytest.raises(DataError, match="no judgements"):
+    with pytest.raises(DataError, match="no ratings"):
         read_expert(folder)
     (folder / EXPERT).unlink()
     with pytest.raises(DataError, match="ExpertAnnotations.txt missing"):

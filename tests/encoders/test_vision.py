@@ -103,6 +103,8 @@ def test_trainable_has_gradients(folders):
     assert regions.shape == (2, 16, network.width)
     regions.mean().backward()
     assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in network.parameters())
+    with torch.autocast("cpu", torch.bfloat16):  # as `training.loop.forward` does
+        assert network(torch.zeros(2, 3, 32, 32)).dtype == torch.bfloat16
 
 
 def test_weights_are_found_under_home(folders, monkeypatch, tmp_path):

@@ -125,13 +125,13 @@ def _named(config: str, dataset: str | None) -> Chosen:
                      "runs")
 
 
-def class_names(room: str) -> list[str]:
+def class_names(package: str) -> list[str]:
     """Read the names of a subpackage's classes, `name, ... = "topk", ...`, in its source.
 
     To ask the classes themselves would load torch.
     """
     names = []
-    for path in sorted(Path(itr_study.__file__).with_name(room).glob("*.py")):
+    for path in sorted(Path(itr_study.__file__).with_name(package).glob("*.py")):
         for statement in (inner for node in ast.parse(path.read_text(encoding="utf-8")).body
                           if isinstance(node, ast.ClassDef) for inner in node.body):
             match statement:
