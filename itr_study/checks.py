@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A match has relevance exactly 1; every other pair at most 1 - 1e-4 (DESIGN: match by image id).
 MATCH = 1.0
 GAP = 1e-4
+EXACT = 2**53  # whole numbers up to here are exact in float64
 # What is wrong with the numbers that a check has read, or None.
 Complaint = Callable[[list[float]], str | None]
 Part = TypeVar("Part")
@@ -155,6 +156,22 @@ def check_arguments(what: str, function: Callable, arguments: Iterable[str], ski
         check_choice(f"argument of {what}", name, known)
 
 
+def check_called(what: str, function: object, *arguments: str) -> None:
+    """Raise ValueError unless a function can be called with these arguments, by place."""
+    inner = getattr(function, "forward", function)  # of a module: its own call takes anything
+    call = f"{what} is called with ({', '.join(arguments)})"
+    if not callable(function):
+        raise ValueError(f"{call}: it must be a function of these, got {function!r}")
+    try:
+        signature = inspect.signature(inner)
+    except (TypeError, ValueError):  # of a function built in, which does not tell
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise ValueError(f"{call}, but takes {signature}: {error}") from error
+
+
 def kept_arguments(built: object) -> str:
     """Format the constructor's arguments that an object keeps under their names, for its repr."""
     kept = vars(built)
@@ -207,6 +224,32 @@ class Registry(dict[str, Part]):
         """self[name](**arguments); ValueError listing the choices if either is not known."""
         check_arguments(f"{self.kind} {name!r}", self[name], arguments)
         return self[name](**arguments)
+
+
+def check_numbers(values: object, name: str = "scores") -> None:
+    """Raise ValueError unless this is a numpy array or a tensor of real numbers, nothing masked.
+
+    Whole numbers must lie within +-2^53: beyond it different ones would be equal in float64.
+    """
+    import numpy as np
+    import torch
+
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be masked: all of them are read; give {name}.filled("
+                         "...), scores.filled(-numpy.inf) to rank the masked last")
+    if isinstance(values, np.ndarray):
+        real, wide = values.dtype.kind in "fiub", values.dtype in (np.int64, np.uint64)
+    elif isinstance(values, torch.Tensor):
+        real, wide = not values.is_complex(), values.dtype == torch.int64
+    else:
+        raise ValueError(f"{name} must be a numpy array or a torch tensor, got "
+                         f"{type(values).__name__}; numpy.asarray({name}) makes one of numbers")
+    if not real:
+        raise ValueError(f"{name} must be real numbers, got {values.dtype}")
+    if wide and 0 not in values.shape and (
+            int(values.max()) > EXACT or int(values.min()) < -EXACT):
+        raise ValueError(f"{name} of {values.dtype} must lie within +-2^53, found {values.min()} "
+                         f"to {values.max()}; subtract a constant or give floats")
 
 
 def check_scores(scores: Tensor, relevance: Tensor) -> None:

@@ -15,7 +15,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from itr_study.encoders import wordpiece
+from itr_study.data.vocabulary import Unread
+from itr_study.encoders import sentences
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.runs.config import build_objective
@@ -73,7 +74,7 @@ def data():
     splits = {name: replace(whole.head(images), name=name)
               for name, images in (("train", 8), ("dev", 6), ("test", 6))}
     data = Data(splits)
-    data.unknown_words = lambda text: []
+    data.unread = lambda texts: [Unread([], False, 0)] * len(texts)
     data.encode_texts = lambda texts: (whole.tokens[:1], whole.sentences[:1])
     return data
 
@@ -83,7 +84,7 @@ def small_transformer(monkeypatch):
     """In the place of MiniLM one of its class, a layer deep."""
     shape = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
                        intermediate_size=8)
-    monkeypatch.setattr(wordpiece, "trainable_text_encoder", lambda name: wordpiece.TrainableText(
+    monkeypatch.setattr(sentences, "trainable_text_encoder", lambda name: sentences.TrainableText(
         BertModel(shape, add_pooling_layer=False)))
 
 

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal, get_args, get_origin
@@ -125,6 +126,15 @@ def test_anatomy(path):
     assert anatomy(path) == []
 
 
+@pytest.mark.parametrize("path", ALL, ids=lambda p: str(p.relative_to(ROOT / "notebooks")))
+def test_what_it_imports_is_there(path):
+    """A solution took a function from a module that had gone."""
+    code = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    for node in (node for source in code for node in ast.walk(tree_of(source))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(ast.unparse(node), {})
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_it_reads_as_a_lesson(path):
     assert lesson(path) == []
@@ -240,6 +250,48 @@ def test_it_runs_and_draws_what_it_promises(path, tmp_path):
     figures = tmp_path / "figures"
     figure_records(inside(figures), figures)  # raises where one lacks its picture or its table
     assert status() == before
+
+
+def lists_of(path: Path, change: Callable[[list], list]) -> dict[str, list]:
+    """The lists of a notebook's parameters at profile smoke, changed where its class takes it."""
+    parameters = STUDIES[path.stem][0]
+    given: dict[str, list] = {}
+    for name, values in vars(parameters.of(profile="smoke")).items():
+        if isinstance(values, list) and change(values) != values:
+            try:
+                parameters.of(profile="smoke", **given, **{name: change(values)})
+            except ValueError:  # it says so before anything is trained
+                continue
+            given[name] = change(values)
+    return given
+
+
+CHANGES = {"first": lambda values: values[:1], "last": lambda values: values[-1:],
+           "reversed": lambda values: values[::-1]}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_its_runs_can_be_listed_whatever_a_list_holds(path, change):
+    parameters, makers = STUDIES[path.stem]
+    given = parameters.of(profile="smoke", **lists_of(path, CHANGES[change]))
+    for make in makers:
+        labels = [(run.label, run.config.seed) for run in make("scenes", given)]
+        assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.slow
+@pytest.mark.notebooks
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if lists_of(path, CHANGES["last"])],
+                         ids=lambda p: p.stem)
+def test_its_sections_do_with_what_its_class_takes(path, change, tmp_path):
+    """Each list of its parameters with one item, or turned round: nothing dies in the middle."""
+    given = lists_of(path, CHANGES[change]) | {
+        "profile": "smoke", "dataset": "scenes", "figures": str(tmp_path / "figures")}
+    result = run_notebook(path, given, tmp_path / path.name, timeout=2 * SECONDS, threads=1)
+    log = (tmp_path / path.name).with_suffix(".log").read_text()
+    assert result.status == "done", f"{result.message}\n{log[-3000:]}"
 
 
 def good_notebook(folder: Path, **metadata) -> Path:

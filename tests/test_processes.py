@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import time
+from io import BytesIO, TextIOWrapper
 
 import psutil
 import pytest
 
 from itr_study.lab import processes
+from itr_study.lab.processes import replace_letters
 from tests.posix import posix_only
 
 
@@ -61,7 +63,8 @@ def wait_until(condition, limit=20.0):
 
 
 def test_who_watches_ends_even_if_it_cannot_start_what_kills_its_family(monkeypatch):
-    def cannot(command):
+    def cannot(command, env):
+        assert processes.MARK not in env  # else those that two members start kill each other
         raise OSError("no more processes")
 
     codes = []
@@ -71,3 +74,21 @@ def test_who_watches_ends_even_if_it_cannot_start_what_kills_its_family(monkeypa
     with pytest.raises(OSError):
         processes._watch(None, 0.1)
     assert codes == [1]
+
+
+def test_letters_that_a_console_lacks_cost_no_answer(monkeypatch):
+    out, err, given = BytesIO(), BytesIO(), BytesIO(b"caf\xe9\n")
+    monkeypatch.setattr("sys.stdout", TextIOWrapper(out, encoding="cp1252"))
+    monkeypatch.setattr("sys.stderr", TextIOWrapper(err, encoding="ascii"))
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(given, encoding="utf-8"))
+    replace_letters()
+    print("\u0416\u00e9 \udcff", flush=True)
+    print("\u0416", file=sys.stderr, flush=True)
+    assert out.getvalue().split() == [b"?\xe9", b"?"] and err.getvalue().split() == [b"?"]
+    assert input() == "caf\udce9"
+    replace_letters("utf-8")
+    print("\u0416 \ud83d", flush=True)
+    assert out.getvalue().split()[2:] == ["\u0416".encode(), b"?"]
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{name}", None)
+    replace_letters()

@@ -109,7 +109,7 @@ def clone(tmp_path):
 def recipe(what):
     """Paths that CONTRIBUTING.md names in a recipe."""
     text = (project_root() / "CONTRIBUTING.md").read_text()
-    part = re.search(rf"\*\*{what}\*\*:(.*?)(\n- |The tests name)", text, re.S).group(1)
+    part = re.search(rf"\*\*{what}\*\*(.*?)(\n- |The tests name)", text, re.S).group(1)
     found = re.findall(r"`([\w./<>]+/[\w./<>]+)`", part)
     return {path.replace("<name>", "dummy") for path in found}
 

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,10 +12,13 @@ import numpy as np
 from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split, repeated
 from itr_study.data.picture_checks import MISSING, check_pictures
 from itr_study.data.picture_files import open_picture
+from itr_study.data.vocabulary import tokenize
 
 REMEDY = "Obtain or correct these files, then load again."
 SKIP = (" Pictures that cannot be decoded can be left out with skip_bad=True (of a command: --set "
         "data_options.skip_bad=true; of a notebook: data_options={'skip_bad': True}).")
+PLAIN = re.compile(r"[0-9A-Za-z]")  # holds a word for certain, and is found sooner than words are
+HALF = re.compile(r"[\ud800-\udfff]")  # no encoder takes them
 
 
 class Caption(NamedTuple):
@@ -27,13 +31,15 @@ class Caption(NamedTuple):
 
 def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
              pictures: dict[str, Path], report: DataReport, *, cache: Path | None = None,
-             skip_bad: bool = False, seen_by: tuple[str, ...] = (), terms: str = ""
-             ) -> RetrievalDataset:
+             skip_bad: bool = False, seen_by: tuple[str, ...] = (), terms: str = "",
+             published: Collection[str] = ()) -> RetrievalDataset:
     """Check pictures, splits and captions, refuse all problems at once, else build the data set.
 
     Args:    images: split -> image ids, in order; captions: in order; pictures: image id ->
              file; report: may hold problems already; cache: see `check_pictures`; skip_bad:
-             leave out pictures that cannot be decoded, and their captions, instead of refusing.
+             leave out pictures that cannot be decoded, and their captions, instead of refusing;
+             published: `digest_of` the pictures of published runs, which keep the fingerprint that
+             those name, of names and sizes.
     Raises:  DataError listing every problem.
     """
     used = {image: pictures[image] for ids in images.values() for image in ids}
@@ -48,10 +54,13 @@ def assemble(name: str, images: dict[str, list[str]], captions: list[Caption],
         report.remedy += SKIP
     report.errors += [p for p in bad if not skip_bad or p.kind == MISSING]
     splits = build_splits(images, captions, report)
-    files = [found[i] for s in splits.values() for i in s.image_ids]
+    files = {image: found[image] for split in splits.values() for image in split.image_ids}
+    as_published = digest_of(files.values()) in published
+    identity = fingerprint(splits, files.values() if not as_published else [
+        (used[image].name, used[image].stat().st_size, *of[1:]) for image, of in files.items()])
     return RetrievalDataset(
-        name, splits, lambda image: open_picture(used[image]), fingerprint(splits, files),
-        report, seen_by=seen_by, terms=terms)
+        name, splits, lambda image: open_picture(used[image]), identity, report, seen_by=seen_by,
+        terms=terms, sha256={image: of[0] for image, of in files.items()}, published=as_published)
 
 
 def leave_out(bad: set[str], images: dict[str, list[str]], captions: list[Caption]
@@ -96,7 +105,7 @@ def split_problems(images: dict[str, list[str]]) -> list[Problem]:
 
 
 def caption_problems(images: dict[str, list[str]], captions: list[Caption]) -> list[Problem]:
-    """Find captions of no image, without text, damaged or given twice; images without any."""
+    """Find captions of no image, without a word, damaged or given twice; images without any."""
     known = dict.fromkeys(image for ids in images.values() for image in ids)
     problems = [Problem("duplicate caption id", text_id, f"{count} captions have it")
                 for text_id, count in repeated(c.text_id for c in captions)]
@@ -104,10 +113,13 @@ def caption_problems(images: dict[str, list[str]], captions: list[Caption]) -> l
         if image not in known:
             problems.append(Problem("caption of an unknown image", text_id,
                                     f"no split has an image {image!r}"))
-        if not text.strip():
-            problems.append(Problem("empty caption", text_id, "it holds no text"))
         if "\0" in text:  # what a crash leaves of a text file
             problems.append(Problem("damaged caption", text_id, "it holds a NUL byte"))
+        elif HALF.search(text):
+            problems.append(Problem("damaged caption", text_id, "it holds half a character, such "
+                                    f"as of an emoji that was cut: {text[:60]!a}"))
+        elif not (PLAIN.search(text) or tokenize(text)):
+            problems.append(Problem("empty caption", text_id, f"it holds no word: {text[:60]!a}"))
     with_text = {caption.image for caption in captions}
     return problems + [Problem("image without captions", image, "no caption names it")
                        for image in known if image not in with_text]
@@ -116,9 +128,8 @@ def caption_problems(images: dict[str, list[str]], captions: list[Caption]) -> l
 def fingerprint(splits: dict[str, Split], files: Iterable[tuple[int | str, ...]]) -> str:
     """Hash ids, texts and splits in their order, and what identifies each file (sha256).
 
-    A file is identified by its name, its size and, where it is read in a way of its own, `remarks`.
-    A picture replaced by another of the same name and size keeps the fingerprint; the path of the
-    data does not enter.
+    A file is identified by the sha256 of its bytes and, where it is read in a way of its own,
+    `remarks`; its path does not enter. (Published pictures: see `assemble`.)
     """
     digest = hashlib.sha256()
     for split in splits.values():
@@ -127,3 +138,8 @@ def fingerprint(splits: dict[str, Split], files: Iterable[tuple[int | str, ...]]
         digest.update(json.dumps(parts).encode())
     digest.update(json.dumps(list(files)).encode())
     return digest.hexdigest()
+
+
+def digest_of(files: Iterable[tuple[str, ...]]) -> str:
+    """Hash the pictures of a data set in their order: 16 hex digits."""
+    return hashlib.sha256(json.dumps(list(files)).encode()).hexdigest()[:16]

@@ -40,10 +40,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One split: I images, T texts, and which image each text describes.
-
-    Ids are unique over the whole data set. Every image has one text or more, some more than others.
-    """
+    """One split: I images, T >= I texts, and whose each text is; ids are unique over all."""
 
     name: str
     image_ids: tuple[str, ...]  # I
@@ -109,15 +106,14 @@ class RetrievalDataset:
     """Images, texts and splits, whatever they were read from.
 
     `relevance` gives exact graded relevance (I, T) in [0, 1] for a split where the data has it: 1
-    for matches, at most 1 - 1e-4 otherwise. Data sets that differ only in who belongs to whom have
-    equal `content`, so that they share features and sentence vectors. `classes` are for retrieval
-    by class (CUB's species); a match is still an image and a text written about it.
+    for matches, at most 1 - 1e-4 otherwise. Data sets of equal `content` share features and
+    sentence vectors. `classes` are for retrieval by class (CUB's species), no matches.
     """
 
     name: str
     splits: dict[str, Split]
     open_image: Callable[[str], Image.Image]  # image id -> RGB picture
-    fingerprint: str  # sha256 over ids, texts, splits and what identifies the pictures
+    fingerprint: str  # sha256 over ids, texts, splits and the bytes of the pictures
     report: DataReport = field(default_factory=DataReport)
     features: dict[str, Callable[[Split], Regions]] = field(default_factory=dict)  # given ones
     relevance: Callable[[Split], np.ndarray] | None = None
@@ -129,6 +125,8 @@ class RetrievalDataset:
     has_pictures: bool = True  # else open_image gives a card with the id, to be shown alone
     part_of: "RetrievalDataset | None" = None  # the whole, if this has some pictures of it only
     content: str = ""  # fingerprint of what is encoded, pictures and texts in their order
+    sha256: dict[str, str] = field(default_factory=dict)  # image id -> of its file, if it is one
+    published: bool = False  # its pictures are, byte for byte, those of published numbers
 
     def __post_init__(self) -> None:
         self.content = self.content or self.fingerprint
@@ -192,19 +190,19 @@ def find_part(root: Path, names: tuple[str, ...], what: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file, with or without byte order mark; DataError naming the bad byte."""
+    """Read a UTF-8 file, or UTF-16 as spreadsheets write it; DataError naming the bad byte."""
+    content = path.read_bytes()
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8, or "
                         "obtain it again") from error
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a text file without the newline of each; none for an empty file.
-
-    Only newlines part lines: captions may hold other characters that Python would split at.
-    """
+    """Read the lines of a text file without the newline of each; none for an empty file."""
+    # not splitlines(): captions may hold other characters that it would split at
     lines = read_text(path).replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -46,10 +46,7 @@ class Batch:
 
     @property
     def ids(self) -> Ids:
-        """The ids as the host knew them, if nobody has put in other tensors since.
-
-        To read them back from a device would stop it.
-        """
+        """The ids as the host knew them, if they stayed: to read them back stops a device."""
         tensors = (self.image_ids, self.text_ids, self.text_images)
         if self.host is not None:
             known, owners = self.host
@@ -192,14 +189,10 @@ class EncodedSplit:
 
 
 class Pairs(Dataset[int]):
-    """The pairs of a split, each text with its image; `collate` makes a Batch of some.
+    """The pairs of a split, each text with its image, as numbers of texts.
 
-    An item is the number of a text, so that a batch is cut from the arrays at once:
-    `DataLoader(pairs, batch_size=64, shuffle=True, collate_fn=pairs.collate)`.
-
-    Args:
-        split: whose pairs these are. Of several views of an image one is drawn at random, by
-            torch's generator.
+    Use `DataLoader(pairs, batch_size=64, shuffle=True, collate_fn=pairs.collate)`. Of several views
+    of an image torch's generator draws one.
     """
 
     def __init__(self, split: EncodedSplit) -> None:
@@ -232,15 +225,12 @@ def as_float32(values: np.ndarray) -> np.ndarray:
 
 
 def pad(sequences: list[np.ndarray]) -> tuple[Tensor, Tensor]:
-    """Pad token ids with 0 to the longest: (T, W), and lengths (T,).
-
-    Of no texts it is (0, 1), since recurrent nets refuse W = 0.
-    """
+    """Pad token ids with 0 to the longest: (T, W), and lengths (T,)."""
     lengths = torch.tensor([len(s) for s in sequences], dtype=torch.int64)
     if not lengths.all():
         raise ValueError(f"text {int(lengths.argmin())} of {len(sequences)} has no tokens; give "
                          "every text at least one, such as the id of an unknown word")
-    widest = int(lengths.max()) if len(sequences) else 1
+    widest = int(lengths.max()) if len(sequences) else 1  # recurrent nets refuse 0
     tokens = torch.zeros(len(sequences), widest, dtype=torch.int64)
     for row, sequence in zip(tokens, sequences, strict=True):
         row[: len(sequence)] = torch.from_numpy(np.asarray(sequence, np.int64))

@@ -82,9 +82,8 @@ def separate(boxes: np.ndarray, scores: np.ndarray, overlap: float,
              classes: np.ndarray | None = None) -> np.ndarray:
     """Choose the boxes (N, 4) that stay, the highest score (N,) first; gives their indices.
 
-    Of boxes that overlap by more than `overlap` (intersection over union) only the first stays; of
-    boxes with classes (N,) only those of one class drive each other out. Of equal scores the first
-    in order comes first.
+    Of boxes that overlap by more than `overlap` (intersection over union), and have one class if
+    there are classes (N,), only the first stays.
 
     Example: the second box overlaps the first by 0.9; the third lies apart
         >>> boxes = np.array([[0, 0, 0.9, 1], [0, 0, 1, 1], [0.9, 0.9, 1, 1]])
@@ -104,8 +103,7 @@ def separate(boxes: np.ndarray, scores: np.ndarray, overlap: float,
 def covered(places: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """Share of each place (R, 4) that lies in any of some boxes (N, 4): (R,).
 
-    What two boxes have in common counts once: edges of all cut the picture into tiles that are
-    wholly in or out, and a place is made of tiles.
+    What two boxes have in common counts once.
 
     Raises:  ValueError for a place without an area.
     Example: the left half, of which two boxes that overlap cover three quarters
@@ -159,10 +157,9 @@ def _class_of_words() -> dict[tuple[str, ...], int]:
 
 
 def named_classes(caption: str) -> list[Named]:
-    """Find which words of a caption name a class of COCO, in their order.
+    """Find which words of a caption name a class of COCO, in their order, "no dog" included.
 
-    Of names that begin at a word the longest counts, so that a hot dog is no dog. What a caption
-    says that is not there ("without a dog") is not understood.
+    Of names that begin at a word the longest counts, so that a hot dog is no dog.
 
     Example:
         >>> names = [class_names()[named.number] for named in named_classes("Two men and a puppy")]
@@ -200,11 +197,7 @@ class Detections(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoxTable:
-    """The boxes of I pictures, one picture's after the other's.
-
-    Raises:  DataError for boxes that leave the picture or have no area, scores and classes out of
-             range, starts that do not fit.
-    """
+    """The boxes of I pictures, one picture's after the other's; DataError where one cannot be."""
 
     images: tuple[str, ...]  # I ids, each once
     starts: np.ndarray  # (I + 1,) int64: picture i has the boxes starts[i] to starts[i + 1] - 1

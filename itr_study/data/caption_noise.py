@@ -11,7 +11,7 @@ import numpy as np
 
 from itr_study.checks import GAP, MATCH, check_choice, check_count, check_number
 from itr_study.data.base import DataError, Problem, RetrievalDataset, Split, repeated
-from itr_study.files.atomic import canonical_json, sha256_file
+from itr_study.files.atomic import canonical_json
 
 ROWS = 256  # images looked at at a time
 LIST = Path(__file__).with_name("flickr8k_near_duplicates.csv")  # its head says how it was made
@@ -21,8 +21,7 @@ CHOICES = ("nothing", "near_duplicates", "as_many_others")
 def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -> RetrievalDataset:
     """Exchange a share of the training captions of a data set among training images.
 
-    Pictures, texts and their order stay, and so does how many captions each image has: only who
-    belongs to whom changes. So what is encoded stays (`content`), and the fingerprint changes.
+    Only who belongs to whom changes: what is encoded (`content`) stays, the fingerprint does not.
 
     Args:    share: of the training captions, 0 <= share < 1; 0 gives the data set itself; seed: of
              the data, never that of a run.
@@ -55,9 +54,8 @@ def shuffled_owners(text_ids: Sequence[str], image_of_text: np.ndarray, share: f
                     seed: int) -> np.ndarray:
     """Give round(share x T) of the captions (T,) to other images.
 
-    Which captions, and where they go, is decided by hashes of their ids, so it is the same on every
-    machine, and captions shuffled at a small share are among those shuffled at a larger one. A
-    caption that would keep its image changes places with one that helps both.
+    Hashes of their ids decide which and where to, so that those shuffled at a small share are among
+    those at a larger one. One that would keep its image changes places with one that helps both.
     """
     chosen = np.array(_by_hash(text_ids, f"{seed} chosen")[:round(share * len(text_ids))], np.int64)
     own = image_of_text[chosen]
@@ -86,9 +84,8 @@ def _by_hash(ids: Sequence[str], salt: str) -> list[int]:
 class Pairs(NamedTuple):
     """What a batch of B pairs holds but for its own, in B (B - 1) cells.
 
-    A false negative is a pair that is no match, though the text is as true of the image as if it
-    had been written about it: every loss takes it for a negative. Siblings, other texts of the same
-    image, are matches.
+    A false negative is no match, and every loss takes it for a negative, though the text is wholly
+    true of the image. Siblings, other texts of the same image, are matches.
     """
 
     cells: int
@@ -102,11 +99,9 @@ class Pairs(NamedTuple):
 
 
 def expected_pairs(relevance: np.ndarray, image_of_text: np.ndarray, batch: int) -> Pairs:
-    """Take the mean over all batches of different texts, each as likely: counted, not sampled.
+    """Take the mean over all batches of B of T different texts, each as likely: counted.
 
-    Each of the T (T - 1) ordered pairs of texts is in a batch of B with probability
-    B (B - 1) / (T (T - 1)), as row (the image of the first) and column, so the share of false
-    negatives is the same for batches of every size.
+    An ordered pair of texts is in one with probability B (B - 1) / (T (T - 1)).
 
     Args:    relevance: (I, T) exact, of at least 1 - 1e-4 where a text is wholly true of an image;
              image_of_text: (T,); batch: B, 2 to T.
@@ -148,8 +143,7 @@ def read_list() -> dict[str, str]:
 def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
     """Choose training images to leave out, each with the reason, by one of CHOICES.
 
-    "as_many_others" is the control: as many images that are on no side of the list as left out, by
-    the hash of their name, so that there is as little to train on, and as many near-duplicates.
+    "as_many_others", the control, leaves out as many that are on no side of the list.
 
     Raises:  ValueError for another choice; DataError where none of the list is in train.
     """
@@ -168,14 +162,14 @@ def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(others[:len(near)], "by the hash of its name, one for each near-duplicate")
 
 
-def repetitions(splits: Mapping[str, Split], pictures: Mapping[str, Path]) -> list[Problem]:
+def repetitions(splits: Mapping[str, Split], sha256: Mapping[str, str]) -> list[Problem]:
     """Note captions twice for an image, captions and pictures in two splits: they flatter a test.
 
-    Args:    pictures: image id -> file; files of equal bytes are one picture, and only those of
-             equal size are read.
+    Args:    sha256: image id -> of its file; files of equal bytes are one picture.
     """
     notes: list[Problem] = []
     first_text: dict[str, str] = {}  # caption -> the split it was first seen in
+    first: dict[str, tuple[str, str]] = {}  # sha256 -> the split and image it was first seen in
     for split in splits.values():
         pairs = zip(split.image_of_text.tolist(), split.texts, strict=True)
         notes += [Problem("caption twice for one image", split.image_ids[image],
@@ -184,13 +178,10 @@ def repetitions(splits: Mapping[str, Split], pictures: Mapping[str, Path]) -> li
                           f"of {first_text[text]} and of {split.name}")
                   for text in dict.fromkeys(split.texts) if text in first_text]
         first_text = dict.fromkeys(split.texts, split.name) | first_text
-    images = [(split.name, image) for split in splits.values() for image in split.image_ids]
-    bytes_of = {image: pictures[image].stat().st_size for _, image in images}
-    same_size, first = dict(repeated(bytes_of.values())), {}
-    for name, image in images:
-        if bytes_of[image] in same_size:
-            other_name, other = first.setdefault(sha256_file(pictures[image]), (name, image))
-            if other_name != name:
-                notes.append(Problem("picture in two splits", image,
-                                     f"of {name}; the file is that of {other} of {other_name}"))
+    for split in splits.values():
+        for image in split.image_ids:
+            name, other = first.setdefault(sha256[image], (split.name, image))
+            if name != split.name:
+                notes.append(Problem("picture in two splits", image, f"of {split.name}; the file "
+                                     f"is that of {other} of {name}"))
     return notes

@@ -3,27 +3,17 @@
 Source: Wah et al., 2011 (CUB-200-2011, the photographs); Reed et al., CVPR 2016 (the sentences);
 Xian et al., CVPR 2017 (which species are seen); Chun et al., CVPR 2021 (PCME: retrieval by class).
 A sentence about one bird suits all of its species, so runs are measured by class, too: an image
-matches every text of its class (`metrics.class_based`). In training a match is what it is with all
-data, an image and its own text: another bird of the species is a negative. (The batches of PCME
-hold one pair of each class, so that it never meets one.)
+matches every text of its class (`metrics.class_based`). In training another bird of the species is
+a negative. (PCME's batches hold one pair of each class, so that it never meets one.)
 """
 
 from collections import Counter
 from pathlib import Path
 
 from itr_study.checks import check_choice
+from itr_study.data import base
 from itr_study.data.assemble import Caption, assemble
-from itr_study.data.base import (
-    DataError,
-    DataReport,
-    DatasetRecord,
-    Problem,
-    RetrievalDataset,
-    find_root,
-    read_lines,
-    read_names,
-    repeated,
-)
+from itr_study.data.base import DataError, DataReport, DatasetRecord, Problem, RetrievalDataset
 from itr_study.data.flickr8k import KIND, note_differences
 
 PHOTOGRAPHS, REED, TEXTS = "CUB_200_2011", "cvpr2016_cub", "text_c10"
@@ -63,14 +53,14 @@ def load(root: Path | str | None = None, *, dev: str = "classes", as_published: 
     Raises:  DataError listing all files that are missing, else everything that is wrong in them.
     """
     check_choice("dev", dev, LISTS)
-    root = find_root(root, "cub", marks=(PHOTOGRAPHS,), obtain=OBTAIN)
+    root = base.find_root(root, "cub", marks=(PHOTOGRAPHS,), obtain=OBTAIN)
     report = DataReport(remedy=f"Obtain or correct these files, then load again. {OBTAIN}")
     paths = _paths(root, dev, report)
     class_of = _classes(paths, report)
-    species = {split: read_names(paths[split]) for split in SPECIES[dev]}
+    species = {split: base.read_names(paths[split]) for split in SPECIES[dev]}
     images = _splits(species, class_of, report)
     if dev == "images":
-        images = _dev_images(read_names(paths["dev"]), images, class_of, report)
+        images = _dev_images(base.read_names(paths["dev"]), images, class_of, report)
     captions = _captions(paths[TEXTS], class_of, report)
     used = {image for ids in images.values() for image in ids}
     captions = [caption for caption in captions if caption.image in used]
@@ -102,7 +92,7 @@ def _paths(root: Path, dev: str, report: DataReport) -> dict[str, Path]:
 def _table(path: Path, report: DataReport) -> dict[str, str]:
     """Number -> value, of lines of both; an empty line says nothing, any other is an error."""
     table: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(base.read_lines(path), start=1):
         match line.split():
             case []:
                 continue
@@ -128,7 +118,7 @@ def _classes(paths: dict[str, Path], report: DataReport) -> dict[str, str]:
         elif names[label] != class_of[image]:
             report.error("unknown class", image, f"it is labelled {names[label]}")
     report.errors += [Problem("duplicate image id", image, f"twice in {TABLES[0]}")
-                      for image, _ in repeated(images.values())]
+                      for image, _ in base.repeated(images.values())]
     report.errors += [Problem("label of an unknown image", number, f"{TABLES[0]} lacks this number")
                       for number in labels if number not in images]
     return class_of
@@ -154,10 +144,7 @@ def _splits(species: dict[str, list[str]], class_of: dict[str, str], report: Dat
 
 def _dev_images(listed: list[str], images: dict[str, list[str]], class_of: dict[str, str],
                 report: DataReport) -> dict[str, list[str]]:
-    """The listed training images as dev.
-
-    The list of PCME's repository names some pictures of test species, too: they stay in test.
-    """
+    """The listed training images as dev; PCME's list has some of test, too, which stay there."""
     report.errors += [Problem("unknown image", image, f"dev lists it, {TABLES[0]} does not")
                       for image in listed if image not in class_of]
     chosen, tested = set(listed), set(images["test"])
@@ -179,7 +166,7 @@ def _captions(folder: Path, class_of: dict[str, str], report: DataReport) -> lis
     captions = []
     for stem, image in image_of.items():
         try:
-            lines = read_lines(files[stem]) if stem in files else []
+            lines = base.read_lines(files[stem]) if stem in files else []
         except DataError as error:
             report.error("unreadable text", f"{TEXTS}/{stem}.txt", str(error))
         else:

@@ -13,19 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itr_study.data import base
 from itr_study.data.assemble import Caption, assemble
 from itr_study.data.assemble import leave_out as without
-from itr_study.data.base import (
-    DataReport,
-    DatasetRecord,
-    Judgements,
-    Problem,
-    RetrievalDataset,
-    find_part,
-    find_root,
-    read_lines,
-    read_names,
-)
+from itr_study.data.base import DataReport, DatasetRecord, Problem, RetrievalDataset
 from itr_study.data.caption_noise import to_leave_out, with_caption_noise
 from itr_study.data.picture_files import SUFFIXES
 
@@ -50,6 +41,9 @@ REMEDY = ("Numbers of a part or an altered copy compare with no others; to read 
 SPLITS = {"train": (6000, "36510bd90ccee351"), "dev": (1000, "51c9cff8a4e3cd84"),
           "test": (1000, "dcb37c9f44f9c087")}
 CAPTIONS = "219a1bae6f664385"
+# `digest_of` the photographs, by `leave_out`.
+PHOTOGRAPHS = {"nothing": "0d1fb4f995f9fae0", "near_duplicates": "e0999c032d6520c7",
+               "as_many_others": "3eaa503c3abfca97"}
 FIVE = ["0", "1", "2", "3", "4"]
 PAIRS = {"expert": 5822, "crowdflower": 47830}
 
@@ -88,11 +82,12 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     Leakage: sentence encoders such as MiniLM were trained on Flickr30k, which contains Flickr8k:
              they have seen these captions, those of the test split included (`seen_by`).
     """
-    root = find_root(root, "flickr8k", marks=_places(TOKENS), obtain=OBTAIN)
+    root = base.find_root(root, "flickr8k", marks=_places(TOKENS), obtain=OBTAIN)
     report = DataReport(remedy=f"Obtain these files again, then load again. {OBTAIN}")
-    folder = find_part(root, PICTURES, "Flickr8k: folder of the photographs")
+    folder = base.find_part(root, PICTURES, "Flickr8k: folder of the photographs")
     on_disk = {p.name for p in folder.iterdir() if not p.name.startswith(".")}
-    images = {split: read_names(_text(root, f"Flickr_8k.{split}Images.txt")) for split in SPLITS}
+    images = {split: base.read_names(_text(root, f"Flickr_8k.{split}Images.txt"))
+              for split in SPLITS}
     captions = _captions(_text(root, TOKENS), report)
     report.counts.update(images=len(on_disk), texts=len(captions))
     captions = _explain(images, captions, on_disk, report)
@@ -104,25 +99,26 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
     images, captions = without(set(dropped), images, captions)
     pictures = {image: folder / image for ids in images.values() for image in ids}
     dataset = assemble("flickr8k", images, captions, pictures, report, cache=cache,
-                       skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS)
+                       skip_bad=skip_bad, seen_by=("minilm",), terms=TERMS,
+                       published=PHOTOGRAPHS.values())
     dataset.judgements = judgements
     if dropped:
         dataset.part_of = load(root, skip_bad=skip_bad, as_published=as_published, cache=cache)
     return with_caption_noise(dataset, caption_noise, noise_seed)
 
 
-def read_judgements(root: Path | str | None, name: str) -> Judgements:
+def read_judgements(root: Path | str | None, name: str) -> base.Judgements:
     """Read a collection of human judgements, published apart from the captions.
 
     Args:    root: a folder that holds `flickr8k/`, or that folder; name: one of JUDGEMENTS.
     Raises:  DataError listing everything that is wrong with the file.
     """
     file, tau, numbers, expected = JUDGEMENTS[name]
-    root = find_root(root, "flickr8k", marks=_places(file), obtain=OBTAIN_JUDGEMENTS)
+    root = base.find_root(root, "flickr8k", marks=_places(file), obtain=OBTAIN_JUDGEMENTS)
     path, line_of = _text(root, file), re.compile(_PAIR + numbers)
     report = DataReport(remedy=f"Obtain {file} again, then read again. {OBTAIN_JUDGEMENTS}")
     judged = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(base.read_lines(path), start=1):
         parts = line_of.fullmatch(line)
         rating = parts and _rating(name, [float(value) for value in parts.groups()[3:]])
         if rating:
@@ -132,7 +128,8 @@ def read_judgements(root: Path | str | None, name: str) -> Judgements:
                          f"#i, and {expected}, parted by tabs; got {line[:80]!r}")
     report.refuse_ratings(file, judged)
     images, texts, ratings, own = zip(*judged, strict=True)
-    return Judgements(name, images, texts, np.array(ratings), np.array(own), tau, JUDGEMENT_TERMS)
+    return base.Judgements(name, images, texts, np.array(ratings), np.array(own), tau,
+                           JUDGEMENT_TERMS)
 
 
 def _rating(name: str, numbers: list[float]) -> list[float] | None:
@@ -159,7 +156,7 @@ def note_differences(found: list[Problem], as_published: bool, report: DataRepor
 
 
 def differences(images: dict[str, list[str]], captions: list[Caption],
-                judgements: dict[str, Judgements]) -> list[Problem]:
+                judgements: dict[str, base.Judgements]) -> list[Problem]:
     """Find where splits, captions and judgements differ from those published.
 
     Args:    images: split -> image ids; captions: those of these images only.
@@ -202,13 +199,13 @@ def _places(name: str) -> tuple[str, str]:
 
 
 def _text(root: Path, name: str) -> Path:
-    return find_part(root, _places(name), f"Flickr8k: {name}")
+    return base.find_part(root, _places(name), f"Flickr8k: {name}")
 
 
 def _captions(path: Path, report: DataReport) -> list[Caption]:
     """Captions of the token file; lines that are none are errors."""
     captions = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(base.read_lines(path), start=1):
         if parts := LINE.fullmatch(line):
             text_id = f"{parts['image']}#{parts['number']}"
             captions.append(Caption(parts["image"], text_id, parts["text"].strip()))
@@ -220,11 +217,7 @@ def _captions(path: Path, report: DataReport) -> list[Caption]:
 
 def _explain(images: dict[str, list[str]], captions: list[Caption], on_disk: set[str],
              report: DataReport) -> list[Caption]:
-    """Captions of images in a split; what belongs to no split is left out with its reason.
-
-    Nothing that a split needs is left out here: a picture of a split that is missing stays in
-    and is refused later.
-    """
+    """Captions of images in a split, missing ones too; others are left out with their reason."""
     in_split = {image for ids in images.values() for image in ids}
     report.excluded += [Problem("in no split", image, "the standard splits leave it out")
                         for image in sorted(on_disk - in_split)]

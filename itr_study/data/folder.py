@@ -3,34 +3,27 @@
 import csv
 import hashlib
 import io
-from collections.abc import Iterable
-from itertools import count
+import os
+import re
+from collections import Counter, defaultdict
+from itertools import count, zip_longest
 from pathlib import Path, PurePosixPath
 from unicodedata import normalize
 
 import numpy as np
 
+from itr_study.data import base
 from itr_study.data.assemble import Caption, assemble, fingerprint
-from itr_study.data.base import (
-    SPLITS,
-    DataError,
-    DataReport,
-    DatasetRecord,
-    Problem,
-    RetrievalDataset,
-    Split,
-    find_part,
-    find_root,
-    read_text,
-    repeated,
-)
+from itr_study.data.base import DataError, DataReport, DatasetRecord, Problem, RetrievalDataset
 from itr_study.data.caption_noise import repetitions
 from itr_study.data.picture_checks import check_pictures
-from itr_study.data.picture_files import SUFFIXES, open_picture, pictures_below
+from itr_study.data.picture_files import NO_PICTURE, open_picture, pictures_below
 
 TABLE = "captions.csv"
 PICTURES = "pictures"  # name of a data set without texts, and of its only split
 FEWEST = 100  # images of dev and test: below, one image moves R@K by more than a point
+COLUMNS = {"image", "text"}  # and, if there is one, split
+DELIMITERS = ",;\t|"
 SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
 OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
           "(one caption a line, any number for each image) and, if you like, split (train, dev or "
@@ -49,85 +42,131 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
              that cannot be decoded; cache: folder of the memory of checks, None = the home.
     Raises:  DataError listing everything that is wrong, with the remedy.
     """
-    root = find_root(root, "folder", marks=(TABLE,), obtain=OBTAIN)
+    root = base.find_root(root, "folder", marks=(TABLE,), obtain=OBTAIN)
     report = DataReport(remedy=f"Correct {TABLE} or images/. {OBTAIN}")
-    folder = find_part(root, ("images",), "folder: the pictures")
-    rows = _rows(find_part(root, (TABLE,), "folder: the captions"), report)
+    folder = base.find_part(root, ("images",), "folder: the pictures")
+    on_disk, report.excluded = pictures_below(folder)
+    rows = _rows(base.find_part(root, (TABLE,), "folder: the captions"), report)
+    id_of, file_of = _files(dict.fromkeys(image for image, _, _ in rows), on_disk, folder, report)
+    rows = [(id_of[image], text, split) for image, text, split in rows]
     images = _splits(rows, report)
     numbers = {image: count() for image, _, _ in rows}
     captions = [Caption(image, f"{image}#{next(numbers[image])}", text) for image, text, _ in rows]
-    on_disk = pictures_below(folder).keys()
-    file_of = _files(numbers, on_disk)
+    named = {os.path.realpath(path) for path in file_of.values()}
     report.errors += [Problem("image without captions", name, f"{TABLE} does not name it")
-                      for name in sorted(on_disk - set(file_of.values()))]
+                      for name, path in on_disk.items() if os.path.realpath(path) not in named]
     report.counts.update(images=len(on_disk), texts=len(captions))
-    pictures = {image: folder / name for image, name in file_of.items()}
-    dataset = assemble("folder", images, captions, pictures, report, cache=cache,
+    dataset = assemble("folder", images, captions, file_of, report, cache=cache,
                        skip_bad=skip_bad, terms=TERMS)
-    report.notes += repetitions(dataset.splits, pictures)
+    report.notes += repetitions(dataset.splits, dataset.sha256)
     return dataset
 
 
-def _files(images: Iterable[str], on_disk: Iterable[str]) -> dict[str, str]:
-    """Image id -> file name: equal but for how accented letters are written (NFC or NFD)."""
-    alike = {normalize("NFC", name): name for name in on_disk}
-    return {image: image if image in on_disk else alike.get(normalize("NFC", image), image)
-            for image in images}
+def _files(names: dict[str, None], on_disk: dict[str, Path], folder: Path, report: DataReport
+           ) -> tuple[dict[str, str], dict[str, Path]]:
+    """Name in the table -> id of the image, and id -> file; how most others differ is said once."""
+    alike, stems, same = defaultdict(list), defaultdict(list), {}
+    for file in on_disk:
+        alike[_parts(file)].append(file)
+    for name in names:
+        parts = _parts(name)
+        below = parts[parts.index("images") + 1:] if "images" in parts else parts
+        files = alike.get(parts) or alike.get(below) or []
+        if name in on_disk or len(files) == 1:
+            same[name] = name if name in on_disk else files[0]
+    missing = [name for name in names if name not in same and not os.path.isfile(folder / name)]
+    for file in on_disk.keys() - same.values():
+        stems[PurePosixPath(_parts(file)[-1]).stem].append(file)
+    near = {name: files[0] for name in missing
+            if len(files := stems.get(PurePosixPath(_parts(name)[-1]).stem, [])) == 1}
+    if 2 * len(near) > len(missing):
+        name, file = next(iter(near.items()))
+        report.error("names that are not those of files", TABLE, f"{len(near):,}, such as {name!r}:"
+                     f" should that be {file!r}?")
+        same |= near
+    id_of = {name: file if file in names else normalize("NFC", file) for name, file in same.items()}
+    file_of = {id_of[name]: on_disk[file] for name, file in same.items()}
+    file_of |= {name: folder / re.sub(r"\A(.*/)?images/|\.\./|\A/+", "", name) for name in names
+                if name not in same}
+    return {name: id_of.get(name, name) for name in names}, file_of
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """The folders and the file of a name, all that may differ between systems made equal."""
+    plain = normalize("NFC", name).casefold().replace("\\", "/")
+    return tuple(part for part in plain.split("/") if part not in ("", ".")) or ("",)
 
 
 def hash_splits(ids: list[str]) -> dict[str, list[str]]:
     """Split 80 / 10 / 10 % by a hash of each id; the order of ids is kept.
 
-    A split that stays empty, as happens with few images, is given one image of the fullest.
+    With few images, a split that has too few is given one of the split that can best spare it:
+    there is no training on one image.
     """
     place = {i: int(hashlib.sha256(i.encode()).hexdigest()[:8], 16) / 2**32 for i in ids}
     split = {i: "train" if p < 0.8 else "dev" if p < 0.9 else "test" for i, p in place.items()}
-    for name in SPLITS:
-        members = {s: [i for i in split if split[i] == s] for s in SPLITS}
-        fullest = max(SPLITS, key=lambda s: len(members[s]))
-        if not members[name] and len(members[fullest]) > 1:
-            split[max(members[fullest], key=place.get)] = name
-    return {name: [i for i in split if split[i] == name] for name in SPLITS}
+    least = {"train": 2 if len(ids) > 3 else 1, "dev": 1, "test": 1}
+    for name in (*least, "train"):  # that may need two
+        members = {s: [i for i in split if split[i] == s] for s in least}
+        spare = max(least, key=lambda s: len(members[s]) - least[s])
+        if len(members[name]) < least[name] and len(members[spare]) > least[spare]:
+            split[max(members[spare], key=place.get)] = name
+    return {name: [i for i in split if split[i] == name] for name in base.SPLITS}
 
 
 def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
-    """(image, text, split or None) of every line; lines that cannot be used become errors."""
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    columns = reader.fieldnames or []
-    if twice := repeated(columns):
+    """(image, text, split or None) of every line; lines that cannot be used become errors.
+
+    The delimiter is the one by which the header has the columns. Lines of empty cells are none.
+    """
+    text = re.sub(r"\Asep=.(?=\r?\n)", "", base.read_text(path))  # Excel's own line
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = next((d for d in DELIMITERS if set(_cells(first, d)) >= COLUMNS), ",")
+    header = _cells(first.rstrip(f"{delimiter} "), delimiter)  # the first may number the lines
+    if twice := base.repeated(filter(None, header)):
         raise DataError(f"{path} has the column {twice[0][0]} twice; rename or remove one")
-    if not {"image", "text"} <= set(columns):
+    if not set(header) >= COLUMNS:
         raise DataError(f"{path}: expected the columns image, text (and split), found "
-                        f"{', '.join(columns) or 'none'}. {OBTAIN}")
-    rows = []
+                        f"{', '.join(header) or 'none'}. {OBTAIN}")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True,
+                        skipinitialspace=f"{delimiter} " in first)
     try:
-        for row in reader:
-            if problem := _row_problem(row):
-                report.error("malformed line", f"{path.name}:{reader.line_num}", problem)
-            else:
-                given = row.get("split")
-                split = None if given is None else SPLIT_NAMES[given.strip().lower()]
-                image = PurePosixPath(row["image"].strip()).as_posix()
-                rows.append((image, row["text"].strip(), split))
+        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
     except csv.Error as error:
-        line = f"{path}:{reader.reader.line_num}"
-        remedy = "a text with commas or quotes belongs in double quotes, a quote in it is doubled"
+        remedy = f"a text with {delimiter!r} or quotes belongs in double quotes, its own doubled"
         if "field limit" in str(error):
             remedy = (f"a text is longer than {csv.field_size_limit():,} characters: is a quote "
                       "never closed?")
-        raise DataError(f"{line} is not CSV ({error}); {remedy}") from error
+        raise DataError(f"{path}:{reader.line_num} is not CSV ({error}); {remedy}") from error
+    rows = []
+    for number, cells in [line for line in lines if any(line[1])][1:]:
+        pairs = list(zip_longest(header, cells, fillvalue=""))
+        row = {name: cell for name, cell in pairs if name}
+        if len(cells) < len(header) or any(cell and not name for name, cell in pairs[1:]):
+            problem = ("too many or too few columns; a text with commas, or with what parts the "
+                       "columns, belongs in double quotes")
+        else:
+            problem = _row_problem(row["image"], row.get("split", "train"))
+        if problem:
+            report.error("malformed line", f"{path.name}:{number}", problem)
+        else:
+            split = SPLIT_NAMES[row["split"].lower()] if "split" in row else None
+            rows.append((PurePosixPath(row["image"]).as_posix(), row["text"], split))
     return rows
 
 
-def _row_problem(row: dict[str | None, str | list[str] | None]) -> str | None:
+def _cells(header: str, delimiter: str) -> list[str]:
+    """The names of the columns, as a delimiter parts them."""
+    return [cell.strip().lower() for cell in next(csv.reader([header], delimiter=delimiter), [])]
+
+
+def _row_problem(image: str, split: str) -> str | None:
     """What keeps a line from being used, or None."""
-    if None in row or None in row.values():
-        return "too many or too few columns; a text with commas belongs in double quotes"
-    name = PurePosixPath(row["image"].strip())
-    if not row["image"].strip() or name.is_absolute() or ".." in name.parts:
-        return f"image {row['image']!r} is not a file name below images/"
-    if "split" in row and row["split"].strip().lower() not in SPLIT_NAMES:
-        return f"split {row['split']!r} is none of {', '.join(SPLIT_NAMES)}"
+    parts = PurePosixPath(image).parts
+    if not image.strip("./") or ".." in parts and "images" not in parts:
+        return f"image {image!r} is not a file name below images/"
+    if split.lower() not in SPLIT_NAMES:
+        return f"split {split!r} is none of {', '.join(SPLIT_NAMES)}"
     return None
 
 
@@ -138,12 +177,12 @@ def _splits(rows: list[tuple[str, str, str | None]], report: DataReport) -> dict
         return {}
     if rows[0][2] is None:
         ids = list(dict.fromkeys(image for image, _, _ in rows))
-        if len(ids) < len(SPLITS):
+        if len(ids) < len(base.SPLITS):
             report.error("empty split", TABLE, f"it names {len(ids)} images, and three splits need "
-                         f"at least {len(SPLITS)}")
+                         f"at least {len(base.SPLITS)}")
         return hash_splits(ids)
     return {name: list(dict.fromkeys(image for image, _, split in rows if split == name))
-            for name in SPLITS}
+            for name in base.SPLITS}
 
 
 FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")
@@ -152,7 +191,8 @@ FOLDER = DatasetRecord("folder", load, folders=("folder",), searched="all")
 def load_pictures(folder: Path | str, cache: Path | None = None) -> RetrievalDataset:
     """Read all pictures below a folder as one split without texts; their names are their ids.
 
-    Those that cannot be decoded are left out, with the reason, in `report.excluded`.
+    Those that cannot be decoded are left out, with the reason, in `report.excluded`; a note counts
+    all files that were left out by kind.
 
     Args:    cache: folder of the memory of checks, None = the home.
     Raises:  DataError where there is no folder, or no picture that can be decoded.
@@ -160,17 +200,22 @@ def load_pictures(folder: Path | str, cache: Path | None = None) -> RetrievalDat
     folder = Path(folder).expanduser()
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}; expected a folder of pictures")
-    files = pictures_below(folder)
-    bad, sizes, notes = check_pictures(files, cache)
-    ids = tuple(name for name in files if name not in {problem.where for problem in bad})
-    if not ids:
+    files, others = pictures_below(folder)
+    bad, found, notes = check_pictures(files, cache)
+    kinds = Counter(problem.kind for problem in others)
+    counted = f"left out: {', '.join(f'{n:,} x {kind}' for kind, n in kinds.items()) or 'nothing'}"
+    if not found:
         raise DataError(f"{folder} holds no picture that can be decoded ({len(bad)} broken); "
-                        f"looked for {', '.join(SUFFIXES)}")
-    splits = {PICTURES: Split(PICTURES, ids, (), (), np.zeros(0, np.int64))}
+                        f"{counted}")
+    notes += [Problem("left out", str(folder), counted)] * bool(others)
+    bad += [problem for problem in others if NO_PICTURE not in problem.kind]
+    ids = tuple(name for name in files if name in found)
+    splits = {PICTURES: base.Split(PICTURES, ids, (), (), np.zeros(0, np.int64))}
     return RetrievalDataset(
         PICTURES, splits, lambda image: open_picture(files[image]),
-        fingerprint(splits, [(name, sizes[name]) for name in ids]),
-        DataReport(counts={"images": len(files)}, excluded=bad, notes=notes))
+        fingerprint(splits, [found[name] for name in ids]),
+        DataReport(counts={"images": len(files)}, excluded=bad, notes=notes),
+        sha256={image: of[0] for image, of in found.items()})
 
 
 def too_small(dataset: RetrievalDataset) -> list[str]:

@@ -9,21 +9,13 @@ tested on flickr8k unless the shared images are removed.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
-from itr_study.data import precomputed
+from itr_study.data import base, precomputed
 from itr_study.data.assemble import Caption, assemble
-from itr_study.data.base import (
-    SPLITS,
-    DataError,
-    DataReport,
-    DatasetRecord,
-    Problem,
-    RetrievalDataset,
-    find_root,
-    read_text,
-)
+from itr_study.data.base import DataError, DataReport, DatasetRecord, Problem, RetrievalDataset
 
 SPLIT_OF: dict[str, str | None] = {"train": "train", "restval": "train", "val": "dev",
                                    "test": "test"}
@@ -40,7 +32,7 @@ TERMS_COCO = (
 
 
 def load_flickr30k(root: Path | str | None = None, *, features: str | None = None,
-                   splits: tuple[str, ...] = SPLITS, skip_bad: bool = False,
+                   splits: tuple[str, ...] = base.SPLITS, skip_bad: bool = False,
                    cache: Path | None = None) -> RetrievalDataset:
     """Read Flickr30k: 29,000 / 1,014 / 1,000 images in Karpathy's splits, dev uncut.
 
@@ -55,7 +47,7 @@ def load_flickr30k(root: Path | str | None = None, *, features: str | None = Non
 
 
 def load_coco(root: Path | str | None = None, *, features: str | None = None,
-              restval: bool = True, splits: tuple[str, ...] = SPLITS, skip_bad: bool = False,
+              restval: bool = True, splits: tuple[str, ...] = base.SPLITS, skip_bad: bool = False,
               cache: Path | None = None) -> RetrievalDataset:
     """Read COCO: 113,287 / 5,000 / 5,000 images in Karpathy's splits, dev uncut.
 
@@ -75,13 +67,13 @@ def _load(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord, 
     name = wanted.name
     obtain = OBTAIN.format(name=name, pictures=pictures_from)
     marks = (f"dataset_{name}.json", "dataset.json", "*_caps.txt")
-    folder = find_root(root, name, also=wanted.folders[1:], marks=marks, obtain=obtain)
+    folder = base.find_root(root, name, also=wanted.folders[1:], marks=marks, obtain=obtain)
     if folder.resolve().name in other.folders:  # precomputed files do not tell whose they are
         raise DataError(f"{folder} looks like the folder of {other.name}, not of {name}. {obtain}")
     if features not in (None, "precomputed"):
         raise ValueError(f'features must be None or "precomputed", got {features!r}')
-    if not splits or set(splits) - set(SPLITS):
-        raise ValueError(f"splits must be some of {', '.join(SPLITS)}; got {splits!r}")
+    if not splits or set(splits) - set(base.SPLITS):
+        raise ValueError(f"splits must be some of {', '.join(base.SPLITS)}; got {splits!r}")
     if features == "precomputed" or not _json(folder, name) and precomputed.lies_in(folder):
         return precomputed.load(name, folder, splits=splits, cache=cache, seen_by=("minilm",),
                                 terms=terms)
@@ -103,8 +95,8 @@ def _records(folder: Path, name: str, obtain: str) -> list[dict[str, Any]]:
         raise DataError(f"{name}: {folder} holds neither dataset_{name}.json nor dataset.json. "
                         f"{obtain}")
     try:
-        content = json.loads(read_text(paths[0]))
-    except json.JSONDecodeError as error:
+        content = json.loads(base.read_text(paths[0]))
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{paths[0]} is not valid JSON ({error}); obtain it again") from error
     records = content.get("images") if isinstance(content, dict) else None
     if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
@@ -119,7 +111,7 @@ def _records(folder: Path, name: str, obtain: str) -> list[dict[str, Any]]:
 def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str | None],
           report: DataReport) -> tuple[dict[str, list[str]], list[Caption], dict[str, Path]]:
     """Image ids by split, captions, and picture files; unreadable records become errors."""
-    images: dict[str, list[str]] = {split: [] for split in SPLITS}
+    images: dict[str, list[str]] = {split: [] for split in base.SPLITS}
     captions: list[Caption] = []
     pictures: dict[str, Path] = {}
     unused = 0
@@ -144,14 +136,18 @@ def _read(records: list[dict[str, Any]], folder: Path, split_of: dict[str, str |
 
 def _record_problem(record: dict[str, Any]) -> str | None:
     """What keeps a record from being read: fields, split, sentences out of order; None if fine."""
-    if not isinstance(record.get("filename"), str):
+    if not _is_text(record.get("filename")):
         return 'no "filename"'
-    if record.get("split") not in SPLIT_OF:
+    if not isinstance(record.get("filepath") or "", str):
+        return f'"filepath" is {record["filepath"]!r}, expected a folder as text, or none'
+    if not _is_id(record.get("cocoid", 0)):
+        return f'"cocoid" is {record["cocoid"]!r}, expected a number or a text'
+    if not _is_text(record.get("split")) or record["split"] not in SPLIT_OF:
         return f"split {record.get('split')!r} is none of {', '.join(SPLIT_OF)}"
     sentences = record.get("sentences")
     if not isinstance(sentences, list):
         return 'no list "sentences"'
-    if not all(isinstance(s, dict) and isinstance(s.get("raw"), str) and "sentid" in s
+    if not all(isinstance(s, dict) and isinstance(s.get("raw"), str) and _is_id(s.get("sentid"))
                for s in sentences):
         return 'a sentence lacks "raw" or "sentid"'
     if "sentids" in record and record["sentids"] != [s["sentid"] for s in sentences]:
@@ -159,12 +155,20 @@ def _record_problem(record: dict[str, Any]) -> str | None:
     return None
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_id(value: object) -> bool:
+    return _is_text(value) or isinstance(value, int) and not isinstance(value, bool)
+
+
 def _picture(folder: Path, record: dict[str, Any]) -> Path:
     """The picture's file in one of the usual places; the first place where it is in none."""
-    part = Path(record.get("filepath", "")) / record["filename"]
+    part = Path(record.get("filepath") or "") / record["filename"]
     places = (folder / "images" / part, folder / part, folder / "images" / record["filename"],
               folder / "flickr30k-images" / record["filename"])
-    return next((place for place in places if place.is_file()), places[0])
+    return next((place for place in places if os.path.isfile(place)), places[0])
 
 
 FLICKR30K = DatasetRecord("flickr30k", load_flickr30k, folders=("flickr30k", "f30k"),

@@ -1,28 +1,23 @@
-"""Slow checks of files, each made once: every picture is decoded to its last byte."""
+"""Slow looks at files, each made once: a picture is decoded to its last byte, and hashed."""
 
 import hashlib
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import UnidentifiedImageError
 
 from itr_study.data.base import Problem
-from itr_study.data.picture_files import (
-    FORMATS,
-    as_rgb,
-    opened,
-    remarks,
-    strict_decoding,
-    white_level,
-)
-from itr_study.files.atomic import read_json, write_json
+from itr_study.data.picture_files import NO_FORMAT, as_rgb, opened, remarks, strict_decoding
+from itr_study.files.atomic import read_json, sha256_file, write_json
 from itr_study.files.paths import home
 from itr_study.progress import progress
 
-VERSION = 3  # raise it when a check gets stricter: what was remembered is then forgotten
+VERSION = 5  # raise it when a check gets stricter: what was remembered is then forgotten
+STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 log = logging.getLogger(__name__)
 MISSING = "missing picture"  # cannot be skipped; every other kind can (skip_bad)
 # A word of the error that a decoder raises -> the kind of the problem.
@@ -35,13 +30,11 @@ DARK_NOTE = ("no value of its 16-bit channels reaches a quarter of white, as whe
 
 
 class CheckCache:
-    """Files of one folder that passed one check, by name, size and time of change (ns).
+    """Files of one folder that passed one check, by name and `STATE`; bad ones are looked at again.
 
-    Only good files are remembered: bad ones are looked at again each time. A file replaced by
-    another of the same name, size and time of change is not noticed.
+    No program can set ctime back, but on Windows; many files can have the same, hence the inode.
 
-    Args:    cache: folder of the memory, None = `checks/` in the home of itr_study; check: name
-             of the check; folder: folder of the files.
+    Args:    cache: folder of the memory, None = <home>/checks; check: its name; folder: of files.
     """
 
     def __init__(self, cache: Path | None, check: str, folder: Path) -> None:
@@ -58,16 +51,16 @@ class CheckCache:
 
     def knows(self, name: str, stat: os.stat_result) -> bool:
         """Tell whether the file passed before and has not changed since."""
-        return self.good.get(name, [])[:2] == [stat.st_size, stat.st_mtime_ns]
+        return self.good.get(name, [])[:4] == [*STATE(stat)]
 
-    def remember(self, name: str, stat: os.stat_result, remarks: tuple[str, ...] = ()) -> None:
+    def remember(self, name: str, stat: os.stat_result, seen: tuple[str, ...] = ()) -> None:
         """Note that the file, as it was when `stat` was taken, passed, and what was seen in it."""
-        self.good[name] = [stat.st_size, stat.st_mtime_ns, *remarks]
+        self.good[name] = [*STATE(stat), *seen]
         self.changed = True
 
-    def remarks(self, name: str) -> tuple[str, ...]:
+    def seen(self, name: str) -> tuple[str, ...]:
         """Recall what was seen in a file that passed."""
-        return tuple(self.good[name][2:])
+        return tuple(self.good[name][4:])
 
     def save(self) -> None:
         """Write what is new; a disk that cannot be written costs time later, not this load."""
@@ -80,24 +73,20 @@ class CheckCache:
 
 
 def decode(image: str, path: Path) -> Problem | tuple[str, ...]:
-    """Say what is wrong with one picture file, or after a full decode the remarks on it, DARK last.
-
-    PIL's `verify()` reads headers only and lets truncated files pass; `load()` decodes.
-    """
-    if not path.is_file():
+    """Say what is wrong with one picture file, or its sha256 and the remarks on it, DARK last."""
+    if not os.path.isfile(path):  # a name that is too long is an error to Path.is_file
         return Problem(MISSING, image, f"no file {path}")
     if path.stat().st_size == 0:
         return Problem("empty picture", image, f"{path} has zero bytes")
     try:
         with opened(path) as picture:
             deep = any(";16" in str(tile.args) for tile in picture.tile)
-            picture.load()
-            rgb = as_rgb(picture, white_level(picture))
+            picture.load()  # verify() reads headers only, and lets truncated files pass
+            rgb = as_rgb(picture)
             dark = deep and max(high for _, high in rgb.getextrema()) < 64
-            return (*remarks(picture), *[DARK] * dark)
+            return (sha256_file(path), *remarks(picture), *[DARK] * dark)
     except UnidentifiedImageError:
-        return Problem("not a picture", image, f"{path} is in none of the formats that are read: "
-                       f"{', '.join(FORMATS)}")
+        return Problem("not a picture", image, f"{path}: {NO_FORMAT}")
     except Exception as error:  # decoders of broken files raise nearly anything; none is lost
         kind = next((kind for sign, kind in KINDS.items() if sign in str(error).lower()),
                     "undecodable picture")
@@ -108,13 +97,13 @@ class Checked(NamedTuple):
     """What a check of pictures found."""
 
     problems: list[Problem]  # in the order of the pictures
-    # image -> name, bytes, and remarks if any, of each file found; it goes into the fingerprint
-    files: dict[str, tuple[str | int, ...]]
+    # image -> sha256, and remarks if any, of each sound file: what identifies the picture
+    files: dict[str, tuple[str, ...]]
     notes: list[Problem]  # pictures that are used as they are, but hardly meant so
 
 
 def check_pictures(pictures: dict[str, Path], cache: Path | None = None) -> Checked:
-    """Decode all pictures fully; those that passed before and did not change are not read.
+    """Decode and hash all pictures; those that passed before and did not change are not read.
 
     Args:    pictures: image id -> file; cache: folder of the memory of checks (`CheckCache`).
     """
@@ -122,7 +111,7 @@ def check_pictures(pictures: dict[str, Path], cache: Path | None = None) -> Chec
         return Checked([], {}, [])
     folder = Path(os.path.commonpath([path.parent.absolute() for path in pictures.values()]))
     memory = CheckCache(cache, "pictures", folder)
-    stats = {image: path.stat() for image, path in pictures.items() if path.is_file()}
+    stats = {image: path.stat() for image, path in pictures.items() if os.path.isfile(path)}
     names = {image: path.absolute().relative_to(folder).as_posix()
              for image, path in pictures.items()}
     unknown = [i for i in pictures if i not in stats or not memory.knows(names[i], stats[i])]
@@ -137,9 +126,8 @@ def check_pictures(pictures: dict[str, Path], cache: Path | None = None) -> Chec
                 memory.remember(names[image], stats[image], result)
     memory.save()
     bad = {problem.where for problem in problems}
-    seen = {image: () if image in bad else memory.remarks(names[image]) for image in stats}
-    files = {image: (pictures[image].name, stat.st_size, *(r for r in seen[image] if r != DARK))
-             for image, stat in stats.items()}
+    seen = {image: memory.seen(names[image]) for image in stats if image not in bad}
+    files = {image: tuple(remark for remark in of if remark != DARK) for image, of in seen.items()}
     notes = [Problem("dark 16-bit picture", image, f"{pictures[image]}: {DARK_NOTE}")
              for image, noted in seen.items() if DARK in noted]
     return Checked(problems, files, notes)

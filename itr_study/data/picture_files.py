@@ -1,25 +1,87 @@
-"""Read one picture file as 8-bit RGB whatever it holds, or refuse it with what is wrong."""
+"""Find picture files; read one as 8-bit RGB whatever it holds, or refuse it with what is wrong."""
 
+import os
+import re
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageFile, ImageOps
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError, features
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+from itr_study.data.base import Problem
+
+AVIF = ["AVIF"] * ("avif" in features.modules and features.check("avif"))  # Pillow 11.3 and later
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", *AVIF)
+SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".jif", ".jfi", ".pjpeg", ".pjp", ".png", ".apng",
+            ".webp", ".bmp", ".gif", ".tif", ".tiff", *[".avif"] * len(AVIF))
+NO_FORMAT = f"it is in none of the formats that are read: {', '.join(FORMATS)}; save it as JPEG"
+# First bytes of a picture of any name. TIFF's begin a camera's raw file, too, whose first picture
+# is a thumbnail: they count only where a name has no ending.
+HEAD = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|RIFF.{4}WEBP|BM.{4}\0{4}|GIF8[79]a"
+                  rb"|.{4}ftyp(?=.{0,24}avi[fs])", re.DOTALL)
+HEAD_OF_TIFF = re.compile(rb"II\*\0|MM\0\*")
+HEAD_OF_HEIC = re.compile(rb".{4}ftyp(hei|hev|mif1|msf1)", re.DOTALL)
+UNREAD = re.compile(r"\.(hei[cf]s?|hif|avif|jxl|jp2|j2k|jxr|psd|svg|eps|ico|tga|dng|nef|nrw|cr[23w]"
+                    r"|arw|srf|sr2|orf|rw2|raf|pef|srw|x3f|3fr|erf|raw)")  # other pictures
+# What systems, archives and network disks keep beside photographs, mostly thumbnails of them.
+ASIDE = re.compile(r"\..*|__macosx|@eadir|[@#$]recycle(\.bin)?|@recently-snapshot|#snapshot"
+                   r"|lost\+found|system volume information|thumbs\.db|desktop\.ini|.*\.thm", re.I)
+NO_PICTURE = "no picture"
 LARGE = 1 << 24  # pixels; of larger pictures one is decoded at a time, or they fill the memory
 WHITE = 65535  # of 16-bit grey
 BITS_PER_SAMPLE, MAX_SAMPLE_VALUE = 258, 281  # tags of TIFF
 _one_large = threading.RLock()
 
 
-def pictures_below(folder: Path) -> dict[str, Path]:
-    """Find all picture files below a folder by their names in it, hidden ones left out."""
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))
-            if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")}
+def pictures_below(folder: Path) -> tuple[dict[str, Path], list[Problem]]:
+    """Find all pictures below a folder by their names in it, and list other files with the reason.
+
+    Names of no known ending are looked into, links followed; each folder is entered once, by a name
+    without links if it has one. Hidden files, folders and what is `ASIDE` are no others.
+    """
+    files, others, entered = {}, [], {*folder.resolve().parents}
+    waiting = deque([folder])
+    while waiting:
+        place = waiting.popleft()
+        if (real := place.resolve()) in entered:
+            continue
+        entered.add(real)
+        try:
+            names = [name for name in os.listdir(place) if not ASIDE.fullmatch(name)]
+        except OSError as error:
+            names = []
+            others.append(Problem("folder (unreadable)", str(place), str(error.strerror)))
+        for path in map(place.joinpath, names):
+            name = path.relative_to(folder).as_posix()
+            if os.path.isdir(path):  # all that links lead to comes later
+                (waiting.append if path.is_symlink() else waiting.appendleft)(path)
+            elif why := _why_none(path):
+                kind = f"{path.suffix.lower() or 'without an ending'} ({why})"
+                others.append(Problem(kind, name, NO_FORMAT))
+            else:
+                files[name] = path
+    return dict(sorted(files.items(), key=lambda file: file[0].split("/"))), sorted(others)
+
+
+def _why_none(path: Path) -> str:
+    """Why a file is not taken for a picture; "" where it is."""
+    suffix = path.suffix.lower()
+    if not os.path.isfile(path):
+        return "no file, or a link to none"
+    if suffix in SUFFIXES:
+        return ""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(32)
+    except OSError:
+        return "unreadable"
+    if HEAD.match(head) or not suffix and HEAD_OF_TIFF.match(head):
+        return ""
+    known = UNREAD.fullmatch(suffix) or HEAD_OF_HEIC.match(head)
+    return "not read here: save as JPEG" if known else NO_PICTURE
 
 
 @contextmanager
@@ -66,24 +128,34 @@ def fitted(picture: Image.Image) -> None:
 
 
 def open_picture(path: Path) -> Image.Image:
-    """Read an RGB picture wholly, upright as its camera noted; ValueError as `as_rgb`, `opened`."""
+    """Read an RGB picture wholly, upright as its camera noted.
+
+    Raises:  ValueError as `as_rgb` and `opened`; OSError for a broken file or another format. All
+             name the file.
+    """
     try:
         with opened(path) as picture:
             return as_rgb(ImageOps.exif_transpose(picture), white_level(picture))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    except UnidentifiedImageError as error:
+        raise UnidentifiedImageError(f"{path}: {NO_FORMAT}") from error
+    except Exception as error:  # decoders of broken files raise nearly anything; none is lost
+        if getattr(error, "filename", None):  # missing or forbidden: it names the file
+            raise
+        kind = ValueError if isinstance(error, ValueError) else OSError
+        raise kind(f"{path}: {error or type(error).__name__}") from error
 
 
-def as_rgb(picture: Image.Image, white: int = WHITE) -> Image.Image:
+def as_rgb(picture: Image.Image, white: int | None = None) -> Image.Image:
     """Convert to 8-bit RGB: 16-bit grey scaled down, transparent pixels laid on white.
 
-    Args:    white: the value of white in 16-bit grey, as of `white_level`.
+    Args:    white: the value of white in 16-bit grey, None = `white_level` of the picture.
     Raises:  ValueError for float and 32-bit pixels: nothing says which of them is white.
     """
     if picture.mode in ("I", "F"):
         raise ValueError(f"its pixels are numbers of mode {picture.mode} without bounds, and "
                          "nothing says which of them is white; save it with 8 or 16 bits a channel")
     if picture.mode.startswith("I;16"):  # convert() cuts off at 255: nearly all would be white
+        white = white or white_level(picture)
         values = np.asarray(picture, np.uint32) * 255 + white // 2
         picture = Image.fromarray((values // white).astype(np.uint8))
     if picture.has_transparency_data:

@@ -6,6 +6,7 @@ of features once per caption; such rows are recognised, verified and read once.
 """
 
 import hashlib
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,22 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
+from itr_study.data import base
 from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
-from itr_study.data.base import (
-    SPLITS,
-    DataError,
-    DataReport,
-    Problem,
-    Regions,
-    RetrievalDataset,
-    Split,
-    read_lines,
-)
-from itr_study.data.picture_checks import CheckCache
-from itr_study.data.picture_files import SUFFIXES, open_picture
+from itr_study.data.base import DataError, DataReport, Problem, RetrievalDataset
+from itr_study.data.picture_checks import CheckCache, check_pictures
+from itr_study.data.picture_files import open_picture, pictures_below
 from itr_study.progress import progress
 
 BLOCK = 256  # images read at a time
+PUBLISHED = 5  # captions an image of Flickr30k and COCO, as they were published
 NAMES = {"train": ("train",), "dev": ("dev", "val"), "test": ("testall", "test")}
 
 
@@ -38,47 +32,48 @@ class _Part(NamedTuple):
     features: np.ndarray  # (len(images) * step, D) or (len(images) * step, R, D)
     step: int  # rows per image, all equal
     path: Path
+    shared: bool  # whether captions were shared out among images by their number
 
 
-def load(name: str, folder: Path, *, splits: tuple[str, ...] = SPLITS,
+def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
          cache: Path | None = None, seen_by: tuple[str, ...] = (), terms: str = ""
          ) -> RetrievalDataset:
     """Read one folder of precomputed features; they are memory-mapped, never loaded whole.
 
-    The features are `dataset.features["given"](split)`: Regions (I, R, D), R = 1 where the file
-    is (I, D), every region present. Of `testall` and `test` the former (all 5,000 test images of
-    COCO) is read where both exist. Pictures that lie beside, as images/<id>.jpg, are opened;
-    without them `open_image` gives a card with the id.
+    The features are `dataset.features["given"](split)`: Regions (I, R, D), R = 1 where the file is
+    (I, D), every region present. `testall` (all 5,000 test images of COCO) comes before `test`.
+    Pictures that lie beside, as images/<id>.jpg, are opened, for others `open_image` gives a card
+    with the id. Ids that count from 0 in several splits are no names.
 
     Args:    folder: where the files lie; splits: which are read; cache: memory of checks.
     Raises:  DataError listing all problems: missing files, counts, shapes, NaN, pickles.
     """
     report = DataReport(remedy=REMEDY)
     parts: dict[str, _Part] = {}
+    digests: list[tuple[str, ...]] = []
+    counted = _counted(folder, splits)
     for split in splits:
         try:
-            parts[split] = part = _read_split(folder, split, report)
+            parts[split] = part = _read_split(folder, split, counted, report)
         except DataError as error:  # listed with all others, refused by build_splits
             report.error("unreadable split", split, str(error))
-        else:
-            report.errors += feature_problems(part.path, part.features, part.step, cache)
-    shapes = {split: part.features.shape[1:] for split, part in parts.items()}
-    if len(set(shapes.values())) > 1:
-        listed = ", ".join(f"{split} {shape}" for split, shape in shapes.items())
-        report.error("wrong feature shape", "all splits",
-                     f"regions and size must be equal, found {listed}")
+            continue
+        seen = look_at_features(part.path, part.features, part.step, cache)
+        (report.errors if isinstance(seen, Problem) else digests).append(seen)
+    _compare(parts, report)
     built = build_splits({split: part.images for split, part in parts.items()},
                          [c for part in parts.values() for c in part.captions], report)
-    files = [(part.path.name, f"{part.path.stat().st_size}:{sample_digest(part.features)}")
-             for part in parts.values()]
-    report.counts.update(images=sum(len(part.images) for part in parts.values()),
-                         texts=sum(len(part.captions) for part in parts.values()))
-    pictures = {path.stem: path for path in (folder / "images").glob("*")
-                if path.suffix.lower() in SUFFIXES}
+    images = [image for part in parts.values() for image in part.images]
+    report.counts.update(images=len(images), texts=sum(len(p.captions) for p in parts.values()))
+    beside = {path.stem: path for path in pictures_below(folder / "images")[0].values()}
+    pictures = {image: beside[image] for image in images if image in beside}
+    bad, found, _ = check_pictures(pictures, cache)
+    report.notes += bad
     return RetrievalDataset(
-        name, built, partial(_open, pictures), fingerprint(built, files), report,
+        name, built, partial(_open, {image: pictures[image] for image in found}),
+        fingerprint(built, [*digests, *found.values()]), report,
         features={"given": lambda split: _regions(parts[split.name], split)},
-        seen_by=seen_by, terms=terms, has_pictures=bool(pictures))
+        seen_by=seen_by, terms=terms, has_pictures=len(found) == len(images))
 
 
 def lies_in(folder: Path) -> bool:
@@ -86,14 +81,14 @@ def lies_in(folder: Path) -> bool:
     return any(folder.glob("*_ims.npy"))
 
 
-def read_captions(folder: Path, split: str) -> Split:
+def read_captions(folder: Path, split: str) -> base.Split:
     """Read texts and image ids of a split without its features, as of evaluation sets.
 
     Raises:  DataError where captions or ids are missing or do not fit together.
     """
     report = DataReport(remedy=REMEDY)
     stem = _stem(folder, split, "_caps.txt")
-    lines, ids = (read_lines(_file(folder, f"{stem}_{what}.txt")) for what in ("caps", "ids"))
+    lines, ids = (base.read_lines(_file(folder, f"{stem}_{what}.txt")) for what in ("caps", "ids"))
     captions = _captions(split, stem, lines, ids, report)
     images = list(dict.fromkeys(caption.image for caption in captions))
     return build_splits({split: images}, captions, report)[split]
@@ -119,49 +114,79 @@ def open_features(path: Path) -> np.ndarray:
     return features
 
 
-def feature_problems(path: Path, features: np.ndarray, step: int, cache: Path | None
-                     ) -> list[Problem]:
-    """Find the first NaN or infinite value, or rows that should repeat the one before and do not.
+def look_at_features(path: Path, features: np.ndarray, step: int, cache: Path | None
+                     ) -> tuple[str, ...] | Problem:
+    """Hash shape, type and all values, once; or find the first value that cannot be.
 
     Args:    step: how many rows each image has (1, or as many as captions), all equal.
     """
     memory = CheckCache(cache, f"features{step}", path.parent)
     stat = path.stat()
     if memory.knows(path.name, stat):
-        return []
+        return memory.seen(path.name)
+    digest = hashlib.sha256(f"{features.shape}{features.dtype.str}".encode())
     starts = range(0, len(features), BLOCK * step)
     for start in progress(starts, f"check {path.name}"):
-        block = np.asarray(features[start:start + BLOCK * step])
+        block = np.ascontiguousarray(features[start:start + BLOCK * step])
+        digest.update(block)
         bad = np.flatnonzero(~np.isfinite(block).all(axis=tuple(range(1, block.ndim))))
         if len(bad):
-            return [Problem("NaN or infinite features", path.name,
-                            f"first in row {start + bad[0]}")]
+            return Problem("NaN or infinite features", path.name, f"first in row {start + bad[0]}")
         groups = block.reshape(-1, step, *block.shape[1:])
         differ = np.flatnonzero((groups != groups[:, :1]).reshape(len(groups), -1).any(axis=1))
         if len(differ):
             first = start + differ[0] * step
-            return [Problem("rows are not repeated", path.name,
-                            f"rows {first} to {first + step - 1} should be equal")]
-    memory.remember(path.name, stat)
+            return Problem("rows are not repeated", path.name,
+                           f"rows {first} to {first + step - 1} should be equal")
+    memory.remember(path.name, stat, (digest.hexdigest(),))
     memory.save()
+    return memory.seen(path.name)
+
+
+def _counted(folder: Path, splits: tuple[str, ...]) -> list[str]:
+    """Splits whose ids count from 0 (or from 1), where those of more than one do: no names."""
+    ids = {split: list(dict.fromkeys(base.read_names(path))) for split in splits
+           for stem in reversed(NAMES[split]) if (path := folder / f"{stem}_ids.txt").is_file()}
+    for first in (0, 1):
+        counted = [split for split, of in ids.items()
+                   if of and of == [str(first + number) for number in range(len(of))]]
+        if len(counted) > 1:
+            return counted
     return []
 
 
-def sample_digest(features: np.ndarray, rows: int = 64) -> str:
-    """Hash shape, type and some rows: tells apart features of the same size; 16 hex digits."""
-    index = np.unique(np.linspace(0, len(features) - 1, rows).astype(np.int64))
-    digest = hashlib.sha256(f"{features.shape}{features.dtype}".encode())
-    digest.update(np.ascontiguousarray(features[index]).tobytes())
-    return digest.hexdigest()[:16]
+def _compare(parts: dict[str, _Part], report: DataReport) -> None:
+    """Refuse splits that differ in regions, or in captions an image where these were counted."""
+    shapes = {split: part.features.shape[1:] for split, part in parts.items()}
+    if len(set(shapes.values())) > 1:
+        listed = ", ".join(f"{split} {shape}" for split, shape in shapes.items())
+        report.error("wrong feature shape", "all splits",
+                     f"regions and size must be equal, found {listed}")
+    counts = {split: {*Counter(c.image for c in part.captions).values()}
+              for split, part in parts.items()}
+    even = {split: min(of) for split, of in counts.items() if len(of) == 1}
+    listed = ", ".join(f"{split} {count} (of {len(parts[split].images):,} images)"
+                       for split, count in even.items())
+    shared = [split for split, part in parts.items() if part.shared]
+    if shared and len(set(even.values())) > 1:
+        report.error("captions an image", "all splits", f"{listed}: must be equal without ids of "
+                     f"captions ({', '.join(shared)}). Do the features hold all images? If so, "
+                     "give {split}_ids.txt with the id of its image for each caption")
+    elif shared and {*even.values()} - {PUBLISHED}:
+        report.notes.append(Problem("captions an image", "all splits", f"{listed}, by the number "
+                                    f"of lines; the published files have {PUBLISHED}"))
 
 
-def _read_split(folder: Path, split: str, report: DataReport) -> _Part:
+def _read_split(folder: Path, split: str, counted: list[str], report: DataReport) -> _Part:
     stem = _stem(folder, split, "_ims.npy")
     path, ids_file = folder / f"{stem}_ims.npy", folder / f"{stem}_ids.txt"
     features = open_features(path)
-    lines = read_lines(_file(folder, f"{stem}_caps.txt"))
-    ids = read_lines(ids_file) if ids_file.is_file() else _row_ids(split, features, lines)
-    captions = _captions(split, stem, lines, ids, report)
+    lines = base.read_lines(_file(folder, f"{stem}_caps.txt"))
+    ids = base.read_lines(ids_file) if ids_file.is_file() else []
+    if split in counted:  # what is there once says no more than no id
+        ids = [] if len(set(ids)) == len(ids) else [f"{split}_{image}" for image in ids]
+    shared = len(lines) not in (len(ids), len(features))
+    captions = _captions(split, stem, lines, ids or _row_ids(split, features, lines), report)
     images = list(dict.fromkeys(caption.image for caption in captions))
     step = len(features) // max(len(images), 1)
     repeats = len(features) == len(captions) == len(images) * step
@@ -169,7 +194,7 @@ def _read_split(folder: Path, split: str, report: DataReport) -> _Part:
         raise DataError(f"{path.name} has {len(features)} rows for {len(images)} images with "
                         f"{len(captions)} captions; expected a row per image, or each row repeated "
                         "per caption")
-    return _Part(images, captions, features, step, path)
+    return _Part(images, captions, features, step, path, shared)
 
 
 def _stem(folder: Path, split: str, end: str) -> str:
@@ -188,10 +213,9 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _row_ids(split: str, features: np.ndarray, lines: list[str]) -> list[str]:
-    """Image ids, one per caption, where no ids file is given: the number of the image's row.
+    """Image ids, one per caption, without ids file: the number of the image's row in the features.
 
-    As many rows as captions: rows are repeated as often as the first one is (1 = not at all);
-    whether the others are too is verified with the values (`feature_problems`).
+    If rows are as many as captions, each is repeated as often as the first (verified later).
     """
     n_rows = len(features)
     per_image = len(lines) // n_rows
@@ -223,7 +247,7 @@ def _captions(split: str, stem: str, lines: list[str], ids: list[str], report: D
             for number, (image, line) in enumerate(zip(ids, lines, strict=True))]
 
 
-def _regions(part: _Part, split: Split) -> Regions:
+def _regions(part: _Part, split: base.Split) -> base.Regions:
     """Regions of the images of a split: a view of the memory map of the whole, a copy of a part."""
     if list(split.image_ids) == part.images:
         chosen = part.features[::part.step]
@@ -231,7 +255,7 @@ def _regions(part: _Part, split: Split) -> Regions:
         row = {image: number * part.step for number, image in enumerate(part.images)}
         chosen = part.features[[row[image] for image in split.image_ids]]
     chosen = chosen[:, None, :] if chosen.ndim == 2 else chosen
-    return Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
+    return base.Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
 
 
 def _open(files: dict[str, Path], image: str) -> Image.Image:

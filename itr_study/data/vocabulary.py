@@ -3,43 +3,120 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 PADDING, UNKNOWN = "<padding>", "<unknown>"
-# Alternatives in order: numbers with inner marks (1,000 6:30 1/2); the clitics n't and 's; a
-# word before n't; any other word, with inner hyphens and apostrophes (t-shirt, o'clock).
-TOKEN = re.compile(r"\d+(?:[.,:/]\d+)+|n't\b|'s\b|[^\W_]+?(?=n't\b)"
-                   r"|[^\W_]+(?:-[^\W_]+)*(?:'(?!s\b)[^\W_]+)?")
+# What people type for an apostrophe: ´ and ` of a keyboard, letters of Ukrainian and Hebrew.
+APOSTROPHE = re.compile("(?<=\\w)[`\u2018\u02bc\u05f3](?=\\w)")
+HYPHENS = dict.fromkeys((0x2010, 0x2011), "-")
+
+
+def _words(letter: str, end: str) -> re.Pattern[str]:
+    """Make the pattern of a word: 1,000 6:30 1/2; n't and 's; before n't; t-shirt, o'clock."""
+    word = f"(?:{letter})+"
+    return re.compile(rf"\d+(?:[.,:/]\d+)+|n't{end}|'s{end}|{word}?(?=n't{end})"
+                      rf"|{word}(?:-{word})*(?:'(?!s{end}){word})?")
+
+
+ASCII = _words(r"[^\W_]", r"\b")
+
+
+@cache
+def _beyond_ascii() -> tuple[re.Pattern[str], dict[int, str | None]]:
+    """Make the pattern of words whose letters have marks, and what is not seen and dropped.
+
+    A mark is no letter to Python; one that joins letters or keeps them apart counts within a word.
+    """
+    kinds = {code: unicodedata.category(chr(code))
+             for code in (*range(0x20000), *range(0xE0000, 0xE0200))}  # the others have neither
+    unseen = {code for code, kind in kinds.items() if kind == "Cf"} - {0x200B, 0x200C, 0x200D}
+    unseen |= {0x640, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}  # stretch, or choose a form
+    marks = "".join(chr(code) for code, kind in kinds.items()
+                    if kind[0] == "M" and code not in unseen)
+    more = f"[{marks}]|[\u200c\u200d]+(?=[^\\W_]|[{marks}])"
+    return _words(rf"[^\W_](?:{more})*", rf"(?!\w|{more})"), dict.fromkeys(unseen)
 
 
 def tokenize(text: str) -> list[str]:
     """Split a text into lower-case words, punctuation dropped.
 
-    Digits and hyphenated words stay whole; 's and n't are words of their own, as in the Penn
-    Treebank and in GloVe, whether or not the annotator put a space before them.
+    Digits and hyphenated words stay whole, and so does a letter with its combining marks; 's and
+    n't are words of their own, as in the Penn Treebank and in GloVe, whether or not the annotator
+    put a space before them. A script without spaces has one word between two of them.
 
     Example:
         >>> tokenize("The dog's 2 T-shirts aren't red .")
         ['the', 'dog', "'s", '2', 't-shirts', 'are', "n't", 'red']
     """
-    plain = unicodedata.normalize("NFKC", text).lower().replace("\u2019", "'")
-    return TOKEN.findall(plain)
+    if text.isascii():
+        return ASCII.findall(APOSTROPHE.sub("'", text.lower()))
+    words, unseen = _beyond_ascii()
+    plain = unicodedata.normalize("NFKC", text.translate(unseen).replace("\xb4", "`")).lower()
+    plain = re.sub("i\u0307+", "i", plain.translate(HYPHENS).replace("\u2019", "'"))  # of İ
+    return words.findall(APOSTROPHE.sub("'", unicodedata.normalize("NFKC", plain)))
 
 
 def check_query(text: str) -> None:
-    """Raise ValueError where a text holds no word."""
+    """Raise ValueError unless a query is a text, of Unicode, that holds a word."""
+    if not isinstance(text, str):
+        raise ValueError(f"a query must be a text, got {type(text).__name__}")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError(f"the query {text!r} is no whole text: it holds bytes that are not UTF-8, "
+                         "or half of a character; write it again")
     if not tokenize(text):
         raise ValueError(f"the query {text!r} holds no word; write what the picture shows")
 
 
-class Vocabulary:
+class Unread(NamedTuple):
+    """What is not read of one text: its unknown words, each once, and what is behind a cut."""
+
+    words: list[str]
+    nothing: bool  # whether none of its words is known
+    cut: int  # pieces that are read of a text that has more, else 0
+
+
+class TextReader(Protocol):
+    """What turns texts into numbers. As it stands it knows every word and cuts nothing."""
+
+    learns: bool = False  # whether it reads texts otherwise after other training captions
+
+    def unread(self, texts: Sequence[str]) -> list[Unread]:
+        """Say of each text what is not read of it."""
+        return unread([self], texts)
+
+    def _unknown(self, words: set[str]) -> set[str]:
+        """Those of some words that it cannot read."""
+        return set()
+
+    def _cuts(self, texts: Sequence[str]) -> list[int]:
+        """The field `cut` of each text."""
+        return [0] * len(texts)
+
+
+def unread(readers: Sequence[TextReader], texts: Sequence[str]) -> list[Unread]:
+    """Say of each text what none of several readers reads; all is read where there is none."""
+    words = [list(dict.fromkeys(tokenize(text))) for text in texts]
+    unknown = {word for used in words for word in used}
+    for reader in readers:
+        unknown = reader._unknown(unknown)
+    cuts = zip(*(reader._cuts(texts) for reader in readers), strict=True)
+    return [Unread([word for word in used if word in unknown], unknown.issuperset(used), min(cut))
+            for used, cut in zip(words, cuts, strict=True)] if readers else [
+                Unread([], False, 0)] * len(texts)
+
+
+class Vocabulary(TextReader):
     """Words with their ids: 0 is padding, 1 every unknown word, then the words themselves.
 
     Args:    words: distinct words without the two special ones, in order of their ids from 2.
     Raises:  ValueError: a word is given twice, or is one of the special ones.
     """
+
+    learns = True
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = (PADDING, UNKNOWN, *words)
@@ -76,9 +153,9 @@ class Vocabulary:
         """Read a text as ids (W,) int64, W >= 1: a text without any word is one unknown."""
         return np.array([self._id.get(word, 1) for word in tokenize(text)] or [1], np.int64)
 
-    def unknown(self, words: Iterable[str]) -> list[str]:
-        """List the words that are not in it, which are all read as one unknown word."""
-        return [word for word in words if word not in self]
+    def _unknown(self, words: set[str]) -> set[str]:
+        """Those that are all read as one unknown word."""
+        return words - self._id.keys()
 
     def __len__(self) -> int:
         """Number of ids, the two special ones included."""

@@ -8,7 +8,7 @@ from itr_study.encoders.registry import (
     trainable_image_encoder,
     trainable_stages,
 )
-from itr_study.encoders.wordpiece import trainable_text_encoder
+from itr_study.encoders.sentences import trainable_text_encoder
 
 __all__ = ["IMAGE_ENCODERS", "TEXT_ENCODERS", "WeightsError", "trainable_image_encoder",
            "trainable_stages", "trainable_text_encoder", "word_vectors"]

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from itr_study.arithmetic import is_fast
+from itr_study.data.vocabulary import TextReader
 
 KINDS = ("pooled", "grid")  # one vector a picture (R = 1), or one a place (R = H * W)
 
@@ -48,7 +49,7 @@ class ImageEncoder(Protocol):
         ...
 
 
-class TextEncoder(Protocol):
+class TextEncoder(TextReader, Protocol):
     """Texts to vectors. As it stands it learns nothing and reads every word."""
 
     name: str
@@ -66,10 +67,6 @@ class TextEncoder(Protocol):
     def encode(self, texts: list[str]) -> np.ndarray:
         """Encode texts, (T, D) float32."""
         ...
-
-    def unknown(self, words: list[str]) -> list[str]:
-        """List those of some words that it cannot read."""
-        return []
 
 
 def working_dtype(precision: str, device: torch.device | str) -> torch.dtype:

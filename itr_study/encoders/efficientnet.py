@@ -104,11 +104,7 @@ class Lite:
         return LiteNetwork(self._load()).to(memory_format=torch.channels_last)
 
     def last_stages(self, first: int) -> LiteStages:
-        """Load the stages from `first` on, in float32 with gradients.
-
-        Raises:  ValueError for a stage that the network has not, and for the first: there nothing
-                 would be frozen.
-        """
+        """Load the stages from `first`, not the first, on, in float32 with gradients."""
         check_stage(self.name, first, self.stages)
         return LiteStages(self._load(), first).to(memory_format=torch.channels_last)
 
@@ -149,10 +145,7 @@ def check_stage(name: str, stage: int, stages: int) -> None:
 
 
 def first_block(network: nn.Module, stage: int) -> int:
-    """Find the first block of a stage, counted from 1, or behind the last one the number of blocks.
-
-    A stage begins where the number of channels changes.
-    """
+    """Find the first block, counted from 1, of a stage; one begins where the channels change."""
     firsts = [index for index, block in enumerate(network._blocks)
               if block._block_args.input_filters != block._block_args.output_filters]
     return [*firsts, len(network._blocks)][stage - 1]
@@ -164,10 +157,7 @@ def places(maps: Tensor) -> Tensor:
 
 
 def fold_batch_norm(network: nn.Module) -> nn.Module:
-    """Fold each batch norm into the convolution before it, in place; the output is the same.
-
-    Even padding moves into the convolution too, which saves a copy of every map.
-    """
+    """Fold batch norms and even padding into the convolutions before them, in place."""
     for convolution, owner, name in _pairs(network):
         norm = owner.get_submodule(name)
         convolution.weight, convolution.bias = fuse_conv_bn_weights(

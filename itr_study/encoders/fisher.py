@@ -39,7 +39,7 @@ class Fisher(GloveEncoder):
     Shape:   encode: T texts -> (T, dims) float32.
     """
 
-    name, version = "fisher", 1
+    name, version, learns = "fisher", 1, True
     threaded = False  # the limit of one thread holds for a whole process
 
     def __init__(self, device: str = "cpu", components: int = 30, dims: int = 1000) -> None:
@@ -140,10 +140,7 @@ def word_shares(tokens: list[list[str]], row_of: dict[str, int]) -> sparse.csr_a
 
 def fit_pca(features: Callable[[list[str]], np.ndarray], texts: list[str],
             dims: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fit mean (D,) and leading axes (D, dims) of features(texts), without holding all features.
-
-    The sign of an axis is fixed: its largest entry is positive.
-    """
+    """Fit mean (D,) and leading axes (D, dims) of features(texts), largest entries positive."""
     total, square = 0.0, 0.0
     for start in range(0, len(texts), BLOCK):
         block = features(texts[start : start + BLOCK])

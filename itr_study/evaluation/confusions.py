@@ -14,9 +14,7 @@ def confusable_pairs(alike: AnyScores, image_of_text: np.ndarray,
             matrices their mean).
         image_of_text: (T,).
         count: number of pairs.
-
-    Returns:
-        (first, second, mean fit of the other's texts over both directions).
+    Returns: (first, second, mean fit of the other's texts over both directions).
 
     Example: the text of image 1 fits image 0 with 0.9, that of image 0 fits image 1 with 0.7
         >>> table = np.array([[1.0, 0.9, 0.1], [0.7, 1.0, 0.2], [0.0, 0.3, 1.0]])
@@ -48,9 +46,7 @@ def mistakes(scores: AnyScores, relevance: np.ndarray,
         relevance: (I, T).
         image_of_text: (T,).
         top: results of each query.
-
-    Returns:
-        Mean relevance by direction; NaN if nothing among the first is wrong.
+    Returns: Mean relevance by direction; NaN if nothing among the first is wrong.
 
     Example: image 0 finds the text of image 1, of relevance 0.8, among its first two
         >>> table = np.array([[0.9, 0.5, 0.1], [0.2, 0.7, 0.1], [0.2, 0.1, 0.9]])

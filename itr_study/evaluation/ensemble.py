@@ -44,10 +44,8 @@ def ensemble(members: Mapping[str, Searcher], measures: bool = True) -> Ensemble
         members: trained models by name, on the same split; features and tokens may differ.
         measures: whether to take all measures of the data set, as a run does: on test also
             re-ranked, with the queries of dev as a bank if there is that split.
-
-    Raises:
-        ValueError: fewer than two members, a name with " + ", all splits in one, members that
-            search different data, a score that is not a number.
+    Raises: ValueError: fewer than two members, a name with " + ", all splits in one, members that
+        search different data, a score that is not a number.
     """
     check_members(members)
     searchers = list(members.values())

@@ -28,7 +28,7 @@ from itr_study.evaluation.measures import (
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
-from itr_study.models.base import Code, check_model, device_of, has_heads, scored
+from itr_study.models.base import Code, check_model, device_of, encoded, has_heads, scored
 from itr_study.progress import counting_if_slow
 from itr_study.rerank import Bank
 
@@ -83,8 +83,8 @@ def encode_images(model: nn.Module, split: EncodedSplit, device: Device = None) 
     """Encode all images of a split; see `encode`."""
     device = device or device_of(model)
     with evaluating(model):
-        return join([model.encode_images(split.image_batch(block).to(device))
-                     for block in blocks(split.n_images, BLOCK)])
+        return join([encoded(model, model.encode_images, split.image_batch(block).to(device),
+                             len(block)) for block in blocks(split.n_images, BLOCK)])
 
 
 def encode_texts(model: nn.Module, split: EncodedSplit, device: Device = None) -> Code:
@@ -93,8 +93,8 @@ def encode_texts(model: nn.Module, split: EncodedSplit, device: Device = None) -
     lengths = np.zeros(split.n_texts) if split.tokens is None else list(map(len, split.tokens))
     order = np.argsort(lengths, kind="stable")  # similar lengths together: less padding
     with evaluating(model):
-        texts = [model.encode_texts(split.text_batch(order[block]).to(device))
-                 for block in blocks(split.n_texts, BLOCK)]
+        texts = [encoded(model, model.encode_texts, split.text_batch(order[block]).to(device),
+                         len(block)) for block in blocks(split.n_texts, BLOCK)]
     return take(join(texts), torch.from_numpy(np.argsort(order)))
 
 
@@ -146,9 +146,7 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: Device = None,
         device: where to compute; None: the model's own.
         measures_of: data set whose measures to take (see `measures`); None: retrieval only.
         bank: evaluation of the dev split, to measure the test split re-ranked (see `reranked`).
-
-    Raises:
-        ValueError: another kind of model or split, or a score that is not a number.
+    Raises: ValueError: another kind of model or split, or a score that is not a number.
     """
     check_model(model)
     check_split(split)
@@ -176,9 +174,7 @@ def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | N
         measures_of: data set whose measures to take; None: retrieval only.
         bank: scores of the queries of another split, for re-ranking.
         heads: gives the scores of the vectors of images, for `head_entropy`.
-
-    Raises:
-        ValueError: a score that is not a number.
+    Raises: ValueError: a score that is not a number.
     """
     best = ranks(scores, split.image_of_text)
     table = retrieval_table(best)

@@ -17,7 +17,7 @@ from itr_study.checks import check_choice, check_count
 from itr_study.data.base import Split
 from itr_study.data.batches import Batch
 from itr_study.data.vocabulary import tokenize
-from itr_study.encoders.wordpiece import WordPieces
+from itr_study.encoders.sentences import WordPieces
 from itr_study.evaluation.evaluate import evaluating, score, take
 from itr_study.evaluation.pointing import region_boxes
 from itr_study.evaluation.search import ALL, Searcher
@@ -52,12 +52,8 @@ def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
         model: trained.
         batch: of one image, on the model's device.
         text: the code of one text, on the model's device.
-
-    Returns:
-        (R,), of any sign, 0 where no region is.
-
-    Raises:
-        ValueError: the score has no gradient at the regions, or one that is not finite.
+    Returns: (R,), of any sign, 0 where no region is.
+    Raises: ValueError: the score has no gradient at the regions, or one that is not finite.
     """
     regions, exists, slope = score_gradient(model, batch, text)
     name = type(model).__name__
@@ -138,8 +134,7 @@ def word_maps(split: Split, looks: Sequence[Look]) -> list[np.ndarray]:
 class Looker:
     """Looks of one model over one split.
 
-    Args:
-        searcher: of one split, with texts, and of a model that shows something.
+    Args: searcher: of one split, with texts, and of a model that shows something.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -180,9 +175,7 @@ class Looker:
             text: its index.
             kind: one of `kinds`; None: the first of them.
             with_score: whether to score the pair.
-
-        Raises:
-            ValueError: another kind, or an index out of range.
+        Raises: ValueError: another kind, or an index out of range.
         """
         split, kind = self.searcher.split, self.kinds[0] if kind is None else kind
         check_choice(f"what {type(self.model).__name__} shows", kind, self.kinds)

@@ -8,6 +8,7 @@ may lack those that are `asked`, unless somebody needs them.
 from collections.abc import Callable, Collection, Iterable, Iterator
 from time import process_time
 from typing import NamedTuple
+from warnings import catch_warnings
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,7 +30,7 @@ from itr_study.models import MODELS
 from itr_study.models.base import compares_pairs
 from itr_study.relevance import RELEVANCE
 from itr_study.rerank import RERANKERS, Bank
-from itr_study.rerank.fast import CUB_SCALES
+from itr_study.rerank.fast import CUB_SCALES, FlatScores
 
 QUERIES = 100  # whose first results are kept, of each direction, at most
 RESULTS = 10  # kept of each query
@@ -266,7 +267,8 @@ def measure(scored: Scored, dataset: str) -> dict[str, float]:
     """Take the measures of a split's data set, as far as the split allows, and their costs."""
     metrics = dict.fromkeys(measure.metric for measure in MEASURES.values()
                             if measure.columns(dataset, scored.split.name))
-    return {name: value for metric in metrics for name, value in metric(scored).items()}
+    with catch_warnings(action="ignore", category=FlatScores):  # a row has recall with and without
+        return {name: value for metric in metrics for name, value in metric(scored).items()}
 
 
 def costs() -> set[str]:
@@ -277,8 +279,7 @@ def costs() -> set[str]:
 def kept_of(scores: AnyScores, split: EncodedSplit, dataset: str) -> dict[str, np.ndarray]:
     """Choose the arrays that are kept of a test split's scores (all: 20 MB); none of other splits.
 
-    Returns:
-        judged_<collection> (N,) float16, scores of the pairs that people judged; i2t_queries,
+    Returns: judged_<collection> (N,) float16, scores of the pairs that people judged; i2t_queries,
         t2i_queries (Q,) int32, sampled images and texts; i2t_first, t2i_first (Q, 10) int32, their
         first results, best first, of equal scores the first of the split.
     """

@@ -59,12 +59,9 @@ def pointing(maps: Mapping[str, np.ndarray | Tensor], shown: np.ndarray,
         shown: (I, R, O) of `detected_objects`; images without an object are left out.
         mask: (I, R) bool, the regions that exist.
         seed: of the shuffling.
-
-    Returns:
-        A `Pointing` for each map, for its name + SHUFFLED, and for "uniform".
-
-    Raises:
-        ValueError: as `focus`; a map that weighs a region that does not exist; no object at all.
+    Returns: A `Pointing` for each map, for its name + SHUFFLED, and for "uniform".
+    Raises: ValueError: as `focus`; a map that weighs a region that does not exist; no object at
+        all.
     """
     shown, mask = np.asarray(shown), np.asarray(mask)
     kept = (shown > 0).any(axis=(1, 2))
@@ -277,8 +274,7 @@ class Target(NamedTuple):
 def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Target]:
     """Yield every name of a class in every text whose own image has a box of that class.
 
-    Raises:
-        DataError: an image that the table does not have.
+    Raises: DataError: an image that the table does not have.
     """
     check_number("sure", sure, least=0, most=1)
     for text, caption in enumerate(split.texts):
@@ -310,19 +306,15 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         places: (R, 4) for all images or I of these, whose R may differ.
         table: boxes of the detector.
         sure: least score of a box, in [0, 1].
-
-    Returns:
-        A row for each name: text, image (indices in the split), class; rest, the mass in the boxes
-        of all other words of the text (NaN: none): a map that does not know its word has as much;
-        others, the mass of the text's names of other classes, and mass_beside_others, the name's
-        own in these texts (NaN: none): a map that only knows nouns has as much; mass, uniform,
-        centre, area in [0, 1]; hit, whether the middle of the region with most weight is in a box,
-        uniform_hit (mean of all regions), centre_hit (the picture's middle); iou, uniform_iou,
-        centre_iou of `InBoxes.overlap`, of which area is that of the whole picture.
-
-    Raises:
-        ValueError: maps that are none or fit no text, places that fit no map, no name with a box of
-            its class.
+    Returns: A row for each name: text, image (indices in the split), class; rest, the mass in the
+        boxes of all other words of the text (NaN: none): a map that does not know its word has as
+        much; others, the mass of the text's names of other classes, and mass_beside_others, the
+        name's own in these texts (NaN: none): a map that only knows nouns has as much; mass,
+        uniform, centre, area in [0, 1]; hit, whether the middle of the region with most weight is
+        in a box, uniform_hit (mean of all regions), centre_hit (the picture's middle); iou,
+        uniform_iou, centre_iou of `InBoxes.overlap`, of which area is that of the whole picture.
+    Raises: ValueError: maps that are none or fit no text, places that fit no map, no name with a
+        box of its class.
     """
     check_each_text("maps", maps, split)
     of_image, images = [np.asarray(place) for place in places], len(split.image_ids)

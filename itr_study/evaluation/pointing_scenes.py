@@ -52,9 +52,8 @@ def scene_pointing(dataset: RetrievalDataset, split: Split, looks: Sequence[Look
     each word their mean counts for every word. Returns a row for each noun, with the columns of
     `word_pointing`; class is the shape.
 
-    Raises:
-        ValueError: another number of looks, data without known boxes, no noun for a shape of its
-            picture.
+    Raises: ValueError: another number of looks, data without known boxes, no noun for a shape of
+        its picture.
     """
     check_each_text("looks", looks, split)
     places = {int(image): look.boxes

@@ -1,9 +1,11 @@
 """Search a split with a trained model, by words or by a picture."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +13,11 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
 from itr_study.data.picture_files import as_rgb
-from itr_study.data.vocabulary import check_query, tokenize
+from itr_study.data.vocabulary import check_query
 from itr_study.evaluation.evaluate import (
     encode_images,
     encode_texts,
@@ -31,6 +33,8 @@ from itr_study.progress import counting
 ALL = "all"  # instead of a split's name: all splits in one
 NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or without texts
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
+SAMPLE, NEAR = 8, 0.05  # images and texts whose known scores are compared; of their spread
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Hit(NamedTuple):
@@ -54,9 +58,7 @@ class Searcher:
         data: the same after encoding (of new pictures: `with_pictures`).
         name: of the split searched; "all": all of them in one.
         known: scores that need not be computed again, by the names of `measures.all_scores`.
-
-    Raises:
-        ValueError: a split that the data does not have, known scores of another size.
+    Raises: ValueError: a split that the data does not have, known scores of other data or weights.
     """
 
     model: nn.Module
@@ -81,6 +83,12 @@ class Searcher:
             show(1, "images are done")
             self.texts = join([encode_texts(self.model, split)
                                for split in encoded]) if self.split.texts else None
+        if found is not None:
+            rows, columns = (torch.linspace(0, n - 1, min(n, SAMPLE)).long() for n in size)
+            own = score(self.model, take(self.images, rows), take(self.texts, columns))
+            if ((own - found[rows][:, columns]).abs() > NEAR * own.std(correction=0) + 1e-3).any():
+                raise ValueError(f"known scores are not those of this model and {self.name}: other "
+                                 "weights or other data made them; leave them out")
 
     @property
     def encoded(self) -> EncodedSplit:
@@ -118,9 +126,7 @@ class Searcher:
         Args:
             text: its index in the split, or any words; new ones have no known match.
             top: number of results.
-
-        Raises:
-            ValueError: an index out of range, or new words without a word.
+        Raises: ValueError: an index out of range, new words without a word, scores that are NaN.
         """
         owners, texts = self.split.image_of_text, self.split.texts
         if isinstance(text, str):
@@ -140,10 +146,8 @@ class Searcher:
         Args:
             image: its index or its id in the split, or any picture, whose matches are unknown.
             top: number of results.
-
-        Raises:
-            ValueError: an unknown index or id, a new picture if features came with the data, a
-                split without texts.
+        Raises: ValueError: an unknown index or id, a new picture if features came with the data, a
+            split without texts.
         """
         if self.texts is None:
             raise ValueError(f"{self.dataset.name} has no texts to find; search it by a text")
@@ -159,14 +163,14 @@ class Searcher:
                 for rank, value, t in best(scores, top)]
 
     def doubts(self, text: str) -> str:
-        """Warn of the words of a query that the model cannot read; "" if it knows all."""
-        unknown = self.data.unknown_words(text)
-        if not unknown:
-            return ""
-        if set(unknown) == set(tokenize(text)):
-            return (f"the model knows no word of it ({', '.join(unknown)}): this order means "
-                    "nothing")
-        return f"not known to the model, which cannot read it: {', '.join(unknown)}"
+        """Warn of what the model cannot read of a query; "" if it reads all."""
+        (unread,) = self.data.unread([text])
+        unknown = ", ".join(unread.words)
+        if unread.nothing:
+            return f"the model knows no word of it ({unknown}): this order means nothing"
+        said = [f"not known to the model, which cannot read it: {unknown}"] * bool(unknown)
+        return "; ".join(said + [f"cut at {unread.cut} pieces of words: the model does not read "
+                                 "what follows"] * bool(unread.cut))
 
     def scores_for(self, image: int | None = None, text: int | None = None) -> np.ndarray:
         """Score an image (T,) or a text (I,), by its index, alone: `scores` but for last bits."""
@@ -188,9 +192,11 @@ class Searcher:
         return self.split.image_ids.index(image_id)
 
     def _index(self, kind: str, index: int, count: int) -> int:
-        if not 0 <= index < count:
+        whole = isinstance(index, Integral) and not isinstance(index, bool)
+        if not (whole and 0 <= index < count):
+            new = "any words" if kind == "text" else "an id, or a picture of PIL"
             raise ValueError(f"{kind} must be an index in [0, {count}), the {kind}s of the "
-                             f"{self.name} split, or a new {kind}; got {index}")
+                             f"{self.name} split, or {new}; got {index!r:.80}")
         return int(index)
 
     def _score_words(self, words: str) -> np.ndarray:
@@ -233,14 +239,24 @@ def as_tensor(values: np.ndarray) -> Tensor:
 
 def best(scores: np.ndarray, top: int) -> list[tuple[int, float, int]]:
     """List (rank, score, index) of the highest scores, the first of equals first."""
+    check_count("top", top)
+    if np.isnan(scores).any():
+        raise ValueError("the model gives NaN instead of scores, so nothing can be ranked; train "
+                         "it again, with a lower learning rate")
     order = np.argsort(-scores, kind="stable")[:top].tolist()
     return [(rank, scores[i].item(), i) for rank, i in enumerate(order, start=1)]
 
 
+def one_line(text: str) -> str:
+    """Write what a terminal would obey, such as a new line in the name of a file, as letters."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.rstrip())
+
+
 def hit_table(hits: list[Hit]) -> str:
     """Write one line per hit below the names of the columns; right ones are marked."""
-    width = max(len("id"), *(len(hit.id) for hit in hits))
-    lines = (f"{h.rank:4}  {h.score:7.4f}  {'match' if h.match else '':<5}  {h.id:<{width}}  "
-             f"{h.text}" for h in hits)
+    ids = [one_line(hit.id) for hit in hits]
+    width = max(len("id"), *map(len, ids))
+    lines = (f"{h.rank:4}  {h.score:7.4f}  {'match' if h.match else '':<5}  {name:<{width}}  "
+             f"{one_line(h.text)}" for h, name in zip(hits, ids, strict=True))
     heading = f"rank  {'score':>7}  {'':<5}  {'id':<{width}}  text"
     return "\n".join([heading, *(line.rstrip() for line in lines)])

@@ -22,12 +22,9 @@ def retrieval_table(best: Ranks) -> dict[str, float]:
     Source: all four papers; RSUM as in listwise and bcls. The median of an even number of ranks may
     end in .5, while published code rounds down.
 
-    Args:
-        best: the rank of the best match of every query, as `ranks` gives them.
-
-    Returns:
-        i2t_r1, i2t_r5, i2t_r10, i2t_medr, i2t_meanr, the same with t2i, and rsum, the sum of the
-        six percentages (at most 600).
+    Args: best: the rank of the best match of every query, as `ranks` gives them.
+    Returns: i2t_r1, i2t_r5, i2t_r10, i2t_medr, i2t_meanr, the same with t2i, and rsum, the sum of
+        the six percentages (at most 600).
 
     Example:
         >>> table = retrieval_table(Ranks(i2t=np.array([1, 2]), t2i=np.array([1, 7, 30, 1])))
@@ -66,12 +63,8 @@ def bootstrap(best: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int =
         n: number of resamples.
         seed: of numpy's Generator.
         level: share inside, in (0, 1).
-
-    Returns:
-        An Interval for each R@K in percent, both mean ranks, and rsum.
-
-    Raises:
-        ValueError: n < 1, a level outside (0, 1), lengths that differ.
+    Returns: An Interval for each R@K in percent, both mean ranks, and rsum.
+    Raises: ValueError: n < 1, a level outside (0, 1), lengths that differ.
     """
     check_number("n", n, least=1)
     check_number("level", level, above=0, most=1 - 1e-9)

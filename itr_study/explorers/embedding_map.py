@@ -94,9 +94,7 @@ class EmbeddingMap(Explorer):
         picture: gives the picture of an image id; None: they have none.
         other: scores (I, T) of a second model, whose ranks are subtracted.
         scores: (I, T) of the model itself, of one frame, if they are not the inner products.
-
-    Raises:
-        ValueError: NaN, or anything that is not of the same images and texts.
+    Raises: ValueError: NaN, or anything that is not of the same images and texts.
     """
 
     drawing, title = "map", "Map of images and texts"

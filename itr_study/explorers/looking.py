@@ -1,4 +1,4 @@
-"""Where does it look? A heat map over a picture for every word of a text, or every head."""
+"""A heat map over a picture for every word of a text, or every head."""
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -33,14 +33,11 @@ PICTURES = {"own": "its own", "first": "the one found first", "other": "another,
 class Looking(Explorer):
     """What trained models look at in a picture, for a text, word by word.
 
-    Args:
-        searchers: one or more by name, over one split with texts.
-
-    Raises:
-        ValueError: as `check_models` and `Looker`; a model that has diverged.
+    Args: searchers: one or more by name, over one split with texts.
+    Raises: ValueError: as `check_models` and `Looker`; a model that has diverged.
     """
 
-    drawing, title = "looking", "Where does it look?"
+    drawing, title = "looking", "Heat maps of words"
 
     def __init__(self, searchers: Mapping[str, Searcher]) -> None:
         check_models("Looking", searchers)

@@ -134,7 +134,7 @@ def gain_shade(difference: np.ndarray, most: int) -> Shade:
     ticks = [*((0.5 - at, signed(-size, 0)) for at, size in reversed(ends)), (0.5, "0"),
              *((0.5 + at, signed(size, 0)) for at, size in ends)]
     levels = 0.5 + np.sign(difference) * np.log1p(np.abs(difference)) / far / 2
-    return Shade("rank here less rank of the other model", levels, difference > 0, ticks,
+    return Shade("rank here minus rank of the other model", levels, difference > 0, ticks,
                  signed=True, meaning=("ranked as high here, or higher", "ranked lower here"))
 
 

@@ -39,8 +39,7 @@ def encode_thumbnail(picture: Image.Image, side: int = SIDE) -> str:
 def read_upload(file: Mapping[str, Any]) -> Image.Image:
     """Read the picture that a page uploads: {"name", "size" in bytes, "data" in base64}.
 
-    Raises:
-        ValueError: a file that is too large ("data" may be None), or no readable picture.
+    Raises: ValueError: a file that is too large ("data" may be None), or no readable picture.
     """
     given, size, data = read_parts("a file", file, "name", "size", "data")
     name = cut(str(given), NAMED)

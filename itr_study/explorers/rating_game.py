@@ -97,8 +97,7 @@ def load_pairs(dataset: RetrievalDataset, name: str, others: Mapping[str, np.nda
     Returns arguments of `YouJudge`; an image's own texts are left out. Scores of others are (I, T)
     of the split or (N,) of its judged pairs in their order.
 
-    Raises:
-        ValueError: nobody graded the pairs, an unknown split, scores of another shape.
+    Raises: ValueError: nobody graded the pairs, an unknown split, scores of another shape.
     """
     check_choice("split", name, dataset.splits)
     split = dataset.splits[name]
@@ -202,9 +201,7 @@ class YouJudge(Explorer):
         count: pairs to rate, as many of each grade as there are.
         seed: of the draw.
         judges: who graded them before, in the words of a sentence.
-
-    Raises:
-        ValueError: as `check_pairs`; raters that do not fit.
+    Raises: ValueError: as `check_pairs`; raters that do not fit.
     """
 
     drawing, title = "judge", "You are the judge"

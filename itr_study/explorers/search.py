@@ -68,9 +68,7 @@ class Search(Explorer):
     Args:
         searchers: one or two by name, of the same data and split, with texts.
         relevance: (I, T) in [0, 1]; None: the exact one, if the data knows it.
-
-    Raises:
-        ValueError: as `check_models`; scores that are not finite; relevance of another shape.
+    Raises: ValueError: as `check_models`; scores that are not finite; relevance of another shape.
     """
 
     drawing, title = "search", "Search"

@@ -14,7 +14,7 @@ from itr_study.plots.curves import learning_curves
 from itr_study.plots.style import canvas, headline, styled
 
 RECENT = 5  # epochs by whose mean time the time left is estimated
-PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, %"),
+PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, points"),
           "loss": ("loss", "mean of an epoch")}
 NOTHING = "no epoch has ended yet"
 AT_WORK = ("starting", "running", "stopping", "elsewhere")
@@ -32,8 +32,7 @@ class Training(Explorer):
         from itr_study.lab.runs.background import BackgroundRun
         Training(BackgroundRun(config))
 
-    Args:
-        run: what has config, look(), start() and stop() as a BackgroundRun does.
+    Args: run: what has config, look(), start() and stop() as a BackgroundRun does.
     """
 
     drawing, title = "training", "Training"

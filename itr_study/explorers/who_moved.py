@@ -150,9 +150,7 @@ class WhoMoved(Explorer):
         names: of the two models.
         relevance: (I, T) in [0, 1]; None: only matches are known.
         pictures: the index of an image -> its picture; None shows its first text alone.
-
-    Raises:
-        ValueError: shapes that differ, NaN, relevance outside [0, 1], an image without a text.
+    Raises: ValueError: shapes that differ, NaN, relevance outside [0, 1], an image without a text.
     """
 
     drawing, title = "who_moved", "Who moved?"
@@ -218,8 +216,7 @@ class WhoMoved(Explorer):
     def look(self, _: Any = None) -> None:
         """Take the measure that is waited for; a reader who went on stays at their query.
 
-        Raises:
-            ValueError: it could not be counted.
+        Raises: ValueError: it could not be counted.
         """
         task, measure = self.task, self.wanted
         running = task is not None and not task.done()

@@ -31,9 +31,8 @@ Result = TypeVar("Result")
 class CacheKey:
     """Everything that the numbers of a cache depend on: equal digests mean equal numbers.
 
-    Rounding is the exception. Where an encoder asks for half precision, a CPU that has none
-    computes in float32, so the arithmetic is part of the file's name. It is not part of the digest:
-    run ids are made of digests, and an id must mean the same data on every machine.
+    Rounding is the exception: a CPU without half precision computes in float32. So the arithmetic
+    is part of the file's name, not of the digest: run ids are made of it, on every machine.
     """
 
     dataset: str  # name, for people
@@ -115,11 +114,10 @@ def sole_builder(path: Path) -> Iterator[None]:
 class BlockFile:
     """An `.npy` file whose rows are written, checked and counted as done in blocks.
 
-    Its JSON sidecar has the sha256 of each block that is done: a block counts as done only after
-    its bytes are on the disk. Bytes are written with plain writes, never through a memory map: on a
-    full disk a map kills the process without a word. Opening hashes what is there, about a second a
-    GB; what is damaged is no longer counted as done. It is mended where it is: other processes may
-    have mapped the file. Used under the cache's lock only.
+    Its JSON sidecar has the sha256 of each block whose bytes are on the disk. They are not written
+    through a memory map, which on a full disk kills the process without a word. Opening hashes what
+    is there, about a second a GB; what is damaged is written again in place: others may have mapped
+    it. Used under the cache's lock only.
 
     Args:    path: of the `.npy` file; about: what the numbers are, with `rows` and `dtype`.
     """

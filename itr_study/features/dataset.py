@@ -11,11 +11,11 @@ import torch
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.batches import EncodedSplit, InputSpec, JudgedPairs
-from itr_study.data.vocabulary import Vocabulary
+from itr_study.data.vocabulary import TextReader, Vocabulary
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.registry import TEXT_ENCODERS
-from itr_study.encoders.wordpiece import MAX_TOKENS, WordPieces
+from itr_study.encoders.sentences import MAX_TOKENS, WordPieces
 from itr_study.features.images import (
     FrozenImages,
     Pixels,
@@ -45,11 +45,9 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
                    evaluation_vectors: Sequence[str] = ()) -> EncodedData:
     """Encode all splits, computing what no cache holds yet; all that is fitted is fitted on train.
 
-    Args:    images: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, `<encoder>:nanodet:<regions>`
-             or names of features that come with the data, joined by "+" along D; None: all
-             features that come with the data, "lite0:pooled:flip" where none do (more in
-             `specs.image_parts`); tokens: None, "words" (learnt vocabulary), "glove" (with word
-             vectors) or "wordpiece:minilm";
+    Args:    images: parts as of `specs.image_parts`, joined by "+" along D; None: all features that
+             come with the data, "lite0:pooled:flip" where none do; tokens: None, "words" (learnt
+             vocabulary), "glove" (with word vectors) or "wordpiece:minilm";
              sentences: None, or "minilm", "fisher", "glove-mean", joined by "+"; relevance: attach
              the data's exact relevance; device: where networks run; store: folder of caches,
              None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
@@ -93,8 +91,7 @@ def with_pictures(data: EncodedData, pictures: RetrievalDataset,
                   store: Path | None = None) -> EncodedData:
     """Exchange the pictures that a model was trained on for those of another data set.
 
-    Vocabulary and sentence encoders stay, so that words are read as in training; the texts of
-    `pictures` are not encoded. Features are kept: the same pictures are encoded once.
+    Words are read as in training; the texts of `pictures` are not encoded.
 
     Args:    store: folder of caches, None = `<home>/features`.
     Raises:  ValueError where features came with the data, for no network makes those.
@@ -129,10 +126,9 @@ def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:
 
 
 class JoinedRegions:
-    """Arrays (I, V, R, D1), (I, V, R, D2), ... read as one (I, V, R, D1 + D2 + ...).
+    """Arrays (I, V, R, D1), (I, V, R, D2), ... joined on access: memory maps stay on the disk.
 
-    Joins on access, so that memory maps larger than the RAM stay on the disk. Takes any index
-    that leaves the last axis alone.
+    Takes any index that leaves the last axis alone.
     """
 
     def __init__(self, parts: Sequence[np.ndarray]) -> None:
@@ -167,10 +163,7 @@ def join_regions(parts: Sequence[np.ndarray]) -> np.ndarray | JoinedRegions:
 
 def encode_regions(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Frozen,
                    folder: Path) -> dict[str, tuple[np.ndarray | JoinedRegions, np.ndarray | None]]:
-    """Join the features (I, V, R, D) and masks (I, R) of each split.
-
-    A region exists where it does in all parts. Where the network is fine-tuned D is 0.
-    """
+    """Join the features (I, V, R, D), D = 0 with pixels, and masks (I, R), of all parts at once."""
     if parts[0].kind == "pixels":
         return {name: (np.zeros((len(split.image_ids), 1, 1, 0), np.float16), None)
                 for name, split in dataset.splits.items()}
@@ -193,6 +186,14 @@ def make_vocabulary(dataset: RetrievalDataset,
     if tokens.startswith("wordpiece:"):
         return WordPieces(tokens.removeprefix("wordpiece:"))
     return Vocabulary.fit(dataset.splits["train"].texts, min_count=MIN_COUNT)
+
+
+def text_readers(dataset: RetrievalDataset, tokens: str | None,
+                 sentences: str | None) -> list[TextReader]:
+    """Make what reads the texts of a model, as `encode_dataset` does, without encoding any."""
+    vocabulary = make_vocabulary(dataset, tokens)
+    return [*[vocabulary] * bool(vocabulary),
+            *(TEXT_ENCODERS[name]() for name in sentence_parts(sentences))]
 
 
 def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:

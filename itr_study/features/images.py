@@ -53,10 +53,7 @@ class FrozenImages:
         return str(working_dtype(precision, self.device)).removeprefix("torch.")
 
     def encode(self, images: Iterable[Image.Image]) -> np.ndarray:
-        """Encode RGB pictures, (N, V, R, D) float32; R = 1 where pooled.
-
-        Pictures are looked at one by one, so that an iterator need not hold them all.
-        """
+        """Encode RGB pictures, one by one, (N, V, R, D) float32; R = 1 where pooled."""
         with self._lock:  # threads share one network
             if self._network is None:
                 self._network = self.encoder.network(self.device)
@@ -103,11 +100,7 @@ def dataset_rows(dataset: RetrievalDataset, images: FrozenImages, folder: Path) 
 
 def from_whole(dataset: RetrievalDataset, ids: Literal["image_ids", "text_ids"],
                rows_of: Callable[[RetrievalDataset], np.ndarray]) -> Compute:
-    """Make what takes rows [start, stop) of a part from the rows of the data set it is a part of.
-
-    Nothing is encoded twice; the whole is asked for when the first row is: a finished cache needs
-    no other.
-    """
+    """Make what takes rows [start, stop) of a part from the whole, asked for with the first."""
 
     @functools.cache
     def sources() -> tuple[np.ndarray, np.ndarray]:
@@ -163,8 +156,9 @@ def given_features(dataset: RetrievalDataset, name: str,
 def open_picture(dataset: RetrievalDataset, image: str) -> Image.Image:
     """Open a picture of a data set; DataError where it has none, or a broken one."""
     if not dataset.has_pictures:
-        raise DataError(f"{dataset.name} has features and no pictures: images=\"given\" reads the "
-                        "features; for a network put the pictures into images/, <image id>.jpg")
+        raise DataError(f"{dataset.name} has features and no pictures: images=\"given\" (of a "
+                        "command: --set images=given) reads the features; for a network put the "
+                        "pictures into images/, <image id>.jpg")
     try:
         return dataset.open_image(image)
     except OSError as error:
@@ -174,10 +168,7 @@ def open_picture(dataset: RetrievalDataset, image: str) -> Image.Image:
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
-    """The pictures of a split, decoded when a batch asks for them: memory does not grow with I.
-
-    Shape: called with images (N,), indices into image_ids, gives (N, 3, size, size) uint8.
-    """
+    """The pictures of a split, decoded when asked for: images (N,) -> (N, 3, size, size) uint8."""
 
     open_image: Callable[[str], Image.Image]
     image_ids: tuple[str, ...]
@@ -204,14 +195,12 @@ def made_with(detector: NanoDet) -> str:
 
 
 def dataset_boxes(dataset: RetrievalDataset, detector: NanoDet, folder: Path) -> BoxTable:
-    """Find the boxes of all pictures of a data set.
-
-    They are those of the table kept beside the code if this detector made it, else computed.
+    """Find the boxes of all pictures: those kept, if this detector made them of these, or computed.
 
     Raises:  WeightsError where the detector is needed and its files are missing.
     """
     images = all_images(dataset)
-    kept = kept_boxes(dataset.name)
+    kept = kept_boxes(dataset.name) if dataset.published else None
     if kept is not None and kept.made_with == made_with(detector) and kept.has(images):
         return kept
     return computed_boxes(dataset, detector, folder)

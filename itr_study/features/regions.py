@@ -125,10 +125,7 @@ class FrozenRegions(FrozenImages):
         return pooled_all(self.grid.encode(pictures), boxes)
 
     def computing(self, dataset: RetrievalDataset, folder: Path) -> Compute:
-        """Make what computes rows, from the grid's own cache and the boxes of the data set.
-
-        Both are asked for when the first row is: a finished cache needs neither.
-        """
+        """Make what computes rows from grid and boxes, both asked for when the first row is."""
 
         @functools.cache
         def sources() -> tuple[np.ndarray, np.ndarray]:

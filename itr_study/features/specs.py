@@ -7,8 +7,8 @@ from itr_study.data.box_table import FEWEST, MOST
 from itr_study.encoders.base import KINDS, PRECISIONS
 from itr_study.encoders.efficientnet import check_stage
 from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, STAGED, TEXT_ENCODERS
+from itr_study.encoders.sentences import TRANSFORMERS
 from itr_study.encoders.views import VIEWS
-from itr_study.encoders.wordpiece import TRANSFORMERS
 
 STAGE = "stage"  # a kind that begins so: what goes into that stage of a network
 TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))
@@ -51,12 +51,9 @@ def image_parts(spec: str, given: tuple[str, ...] = ()) -> list[ImagePart]:
     """Read an images spec: its parts, joined by "+".
 
     Args:    spec: parts `<encoder>:<pooled|grid>:<one|flip|ten>`, with `:<precision>` after it
-             where wanted, or names of features that come with the data; or `pixels:<encoder>`
-             alone, for models that fine-tune that network; or `<encoder>:nanodet:<count>`, the
-             grid of one view pooled in so many regions that the detector chose; or
-             `<encoder>:stage<n>:<one|flip|ten>` alone, the maps that go into stage n of that
-             network, for models that fine-tune it from there on; given: the names of features
-             that come with the data.
+             where wanted; `<encoder>:nanodet:<count>`, so many regions of the detector; names of
+             features that come with the data (`given`); or alone, for models that fine-tune that
+             network, `pixels:<encoder>`, or from stage n on `<encoder>:stage<n>:<one|flip|ten>`.
     Raises:  ValueError naming the choices, or how many regions there may be.
 
     Example:
@@ -109,8 +106,6 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
 
 def tuned_stages(spec: str) -> str:
     """Read from an images spec the network and first stage that a model fine-tunes; "" for none.
-
-    It needs no data, so that names of features are taken as they are.
 
     Raises:  as `image_parts`, for a spec of that kind.
 

@@ -11,11 +11,12 @@ from safetensors.numpy import load, save
 from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit, InputSpec, LabelVectors
-from itr_study.data.vocabulary import Vocabulary, tokenize
+from itr_study.data.vocabulary import TextReader, Unread, Vocabulary, unread
+from itr_study.digits import counted
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.ngrams import Ngrams
 from itr_study.encoders.registry import TEXT_ENCODERS
-from itr_study.encoders.wordpiece import WordPieces
+from itr_study.encoders.sentences import WordPieces
 from itr_study.features.cache import CacheKey, Compute, cached, cores, sole_builder
 from itr_study.features.images import FrozenImages, cut, from_whole
 from itr_study.files.atomic import canonical_json, read_json, sha256_file, write_atomic, write_json
@@ -52,13 +53,10 @@ class EncodedData:
         vectors = [encoder.encode(texts) for encoder in self.sentence_encoders]
         return tokens, np.concatenate(vectors, axis=1) if vectors else None
 
-    def unknown_words(self, text: str) -> list[str]:
-        """List the words of a text that nothing which reads texts here knows, each once."""
-        words = list(dict.fromkeys(tokenize(text)))
+    def unread(self, texts: Sequence[str]) -> list[Unread]:
+        """Say of each text what nothing that reads texts here reads of it."""
         readers = [self.vocabulary] * bool(self.vocabulary) + self.sentence_encoders
-        for reader in readers:
-            words = reader.unknown(words)
-        return words if readers else []
+        return unread(readers, texts)
 
     def encode_images(self, images: list) -> np.ndarray:
         """Encode new RGB pictures, such as a user's own: features (I, V, R, D).
@@ -68,6 +66,20 @@ class EncodedData:
         if not self.image_encoders:
             raise ValueError(self.needs_network)
         return np.concatenate([e.encode(images) for e in self.image_encoders], axis=-1)
+
+
+def unread_notes(dataset: RetrievalDataset, readers: Sequence[TextReader],
+                 who: str = "the model") -> list[str]:
+    """Say in sentences of how many captions some readers (`who`) know no word, or not the end."""
+    texts = [text for split in dataset.splits.values() for text in split.texts]
+    found = unread(readers, texts)
+    of = f"of {counted(len(texts), 'caption')}"
+    dark = [text for text, one in zip(texts, found, strict=True) if one.nothing]
+    cuts = [one.cut for one in found if one.cut]
+    notes = [f"{len(dark):,} {of} hold no word that {who} knows, such as {dark[0][:60]!r}: it "
+             "cannot tell them apart"] if dark else []
+    return notes + ([f"{len(cuts):,} {of} are cut at {max(cuts)} pieces of words: {who} does not "
+                     "read what follows"] if cuts else [])
 
 
 def dataset_sentences(dataset: RetrievalDataset, encoder: TextEncoder,
@@ -121,10 +133,7 @@ def _encoded(key: CacheKey, texts: Sequence[str], train: Sequence[str], encoder:
 
 
 def fit_once(key: CacheKey, encoder: TextEncoder, texts: list[str], folder: Path) -> bool:
-    """Fit the encoder, or load what an earlier process fitted; tells whether it learns anything.
-
-    A damaged file is set aside.
-    """
+    """Fit the encoder, or load what was fitted and is sound; tells whether it learns anything."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{key.stem}.fitted.safetensors"
     digest = path.with_suffix(".json")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 HOME_REMEDY = ("Runs and caches go there: set ITR_STUDY_HOME to a folder you may write to "
                "(itr-study doctor says which is in effect)")
+MY_REMEDY = "Name a folder you may write to: itr-study lab --folder FOLDER, or set ITR_STUDY_MY"
 FIGURES_REMEDY = ("Name a folder for figures that you may write to: --figures FOLDER, or `figures` "
                   "in the parameters cell of a notebook")
 
@@ -67,10 +68,7 @@ def check_writable(folder: Path, remedy: str) -> None:
 
 
 def try_writing(folder: Path) -> None:
-    """Raise OSError where no file can be made in a folder; nothing is left there.
-
-    Permissions do not tell: some file systems refuse whom they permit.
-    """
+    """Raise OSError where no file can be made in a folder: permissions alone do not tell."""
     tempfile.TemporaryFile(dir=folder).close()
 
 
@@ -83,22 +81,19 @@ def output_folder(generated: bool, figures: Path | str | None = None) -> Path:
     """Choose the folder that a notebook saves figures in.
 
     It is the one given; else `figures/` for those of generated data, which git does not see there,
-    and `my/figures/` for all others. Published figures are written only where that folder is given,
-    as `itr-study reproduce --publish` does.
+    and `figures/` in `my_folder` for all others, and for all where ITR_STUDY_MY is set. Published
+    figures are written only where that folder is given, as `itr-study reproduce --publish` does.
     """
-    if figures is None and not generated:
+    if figures is None and not (generated and my_folder() == project_root() / "my"):
         return my_folder() / "figures"
     return figures_folder(figures)
 
 
 def kept_folders(generated: bool, figures: Path | str | None = None) -> list[Path]:
-    """List the folders to look up saved figures in: this notebook's, then the published ones.
-
-    A folder that is given is the only one.
-    """
+    """List where to look figures up: the folder given, else this notebook's, then the published."""
     return list(dict.fromkeys([output_folder(generated, figures), figures_folder(figures)]))
 
 
 def my_folder() -> Path:
-    """Find the reader's own folder, unseen by git: copies of notebooks, figures of real data."""
-    return project_root() / "my"
+    """Find the reader's folder for copies and figures: $ITR_STUDY_MY, else `my/`, unseen by git."""
+    return _named_by("ITR_STUDY_MY") or project_root() / "my"

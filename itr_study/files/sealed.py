@@ -21,10 +21,7 @@ class Damaged(ValueError):
 
 
 def seal(folder: Path, but: tuple[str, ...] = (), **facts: Any) -> None:
-    """Write the folder's manifest: sha256 of every file in it, and the facts given.
-
-    Args:    but: names of files that may change later, left out.
-    """
+    """Write the folder's manifest: sha256 of every file in it `but` these, and the facts given."""
     left_out = (MANIFEST, *but)
     files = {path.relative_to(folder).as_posix(): sha256_file(path)
              for path in sorted(folder.rglob("*"))
@@ -33,10 +30,7 @@ def seal(folder: Path, but: tuple[str, ...] = (), **facts: Any) -> None:
 
 
 def verify(folder: Path, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read the folder's manifest, once every file in it has its checksum; else Damaged.
-
-    Args:    needed: names of files that the manifest must hold.
-    """
+    """Read the folder's manifest once all files, and those needed, are as it says; else Damaged."""
     try:
         manifest = read_json(folder / MANIFEST)
         if absent := [name for name in needed if name not in manifest["files"]]:

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from contextlib import suppress
+from io import TextIOWrapper
 
 import psutil
 
@@ -21,6 +22,15 @@ MARK = "ITR_STUDY_FAMILY"
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**32),
                "MALLOC_TOP_PAD_": str(2**26)}
 PAUSE = 0.2  # seconds, above what starting a program takes on a busy machine
+
+
+def replace_letters(encoding: str | None = None) -> None:
+    """Write a ? for what a terminal or a file, in this encoding, cannot hold; read any bytes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors="replace")
+    if isinstance(sys.stdin, TextIOWrapper) and sys.stdin.errors == "strict":
+        sys.stdin.reconfigure(errors="surrogateescape")
 
 
 def new_mark() -> str:
@@ -42,8 +52,6 @@ def marked(mark: str) -> list[psutil.Process]:
 def kill_marked(mark: str, patience: float = 10.0) -> None:
     """Kill a family, and what it starts meanwhile, until three looks in a row find nobody.
 
-    A process that is just being started has no environment yet, so it carries no mark.
-
     Raises:  RuntimeError naming the survivors after `patience` seconds.
     """
     end, quiet = time.monotonic() + patience, 0
@@ -63,18 +71,12 @@ def kill_marked(mark: str, patience: float = 10.0) -> None:
 
 
 def ancestor(pid: int) -> psutil.Process | None:
-    """Find the living process of that id that this one comes from.
-
-    Another may be between them: on Windows the `python` of an environment starts the real one.
-    """
+    """Find the living process of that id that this one comes from, at any distance."""
     return next((process for process in psutil.Process().parents() if process.pid == pid), None)
 
 
 def end_with_parent(parent: int, interval: float = 0.5) -> None:
-    """Watch a process that this one comes from; when it is gone, end this one and its family.
-
-    Args:    parent: its process id as it gave it, because it may be gone already.
-    """
+    """End this process and its family when `parent`, an id, is gone, as it may be already."""
     threading.Thread(target=_watch, args=(ancestor(parent), interval), daemon=True).start()
 
 
@@ -84,11 +86,14 @@ def _watch(parent: psutil.Process | None, interval: float) -> None:
                and parent.status() != psutil.STATUS_ZOMBIE):
             time.sleep(interval)
     try:
-        if os.environ.get(MARK):  # a process apart kills the others: this one starts nothing more
-            subprocess.Popen([sys.executable, "-P", __file__])
+        # A process apart kills the family, so that this one starts nothing more. It bears no mark:
+        # those that other members start would kill each other.
+        env = dict(os.environ)
+        if mark := env.pop(MARK, ""):
+            subprocess.Popen([sys.executable, "-P", __file__, mark], env=env)
     finally:
         os._exit(1)
 
 
 if __name__ == "__main__":
-    kill_marked(os.environ[MARK])
+    kill_marked(sys.argv[1])

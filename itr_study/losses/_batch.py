@@ -17,9 +17,7 @@ def read_relevance(scores: Tensor, given: object, scale: str | None) -> object:
         given: None if image i belongs to text i alone; ids (N,) of the N pairs of square scores,
             equal for a match; or a pair of ids, (I,) and (T,).
         scale: of the relevance that the loss takes.
-
-    Returns:
-        1 for a match and 0 otherwise, float32; bool for the scale "binary".
+    Returns: 1 for a match and 0 otherwise, float32; bool for the scale "binary".
 
     Raises:
         ValueError: for the scale "cosine", scores that are not square, and ids of another shape or

@@ -24,7 +24,6 @@ class ApproxNDCGLoss(RankingLoss):
 
     Args:
         alpha: > 0, steepness per unit of scores; alpha of Qin et al.
-
     Source: Qin, Liu and Li, A general approximation framework for direct optimization of
         information retrieval measures, Information Retrieval 2010; Bruch et al., Revisiting
         approximate metric optimization in the age of deep neural networks, SIGIR 2019.

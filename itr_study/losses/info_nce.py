@@ -21,7 +21,6 @@ class InfoNCELoss(RankingLoss):
 
     Args:
         temperature: > 0, in units of scores; tau.
-
     Source: van den Oord et al., Representation learning with contrastive predictive coding, 2018
         (InfoNCE); Radford et al., CLIP, ICML 2021 (both directions over a batch).
     Differs: a fixed temperature (losses hold no state), which CLIP learns; the directions are

@@ -39,7 +39,6 @@ class KendallLoss(RankingLoss):
         relaxation: least difference of relevance that a pair must have, in [0, 2); alpha. 0 takes
             every pair of different relevance, the plain loss.
         reduction: "mean" over the pairs of each direction, or "sum" as the paper prints it.
-
     Source: bcls Eqs. 4 (relaxation 0) and 17.
     Differs: no margin, which Eqs. 6 to 9 have and Eqs. 4, 11 and 17 have not; mean over pairs, not
         a sum; a difference of exactly alpha (within 1e-6) counts, as in the windows; Eq. 17 prints

@@ -43,7 +43,6 @@ class KendallWindowLoss(RankingLoss):
             last window is added at 1 - alpha.
         reduction: "mean" over queries (hard) or over pairs and windows, N of them (SW), in each
             direction; "sum" as the paper prints it (with 1 / M in SW-HS, without in SW).
-
     Source: bcls Eq. 18 (SW), Eqs. 19 and 20 (SW-HS).
     Differs: the edges, which the paper describes in words, are those above, in float64, each met
         within 1e-6: no window at -1, with nothing below, and one at 1 - alpha. Means.

@@ -23,7 +23,6 @@ class KthLoss(RankingLoss):
         k: the rank that a match may have without being punished, >= 1, at most the negatives of a
             query with a match and a negative; k = 1 is triplet_hardest.
         reduction: "mean" over matches, or "sum" as the paper prints it (Eq. 1).
-
     Source: topk Eqs. 2, 3 and the second line of Eq. 8.
     Differs: mean over matches, not a sum over the batch. The first line of Eq. 8 is not taken: it
         equals the second only for a match that ranks at most k, and at rank k + 1 it compares the

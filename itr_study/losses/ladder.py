@@ -32,7 +32,6 @@ class LadderLoss(RankingLoss):
         margins: of the triplet, then of each rung, >= 0, in units of scores; alpha.
         weights: of each rung, >= 0; beta.
         reduction: "mean" over matches (triplet) and over queries (rungs), or "sum".
-
     Source: Zhou et al., Ladder loss for coherent visual-semantic embedding, AAAI 2020, with the
         hard contrastive sampling of CVSE++; the defaults are those of the authors' code.
     Differs: means, not sums over the batch; matches are above every rung whatever their label. In

@@ -25,7 +25,6 @@ class ListNetLoss(RankingLoss):
         relevance_temperature: > 0, in units of relevance; tau_r. Small: nearly all on the match, as
             in info_nce; large: nearly uniform. With 0.05 and sentence labels around 0.55 the match
             has most of the weight among 128 texts, and near paraphrases the rest.
-
     Source: Cao et al., Learning to rank: from pairwise approach to listwise approach, ICML 2007,
         the top-one form.
     Differs: two directions, added; temperatures, which grades 0 to 4 and unbounded scores do not

@@ -23,7 +23,6 @@ class MMDLoss(RankingLoss):
     Args:
         gamma: > 0, how fast the kernel falls.
         kernel: of the "distance", as the authors' code has it, or of its "square", a Gaussian.
-
     Shape: output.subembeddings (I, K, D), output.text_subembeddings (T, K', D), each of length 1;
         returns () >= 0.
     Source: Song and Soleymani, PVSE, CVPR 2019, §3.3, and the authors' code (gamma = 0.5).

@@ -23,7 +23,6 @@ class OrthogonalityLoss(RankingLoss):
             do (L_ort).
         over: the bound is taken off the "sum" over all ordered pairs, as printed; off their "mean";
             or off every "pair", and then the mean.
-
     Shape: output.residuals (I, K, D), output.mask (I, K); returns () >= 0; 0 for one head.
     Source: dvse paper Eq. 4 (masked), and L_ort of its Sec. IV-C.
     Differs: residuals have length 1 here: the paper's bound of 0.4 means a correlation, and it does

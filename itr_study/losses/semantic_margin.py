@@ -27,7 +27,6 @@ class SemanticMarginLoss(RankingLoss):
         negatives: "all", the mean over all non-matches, or "hardest", the one with the largest
             score.
         reduction: "mean" over matches, or "sum".
-
     Source: Biten et al., Is an image worth five sentences? WACV 2022.
     Differs: a match has relevance 1, not its CIDEr against the image's captions; labels in [0, 1]
         (CIDEr-D / 10 for the paper's); "all" is the expectation of the random negative of the

@@ -19,7 +19,6 @@ class SigmoidLoss(RankingLoss):
     Args:
         scale: > 0, per unit of scores; t of Eq. 1, 10 at the start of the paper's training.
         bias: added to the scaled score; b of Eq. 1, -10 at the start: most pairs are no matches.
-
     Source: Zhai et al., Sigmoid loss for language image pre-training, ICCV 2023, Eq. 1.
     Differs: scale and bias are fixed (losses hold no state), the paper learns both; the bias is
         added as in its Algorithm 1 (Eq. 1 prints the opposite sign); n counts matches, which is the

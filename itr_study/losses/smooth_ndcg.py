@@ -31,7 +31,6 @@ class SmoothNDCGLoss(RankingLoss):
         temperature: > 0, in units of scores; tau. Small is close to the true rank, but only items
             within some tau of each other get a gradient.
         reduction: "mean" over the queries of a direction, or "sum".
-
     Source: listwise Eqs. 16 to 21.
     Differs: Eq. 16 prints the sigmoid of the opposite difference, which is the list upside down,
         and drops tau; Eqs. 12, 13 give tied relevances the same rank, so that no order reaches 1:

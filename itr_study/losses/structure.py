@@ -25,7 +25,6 @@ class StructureLoss(RankingLoss):
         images, texts: weights of the two views, >= 0; lambda_2 and lambda_3 over the weight of the
             cross-view loss.
         reduction: "mean" over the triplets of a view, or "sum".
-
     Shape: output.subembeddings (I, K, D), output.text_subembeddings (T, K', D), of length 1, K = 1
         for models with one vector; returns () >= 0; 0 if no text and no image has a neighbour.
     Source: Wang et al., DSPE, CVPR 2016, Eqs. 4 to 6, the last two terms; topk paper, Table IV.

@@ -25,7 +25,6 @@ class TopKLoss(RankingLoss):
         k: how many of the hardest negatives are averaged, >= 1, at most those of a query with a
             match and a negative; the paper recommends 4 to 6. k = 1 is triplet_hardest.
         reduction: "mean" over matches, or "sum" as the paper prints it (Eq. 1).
-
     Source: topk Eqs. 9, 10 and 12.
     Differs: mean over matches, not a sum over the batch; other texts of the same image in the batch
         are matches, not negatives as in the paper's Eq. 12.

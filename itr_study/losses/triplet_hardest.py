@@ -21,7 +21,6 @@ class TripletHardestLoss(RankingLoss):
     Args:
         margin: required gap in units of scores (cosine: 0 to 2); m in bcls Eq. 12, alpha in VSE++.
         reduction: "mean" over matches, or "sum" as the papers print it.
-
     Source: Faghri et al., VSE++, BMVC 2018 (max of hinges); bcls Eqs. 12 and 13.
     Differs: mean over matches, not a sum over the batch; other texts of the same image are matches,
         never negatives (bcls excludes them by r < 1 as well).

@@ -27,7 +27,6 @@ class TripletSoftLoss(RankingLoss):
         margin: required gap in units of scores (cosine: 0 to 2); m, a value bcls leaves out.
         scale: > 0, per unit of scores; gamma of Triplet-SN. Larger is closer to the hardest.
         reduction: "mean" over matches, or "sum" as the paper prints it.
-
     Source: bcls, Triplet-SN, Eqs. 14 and 15.
     Differs: mean over matches, not a sum over the batch; a query without negatives adds 0 (the
         printed formula takes the log of 0).

@@ -23,7 +23,6 @@ class TripletSumLoss(RankingLoss):
         margin: required gap in units of scores (cosine: 0 to 2); Delta in topk Eq. 11.
         reduction: "mean" over matches, or "sum" as the papers print it; the negatives of a match
             are summed in both, so values and gradients grow with the batch.
-
     Source: topk Eq. 11 ("traditional"), bcls Eqs. 1 and 10; Faghri et al., VSE++, BMVC 2018 (sum of
         hinges).
     Differs: mean over matches, not a sum over the batch; other texts of the same image are matches

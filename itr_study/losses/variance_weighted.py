@@ -32,7 +32,6 @@ class VarianceWeightedLoss(RankingLoss):
             "softmax" probabilities over the batch.
         detach: whether sigma is a constant to the gradient: a weight should not be learnt smaller.
         reduction: "mean" over matches, or "sum"; over heads it is a sum, as printed.
-
     Shape: output.head_scores (K, I, T), relevance (I, T); returns () >= 0.
     Source: dvse paper Eqs. 8 to 11.
     Differs: Eq. 8 takes the Std of "P(Theta = 0)": of cosines here, as the text has it; of softmax

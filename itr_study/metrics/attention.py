@@ -24,7 +24,7 @@ def region_cosines(vectors: Matrix, regions: Matrix) -> np.ndarray:
             has cosine 0 with all.
     Raises: ValueError for NaN and infinite numbers, shapes that differ.
     """
-    heads, places = as_doubles(vectors), as_doubles(regions)
+    heads, places = as_doubles(vectors, "vectors"), as_doubles(regions, "regions")
     if heads.ndim != 3 or places.ndim != 3 or 0 in heads.shape + places.shape \
             or heads.shape[::2] != places.shape[::2]:
         raise ValueError("vectors must be (n_images, K, D) and regions (n_images, R, D); got "
@@ -72,7 +72,7 @@ def head_correlation(vectors: Matrix, mask: Matrix | None = None,
         >>> head_correlation(heads, signed=True)[0, 0].tolist()
         [1.0, -1.0, 0.0]
     """
-    values = as_doubles(vectors)
+    values = as_doubles(vectors, "vectors")
     if values.ndim != 3 or 0 in values.shape:
         raise ValueError(f"vectors must be (n_images, K, D), got {values.shape}")
     if values.shape[1] == 1:
@@ -113,7 +113,7 @@ def mean_correlation(vectors: Matrix, mask: Matrix | None = None, signed: bool =
 
 def heads_on(mask: Matrix | None, shape: tuple[int, ...]) -> np.ndarray:
     """Convert a mask of zeros and ones to bool (I, K); all are on without one."""
-    values = np.ones(shape) if mask is None else as_doubles(mask)
+    values = np.ones(shape) if mask is None else as_doubles(mask, "mask")
     if values.shape != shape or not np.isin(values, (0, 1)).all():
         raise ValueError(f"mask must be {shape} of zeros and ones, a value a head; got "
                          f"{values.shape}, {values.min()} to {values.max()}")
@@ -140,7 +140,7 @@ def rank_map(cosines: Matrix, mask: Matrix | None = None) -> np.ndarray:
         >>> rank_map(np.array([0.9, 0.9, 0.5, 7.0]), np.array([True, True, True, False])) * 14
         array([6.5, 6.5, 1. , 0. ])
     """
-    values = as_doubles(cosines)
+    values = as_doubles(cosines, "cosines")
     if values.ndim == 0 or 0 in values.shape:
         raise ValueError(f"cosines must be (..., R), at least one; got {values.shape}")
     exists = as_mask(mask, values.shape)
@@ -218,7 +218,7 @@ def coverage(maps: Matrix, shown: np.ndarray) -> np.ndarray:
 
 def object_mass(maps: Matrix, shown: np.ndarray) -> np.ndarray:
     """Sum how much of each head's map falls on each object (I, K, O), as `focus` reads them."""
-    weights, shown = as_doubles(maps), np.asarray(shown, dtype=float)
+    weights, shown = as_doubles(maps, "maps"), as_doubles(shown, "shown")
     if weights.ndim != 3 or shown.ndim != 3 or 0 in weights.shape + shown.shape \
             or weights.shape[::2] != shown.shape[:2]:
         raise ValueError("maps must be (n_images, K, R) and shown (n_images, R, objects); got "
@@ -264,7 +264,7 @@ def as_mask(mask: Matrix | None, shape: tuple[int, ...]) -> np.ndarray:
     """Convert a mask of the regions that exist to bool of this shape; all exist without one."""
     if mask is None:
         return np.ones(shape, bool)
-    values = np.asarray(torch.as_tensor(mask).detach().cpu())
+    values = np.asarray(mask.detach().cpu() if isinstance(mask, torch.Tensor) else mask)
     if values.dtype != bool:
         raise ValueError(f"mask must be bool, true where a region exists; got {values.dtype}")
     try:

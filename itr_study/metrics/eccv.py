@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itr_study.checks import check_count
 from itr_study.metrics.ranks import ranks
-from itr_study.metrics.recall import KS, as_slice, mean_table, recall_of_ranks
+from itr_study.metrics.recall import KS, as_slice, check_ks, mean_table, recall_of_ranks
 from itr_study.metrics.retrieval_sets import Matches, best_ranks, find
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Positives
@@ -109,8 +108,7 @@ def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[i
         makes COCO 1K R@10 too low by up to 1.8 points.
     """
     truth_sets = read_eccv() if truth_sets is None else truth_sets
-    for k in ks:
-        check_count("k", k)
+    check_ks(ks)
     pair = Scores.of(scores)
     n_images, n_texts = pair.shape
     rows, columns = places("image", image_ids, n_images), places("text", text_ids, n_texts)

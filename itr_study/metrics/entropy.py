@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from itr_study.checks import check_count, check_number
-from itr_study.metrics.ranks import check_matrix, wide
+from itr_study.metrics.ranks import as_tensor, check_matrix, vectors_of
 from itr_study.metrics.scores import Matrix
 from itr_study.metrics.truth import check_image_of_text
 
@@ -65,7 +65,7 @@ def embedding_entropy(images: Matrix, texts: Matrix, image_of_text: np.ndarray,
         >>> found.nats.round(4), found.noise.round(4)  # of image 1 the noise has two thirds
         (array([1.0986, 0.6365]), array([0.3333, 0.6667]))
     """
-    vectors, words = (wide(torch.as_tensor(x).detach()) for x in (images, texts))
+    vectors, words = vectors_of(images, texts)
     if vectors.ndim not in (2, 3) or words.ndim != 2 or vectors.shape[-1] != words.shape[1] \
             or 0 in vectors.shape:
         raise ValueError("images must be (n_images, D) or (n_images, K, D), texts (n_texts, D); "
@@ -97,7 +97,7 @@ def score_entropy(scores: Matrix, image_of_text: np.ndarray,
     check_matrix(scores)
     owner = check_image_of_text(image_of_text, *scores.shape)
     check_count("block", block)
-    pieces = ((start, torch.as_tensor(scores[start:start + block]).detach())
+    pieces = ((start, as_tensor(scores[start:start + block], "scores"))
               for start in range(0, len(scores), block))
     return entropies(pieces, owner, temperature)
 

@@ -47,7 +47,9 @@ def query_blocks(scores: AnyScores,
 
 
 def of_truth(scores: AnyScores, truth: Truth) -> Scores:
-    """Return scores as a pair; raise ValueError unless they have the shape of the truth."""
+    """Return scores as a pair; raise ValueError unless they have the shape of a `Truth`."""
+    if not isinstance(truth, Truth):
+        raise ValueError(f"truth must be a Truth(image_of_text), got a {type(truth).__name__}")
     pair, shape = Scores.of(scores), (truth.n_images, truth.n_texts)
     if pair.shape != shape:
         raise ValueError(f"scores must be (n_images, n_texts) = {shape}; got {pair.shape}")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from itr_study.checks import check_numbers
 from itr_study.data.base import Judgements
 from itr_study.data.cxc import Crisscrossed
 
@@ -67,6 +68,7 @@ def cxc_correlation(scores: np.ndarray, rated: Crisscrossed, own: bool = True) -
 
 def checked(scores: object, pairs: int) -> np.ndarray:
     """Convert scores to (N,) float64; raise ValueError unless they fit the pairs and are finite."""
+    check_numbers(np.asanyarray(scores))
     values = np.asarray(scores, np.float64)
     if values.shape != (pairs,):
         raise ValueError(f"scores must be one for each of the {pairs} pairs, got {values.shape}; "

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count
 from itr_study.metrics.graded import RowMetric, first_of_run, joined, ordered, query_means
 from itr_study.metrics.scores import AnyScores
 from itr_study.metrics.truth import Truth
@@ -71,8 +71,7 @@ def coherent(scores: AnyScores, truth: Truth, k: int = 100) -> dict[str, float]:
 
 def coherent_rows(k: int = 100) -> RowMetric:
     """Make `coherent` of rows: scores and relevance (q, n) -> (q,)."""
-    if not (isinstance(k, int) and k >= 2):
-        raise ValueError(f"k must be a whole number of at least 2, to have an order; got {k!r}")
+    check_count("k", k, 2)  # fewer have no order
     return lambda values, relevance: block_tau(*best(values, relevance, k), "b")
 
 

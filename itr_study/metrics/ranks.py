@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itr_study.checks import check_count
-from itr_study.metrics.scores import AnyScores, LazyScores, Matrix, Scores, check_numbers
+from itr_study.checks import check_count, check_numbers
+from itr_study.metrics.scores import AnyScores, LazyScores, Matrix, Scores
 from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
 
 ROWS = 16  # 16 x 25,000 float32 fit a core's cache; at most 255, because hits are summed in uint8
@@ -95,9 +95,10 @@ def ranks_from_embeddings(images: Matrix, texts: Matrix, image_of_text: np.ndarr
         >>> ranks_from_embeddings(np.eye(2), np.array([[1, 0], [0.6, 0.8]]), np.array([0, 1])).i2t
         array([1, 1])
     """
-    images, texts = (wide(torch.as_tensor(x).detach()) for x in (images, texts))
-    if images.ndim != 2 or texts.ndim != 2 or images.shape[1] != texts.shape[1]:
-        raise ValueError("images and texts must be (n_images, D) and (n_texts, D); "
+    images, texts = vectors_of(images, texts)
+    if images.ndim != 2 or texts.ndim != 2 or images.shape[1] != texts.shape[1] \
+            or 0 in images.shape:
+        raise ValueError("images and texts must be (n_images, D) and (n_texts, D), at least 1 x 1; "
                          f"got {tuple(images.shape)}, {tuple(texts.shape)}")
     check_count("block", block)
     owner = check_image_of_text(image_of_text, len(images), len(texts))
@@ -213,9 +214,23 @@ def wide(values: Matrix) -> Matrix:
     return values.astype(np.float32 if small else np.float64, copy=False)
 
 
-def as_doubles(values: Matrix) -> np.ndarray:
-    """Convert to a float64 array on the CPU, without its gradient."""
-    return torch.as_tensor(values).detach().cpu().double().numpy()
+def as_tensor(values: Matrix, name: str) -> Tensor:
+    """Convert numbers of any kind to a tensor of single or double precision, without gradient."""
+    check_numbers(values, name)
+    if isinstance(values, Tensor):
+        return wide(values.detach())
+    return torch.from_numpy(np.require(wide(values), None, ["C", "W"]))
+
+
+def as_doubles(values: Matrix, name: str) -> np.ndarray:
+    """Convert numbers of any kind to a float64 array on the CPU, without gradient."""
+    return as_tensor(values, name).cpu().double().numpy()
+
+
+def vectors_of(images: Matrix, texts: Matrix) -> list[Tensor]:
+    """Convert two sets of vectors to tensors of one precision, the higher of theirs."""
+    given = as_tensor(images, "images"), as_tensor(texts, "texts")
+    return [x.to(torch.promote_types(given[0].dtype, given[1].dtype)) for x in given]
 
 
 def own_products(images: Tensor, texts: Tensor, owner: np.ndarray, block: int) -> Tensor:

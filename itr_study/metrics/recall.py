@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from itr_study.checks import check_count
+from itr_study.checks import check_count, check_numbers
+from itr_study.metrics.graded import of_truth
 from itr_study.metrics.ranks import Ranks, ranks
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth, check_image_of_text
@@ -30,15 +31,29 @@ def recall(scores: AnyScores, truth: Truth, ks: Sequence[int] = KS) -> dict[str,
         >>> recall(np.array([[0.3, 0.4], [0.2, 0.5]]), Truth(np.array([0, 1])), ks=(1,))
         {'i2t_r1': 0.5, 't2i_r1': 1.0}
     """
-    return recall_of_ranks(ranks(scores, truth.image_of_text), ks)
+    return recall_of_ranks(ranks(of_truth(scores, truth), truth.image_of_text), ks)
 
 
 def recall_of_ranks(best: Ranks, ks: Sequence[int] = KS) -> dict[str, float]:
     """Compute `recall` from the ranks of the best matches."""
-    for k in ks:
-        check_count("k", k)
+    check_ks(ks)
+    for direction in DIRECTIONS:
+        each = np.asanyarray(best.by_direction(direction))
+        check_numbers(each, "ranks")
+        if each.ndim != 1 or not each.size or not each.min() >= 1:  # NaN is not
+            found = f"from {each.min()}" if each.size else "none"
+            raise ValueError(f"ranks must be one for each query, from 1 on; those of {direction} "
+                             f"are {each.shape}, {found}")
     return {f"{d}_r{k}": float((best.by_direction(d) <= k).mean())
             for d in DIRECTIONS for k in ks}
+
+
+def check_ks(ks: Sequence[int]) -> None:
+    """Raise ValueError unless there is a K, and each is a whole number of at least 1."""
+    if not len(ks):
+        raise ValueError("ks is empty, so that nothing is measured; name one, such as ks=[1]")
+    for k in ks:
+        check_count("k", k)
 
 
 def folds(image_of_text: np.ndarray, n_images: int,
@@ -49,7 +64,8 @@ def folds(image_of_text: np.ndarray, n_images: int,
     cutting scores copies nothing. Raises ValueError for fewer images than folds.
     """
     owner = check_image_of_text(image_of_text, n_images)
-    if not 1 <= n <= n_images:
+    check_count("n", n)
+    if n > n_images:
         raise ValueError(f"{n_images} images cannot be cut into {n} folds; take 1 to {n_images}")
     for part in np.array_split(np.arange(n_images), n):
         images = slice(int(part[0]), int(part[-1]) + 1)

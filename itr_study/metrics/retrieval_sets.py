@@ -165,8 +165,8 @@ def map_at_r(scores: AnyScores, truth: Truth) -> dict[str, float]:
         >>> map_at_r(scores, Truth(np.array([0, 0, 1])))["i2t_map_at_r"]
         0.75
     """
-    return {f"{d}_map_at_r": float(find(scores, truth.positives(d), d).map_at_r().mean())
-            for d in DIRECTIONS}
+    return {f"{d}_map_at_r": float(find(pair, truth.positives(d), d).map_at_r().mean())
+            for d in DIRECTIONS for pair in [of_truth(scores, truth)]}
 
 
 def r_precision(scores: AnyScores, truth: Truth) -> dict[str, float]:
@@ -178,8 +178,8 @@ def r_precision(scores: AnyScores, truth: Truth) -> dict[str, float]:
         >>> r_precision(scores, Truth(np.array([0, 0, 1])))["i2t_r_precision"]
         0.75
     """
-    return {f"{d}_r_precision": float(find(scores, truth.positives(d), d).r_precision().mean())
-            for d in DIRECTIONS}
+    return {f"{d}_r_precision": float(find(pair, truth.positives(d), d).r_precision().mean())
+            for d in DIRECTIONS for pair in [of_truth(scores, truth)]}
 
 
 def class_based(scores: AnyScores, truth: Truth, image_classes: np.ndarray) -> dict[str, float]:

@@ -7,15 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from itr_study.checks import check_choice, check_count
+from itr_study.checks import check_choice, check_count, check_numbers
 from itr_study.metrics.truth import DIRECTIONS
 
 QUERIES = 256  # at a time, where a lazy matrix is made
 TURNED = 256  # rows of a matrix of which columns are turned together
-EXACT = 2**53  # whole numbers up to here are exact in float64
 
 Matrix = np.ndarray | Tensor
 
@@ -95,8 +93,7 @@ class LazyScores(Scores, ABC):
     A subclass computes them in `of_queries`, and counts ranks without a matrix in `ranks_of`.
     `i2t` and `t2i`, each a whole matrix (I, T), are computed on first use and kept.
 
-    Args:
-        given: (I, T) the matrix they are computed of; they are of its kind and on its device.
+    Args: given: (I, T) the matrix they are computed of; they are of its kind and on its device.
     """
 
     def __init__(self, given: Matrix) -> None:
@@ -160,29 +157,6 @@ def query_rows(matrix: Matrix, direction: str, queries: slice | np.ndarray) -> M
 def empty_like(values: Matrix, shape: tuple[int, ...]) -> Any:
     """Make an array or tensor of the same type, on the same device."""
     return values.new_empty(shape) if isinstance(values, Tensor) else np.empty(shape, values.dtype)
-
-
-def check_numbers(scores: object) -> None:
-    """Raise ValueError unless this is a numpy array or a tensor of real numbers, nothing masked.
-
-    Whole numbers must lie within +-2^53: beyond it different ones would be equal in float64.
-    """
-    if isinstance(scores, np.ma.MaskedArray):
-        raise ValueError("scores must not be masked: metrics rank all of them; give scores.filled("
-                         "-numpy.inf) to rank the masked last")
-    if isinstance(scores, np.ndarray):
-        real, wide = scores.dtype.kind in "fiub", scores.dtype in (np.int64, np.uint64)
-    elif isinstance(scores, Tensor):
-        real, wide = not scores.is_complex(), scores.dtype == torch.int64
-    else:
-        raise ValueError("scores must be a numpy array or a torch tensor, got "
-                         f"{type(scores).__name__}; numpy.asarray(scores) makes one of numbers")
-    if not real:
-        raise ValueError(f"scores must be real numbers, got {scores.dtype}")
-    if wide and 0 not in scores.shape and (
-            int(scores.max()) > EXACT or int(scores.min()) < -EXACT):
-        raise ValueError(f"scores of {scores.dtype} must lie within +-2^53, found {scores.min()} "
-                         f"to {scores.max()}; subtract a constant or give floats")
 
 
 AnyScores = Matrix | Scores  # one matrix (I, T) for both directions, or two

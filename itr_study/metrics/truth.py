@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itr_study.checks import check_choice
+from itr_study.checks import check_choice, check_count, check_numbers
 
 DIRECTIONS = ("i2t", "t2i")
 IMAGES = 256  # of a block of relevance, at most
@@ -85,7 +85,8 @@ class Truth:
         rows = np.arange(self.n_images)[images]
         if self.graded is None:
             return (rows[:, None] == self.image_of_text).astype(np.float32)
-        values = np.asarray(self.graded(images))
+        values = np.asanyarray(self.graded(images))
+        check_numbers(values, "relevance")
         if values.shape != (len(rows), self.n_texts):
             raise ValueError(f"graded relevance of {images} must be {(len(rows), self.n_texts)}, "
                              f"got {values.shape}")
@@ -109,6 +110,7 @@ def check_image_of_text(image_of_text: object, n_images: int,
                         n_texts: int | None = None) -> np.ndarray:
     """Convert to (T,) int64; raise ValueError unless each image has a text and vice versa."""
     owner = whole_numbers(image_of_text)
+    check_count("n_images", n_images, 0)
     if n_texts is not None and len(owner) != n_texts:
         raise ValueError(f"image_of_text must have one entry per text: expected {n_texts} "
                          f"(columns of the scores), got {len(owner)}")

@@ -1,6 +1,7 @@
 """What a model is, and what it returns."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -8,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import check_count, kept_arguments
+from itr_study.checks import check_called, check_count, kept_arguments
 from itr_study.data.batches import Batch
 
 # What an encoder returns: one tensor or a tuple of tensors, first axis = items, so that
 # evaluation can cut and join codes without knowing the model.
 Code = Tensor | tuple[Tensor, ...]
-METHODS = ("encode_images", "encode_texts", "score")
+METHODS = {"encode_images": ("batch",), "encode_texts": ("batch",), "score": ("images", "texts")}
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,8 @@ class RetrievalModel(nn.Module, ABC):
         compares_pairs: whether it compares every pair by itself, which is no product of two
             vectors: minutes for a usual test split, so that a run keeps its scores.
 
-    Raises:
-        ValueError: when built, without the inputs that the model reads in the data (regions, tokens
-            or sentence vectors), and for arguments out of range.
+    Raises: ValueError: when built, without the inputs that the model reads in the data (regions,
+        tokens or sentence vectors), and for arguments out of range.
     """
 
     name: str
@@ -104,10 +104,51 @@ def scored(model: nn.Module, images: Code, texts: Code) -> ModelOutput:
         raise ValueError(f"score of {name} must return a tensor (images, texts) or a ModelOutput, "
                          f"got a {type(output).__name__}")
     shape = tuple(len(code if isinstance(code, Tensor) else code[0]) for code in (images, texts))
-    if output.scores.shape != shape:
+    scores = output.scores
+    if not isinstance(scores, Tensor) or scores.shape != shape or not scores.is_floating_point():
         raise ValueError(f"score of {name} must give (images, texts) = {shape}, got "
-                         f"{tuple(output.scores.shape)}")
+                         f"{described(scores)}; in floating point")
     return output
+
+
+def described(found: object) -> str:
+    """Say what an object of a user's gave, for an error: shape and type of a tensor."""
+    return (f"{tuple(found.shape)} of {found.dtype}" if isinstance(found, Tensor) else
+            f"a {type(found).__name__}")
+
+
+def encoded(model: nn.Module, encode: Callable[[Batch], Code], batch: Batch, rows: int) -> Code:
+    """Return the code that a method of the model gives; ValueError unless it has so many rows."""
+    name = type(model).__name__
+    try:
+        code = encode(batch)
+    except RuntimeError as error:
+        other = next((weight.dtype for weight in model.parameters() if weight.is_floating_point()
+                      and weight.dtype != torch.float32), None)
+        if other is None or "type" not in str(error):
+            raise
+        raise ValueError(f"{name} has weights of {other}, and batches are float32: call "
+                         'model.float(), and for half precision in training take '
+                         'Settings(precision="bfloat16")') from error
+    if isinstance(code, Tensor) and code.shape[:1] == (rows,) and code.is_floating_point():
+        return code
+    parts = list(tensors_of(code))
+    if all(isinstance(part, Tensor) and part.shape[:1] == (rows,) and not part.is_complex()
+           for part in parts) and any(map(torch.is_floating_point, parts)):
+        return code
+    method = getattr(encode, "__name__", "an encoder")
+    raise ValueError(f"{method} of {name} must return a floating-point tensor of {rows} "
+                     "rows, one for each item, or a tuple with such tensors; got "
+                     f"{', '.join(map(described, parts))}")
+
+
+def tensors_of(code: object) -> Iterator[Any]:
+    """Yield what a tuple holds, and what is no tuple itself."""
+    if isinstance(code, tuple) and code:
+        for part in code:
+            yield from tensors_of(part)
+    else:
+        yield code
 
 
 def has_heads(model: nn.Module) -> bool:
@@ -121,12 +162,20 @@ def compares_pairs(model: nn.Module) -> bool:
 
 
 def check_model(model: nn.Module) -> None:
-    """Raise ValueError unless the model has the three methods that `fit` and `evaluate` call."""
+    """Raise ValueError unless it is a module with the methods that `fit` and `evaluate` call."""
+    name = type(model).__name__
     missing = [method for method in METHODS if not hasattr(model, method)]
     if missing:
-        raise ValueError(f"{type(model).__name__} has no {', '.join(missing)}; a model has "
-                         "encode_images(batch) and encode_texts(batch), which give a row for each "
-                         "item, and score(images, texts), which gives (images, texts)")
+        raise ValueError(f"{name} has no {', '.join(missing)}; a model has encode_images(batch) "
+                         "and encode_texts(batch), which give a row for each item, and score("
+                         "images, texts), which gives (images, texts)")
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model must be a torch.nn.Module, built: model = MyModel(...); got "
+                         f"{model!r}")
+    own: Any = model
+    for method, arguments in zip((own.encode_images, own.encode_texts, own.score),
+                                 METHODS.items(), strict=True):
+        check_called(f"{arguments[0]} of {name}", method, *arguments[1])
 
 
 def check_counts(**counts: int | None) -> None:

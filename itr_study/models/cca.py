@@ -77,11 +77,8 @@ def cca(images: Tensor, texts: Tensor, size: int | None = None,
         size: D; None: all directions that there are.
         regularisation: r and s over the mean variance of a feature of their view, >= 0. Without
             any, directions that hardly vary in the training pairs are blown up. Choose it on dev.
-
-    Raises:
-        ValueError: for fewer than 2 pairs, other shapes, values that are no finite numbers or
-            beyond 1e150, and more directions than the views have.
-
+    Raises: ValueError: for fewer than 2 pairs, other shapes, values that are no finite numbers or
+        beyond 1e150, and more directions than the views have.
     Source: Hotelling, Biometrika 1936; regularised as in Hardoon et al., Neural Computation 2004.
     Differs: r is relative, so that it means the same for features of any scale. A direction in
         which a view does not vary at all is left out.

@@ -49,7 +49,6 @@ def word_attention(cosines: Tensor, exists: Tensor, scale: float,
         exists: (N, R) bool, of regions.
         scale: λ, the factor of the cosines.
         texts: (W, T), 1 if a word is of a text, for words of several in one row; None: of one text.
-
     Shape: (N, R, W), 0 at missing regions; an image without any region is looked at evenly.
     Source: SCAN Eqs. 1 and 8 to 10, SGRAF Eq. 2: softmax over regions of λ times the cosines, cut
         off at 0 and of length 1 over the words of a text.
@@ -164,7 +163,6 @@ class CrossAttention(RetrievalModel):
         similarity: S, size of the similarity vectors.
         text: "bigru" or "gru", whose states are the words.
         scale: λ of the attention.
-
     Shape: scores (I, T) in (0, 1); `attend` gives the attention (P, W, R) of pairs, as papers draw
         it.
     Differs: the papers' regions are of a detector (36); these are any, a grid's too. Places have
@@ -389,9 +387,7 @@ class SGR(CrossAttention):
     none at 4e-3 (484, 461, 458 at best of 5 epochs with one, two, three; one seed). The bases take
     one, the cheapest.
 
-    Args:
-        steps: N of the graph (the paper's 3), each with weights of its own.
-
+    Args: steps: N of the graph (the paper's 3), each with weights of its own.
     Source: similarity graph reasoning, SGRAF Eqs. 5 and 6; the score is sigmoid(u · s + c) of the
         last node.
     Differs: in the last step only the node that is read is made. Maps have no biases, which the

@@ -76,7 +76,6 @@ class DAN(RetrievalModel):
     Args:
         steps: K.
         text: "bigru" or "gru", whose states are y.
-
     Shape: scores (I, T) in [-1, 1]; attention (I, K, R), a_k.
     Source: Nam et al., dual attention networks, CVPR 2017, §3.4, m-DAN; r-DAN, whose image and text
         share a memory, answers questions and has no code of an image alone.

@@ -107,7 +107,6 @@ class PVSE(RetrievalModel):
         heads: K.
         hidden: units of the attention; None: D / 2.
         image_dropout: of what the heads of an image see.
-
     Shape: scores (I, T) in [-1, 1]; head_scores (K, I, T), the largest over a text's embeddings for
         each of the image's; text_subembeddings, text_residuals (T, K, D).
     Source: Song and Soleymani, Polysemous visual-semantic embedding, CVPR 2019, §3.1 and §3.2
@@ -180,7 +179,6 @@ class DVSE(RetrievalModel):
         aggregate: over heads, "max" or "mean".
         text_attention: whether w3's term is there.
         image_dropout: of what the heads of an image see; what they look at is decided by all.
-
     Shape: scores (I, T) in [-1, 1]; the rest as in `ModelOutput`.
     Source: dynamic visual-semantic sub-embeddings (the `dvse` paper), Sec. III-A, Eq. 3.
     Differs: what the paper leaves open: s = tanh (a sigmoid makes all entries of v̂ positive, so

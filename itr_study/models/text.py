@@ -196,7 +196,7 @@ def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout:
     if more.get("word_dropout") or more.get("state_size") is not None:
         raise ValueError("word_dropout and text_size are for recurrent text encoders; leave them "
                          "out, or choose text='gru' or 'bigru'")
-    from itr_study.encoders.wordpiece import trainable_text_encoder
+    from itr_study.encoders.sentences import trainable_text_encoder
 
     text: Any = trainable_text_encoder("minilm")
     text.transformer.embeddings.requires_grad_(False)

@@ -25,7 +25,6 @@ class TwoBranch(RetrievalModel):
         text_layers: hidden layers of the text branch (the paper has 1024, 512).
         dropout: after hidden layers.
         input_dropout: share of input features set to zero (0; ours).
-
     Shape: scores (I, T) in [-1, 1].
     Source: deep top-k ranking (the `topk` paper), §III-C, Fig. 2: image 4096 -> 1024 -> 512, text
         6000 -> 1024 -> 512 -> 512, ReLU, batch norm, dropout 0.3; Eq. 4 for the score.

@@ -37,10 +37,8 @@ class VSEInfinity(TunesNetwork):
     training: settings={"warmup_epochs": 1}, warmup_objective=[{"loss": "triplet_sum"}] and
     objective=[{"loss": "triplet_hardest"}] in a config. A network is fine-tuned as in VSE++.
 
-    Args:
-        image_hidden: units of a network of two layers added to the linear map of regions, as in the
-            paper for detected regions; None: the linear map alone, as for grids.
-
+    Args: image_hidden: units of a network of two layers added to the linear map of regions, as in
+        the paper for detected regions; None: the linear map alone, as for grids.
     Shape: scores (I, T) in [-1, 1].
     Source: Chen et al., Learning the best pooling strategy for visual semantic embedding, CVPR
         2021, §3 (pooling: `models.gpo`; dropping: "size augmentation").

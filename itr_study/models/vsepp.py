@@ -24,7 +24,6 @@ class VSEPP(TunesNetwork):
     With images="pixels:<encoder>" in the run's config that network is fine-tuned too, with
     "<encoder>:stage<n>:<views>" its stages from n on, over cached maps; its rate is set by
     learning_rate_factors, {"network": 0.1} or the like.
-
     Shape: scores (I, T) in [-1, 1].
     Source: Faghri et al., VSE++, BMVC 2018, §3.1 and §4.1: GRU 1024, word vectors 300, features
         l2-normalised after the map.

@@ -1,6 +1,7 @@
 """One function per picture; each takes tidy frames and returns a Figure.
 
-Nothing here changes matplotlib's settings: every function draws inside the project's style.
+`title` is the headline, `note` the caption, `x_label` and `y_label` name the axes. Nothing here
+changes matplotlib's settings: every function draws inside the project's style.
 """
 
 from itr_study.plots.claims import dot_intervals, gain_curves, trade_off, verdict_bars

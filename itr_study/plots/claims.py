@@ -44,13 +44,9 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
 
     Args:
         rows: method, seed, the columns x and y (more is better), and of each method base (the
-            model it was trained in) and hollow (another is settled to exceed it by both).
+            model it was trained in) and hollow (another is above it by both).
         x: column of one measure.
         y: column of the other.
-        title: headline.
-        x_label: horizontal axis.
-        y_label: vertical axis.
-        note: caption.
     """
     bases = list(rows.groupby("base", sort=False))
     figure, panels = canvas(len(bases), size=(DOUBLE[0] if len(bases) > 1 else 6.4, 4.6))
@@ -77,7 +73,8 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
 
 # Verdicts, from good to unknown: colour, hatching, colour of the letters on it.
 LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "white"),
-         "undecided": ("#bbbbbb", "", "black"), "collapsed": ("#f2dfb3", "..", "black"),
+         "no effect": ("#6b7a8f", "", "white"), "undecided": ("#bbbbbb", "", "black"),
+         "collapsed": ("#f2dfb3", "..", "black"),
          "held by a test": ("#9ecae1", "", "black"), "not as printed": ("#e7c6dd", "\\\\", "black"),
          "not tested": ("white", "", GREY)}
 
@@ -89,13 +86,9 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: st
 
     Args:
         table: one claim per row: `by`, `panel`, and outcome as the ledger gives it.
-        title: headline.
-        note: caption.
         by: column of group names, a bar each, in order of appearance.
         panel: column of kinds of claims, a panel each, headed by value and number of claims.
-
-    Raises:
-        ValueError: an outcome that the ledger does not know.
+    Raises: ValueError: an outcome that the ledger does not know.
     """
     for outcome in table["outcome"].unique():
         check_choice("outcome", outcome, LOOKS)
@@ -148,9 +141,6 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
         table: panel, loss, x, difference, low, high (NaN: no interval), n (seeds), verdict
             ("collapsed" is hollow).
         places: ticks, x -> text.
-        title: headline.
-        x_label: horizontal axis.
-        note: caption.
         crossings: panel, loss, at, low, high (on the scale of x): bars at the foot of the panel,
             with the loss's mark where it passes 0.
         log: whether the axis is logarithmic.
@@ -159,7 +149,7 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
     ends_list = []
     for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):
         axes.set(title=panel, xlabel=x_label, xscale="log" if log else "linear",
-                 ylabel="less the hardest negative, points")
+                 ylabel="minus the hardest negative, points")
         axes.margins(x=0.04)
         axes.set_xticks(list(places), list(places.values()))
         axes.set_xticks([], minor=True)
@@ -222,12 +212,9 @@ def claim_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 
     An interval that would flatten the others is a mark at the edge, with its numbers.
 
-    Args:
-        table: unit, claim (its words), verdict (an outcome of the ledger), label, standing (one of
-            OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, a grey zone; else
-            NaN); rows of a claim next to each other.
-        title: headline.
-        note: caption.
+    Args: table: unit, claim (its words), verdict (an outcome of the ledger), label, standing (one
+        of OUTCOME_LOOKS), difference, low, high, margin (of an equivalence, a grey zone; else NaN);
+        rows of a claim next to each other.
     """
     units = list(table.groupby("unit", sort=False))
     heights = [rows_of(part)[-1] for _, part in units]
@@ -321,6 +308,7 @@ OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
                  "against": (WRONG, "X", "full"), "open": (GREY, "o", "none"),
                  "collapsed": (GREY, "D", "none"), "unlike fit": (GREY, "v", "none"),
                  "the same (inside the zone)": ("#0072b2", "D", "full")}
+MEANINGS = MappingProxyType({"settled": "interval on one side of zero", "open": "undecided"})
 OUTCOMES = {"same": "the same (inside the zone)", "higher": "settled",
             "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
 
@@ -330,13 +318,9 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
                   note: str = "") -> Picture:
     """Draw paired differences with their 95 % intervals around a zero line.
 
-    Args:
-        table: label, difference, low, high, and if known: outcome (one of OUTCOME_LOOKS; else that
-            of `verdict`, as `Study.compare` gives it), group (a heading over neighbouring rows),
-            margin (a grey zone around zero), reported (a hollow grey square).
-        title: headline.
-        x_label: horizontal axis.
-        note: caption.
+    Args: table: label, difference, low, high, and if known: outcome (one of OUTCOME_LOOKS; else
+        that of `verdict`, as `Study.compare` gives it), group (a heading over neighbouring rows),
+        margin (a grey zone around zero), reported (a hollow grey square).
     """
     if "verdict" in table and "outcome" not in table:
         table = table.assign(outcome=table["verdict"].str.split().str[0].map(OUTCOMES))
@@ -380,8 +364,7 @@ def interval_row(axes: Axes, height: float, row: pd.Series) -> None:
     axes.plot(row["difference"], height, marker, color=colour, fillstyle=fill)
 
 
-def outcome_marks(outcomes: pd.Series, names: Mapping[str, str] = MappingProxyType({})
-                  ) -> list[Line2D]:
+def outcome_marks(outcomes: pd.Series, names: Mapping[str, str] = MEANINGS) -> list[Line2D]:
     """Make the marks of a legend, of the outcomes that occur."""
     return [mark(marker, colour, names.get(outcome, outcome), fill)
             for outcome, (colour, marker, fill) in OUTCOME_LOOKS.items()

@@ -42,10 +42,8 @@ def collapse_paths(rows: pd.DataFrame, title: str, equal: float, near: float,
     Args:
         rows: one epoch of one run per row: arm, seed, epoch, score_std, loss (NaN if it is another
             one), dev_rsum, collapsed (bool, of the run).
-        title: headline.
         equal: the loss if all scores are equal, a line.
         near: its grey zone, a share of it.
-        note: caption.
     """
     figure, panels = canvas(2, size=(9.6, 3.9))
     for axes, value, label in zip(panels, ("loss", "dev_rsum"), ("loss", "RSUM on dev"),
@@ -111,10 +109,6 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
     Args:
         rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y` (NaN: not shown).
         y: columns, a panel each, or {panel title: columns}.
-        title: headline.
-        x_label: horizontal axis.
-        y_label: vertical axis.
-        note: caption.
         x: column of the horizontal axis.
         by: column of the methods.
         log: whether values are logarithmic.
@@ -205,9 +199,6 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         rows: one run per row: the hyperparameter, seed, one column per metric (percent).
         x: column of the hyperparameter; text values must be listed in `apart` ("sum").
         y: metric columns; a panel per direction, or {panel title: columns}.
-        title: headline.
-        x_label: horizontal axis.
-        y_label: vertical axis.
         by: column of method names, a line for each (takes one metric per panel).
         apart: text values, right of a gap.
         log: whether the hyperparameter's axis is logarithmic.
@@ -222,9 +213,7 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         names: of some columns, for the ends of their lines.
         baseline: runs whose mean is a dashed line across each panel.
         baseline_name: its name.
-
-    Raises:
-        ValueError: text values that are not in `apart`, or a log scale with values <= 0.
+    Raises: ValueError: text values that are not in `apart`, or a log scale with values <= 0.
     """
     panels = panels_of(y)
     places = positions(rows[x], apart, log)

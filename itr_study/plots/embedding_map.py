@@ -64,9 +64,7 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
         places: (I + T, 2) of the images, then of the texts.
         images: I.
         shade: of as many points.
-        title: headline.
         labels: of the two axes.
-        note: caption.
         window: the middle of what is shown, and half its side.
         rectangle: its ends across and upwards.
     """

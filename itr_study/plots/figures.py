@@ -48,9 +48,7 @@ def save_figure(figure: Figure | None, table: pd.DataFrame, name: str, dataset: 
         folder: of all figures; None takes `figures/` of the project.
         published: whether git keeps this figure: if its table is equal but for rounding, table and
             picture are kept. To draw the picture again, delete it.
-
-    Returns:
-        Path of the PNG, of a table alone of the CSV.
+    Returns: Path of the PNG, of a table alone of the CSV.
 
     Raises:
         ValueError: bad name, empty table, unfinished sentence, unknown profile, provenance with a
@@ -187,9 +185,7 @@ def figure_records(folders: Sequence[Path], beside: Path) -> Records:
     Args:
         folders: of a data set each.
         beside: the folder that paths are relative to.
-
-    Raises:
-        ValueError: files are missing, common figures are filed twice, a provenance is damaged.
+    Raises: ValueError: files are missing, common figures are filed twice, a provenance is damaged.
     """
     records, broken = [], []
     for folder in folders:

@@ -46,13 +46,8 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
 
     Source: dvse, Fig. 6; here with one printed scale and the mean off each diagonal.
 
-    Args:
-        matrices: by title, (K, K) in [0, 1] of one image as `head_correlation` gives it.
-        title: headline.
-        note: caption.
-
-    Raises:
-        ValueError: no matrix, one that is not square, K = 1, values out of range.
+    Args: matrices: by title, (K, K) in [0, 1] of one image as `head_correlation` gives it.
+    Raises: ValueError: no matrix, one that is not square, K = 1, values out of range.
     """
     if not matrices:
         raise ValueError("correlation_maps needs at least one matrix, got none")
@@ -115,11 +110,7 @@ def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, n
         boxes: (R, 4) left, top, right, bottom of its regions in fractions of the picture, NaN for
             a region without a place.
         maps: (K, R) weights of each head by the name of the row.
-        title: headline.
-        note: caption.
-
-    Raises:
-        ValueError: no map, shapes that differ, NaN, more than 8 heads.
+    Raises: ValueError: no map, shapes that differ, NaN, more than 8 heads.
     """
     heads = check_heads(boxes, maps)
     scale = heat_scale(np.concatenate([*maps.values()]), boxes)
@@ -190,12 +181,8 @@ def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
 
     Args:
         table: kind (drawn in the order it comes), nats, noise; a row per image.
-        title: headline.
-        note: caption.
         bound: of the entropy, log(m + 1), if all images have m texts.
-
-    Raises:
-        ValueError: an empty table, NaN.
+    Raises: ValueError: an empty table, NaN.
     """
     if table.empty or table[["nats", "noise"]].isna().any(axis=None):
         raise ValueError(f"entropy_strips needs numbers in every line, NaN is an error; got "
@@ -245,14 +232,9 @@ LINES = {"uniform": ":", "centre": "--", "area": "-."}
 def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """Draw how well models look at what words name, against contentless baselines.
 
-    Args:
-        table: arm, seed, and in percent the columns of PANELS; of words also "rest", the weight of
-            the rest of the sentence in the same boxes (NaN: not measured), drawn hollow.
-        title: headline.
-        note: caption.
-
-    Raises:
-        ValueError: an empty table, NaN elsewhere.
+    Args: table: arm, seed, and in percent the columns of PANELS; of words also "rest", the weight
+        of the rest of the sentence in the same boxes (NaN: not measured), drawn hollow.
+    Raises: ValueError: an empty table, NaN elsewhere.
     """
     columns = [*PANELS, *{name for _, others in PANELS.values() for name in others}]
     if table.empty or table[columns].isna().any(axis=None):
@@ -266,7 +248,7 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
         for column, name in others.items():
             marks[name] = axes.vlines(means[column], heights - 0.5, heights + 0.5, color=GREY,
                                       linestyle=LINES[name], linewidth=1.2,
-                                      label=f"map that looks nowhere: {name}")
+                                      label=f"control map: {name}")
         for height, arm in enumerate(arms):
             values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
             mean = means.loc[arm, measure]
@@ -300,7 +282,7 @@ def rest_of(rows: pd.DataFrame) -> pd.Series | None:
 MOST_ROWS = 15  # maps beside the picture that can be read
 COLUMNS = 6
 LETTERS = 21  # of a word over its map
-NOWHERE = "(nowhere)"
+NOWHERE = "(no place)"
 
 
 @styled
@@ -320,11 +302,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
             without a place.
         score: of the pair, printed; None if the rows are of several models.
-        title: headline.
-        note: caption.
-
-    Raises:
-        ValueError: no row, shapes that differ, weights that are no map.
+    Raises: ValueError: no row, shapes that differ, weights that are no map.
     """
     check_looks(rows, weights, boxes)
     shown = sorted(np.argsort(-weights.max(axis=1), kind="stable")[:MOST_ROWS].tolist())
@@ -345,12 +323,12 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
                         + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
     figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01,
                     label="sum of weights" + ", square-root scale" * (len(boxes) > FEW))
-    title += "" if score is None else f"; score of the pair {number(score, 2)}"
-    left = f"{len(shown)} of {len(rows)}, those that look most at one region" * (
+    scored = "" if score is None else f"score of the pair {number(score, 2)}"
+    left = f"{len(shown)} of {len(rows)}, those with the largest weights" * (
         len(shown) < len(rows))
-    hidden = f"{NOWHERE}: a region without a place in the picture, so its weight has no colour"
+    hidden = f"{NOWHERE}: a region that is not in the picture, so its weight has no colour"
     return finish(figure, title, f"most: the largest weight of a region; {COVER}",
-                  hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, note)
+                  hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, scored, note)
 
 
 def heat_scale(weights: np.ndarray, boxes: np.ndarray) -> Normalize:
@@ -381,13 +359,8 @@ def rank_weights(weights: Mapping[str, np.ndarray], title: str, note: str = "") 
 
     Source: VSE∞ (Chen et al., CVPR 2021), Sec. 3.2: θ of the generalised pooling operator.
 
-    Args:
-        weights: by the name of the model, (R,) by rank, adding up to 1; R may differ.
-        title: headline.
-        note: caption.
-
-    Raises:
-        ValueError: no weights, or weights that do not add up to 1.
+    Args: weights: by the name of the model, (R,) by rank, adding up to 1; R may differ.
+    Raises: ValueError: no weights, or weights that do not add up to 1.
     """
     if not weights or any(abs(values.sum() - 1) > NEAR for values in weights.values()):
         raise ValueError("rank_weights needs the weights of one model or more, each adding up to 1;"

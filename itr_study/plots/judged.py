@@ -27,11 +27,8 @@ WIDTH, ROW = 7.2, 0.24  # inches
 def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """Draw how label sources agree with judges, a panel per judge; printed: squares.
 
-    Args:
-        table: judge, statistic, source, rated ("own captions left out", "all pairs"), value, low,
-            high (percent; NaN: no interval) and reported (bool).
-        title: headline.
-        note: caption.
+    Args: table: judge, statistic, source, rated ("own captions left out", "all pairs"), value, low,
+        high (percent; NaN: no interval) and reported (bool).
     """
     judges = list(table.groupby("judge", sort=False))
     rows = [part.groupby(["source", "reported"]).ngroups for _, part in judges]
@@ -73,11 +70,7 @@ def agreement_panel(axes: Axes, part: pd.DataFrame) -> None:
 def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str = "") -> Picture:
     """Draw relevance at each rating per source: quartiles, whiskers at 5 and 95 %.
 
-    Args:
-        table: source, rating (a level), relevance.
-        title: headline.
-        x_label: horizontal axis.
-        note: caption.
+    Args: table: source, rating (a level), relevance.
     """
     groups = list(table.groupby("source", sort=False))
     figure, panels = canvas(len(groups))
@@ -97,11 +90,8 @@ def relevance_by_rating(table: pd.DataFrame, title: str, x_label: str, note: str
 def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """Draw the share of each rating, a panel per judge, a bar per kind of pair.
 
-    Args:
-        table: judge, rating (a level), own (bool: of the same image), share (percent of the
-            judge's pairs of this kind), pairs.
-        title: headline.
-        note: caption.
+    Args: table: judge, rating (a level), own (bool: of the same image), share (percent of the
+        judge's pairs of this kind), pairs.
     """
     judges = list(table.groupby("judge", sort=False))
     figure, panels = canvas(len(judges), sharey=True)

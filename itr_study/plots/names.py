@@ -12,6 +12,7 @@ SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_so
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
 # Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
 JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF"}
+CONDITION = re.compile(r"(.+), (noise=|vagueness=|without )(\w[\w.]*)")  # of training data
 TWO = "*"  # behind an arm: the mean of the scores of two of its runs
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ", "bound": "bound β",
          "balance": "balance η"}
@@ -49,9 +50,15 @@ def name_of(arm: str) -> str:
         ('hardest, FR', 'hardest, FR (best first < second)')
         >>> name_of("sgraf/bcls@fast"), name_of("vse_infinity/hardest*")
         ('SGRAF: soft + windows, FR', 'VSE∞: hardest, two runs')
+        >>> name_of("clean_gru/bcls, noise=0.4"), name_of("top5, without near_duplicates")
+        ('Clean GRU: soft + windows, 40 % wrong matches', 'top-5, without near-duplicates')
     """
     if " − " in arm:
         return " − ".join(map(name_of, arm.split(" − ")))
+    if found := CONDITION.fullmatch(arm):
+        return f"{name_of(found[1])}, " + (
+            f"{100 * float(found[3]):g} % wrong matches" if found[2] == "noise=" else
+            (found[2] + found[3]).replace("=", " ").replace("near_", "near-").replace("_", " "))
     before, _, reranker = arm.partition("@")
     if arm in RERANKED:
         return RERANKED[arm]

@@ -27,8 +27,7 @@ LEDGER, PAGE = "12_claims", "claims.md"  # the notebook that writes that page, t
 def read_record(path: Path) -> dict[str, Any]:
     """Read the provenance of a figure.
 
-    Raises:
-        ValueError: the file holds none.
+    Raises: ValueError: the file holds none.
     """
     record = read_json(path)
     if not isinstance(record, dict) or any(key not in record for key in NEEDED):
@@ -122,9 +121,7 @@ def compare(drawn: Path, published: Path, datasets: Collection[str],
         datasets: folders in both, such as "flickr8k" and "common".
         notebooks: whose figures; None: all.
         since: time from which drawings count (seconds of the epoch).
-
-    Raises:
-        ValueError: a provenance is damaged.
+    Raises: ValueError: a provenance is damaged.
     """
     found = Comparison()
     for dataset in datasets:

@@ -49,10 +49,7 @@ def schematic_rerank(stages: Mapping[str, np.ndarray], title: str, note: str = "
 
     Source: dvse, Fig. 5, redrawn with numbers.
 
-    Args:
-        stages: (I, I) scores by the title of their panel; text i is of image i.
-        title: headline.
-        note: caption.
+    Args: stages: (I, I) scores by the title of their panel; text i is of image i.
     """
     figure, panels = canvas(len(stages), size=(3.2 * len(stages), 2.9))
     for axes, (name, scores) in zip(panels, stages.items(), strict=True):
@@ -69,10 +66,7 @@ def schematic_rerank(stages: Mapping[str, np.ndarray], title: str, note: str = "
 def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """Draw how many candidates are how often among the first ten results.
 
-    Args:
-        table: direction, method (drawn in the order it comes), occurrences (of a candidate).
-        title: headline.
-        note: caption.
+    Args: table: direction, method (drawn in the order it comes), occurrences (of a candidate).
     """
     figure, panels = canvas(table["direction"].nunique())
     looks = ((GREY, "--"), ("#0072b2", "-"), ("#d55e00", ":"))
@@ -110,8 +104,6 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
 
     Args:
         table: direction, first, second (the scales), gain (points of R@1).
-        title: headline.
-        note: caption.
         marks: at most three marked pairs of scales by name: first and second by direction (index).
     """
     limit = max(table["gain"].max(), 0.1)
@@ -129,7 +121,7 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
         axes.set(title=DIRECTIONS[direction], xlabel=f"{symbol}1, of the scores in the sum",
                  ylabel=f"{symbol}2, of the pair's own score")
     figure.colorbar(image, ax=panels, extend="min", shrink=0.9, pad=0.02,
-                    label="R@1 with FR less R@1 without, points")
+                    label="R@1 with FR minus R@1 without, points")
     signs = [f"{sign} {name}" for name, (sign, _) in zip(marks, MARKS, strict=False)]
     return finish(figure, title, *signs, note)
 

@@ -44,8 +44,6 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
 
     Args:
         examples: (picture, texts) pairs, at least one.
-        title: headline.
-        note: caption.
         columns: pictures in a row.
     """
     if not examples:
@@ -106,12 +104,8 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
 
     Args:
         queries: one row each.
-        title: headline.
-        note: caption.
         on_topic: relevance from which a wrong result is drawn as nearly right (grey, dotted, "≈").
-
-    Raises:
-        ValueError: no query, or one without results.
+    Raises: ValueError: no query, or one without results.
     """
     if not queries or not all(query.results for query in queries):
         raise ValueError("retrieval_grid needs at least one query, each with results; "
@@ -244,7 +238,6 @@ def who_moved(movers: Sequence[Mover], names: tuple[str, str], title: str, top: 
     Args:
         movers: results that are among the first in either list.
         names: of the two models.
-        title: headline.
         top: how many are the first.
         low: as in `relevance_colours`.
         graded: whether relevance is more than match or not, and gets a colour bar.
@@ -314,9 +307,7 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
 
     Args:
         agreements: in any order, or none.
-        title: headline.
         label: horizontal axis.
-        note: caption.
         judges: who rated before, in the legend.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + JUDGED_ROW * len(agreements)))
@@ -368,7 +359,6 @@ def push_pull(texts: Sequence[str], scores: np.ndarray, relevance: np.ndarray,
         relevance: (n,) in [0, 1], 1 for a match.
         up: loss -> (n,) minus its gradient.
         felt: loss -> (n,) bool, which texts it moves.
-        title: headline.
     """
     rows = -(-len(up) // 2)
     figure, panels = canvas(2, rows, size=(9.6, 0.6 + rows * (0.24 * len(texts) + 0.7)),

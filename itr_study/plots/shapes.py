@@ -51,10 +51,6 @@ def loss_curves(table: pd.DataFrame, title: str, x_label: str = "score of one ne
 
     Args:
         table: method, score, loss, as `tabulate` makes it.
-        title: headline.
-        x_label: horizontal axis.
-        y_label: vertical axis.
-        note: caption.
         match: score of the match, marked.
     """
     figure, (axes,) = canvas()
@@ -82,9 +78,6 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
 
     Args:
         scores: score, match (bool), and method if there are several.
-        title: headline.
-        x_label: horizontal axis.
-        note: caption.
         bins: their number.
     """
     groups = list(scores.groupby("method", sort=False)) if "method" in scores else [("", scores)]
@@ -115,10 +108,6 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
         values: a row each: `column`, `by`.
         column: of the numbers.
         by: column of the groups.
-        title: headline.
-        x_label: horizontal axis.
-        y_label: vertical axis.
-        note: caption.
         share: whether to draw the percent of each group, not counts.
     """
     groups = list(values.groupby(by, sort=False)) if by else [("", values)]
@@ -139,10 +128,7 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
 def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """Draw recall at every K on a log axis: a line per method, a panel per direction.
 
-    Args:
-        table: method, direction ("i2t", "t2i"), k, recall (percent).
-        title: headline.
-        note: caption.
+    Args: table: method, direction ("i2t", "t2i"), k, recall (percent).
     """
     directions = list(table["direction"].unique())
     figure, panels = canvas(len(directions), sharey=True)
@@ -172,11 +158,7 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
 
     Args:
         table: wide frame, index down, columns across.
-        title: headline.
-        x_label: horizontal axis.
-        y_label: vertical axis.
         value_label: colour bar.
-        note: caption.
         limits: colour limits, the same for pictures that are compared.
         signed: whether the map diverges around zero.
         best: outline the "max" or "min" cell; None outlines nothing.
@@ -227,9 +209,8 @@ def window_table(labels: Sequence[float], relaxation: float = 0.2,
                  stride: float = 0.1) -> pd.DataFrame:
     """Tabulate what every window makes of a query's candidates.
 
-    Returns:
-        window (1 ... M), low, high (its edges), negatives (labels below low), between, positives
-        (labels of high and above).
+    Returns: window (1 ... M), low, high (its edges), negatives (labels below low), between,
+        positives (labels of high and above).
 
     Example: labels 1 and 0.3 are told apart by windows from (0.4, 0.6) to (0.8, 1)
         >>> table = window_table([1.0, 0.3])
@@ -267,8 +248,6 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
         stride: beta.
         chosen: the window (1 ... M) at work; None: one in the middle of those with negatives and
             positives.
-        title: headline.
-        note: caption.
     """
     table, values = window_table(labels, relaxation, stride), np.asarray(labels, dtype=float)
     useful = (table["negatives"] > 0) & (table["positives"] > 0)
@@ -323,7 +302,7 @@ def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3,
         draw_list(axes, items, pairs)
         wrong = sum(upper > lower for upper, lower in pairs)
         axes.set_title(f"{ask}\nwrong here: {wrong} of {len(pairs)}", fontsize=9, x=0.04)
-    panels[1].text(0.85, 0, "forgiven", va="center", fontsize=8.5, color=GREY)
+    panels[1].text(0.85, 0, "tolerated", va="center", fontsize=8.5, color=GREY)
     return finish(figure, "The pairs of one list that three kinds of losses look at",
                   "from top to bottom: by score · darker green: more relevant (value inside) · "
                   "arcs: pairs that the loss looks at, solid red with an arrow where the lower "
@@ -394,8 +373,6 @@ def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
 
     Args:
         taus: 1 to 4 temperatures.
-        title: headline.
-        note: caption.
         width: largest difference of scores shown.
     """
     table = step_table(taus, width)

@@ -1,5 +1,7 @@
 """One look for every picture: sizes, fonts, colours and markers."""
 
+import unicodedata
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -17,7 +19,9 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, fontManager, get_font
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from PIL import Image, ImageChops, ImageStat
 
@@ -73,8 +77,9 @@ WIDEST = 10.42  # inches: in that column type of 8 points, the smallest, is 9 pi
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
 VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
 
+OURS = "DejaVu Sans"  # font of figures; it comes with matplotlib
 SETTINGS = {
-    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9,
+    "font.family": OURS, "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9,
     "xtick.labelsize": 8, "ytick.labelsize": 8, "legend.fontsize": 8, "figure.titlesize": 10,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True,
@@ -147,12 +152,41 @@ class Picture(Figure):
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the project's look inside this context; nothing global is changed."""
-    with matplotlib.style.context(["default", SETTINGS]):
+    with matplotlib.style.context(["default", SETTINGS]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+")  # of each letter; ours is of all
         yield
+
+
+def fonts_with(letters: set[int]) -> tuple[list[str], set[int]]:
+    """Find fonts of this machine that together have letters, ours first; and what none has."""
+    families = []
+    for name, path in ({OURS: findfont(OURS)} | {f.name: f.fname for f in fontManager.ttflist
+                                                 if f.name != OURS}).items():
+        has = letters & get_font(path).get_charmap().keys() if letters else set()
+        if has and not name.startswith("Last Resort"):  # which has a box for every letter
+            families.append(name)
+            letters = letters - has
+    return families, letters
+
+
+def choose_fonts(figure: Figure) -> None:
+    """Find other fonts for letters that ours lacks; warn where there is none."""
+    texts = figure.findobj(Text)
+    families, lacking = fonts_with({ord(c) for text in texts for c in text.get_text()
+                                    if unicodedata.category(c) not in ("Cc", "Cf", "Zs")})
+    for text in texts if {*families} - {OURS} else ():
+        text.set_fontfamily(list(dict.fromkeys([OURS, *families])))
+    if lacking:
+        scripts = sorted({unicodedata.name(chr(c), "UNNAMED").split()[0] for c in lacking})
+        warnings.warn(f"no font here has letters of {', '.join(scripts)}, which are boxes in the "
+                      "picture; install one, such as Noto (Debian, Ubuntu: fonts-noto-cjk for "
+                      "Chinese, Japanese, Korean, fonts-noto-core for others), delete "
+                      f"{matplotlib.get_cachedir()}, and draw again", stacklevel=2)
 
 
 def lay_out(figure: Picture) -> None:
     """Give every part its place, once: saving the picture again moves nothing."""
+    choose_fonts(figure)
     figure.get_layout_engine().execute(figure)
     figure.set_layout_engine("none")
     if figure.subtitle:  # on the last line of the title, which was left empty for it
@@ -304,7 +338,7 @@ def summarise(rows: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
 
 def plain_log(axis: Axis) -> None:
     """Write the ticks at powers of ten in full (1, 10, 100)."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
     axis.set_minor_formatter(NullFormatter())
 
 

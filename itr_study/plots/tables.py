@@ -70,10 +70,8 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
         by: column of the methods.
         columns: columns of the numbers.
         reported: printed rows: `by` and columns (NaN: a dash).
-
-    Returns:
-        Frame of `by`, column, mean, half (NaN for one seed, or seeds that all agree), n, reported;
-        printed rows after ours.
+    Returns: Frame of `by`, column, mean, half (NaN for one seed, or seeds that all agree), n,
+        reported; printed rows after ours.
     """
     frames = [summarise(rows, by, column).assign(column=column, reported=False)
               for column in columns]

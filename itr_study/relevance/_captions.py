@@ -106,9 +106,8 @@ class CaptionSource(ABC):
     A subclass gives it by `alike` for all captions and texts, by `alike_pairs` one by one, and
     checks in `check` `split.label_vectors[vectors_needed[0]]`.
 
-    Args:
-        pooling: "max" or "mean" over the captions of image i in the split, or "pair", the one drawn
-            with it in a training batch.
+    Args: pooling: "max" or "mean" over the captions of image i in the split, or "pair", the one
+        drawn with it in a training batch.
 
     Raises: ValueError for another pooling; label vectors that are absent or of other texts; "pair"
         on a batch that is not made of pairs.

@@ -13,10 +13,9 @@ SAME_IMAGE = ("positive", "negative")
 class Binary:
     """Relevance 1 for the texts of an image and 0 for all others, decided by image id.
 
-    Args:
-        same_image: what another text of the same image is. "positive": a match, which is true.
-            "negative": no match, as published code has it; then only the diagonal of a batch of
-            pairs is a match, even if an image was drawn twice.
+    Args: same_image: what another text of the same image is. "positive": a match, which is true.
+        "negative": no match, as published code has it; then only the diagonal of a batch of pairs
+        is a match, even if an image was drawn twice.
 
     Raises: ValueError for another value; "negative" on a batch that is not made of pairs.
     Source: bcls Eq. 10 and Fig. 6 ("positive"); topk Eq. 12, bcls Eq. 1 ("negative").

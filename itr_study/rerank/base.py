@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from itr_study.checks import check_numbers
 from itr_study.metrics.ranks import elsewhere, wide
-from itr_study.metrics.scores import AnyScores, LazyScores, Scores, check_numbers
+from itr_study.metrics.scores import AnyScores, LazyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
 
 LARGEST = 1e15  # of a score: scaled it stays finite in single precision
@@ -29,7 +30,7 @@ def by_direction(scores: AnyScores, rerank: Callable[[Matrix], LazyScores]) -> L
 def checked(scores: Matrix, name: str = "scores") -> Matrix:
     """Return the matrix outside of autograd; ValueError unless it is of finite numbers."""
     scores = scores.detach() if isinstance(scores, Tensor) else scores
-    check_numbers(scores)
+    check_numbers(scores, name)
     if scores.ndim != 2 or 0 in scores.shape:
         raise ValueError(f"{name} must be a matrix, images down, of at least 1 x 1; got "
                          f"{tuple(scores.shape)}")

@@ -30,7 +30,6 @@ def multi(scores: AnyScores, k: int = 30, w1: float = 1.0, w2: float = 0.7, deca
         decay: > 0.
         unit: whether scores are cosines, mapped to (1 + s) / 2 before the share is taken. False: as
             they are; if they may be negative a share means little, and of a sum of 0 it is 0.
-
     Shape: as `reciprocal`.
     Raises: ValueError for scores that are not finite, with `unit` for scores outside [-1, 1], for
         k < 1 and weights below 0.

@@ -25,7 +25,6 @@ def reciprocal(scores: AnyScores, k_i2t: int = 15, k_t2i: int = 20,
         siblings: image_of_text (T,): a text query then has the place of the best text of its image,
             as in published code. That is knowledge of the test's pairs, which nobody has who
             searches: for parity, never for a result.
-
     Shape: both (I, T); what was re-ordered is above the query's highest score in even steps, so
         only its order has a meaning.
     Raises: ValueError for scores that are not finite, k < 1, siblings that do not fit.

@@ -5,7 +5,7 @@ For every epoch: for every batch: encode, score, loss, step; then evaluate on de
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from itr_study.checks import Gathered, check_count, gathered
+from itr_study.checks import Gathered, check_called, check_count, check_number, gathered
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.evaluate import all_encoded, evaluate
-from itr_study.models.base import Code, ModelOutput, check_model, scored
+from itr_study.models.base import Code, ModelOutput, check_model, encoded, scored
 from itr_study.progress import counting
 from itr_study.training.collapse import equal_scores
 from itr_study.training.devices import choose_device, float32_products, half_products
@@ -27,6 +27,7 @@ from itr_study.training.settings import Settings, build_optimizer, learning_rate
 from itr_study.training.state import History, TaughtNothing, TrainingState
 
 VERSION = 1  # of the loop, batch order and optimisers; raised when numbers change
+Given = Objective | Loss | str | Iterable[Term]  # what `fit` takes as an objective
 NAMED = 3  # texts of a batch, in a message: more than these are counted
 
 
@@ -45,10 +46,10 @@ class Diverged(RuntimeError):
         self.history = history
 
 
-def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
+def fit(model: nn.Module, objective: Given, data: TrainingData,
         settings: Settings | None = None, *, seed: int = 0, folder: Path | str | None = None,
         on_epoch: Callable[[History], None] | None = None, device: str = "auto",
-        warmup_objective: Objective | Loss | None = None,
+        warmup_objective: Given | None = None,
         save_seconds: float = 60.0) -> History:
     """Train the model; it ends with the weights of its best epoch on dev, averaged if so set.
 
@@ -59,8 +60,8 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
             bool; tokens (T, W) int64, padded with 0, and lengths (T,); sentences (T, D) float32;
             match (I, T) bool; more in `Batch` (itr_study.data.batches). Sizes are in data.inputs:
             region_size, vocabulary, sentence_size.
-        objective: an Objective, or one loss, a module or a function of scores and relevance, both
-            (I, T), relevance 1 for matches and else 0.
+        objective: an Objective, what it takes, or one loss, a module or a function of scores and
+            relevance, both (I, T), relevance 1 for matches and else 0, that gives a 0-dim tensor.
         data: of `encode_dataset`.
         settings: how to train.
         seed: of batch order and dropout (the weights are yours).
@@ -69,9 +70,7 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
         device: as `choose_device` takes it.
         warmup_objective: for the first `settings.warmup_epochs`.
         save_seconds: least time between checkpoints.
-
-    Warns:
-        TaughtNothing: with remedies, if the scores have collapsed (see `collapse`).
+    Warns: TaughtNothing: with remedies, if the scores have collapsed (see `collapse`).
 
     Raises:
         ValueError: for a model or data of another kind, saying what is missing.
@@ -79,10 +78,12 @@ def fit(model: nn.Module, objective: Objective | Loss, data: TrainingData,
         OutOfMemory: with advice.
         KeyboardInterrupt: after a save, when asked to stop.
     """
+    settings = Settings() if settings is None else settings
     check_model(model)
     check_data(data)
     check_count("seed", seed, 0, 2**63 - 1)
-    settings, place = settings or Settings(), choose_device(device)
+    check_how(model, settings, on_epoch, save_seconds)
+    place = choose_device(device)
     objectives = choose_objectives(objective, warmup_objective, settings)
     train, dev = data.splits["train"], dev_split(data, settings)
     torch.manual_seed(seed)
@@ -133,7 +134,8 @@ def forward(model: Any, batch: Batch, precision: str = "float32") -> ModelOutput
     device = batch.image_ids.device
     with half_products(device, precision), torch.autocast(
             device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-        images, texts = model.encode_images(batch), model.encode_texts(batch)
+        images = encoded(model, model.encode_images, batch, len(batch.image_ids))
+        texts = encoded(model, model.encode_texts, batch, len(batch.text_ids))
     return scored(model, as_float(images), as_float(texts))
 
 
@@ -154,9 +156,13 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
     try:
         with half_products(loss.device, state.settings.precision):
             loss.backward()
-    except RuntimeError:
+    except RuntimeError as error:
         checks.read()  # a check may know why
-        raise
+        if loss.requires_grad:
+            raise
+        raise ValueError("the loss has no gradient: compute it, and the scores of the model, of "
+                         "the tensors given and of weights, by torch alone, without detach(), "
+                         "item(), numpy or no_grad") from error
     limit = state.settings.clip_norm or float("inf")
     gradient = nn.utils.clip_grad_norm_(state.model.parameters(), limit)
     value, norm, *numbers = checks.read([loss, gradient, *to_log.values()])
@@ -171,23 +177,45 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
     return dict(zip(to_log, numbers, strict=True))
 
 
-def choose_objectives(objective: Objective | Loss, warmup: Objective | Loss | None,
+def choose_objectives(objective: Any, warmup: Any,
                       settings: Settings) -> tuple[Objective, Objective]:
     """Return the objective, and the one of warm-up epochs."""
     if settings.warmup_epochs and warmup is None:
         raise ValueError(f"warmup_epochs={settings.warmup_epochs} needs a warmup_objective")
-    first, second = (one if isinstance(one, Objective) else Objective((Term(one),))
-                     for one in (objective, objective if warmup is None else warmup))
-    return first, second
+    first, *others = (one if isinstance(one, Objective) else
+                      Objective([Term(one)] if callable(one) else one)
+                      for one in [objective] + [warmup] * (warmup is not None))
+    return first, (others or [first])[0]
+
+
+def check_how(model: nn.Module, settings: Settings, on_epoch: object, save_seconds: float) -> None:
+    """Raise ValueError for what `fit` is told of another kind, and where nothing can be learnt."""
+    if not isinstance(settings, Settings):
+        raise ValueError("settings must be itr.Settings(...), such as itr.Settings(epochs=10); got "
+                         f"{settings!r}" + "; write itr.Settings(**settings)" * isinstance(
+                             settings, dict))
+    if on_epoch is not None:
+        check_called("on_epoch", on_epoch, "history")
+    if save_seconds != math.inf:
+        check_number("save_seconds", save_seconds, least=0)
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    if not weights or torch.is_inference_mode_enabled() or not torch.is_grad_enabled() or any(
+            weight.is_inference() for weight in weights):
+        raise ValueError("nothing can be learnt: " + (
+            "build the model, and call fit, outside of torch.no_grad() and torch.inference_mode()"
+            if weights else f"{type(model).__name__} has no parameter with requires_grad=True"))
 
 
 def check_data(data: TrainingData) -> None:
-    """Raise ValueError unless all splits are encoded, and one of them is for training."""
+    """Raise ValueError unless all splits are encoded, and that for training has negatives."""
     if not all_encoded(data):
         raise ValueError("data must be encoded: data = itr.encode_dataset(dataset); "
                          f"got a {type(data).__name__}")
     if "train" not in data.splits:
         raise ValueError(f"the data has no train split, only {', '.join(data.splits)}")
+    if data.splits["train"].n_images < 2:
+        raise ValueError("the train split has one image, so its texts have no negatives; give it "
+                         "two images or more")
 
 
 def dev_split(data: TrainingData, settings: Settings) -> EncodedSplit | None:

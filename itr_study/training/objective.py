@@ -7,14 +7,23 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import GAP, MATCH, check_choice, check_number, check_values
+from itr_study.checks import (
+    GAP,
+    MATCH,
+    check_called,
+    check_choice,
+    check_number,
+    check_values,
+)
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses.base import OwnLoss, RankingLoss, ranking_loss
-from itr_study.models.base import ModelOutput
+from itr_study.models.base import ModelOutput, described
 from itr_study.relevance import RELEVANCE
 
 Loss = nn.Module | Callable[[Tensor, Tensor], Tensor]  # of scores and relevance, both (I, T)
+# Columns of a history that are no loss's; those that begin with "dev_" are none, too.
+LOGGED = ("epoch", "loss", "score_std", "first_score_std", "learning_rate", "seconds")
 # How labels of a source (inner key) come to the scale of a loss (outer key), None: as they are. A
 # match stays 1, the others keep their order and the gap to 1. A binary loss reads only which pairs
 # are matches, which every source marks by 1. Binary labels have no differences that a loss of
@@ -76,15 +85,11 @@ class Objective(nn.Module):
     of detached 0-dim tensors: the unweighted value of each term under its name (a name that comes
     again gets #2, #3), and `name.key` for what the loss reports itself.
 
-    Args:
-        terms: a list of Term, or the name of an objective or of a loss.
-
+    Args: terms: a list of Term, or the name of an objective or of a loss.
     Differs: labels in [0, 1] come to a loss of cosines as 2 r - 1, cosines to a loss of [0, 1] as
         (1 + r) / 2: the papers have one source each, on the scale of its loss.
-
-    Raises:
-        ValueError: for an unknown name or argument, a weight that is negative or not finite, no
-            terms, binary labels for a loss that compares graded ones, or a batch without a match.
+    Raises: ValueError: for an unknown name or argument, a weight that is negative or not finite, no
+        terms, binary labels for a loss that compares graded ones, or a batch without a match.
 
     Example:
         >>> objective = Objective([Term("triplet_sum"), Term("topk", 0.5, arguments={"k": 1})])
@@ -99,9 +104,7 @@ class Objective(nn.Module):
 
     def __init__(self, terms: str | Iterable[Term]) -> None:
         super().__init__()
-        self.terms = named_objective(terms) if isinstance(terms, str) else tuple(terms)
-        if not self.terms:
-            raise ValueError("an objective needs at least one term, got none")
+        self.terms = read_terms(terms)
         for term in self.terms:
             check_number("weight", term.weight, least=0)
         self.losses = nn.ModuleList(build_loss(term) for term in self.terms)
@@ -113,6 +116,7 @@ class Objective(nn.Module):
         maps = (map_between(self.sources[key], name, loss) for name, loss, key in zip(
             self.names, self.ranking_losses, self.source_keys, strict=True))
         self.label_keys = list(zip(self.source_keys, maps, strict=True))
+        self.checked = False  # what the losses return and change, at the first call
 
     def forward(self, output: ModelOutput, batch: Batch,
                 split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
@@ -120,18 +124,55 @@ class Objective(nn.Module):
         with torch.autocast(output.scores.device.type, enabled=False):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
             for labels in relevance.values():
+                if not self.checked:
+                    check_labels(labels, output.scores)
                 check_matches(labels)
             scaled = {(key, to_scale): to_scale(relevance[key]) if to_scale else relevance[key]
                       for key, to_scale in set(self.label_keys)}
+            given = [] if self.checked else [
+                part for part in (*vars(output).values(), *scaled.values())
+                if isinstance(part, Tensor) and not part.is_inference()]
+            versions = [part._version for part in given]
             total, report = output.scores.new_zeros(()), {}
             for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
                                              self.label_keys, strict=True):
-                value, numbers = loss.diagnose(output if loss.takes == "output" else output.scores,
-                                               scaled[key])
+                found = loss.diagnose(output if loss.takes == "output" else output.scores,
+                                      scaled[key])
+                if not self.checked or not isinstance(found[0], Tensor) or found[0].ndim:
+                    check_found(name, found, output.scores.requires_grad and term.weight > 0)
+                if versions != [part._version for part in given]:
+                    raise ValueError(f"{name} changes scores or relevance in place, which others "
+                                     "read, too: change a copy, scores.clone()")
+                value, numbers = found
                 total = total + term.weight * value
                 report[name] = value.detach()
                 report |= {f"{name}.{part}": number.detach() for part, number in numbers.items()}
+        self.checked = True
         return total, report
+
+
+def check_labels(labels: Tensor, scores: Tensor) -> None:
+    """Raise ValueError unless a label source gave a tensor (I, T) of real numbers."""
+    if not isinstance(labels, Tensor) or labels.shape != scores.shape or labels.is_complex():
+        raise ValueError(f"a label source must return a tensor {tuple(scores.shape)} of real "
+                         f"numbers, one for each pair of the batch; got {described(labels)}")
+
+
+def check_found(name: str, found: Any, learns: bool) -> None:
+    """Raise ValueError unless a loss gave a number, with a gradient if it learns, and a report."""
+    value, numbers = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    if not isinstance(value, Tensor) or value.ndim or not value.is_floating_point():
+        raise ValueError(f"{name} must return one number, a floating-point tensor of shape (), "
+                         "computed of scores by torch; got "
+                         f"{described(value)}; end with .mean() or .sum()")
+    if learns and not value.requires_grad and value != 0:  # of a batch without pairs 0 is right
+        raise ValueError(f"{name} has no gradient: compute it of scores by torch alone, without "
+                         "detach(), item(), numpy or comparisons alone")
+    if not isinstance(numbers, dict) or not all(
+            isinstance(key, str) and isinstance(number, Tensor) and number.ndim == 0
+            and not number.is_complex() for key, number in numbers.items()):
+        raise ValueError(f"diagnose of {name} must return (loss, numbers), numbers a dict of "
+                         f"tensors of shape () by name; got {numbers!r}")
 
 
 def check_matches(relevance: Tensor) -> None:
@@ -146,6 +187,19 @@ def check_matches(relevance: Tensor) -> None:
             "(batch.match)")
 
     check_values(relevance.detach().amax().reshape(1), complaint)
+
+
+def read_terms(terms: object) -> tuple[Term, ...]:
+    """Return terms as a tuple; ValueError unless there are some, and all are of class Term."""
+    if isinstance(terms, str):
+        return named_objective(terms)
+    found = tuple(terms) if isinstance(terms, Iterable) else ()
+    if not all(isinstance(term, Term) for term in found) or not isinstance(terms, Iterable):
+        raise ValueError('an objective takes the name of one, such as "triplet", or a list of '
+                         f'Term, such as [Term("triplet_sum"), Term("topk", 0.5)]; got {terms!r}')
+    if not found:
+        raise ValueError("an objective needs at least one term, got none")
+    return found
 
 
 def named_objective(name: str) -> tuple[Term, ...]:
@@ -167,6 +221,8 @@ def build_loss(term: Term) -> Any:
     if not callable(term.loss) or isinstance(term.loss, type) or term.arguments:
         raise ValueError("loss must be a name with arguments, or an nn.Module or a function "
                          f"without; got {term.loss!r} with {dict(term.arguments)}")
+    takes = "output" if getattr(term.loss, "takes", "") == "output" else "scores"
+    check_called("loss", term.loss, takes, "relevance")
     return term.loss if isinstance(term.loss, nn.Module) else OwnLoss(term.loss)
 
 
@@ -192,6 +248,10 @@ def unique_names(losses: Iterable[RankingLoss]) -> list[str]:
     names: list[str] = []
     for loss in losses:
         name = loss.name or type(loss).__name__
+        if not isinstance(name, str) or "." in name or name in LOGGED or name.startswith("dev_"):
+            raise ValueError(f"a loss cannot be called {name!r}: its value has a column of its "
+                             "name in the history, where that is taken, and its own numbers one of "
+                             "name.number; give it another name")
         earlier = sum(other.split("#")[0] == name for other in names)
         names.append(f"{name}#{earlier + 1}" if earlier else name)
     return names

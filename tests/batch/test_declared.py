@@ -1,9 +1,11 @@
 """What a notebook's parameters cell says."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from itr_study.lab.batch import declared
 from itr_study.lab.batch.declared import find_notebooks, read_notebook, readings
 from tests.small_notebooks import PARAMETERS, write_notebook
 
@@ -67,3 +69,11 @@ def test_files_that_are_no_notebooks_are_named(tmp_path):
             read_notebook(path)
     with pytest.raises(ValueError, match="no notebook 'nowhere'; there are"):
         find_notebooks(["nowhere"])
+
+
+def test_an_installation_without_notebooks_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(declared, "shipped_folder", lambda name: tmp_path / name)
+    for names in ((), ["00_start_here"]):
+        with pytest.raises(ValueError, match="no notebooks in .*: start this in a copy"):
+            find_notebooks(names)
+    assert find_notebooks(["mine.ipynb"]) == [Path("mine.ipynb").resolve()]

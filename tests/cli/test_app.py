@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from itr_study.data import DATASETS
-from itr_study.data.base import SPLITS
+from itr_study.data.base import SPLITS, Problem
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import write_json
 from itr_study.files.paths import figures_folder, project_root
@@ -84,6 +84,27 @@ def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store)
     assert code == 2 and "did you mean 'skip_bad'" in error
 
 
+def test_a_new_line_in_a_name_makes_no_line_of_its_own():
+    lines = commands.by_kind("note", [Problem("odd name", "a\nb.jpg", "its name\thas two lines")])
+    assert lines == ["  note: 1 x odd name", "    a\\nb.jpg: its name\\thas two lines"]
+
+
+def test_matplotlib_has_a_folder_where_the_users_own_cannot_be_written(run, store, monkeypatch):
+    monkeypatch.setenv("MPLCONFIGDIR", "")  # restored at the end
+    monkeypatch.delenv("MPLCONFIGDIR")
+    assert run("configs")[0] == 0 and "MPLCONFIGDIR" not in os.environ
+    monkeypatch.setenv("HOME", str(store / "nowhere"))
+    monkeypatch.setenv("USERPROFILE", str(store / "nowhere"))
+    assert run("configs")[0] == 0 and os.environ["MPLCONFIGDIR"] == str(store / "matplotlib")
+
+
+def test_nobody_is_asked_where_standard_input_is_closed(run, store, monkeypatch):
+    monkeypatch.setattr(Request, "hours", lambda self: 12.0)
+    monkeypatch.setattr(sys, "stdin", None)
+    code, _, error = run("reproduce", "00")
+    assert code == 2 and "12.0 hours" in error and "add --yes" in error
+
+
 @pytest.mark.parametrize("name", ["data", "train", "evaluate", "search", "reproduce", "audit"])
 def test_help_has_examples_and_speaks_no_python(run, name):
     _, told, _ = run(name, "--help")
@@ -130,7 +151,7 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     def answer(searcher, text, image, shown):
         if text == "bad":
             raise ValueError("no such word")
-        return f"{text} {image} {shown.top}"
+        print(f"{text} {image} {shown.top}")
 
     monkeypatch.setattr(search, "answer", answer)
     monkeypatch.setattr(sys, "stdin", io.StringIO("bad\ngood\nan-id\n\nafter the end\n"))
@@ -148,7 +169,7 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     (("train", "nowhere.toml"), "no config file nowhere.toml"),
     (("evaluate", "{}"), "is not finished on this machine, and no row of it is published"),
     (("search", "{}", "--text", "a", "--image", "b"), "--text WORDS or --image"),
-    (("search", "{}"), "its weights are missing; train it first"),
+    (("search", "{}"), "is not finished on this machine; train it first"),
     (("train", "{}", "--set", "epoch=2"), "did you mean 'settings.epochs'?"),
     (("train", "{}", "--set", "seed=2", "--set", "seed=3"), "--set gives seed twice"),
     (("train", "{}", "--dataset", "bogus"), "dataset must be one of scenes, flickr8k"),

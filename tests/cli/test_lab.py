@@ -11,7 +11,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_server.services.config import ConfigManager
 from jupyterlab.labapp import LabApp
 
-from itr_study.files.paths import home, project_root
+from itr_study.files.paths import home, output_folder, project_root
 from itr_study.lab.batch.declared import find_notebooks
 from itr_study.lab.cli import lab
 from itr_study.lab.cli.app import app
@@ -123,6 +123,23 @@ def test_options_go_on_to_jupyterlab(store, monkeypatch):
     assert f"--ServerApp.root_dir={project_root()}" in calls[1]
     assert "--LabApp.default_url=/lab/tree/my/00_start_here.ipynb" in calls[1]
     assert calls[1][-5:] == ["--no-browser", "--port", "8899", "--ip=0.0.0.0", "--allow-root"]
+
+
+def test_copies_go_elsewhere_where_the_project_cannot_be_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ITR_STUDY_MY", raising=False)
+    monkeypatch.setenv("ITR_STUDY_MY", "")  # restored at the end
+    monkeypatch.setattr(LabApp, "launch_instance", lambda arguments: print(*arguments))
+    monkeypatch.setattr(lab, "lab_environment", dict)
+    (tmp_path / "file").write_text("")
+    for folder, code, said in (
+            (tmp_path / "file", 2, f"{tmp_path / 'file'} cannot be written: File exists. Name a "
+             "folder you may write to: itr-study lab --folder"),
+            (tmp_path / "mine", 0, f"--ServerApp.root_dir={tmp_path / 'mine'}")):
+        with pytest.raises(SystemExit) as ended:
+            app(["lab", "--folder", str(folder)])
+        assert (ended.value.code or 0) == code and said in "".join(capsys.readouterr())
+    assert (tmp_path / "mine" / "00_start_here.ipynb").is_file()
+    assert output_folder(True) == output_folder(False) == tmp_path / "mine" / "figures"
 
 
 def test_an_option_of_the_users_takes_the_place_of_ours():

@@ -2,6 +2,8 @@
 nobody can know is said."""
 
 import csv
+from io import BytesIO, TextIOWrapper
+from shutil import copytree
 from types import SimpleNamespace
 
 import numpy as np
@@ -115,6 +117,124 @@ def test_what_was_found_is_a_picture(trained, folder, store, tmp_path, monkeypat
     found = trained("search", "--text", "a red boat", "--open")[1]
     assert opened == [store / "search.png"] and (store / "search.png").is_file()
     assert "no program to open it was found here" in found
+
+
+def typed(monkeypatch, lines):
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(lines), encoding="utf-8"))
+
+
+def test_whatever_is_typed_at_the_prompt_is_answered(trained, folder, tmp_path, monkeypatch):
+    """A text longer than a name may be, bytes of another encoding, a name of a file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boat").write_text("no picture")
+    (tmp_path / "cut.png").write_bytes((folder / "images/scene-000001.png").read_bytes()[:-40])
+    own = folder / "images" / "scene-000002.png"
+    typed(monkeypatch, "\n".join(["a red boat " * 300, "boat", "cut.png", "x\0y"]).encode()
+          + b"\nun caf\xe9 rouge\n" + f"{own}\n{own.name}\n".encode())
+    code, found, told = trained("search", "--top", 1)
+    assert code == 0 and found.count("(20 images, all)") == 5
+    assert "note: the file boat is no picture of a format that is read: JPEG, PNG" in told
+    assert "error: the picture cut.png cannot be read: " in told
+    assert "it holds bytes that are not UTF-8" in told
+
+
+@pytest.mark.parametrize("typed", ["{}", "'{}'", '"{}"', "~/my dog 1.png", "my\\ dog\\ 1.png"])
+def test_a_file_may_be_named_as_a_terminal_pastes_it(tmp_path, monkeypatch, typed):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    Image.new("RGB", (8, 9)).save("my dog 1.png")
+    assert search.picture_at(typed.format(tmp_path / "my dog 1.png")).size == (8, 9)
+    assert search.picture_at("'a dog'") is search.picture_at("~" + "x" * 5000) is None
+
+
+def test_without_standard_input_nothing_is_prompted_for(trained, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    code, _, error = trained("search")
+    assert code == 2 and "standard input is closed" in error and "--text WORDS" in error
+    assert trained("search", "--text", "a boat")[0] == 0
+
+
+@pytest.mark.parametrize("image, said", [
+    ("nowhere" * 50, "is neither a picture file nor an image of the all split"),
+    ("photo.HEIC", "note: the file photo.HEIC is no picture of a format that is read: JPEG"),
+    ("cut.webp", "error: the picture cut.webp cannot be read: ")])
+def test_an_image_that_cannot_be_read_is_named(trained, tmp_path, monkeypatch, image, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photo.HEIC").write_bytes(b"\0\0\0\x18ftypheic")
+    Image.effect_noise((64, 64), 50).save(tmp_path / "cut.webp")
+    (tmp_path / "cut.webp").write_bytes((tmp_path / "cut.webp").read_bytes()[:200])
+    code, _, told = trained("search", "--image", image)
+    assert code == 2 and said in told
+
+
+def test_what_was_computed_is_printed_before_it_is_drawn(trained, tmp_path, monkeypatch):
+    def failing(*_):
+        raise ValueError("this cannot be drawn")
+
+    monkeypatch.setattr(search, "drawn", failing)
+    code, found, told = trained("search", "--text", "a boat", "--save", tmp_path / "x.png")
+    assert code == 2 and "(20 images, all)" in found and "cannot be drawn" in told
+    (tmp_path / "file").write_text("")
+    code, found, told = trained("search", "--text", "a boat", "--save", tmp_path / "file" / "x.png")
+    assert code == 2 and not found and f"{tmp_path / 'file'} cannot be written" in told
+
+
+@pytest.fixture
+def grown(trained, folder, tmp_path):
+    """The folder with one more picture than a run of it was trained on."""
+    root = copytree(folder, tmp_path / "folder")
+    Image.new("RGB", (32, 32), "red").save(root / "images" / "new.png")
+    with open(root / "captions.csv", "a", encoding="utf-8") as file:
+        file.write("new.png,a red square\n")
+    return root
+
+
+def test_a_run_is_found_when_its_data_moved_on(run, trained, grown, store):  # noqa: F811
+    (run_id,) = (path.parent.name for path in (store / "runs").glob("*/manifest.json"))
+    own = ("first", "--dataset", "folder", "--data", grown, *CHEAP)
+    for command in (("search", *own, "--text", "a boat"), ("evaluate", *own)):
+        code, _, told = run(*command)
+        assert code == 2 and f"run {run_id} was trained when folder held 20 images" in told
+        assert "it holds 21 now" in told
+        assert "Train again" in told and f"itr-study search {run_id}" in told
+    code, found, told = run("search", run_id[:7], "--data", grown, "--text", "a boat")
+    assert code == 0 and "(21 images, all)" in found and "it is searched as it is" in told
+    later = run("train", *own)[1].split()[1]
+    again = copytree(grown, grown.parent / "again")
+    (again / "captions.csv").write_text((again / "captions.csv").read_text() + "new.png,A ball\n")
+    told = run("search", *own[:3], "--data", again, *CHEAP, "--text", "a boat")[2]
+    assert f"run {later} was trained" in told and "--data: " in told
+    code, _, told = run("search", *own[:5], "--text", "a boat")  # another config
+    assert code == 2 and "is not finished on this machine; train it first" in told
+
+
+def test_words_learnt_from_former_captions_are_not_read_from_others(run, trained, grown, folder,  # noqa: F811
+                                                                    store):
+    learnt = ("vsepp+gru", "--dataset", "folder", "--set", "images=tiny:pooled:one",
+              "--set", "settings.epochs=1")
+    code, told, error = run("train", *learnt, "--data", folder)
+    assert code == 0, error
+    run_id = told.split()[1]
+    assert run("search", run_id, "--data", folder, "--text", "a boat")[0] == 0
+    code, _, error = run("search", run_id, "--data", grown, "--text", "a boat")
+    assert code == 2 and f"run {run_id} learnt the words of the captions" in error
+
+
+def test_captions_that_are_not_read_are_counted(run, tmp_path, store, monkeypatch):  # noqa: F811
+    monkeypatch.setitem(IMAGE_ENCODERS, "tiny", Tiny)
+    folder = tmp_path / "folder"
+    (folder / "images").mkdir(parents=True)
+    texts = ["中国 一", "厨房", "蝴蝶 a", "so " * 300, "a boat"] * 4
+    for n in range(20):
+        Image.new("RGB", (32, 32), (12 * n, 0, 0)).save(folder / "images" / f"{n}.png")
+    (folder / "captions.csv").write_text("image,text\n" + "".join(
+        f"{n}.png,{text}\n" for n, text in enumerate(texts)), encoding="utf-8")
+    code, told, _ = run("data", "folder", "--data", folder)
+    assert code == 0 and "4 of 20 captions hold no word that minilm knows, such as '厨房'" in told
+    assert "4 of 20 captions are cut at 256 pieces of words: minilm does not read" in told
+    _, _, told = run("train", "first", "--dataset", "folder", "--data", folder, *CHEAP)
+    assert "4 of 20 captions hold no word that the model knows" in told and "cut at" not in told
 
 
 def test_one_image_is_not_said_to_be_several():

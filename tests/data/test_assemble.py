@@ -1,7 +1,11 @@
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from itr_study.data.assemble import Caption, build_splits, caption_problems, fingerprint
 from itr_study.data.base import DataReport, Split
+from itr_study.data.vocabulary import tokenize
 
 
 def splits(texts=("one", "two", "three")):
@@ -42,3 +46,24 @@ def test_fingerprint_sees_each_part():
     }
     assert len(prints) == 6
     assert fingerprint(splits(), files) == fingerprint(splits(), files)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "????? ?? ???", "\u200b", "\ufeff\u2060", "...",
+                                  "\U0001f600", "\u3002\uff1f"])
+def test_captions_without_a_word_are_empty(text):
+    (problem,) = caption_problems({"train": ["a"]}, [Caption("a", "1", text)])
+    assert problem.kind == "empty caption"
+
+
+@pytest.mark.parametrize("text", ["a d\0g", "a \ud83d dog", "\udcff", "\ude00 a smile"])
+def test_captions_that_are_no_text_are_damaged(text):
+    (problem,) = caption_problems({"train": ["a"]}, [Caption("a", "1", text)])
+    assert problem.kind == "damaged caption" and problem.detail.isprintable()
+    problem.detail.encode()
+
+
+@given(st.text())
+def test_any_caption_with_a_word_that_can_be_encoded_is_fine(text):
+    found = caption_problems({"train": ["a"]}, [Caption("a", "1", text)])
+    damaged = "\0" in text or text.encode("utf-8", "replace").decode() != text
+    assert bool(found) == (damaged or not tokenize(text))

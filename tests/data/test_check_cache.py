@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,18 @@ def test_remembers_over_instances_until_the_file_changes(tmp_path):
     assert not CheckCache(tmp_path / "c", "other", tmp_path).knows("a", file.stat())
     file.write_text("xy")
     assert not again.knows("a", file.stat())
+
+
+def test_files_of_one_size_and_one_moment_that_change_places_are_others(tmp_path):
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "b").write_text("y")
+    first, second = (tmp_path / "a").stat(), (tmp_path / "b").stat()
+    memory = CheckCache(tmp_path / "c", "check", tmp_path)
+    for name in ("a", "link/a"):  # its folder, or what it links to, is exchanged: no time is new
+        memory.remember(name, first)
+        other = SimpleNamespace(**{name: getattr(first, name) for name in dir(first)
+                                   if name.startswith("st_")} | {"st_ino": second.st_ino})
+        assert memory.knows(name, first) and not memory.knows(name, other)
 
 
 @pytest.mark.parametrize("content", ["{broken", "[]", '{"version": 1, "good": 3}'])

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 from collections import Counter
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 
 from itr_study.data import flickr8k, load_dataset
-from itr_study.data.assemble import Caption
+from itr_study.data.assemble import Caption, digest_of, fingerprint
 from itr_study.data.base import DataError, Judgements
 from itr_study.data.flickr8k import PAIRS, SPLITS, differences, digest
+from itr_study.files.paths import evidence_folder
 from tests.data import tiny
 
 
@@ -200,6 +202,31 @@ def test_fingerprint_follows_the_content_not_the_path(folder, tmp_path):
     assert load(folder).fingerprint != other.fingerprint
 
 
+def test_a_picture_of_the_same_size_is_another(folder):
+    paths = [folder / "images" / f"{split}0.jpg" for split in ("train", "test")]
+    contents = [path.read_bytes().ljust(9000, b"\0") for path in paths]
+    prints = []
+    for order in (contents, contents[::-1], contents):
+        for path, content in zip(paths, order, strict=True):
+            path.write_bytes(content)
+        prints.append((load(folder).fingerprint, load(folder).content))
+    assert prints[0] == prints[2] and not {*prints[0]} & {*prints[1]}
+
+
+def test_published_pictures_keep_the_fingerprint_of_names_and_sizes(folder, monkeypatch):
+    data = load(folder)
+    files = [[image, (folder / "images" / image).stat().st_size]
+             for split in data.splits.values() for image in split.image_ids]
+    digest_now = digest_of([[sha] for sha in data.sha256.values()])
+    monkeypatch.setitem(flickr8k.PHOTOGRAPHS, "nothing", digest_now)
+    as_published = load(folder)
+    assert as_published.published and not data.published
+    assert as_published.fingerprint == fingerprint(data.splits, files) != data.fingerprint
+    path = folder / "images" / "dev0.jpg"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert not load(folder, skip_bad=True).published
+
+
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     root = os.environ.get("ITR_DATA")
@@ -239,6 +266,20 @@ def test_real_second_load_decodes_nothing(real, monkeypatch):
     data, root, cache = real
     monkeypatch.setattr("itr_study.data.picture_checks.decode", None)
     assert load_dataset("flickr8k", root, cache=cache).fingerprint == data.fingerprint
+
+
+@pytest.mark.slow
+def test_real_fingerprints_are_those_of_published_rows(real):
+    _, root, cache = real
+    known = json.loads((evidence_folder() / "flickr8k" / "data.json").read_text())
+    published = {}
+    for one in known.values():
+        options = json.dumps(json.loads(one["part"])["data_options"] or {})
+        published.setdefault(options, set()).add(one["data"])
+    assert len(published) == 5
+    for options, prints in published.items():
+        data = load_dataset("flickr8k", root, cache=cache, **json.loads(options))
+        assert {data.fingerprint} == prints and data.published
 
 
 def test_real_lists_that_were_exchanged_are_refused(real, tmp_path):

@@ -1,4 +1,12 @@
+import csv
+import io
+import os
+import shutil
+from pathlib import Path
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from itr_study.data import load_dataset
 from itr_study.data.base import DataError
@@ -50,6 +58,11 @@ def test_hash_splits_are_fixed_and_stable():
     more = hash_splits([*ids, *(f"other{n}" for n in range(500))])
     assert all(set(splits[s]) <= set(more[s]) for s in splits)  # nobody moves
     assert sorted(map(len, hash_splits(["a", "b", "c"]).values())) == [1, 1, 1]
+    for number in range(4, 12):  # training needs two images
+        for names in range(20):
+            few = hash_splits([f"{names}, {image}" for image in range(number)])
+            assert len(few["train"]) >= 2 and few["dev"] and few["test"]
+            assert sum(map(len, few.values())) == number
 
 
 def test_all_problems_at_once(folder):
@@ -142,3 +155,146 @@ def test_skip_bad(folder):
     data = load(folder, skip_bad=True)
     assert data.splits["test"].image_ids == ("p5.png",)
     assert [(p.kind, p.where) for p in data.report.excluded] == [("empty picture", "p4.png")]
+
+
+def rows_of(folder):
+    return list(csv.reader(io.StringIO((folder / "captions.csv").read_text())))
+
+
+def renamed(rows, change):
+    return rows[:1] + [[change(image), *others] for image, *others in rows[1:]]
+
+
+def written(rows, **how):
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n", **how).writerows(rows)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("write", [
+    lambda rows: written(rows, delimiter=";"), lambda rows: written(rows, delimiter="\t"),
+    lambda rows: written(rows, delimiter="|"),
+    lambda rows: "sep=;\r\n" + written(rows, delimiter=";"),
+    lambda rows: written(rows, quoting=csv.QUOTE_ALL).replace("\n", "\r\n"),
+    lambda rows: "\n\n" + written([[" Image", "TEXT ", "Split"], *rows[1:]]),
+    lambda rows: written([[a, b, "", c, "", ""] for a, b, c in rows]),
+    lambda rows: written([[n or "", *row] for n, row in enumerate(rows)]),
+    lambda rows: written(rows) + ",,\n , ,\n\n",
+    lambda rows: written(rows).replace(",", ", ").replace('"A picture, ', '"A picture,'),
+], ids=["semicolons", "tabs", "bars", "sep", "quotes", "header", "empty columns", "numbers",
+        "empty rows", "spaces"])
+def test_tables_as_spreadsheets_write_them(folder, write):
+    plain, rows = load(folder), rows_of(folder)
+    (folder / "captions.csv").write_text(write(rows))
+    assert load(folder).fingerprint == plain.fingerprint
+    (folder / "captions.csv").write_bytes(write(rows).encode("utf-16"))
+    assert load(folder).fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize("before", ["", "images/", "/home/me/images/", "../images/"])
+def test_a_missing_picture_is_missed_where_it_was_looked_for(folder, before):
+    rows = [*rows_of(folder), ["trips/away.png", "A fox", "train"]]
+    (folder / "captions.csv").write_text(written(renamed(rows, lambda image: before + image)))
+    with pytest.raises(DataError) as caught:
+        load(folder)
+    assert f"no file {folder / 'images' / 'trips' / 'away.png'}\n" in str(caught.value)
+
+
+def test_what_stands_in_no_column_is_refused(folder):
+    rows = [[a, b, "", c] for a, b, c in rows_of(folder)]
+    rows[-1][2] = "train"
+    (folder / "captions.csv").write_text(written(rows))
+    with pytest.raises(DataError, match="^1 problem.*\n.*captions.csv:8: too many or too few"):
+        load(folder)
+
+
+@pytest.mark.parametrize("change", [
+    lambda name: f"images/{name}", lambda name: f"./{name}", str.upper,
+    lambda name: f"IMAGES\\{name.upper()}", lambda name: f"/home/me/images/{name}",
+    lambda name: f"C:\\Users\\me\\images\\{name}", lambda name: f"../images/{name}"])
+def test_names_that_differ_by_what_systems_differ_in_are_read(folder, change):
+    tiny.picture(folder / "images" / "trips" / "x.png")
+    tiny.add_line(folder / "captions.csv", "trips/x.png,A fountain,test")
+    plain, rows = load(folder), rows_of(folder)
+    (folder / "captions.csv").write_text(written(renamed(rows, change)))
+    assert load(folder).fingerprint == plain.fingerprint
+    mixed = [[change(a) if n % 2 else a, *b] for n, (a, *b) in enumerate(rows)]
+    (folder / "captions.csv").write_text(written(mixed))
+    data = load(folder)  # two spellings of p0.png are one image
+    assert data.splits["train"].text_ids == plain.splits["train"].text_ids
+
+
+@pytest.mark.parametrize("change", [
+    lambda name: f"photos/{name}", lambda name: name.removesuffix(".png"),
+    lambda name: name.replace(".png", ".jpeg"), lambda name: f"/home/me/{name}"])
+def test_names_that_all_differ_in_one_way_are_said_once(folder, change):
+    rows = rows_of(folder)
+    (folder / "captions.csv").write_text(written(renamed(rows, change)))
+    with pytest.raises(DataError, match="^1 problem.*\n.*not those of files: captions.csv: 6, such "
+                                        f"as '{change('p0.png')}': should that be 'p0.png'"):
+        load(folder)
+
+
+def test_no_name_is_taken_for_that_of_another_picture(folder):
+    """Of p1 another spelling is there twice; rome/1.png is missing, and paris/1.png is another."""
+    tiny.picture(folder / "images" / "P1.PNG", seed=50)
+    tiny.picture(folder / "images" / "paris" / "1.png", seed=51)
+    for line in ("p1.Png,Which one,train", "rome/1.png,A fountain,train", "P1.PNG,Me,train"):
+        tiny.add_line(folder / "captions.csv", line)
+    with pytest.raises(DataError) as caught:
+        load(folder)
+    assert "missing picture: p1.Png" in str(caught.value)
+    assert "rome/1.png" in str(caught.value)
+
+
+def test_names_that_are_none_are_problems_not_crashes(folder):
+    for name in ("x" * 300 + ".png", "/etc/hostname", "../../mine.png", "a\x01b.png"):
+        tiny.add_line(folder / "captions.csv", f"{name},A text,train")
+    with pytest.raises(DataError, match="^4 problems"):
+        load(folder)
+
+
+@settings(max_examples=30, deadline=None)
+@given(cells=st.lists(st.lists(st.text(st.characters(codec="utf-8"), max_size=6)
+                               | st.sampled_from(("p0.png", "test", "a dog", "..")), max_size=4)))
+def test_any_table_is_read_or_refused(tmp_path_factory, cells):
+    folder = Path(tmp_path_factory.getbasetemp(), "any", "mine")
+    if not folder.is_dir():
+        tiny.own_folder(folder.parent)
+    (folder / "captions.csv").write_text(written([["image", "text", "split"], *cells]),
+                                         encoding="utf-8", newline="")
+    try:
+        assert load(folder).splits
+    except DataError:
+        pass
+
+
+def test_links_and_what_is_no_picture_in_the_folder(folder, tmp_path):
+    shutil.move(folder / "images", tmp_path / "nas")
+    (folder / "images").mkdir()
+    (folder / "images" / "disk").symlink_to(tmp_path / "nas")
+    (folder / "images" / "twice").symlink_to(tmp_path / "nas")
+    by = {"p1.png": "twice", "p3.png": "twice"}
+    names = renamed(rows_of(folder), lambda name: f"{by.get(name, 'disk')}/{name}")
+    (folder / "captions.csv").write_text(written(names))
+    for name in (".trash/p9.png", "@eaDir/p0.png/thumb.jpg", "__MACOSX/._p0.png"):
+        tiny.picture(folder / "images" / name.replace("._", "._x"))
+    (folder / "images" / "IMG_1.CR3").write_bytes(b"raw")
+    data = load(folder)
+    assert data.report.counts["images"] == 6
+    assert [(p.kind, p.where) for p in data.report.excluded] == [
+        (".cr3 (not read here: save as JPEG)", "IMG_1.CR3")]
+
+
+def test_two_pictures_that_change_places_are_other_data(folder):
+    for number in (0, 2):
+        path = folder / "images" / f"p{number}.png"
+        path.write_bytes(path.read_bytes().ljust(4000, b"\0"))
+    before, one, other = load(folder), *(folder / "images" / f"p{n}.png" for n in (0, 2))
+    os.utime(one)
+    assert load(folder).fingerprint == before.fingerprint
+    a, b = one.read_bytes(), other.read_bytes()
+    one.write_bytes(b), other.write_bytes(a)
+    after = load(folder)
+    assert after.fingerprint != before.fingerprint and after.content != before.content
+    assert after.sha256["p0.png"] == before.sha256["p2.png"]

@@ -1,3 +1,4 @@
+import copy
 import json
 from pathlib import Path
 
@@ -126,3 +127,52 @@ def test_wrong_or_missing_files(folder, tmp_path):
         load(folder)
     with pytest.raises(ValueError, match='features must be None or "precomputed"'):
         load(folder, features="pixels")
+
+
+USED = [("filename",), ("filepath",), ("split",), ("cocoid",), ("sentids",), ("sentences",),
+        ("sentences", 0), ("sentences", 0, "raw"), ("sentences", 0, "sentid"), ("sentids", 0)]
+
+
+@pytest.mark.parametrize("value", [None, 1, -2.5, True, [], {}, "", "\0", "\ud83d", "x" * 400, "..",
+                                   [None], {"raw": 1}], ids=repr)
+def test_any_field_of_another_type_is_refused_or_read(folder, value):
+    """Whatever stands where something else belongs, nothing but a DataError is raised."""
+    sound = json.loads((folder / "dataset_coco.json").read_text())["images"]
+    for number, path in ((n, path) for n in (0, 4) for path in USED):
+        records = copy.deepcopy(sound)
+        *above, last = path
+        place = records[number]
+        for key in above:
+            place = place[key]
+        place[last] = value
+        tiny.save_json(folder, records)
+        try:
+            texts = [text for split in load(folder).splits.values() for text in split.texts]
+        except DataError:
+            continue
+        assert all(isinstance(text, str) and text.strip() for text in texts), path
+
+
+@pytest.mark.parametrize("content", ['{"images": [' * 100_000,
+                                     '{"images": [{"cocoid": 1' + "0" * 5000, "null", "3",
+                                     '{"images": [[]]}', '{"images": null}'])
+def test_json_that_is_none_of_this_kind_is_refused(folder, content):
+    (folder / "dataset_coco.json").write_text(content)
+    with pytest.raises(DataError, match="dataset_coco.json"):
+        load(folder)
+
+
+def test_null_is_no_folder_and_a_number_is_no_name(folder):
+    def without(records):
+        for record in records:
+            record["filepath"] = None
+
+    change(folder, without)
+    for path in list((folder / "images" / "val2014").iterdir()):
+        path.rename(folder / "images" / path.name)
+    assert load(folder).splits["test"].image_ids == ("1004",)
+    change(folder, lambda records: records[3].update(cocoid=None))
+    change(folder, lambda records: records[4]["sentences"][0].update(sentid=None))
+    with pytest.raises(DataError, match='COCO_003.jpg: "cocoid" is None, expected a number(.|\n)*'
+                                        'COCO_004.jpg: a sentence lacks "raw" or "sentid"'):
+        load(folder)

@@ -10,6 +10,7 @@ from PIL import EpsImagePlugin, Image, ImageFile, TiffImagePlugin, UnidentifiedI
 from itr_study.data import picture_checks, picture_files
 from itr_study.data.picture_checks import Checked, check_pictures
 from itr_study.data.picture_files import as_rgb, open_picture
+from itr_study.files.atomic import sha256_file
 from tests.data import tiny
 
 
@@ -51,8 +52,7 @@ def test_empty_missing_and_foreign_files(tmp_path):
     problems, files, _ = check_pictures(paths, tmp_path / "checks")
     assert [(p.kind, p.where) for p in problems] == [
         ("empty picture", "empty"), ("not a picture", "text"), ("missing picture", "none")]
-    assert files == {name: (path.name, path.stat().st_size)
-                     for name, path in paths.items() if name != "none"}
+    assert files == {"good": (sha256_file(paths["good"]),)}
     assert check_pictures({}, tmp_path) == Checked([], {}, [])
 
 
@@ -123,7 +123,7 @@ def test_12_bits_in_16_are_read_by_their_tag(tmp_path, largest):
     pixels = np.asarray(open_picture(path))[0, :, 0]
     assert np.abs(pixels.astype(int) - np.arange(256)).max() <= 1 and pixels[-1] == 255
     checked = check_pictures({"it": path}, tmp_path / "checks")
-    assert checked.files["it"][2:] == ("16 bit", "white 4095") and not checked.notes
+    assert checked.files["it"][1:] == ("16 bit", "white 4095") and not checked.notes
 
 
 def test_packed_12_bits_are_read_whole(tmp_path):
@@ -144,7 +144,7 @@ def test_12_bits_in_16_without_a_tag_are_said_to_be_dark(tmp_path, suffix):
     paths = {"a": path, "b": plain, "c": tmp_path / "black.png"}
     for _ in range(2):  # the second time it is remembered
         checked = check_pictures(paths, tmp_path / "checks")
-        assert checked.problems == [] and checked.files["a"][2:] == ("16 bit",)
+        assert checked.problems == [] and checked.files["a"][1:] == ("16 bit",)
         (note,) = checked.notes
         assert (note.kind, note.where) == ("dark 16-bit picture", "a")
         assert path.name in note.detail and "MaxSampleValue" in note.detail
@@ -163,7 +163,7 @@ def test_dark_colours_of_16_bits_are_said_to_be_dark(tmp_path):
                      + chunk(b"IDAT", compress(row)) + chunk(b"IEND", b""))
     checked = check_pictures({"a": path}, tmp_path / "checks")
     assert [note.kind for note in checked.notes] == ["dark 16-bit picture"]
-    assert checked.files["a"] == ("a.png", path.stat().st_size)
+    assert checked.files["a"] == (sha256_file(path),)
 
 
 def test_a_tag_that_the_values_contradict_is_not_believed(tmp_path):
@@ -191,8 +191,7 @@ def test_a_picture_that_is_read_anew_has_another_identity(tmp_path):
     plain, deep = tiny.picture(tmp_path / "a.png"), ramp(tmp_path / "b.png", np.uint16, 65535)
     for _ in range(2):  # the second time it is remembered
         files = check_pictures({"a": plain, "b": deep}, tmp_path / "checks").files
-        assert files == {"a": ("a.png", plain.stat().st_size),
-                         "b": ("b.png", deep.stat().st_size, "16 bit")}
+        assert files == {"a": (sha256_file(plain),), "b": (sha256_file(deep), "16 bit")}
 
 
 def test_no_picture_starts_a_program(tmp_path, monkeypatch):
@@ -230,7 +229,7 @@ def test_a_jpeg_of_up_to_twice_the_pixels_is_read_at_half_its_size(tmp_path, mon
         problems, files, _ = check_pictures(paths, tmp_path / "checks")
         assert [(p.kind, p.where) for p in problems] == [("too large picture", "png")]
         assert "32 x 24 is more than the 767 that are read; save it smaller" in problems[0].detail
-        assert files["jpg"][2:] == ("half size",)
+        assert files["jpg"][1:] == ("half size",)
         half = open_picture(paths["jpg"])
         assert half.size == (16, 12)
         with pytest.raises(ValueError, match="a.png: too many pixels: 32 x 24"):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from itr_study.data import load_dataset, precomputed
 from itr_study.data.base import DataError
@@ -189,6 +191,103 @@ def test_fingerprint_sees_other_features_of_the_same_size(folder):
     before = load(folder).fingerprint
     change(folder / "dev_ims.npy", lambda features: features + 1)
     assert load(folder).fingerprint != before
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A split of 300 images, so that a sample of rows would be another thing than all of them."""
+    folder = tiny.precomputed(tmp_path_factory.mktemp("large"))
+    for name, rows in (("train", 300), ("dev", 3), ("test", 3)):
+        np.save(folder / f"{name}_ims.npy", np.zeros((rows, 2, 3), np.float16))
+    (folder / "train_caps.txt").write_text("".join(f"Text {n} .\n" for n in range(600)))
+    (folder / "train_ids.txt").write_text("".join(f"t{n // 2}\n" for n in range(600)))
+    return folder, load(folder).fingerprint
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.tuples(st.integers(0, 299), st.integers(0, 1), st.integers(0, 2)),
+       st.floats(-100, 100, width=16).filter(bool))
+def test_every_number_of_the_features_counts(large, place, value):
+    folder, before = large
+    features = np.zeros((300, 2, 3), np.float16)
+    features[place] = value
+    stat = (folder / "train_ims.npy").stat()
+    np.save(folder / "train_ims.npy", features)
+    os.utime(folder / "train_ims.npy", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert load(folder).fingerprint != before
+    np.save(folder / "train_ims.npy", np.zeros((300, 2, 3), np.float16))
+    assert load(folder).fingerprint == before
+
+
+def test_features_are_hashed_once(folder, monkeypatch):
+    before = load(folder).fingerprint
+    monkeypatch.setattr(precomputed, "progress", None)
+    assert load(folder).fingerprint == before
+
+
+def without_ids(folder, per_image):
+    for path in folder.glob("*_ids.txt"):
+        ids = dict.fromkeys(path.read_text().split())
+        path.unlink()
+        if per_image:
+            path.write_text("".join(f"{i}\n" for i in ids))
+
+
+@pytest.mark.parametrize("per_image", [False, True])
+@pytest.mark.parametrize("split, rows", [("train", 2), ("dev", 1), ("test", 2)])
+def test_captions_are_not_shared_out_over_a_part_of_the_images(tmp_path, split, rows, per_image):
+    folder = tiny.precomputed(tmp_path, texts=4)
+    without_ids(folder, per_image)
+    change(folder / f"{split}_ims.npy", lambda features: features[:rows])
+    if per_image:
+        ids = (folder / f"{split}_ids.txt").read_text().split()[:rows]
+        (folder / f"{split}_ids.txt").write_text("\n".join(ids) + "\n")
+    with pytest.raises(DataError, match=f"captions an image: all splits:.*{split} {12 // rows} "):
+        load(folder)
+    (note,) = load(folder, splits=tuple({"train", "dev", "test"} - {split})).report.notes
+    assert "the published files have 5" in note.detail
+
+
+def test_five_captions_an_image_need_no_word(tmp_path):
+    folder = tiny.precomputed(tmp_path, texts=5)
+    without_ids(folder, per_image=False)
+    assert load(folder).report.notes == []
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("each", ["caption", "image", "number"])
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_ids_that_count_rows_are_no_names(tmp_path, first, each, repeat):
+    """NCR numbers rows from 0 in every split, others images or captions."""
+    folder = tiny.precomputed(tmp_path, repeat=repeat)
+    named = load(tiny.precomputed(tmp_path / "named"))
+    for path in folder.glob("*_ids.txt"):
+        numbers = {"caption": range(6), "image": range(3), "number": [n // 2 for n in range(6)]}
+        path.write_text("".join(f"{first + n}\n" for n in numbers[each]))
+    data = load(folder)
+    assert len({i for split in data.splits.values() for i in split.image_ids}) == 9
+    for name, split in data.splits.items():
+        assert split.image_of_text.tolist() == named.splits[name].image_of_text.tolist()
+        np.testing.assert_array_equal(data.features["given"](split).features,
+                                      named.features["given"](named.splits[name]).features)
+
+
+def test_pictures_beside_the_features_are_a_part_of_the_data(folder):
+    alone = load(folder)
+    for number, image in enumerate(i for s in alone.splits.values() for i in s.image_ids):
+        tiny.picture(folder / "images" / f"{image}.bmp", seed=number)
+    data = load(folder)
+    assert data.has_pictures and data.content != alone.content
+    tiny.picture(folder / "images" / "100.bmp", seed=77)
+    assert load(folder).content != data.content
+    tiny.truncate(folder / "images" / "100.bmp")
+    broken = load(folder)
+    assert not broken.has_pictures and [p.where for p in broken.report.notes] == ["100"]
+
+
+def test_published_features_are_found_without_the_option(folder):
+    data = load_dataset("coco", folder, cache=folder.parent / "checks")
+    assert data.fingerprint == load(folder).fingerprint and list(data.features) == ["given"]
 
 
 def test_captions_alone(folder):

@@ -10,7 +10,7 @@ import torch
 
 from itr_study.data.batches import pad
 from itr_study.encoders import TEXT_ENCODERS, WeightsError, trainable_text_encoder, weights
-from itr_study.encoders.wordpiece import MiniLM, WordPieces
+from itr_study.encoders.sentences import MiniLM, WordPieces
 from itr_study.training.interrupts import one_thread
 
 TEXTS = ["A dog runs on the grass .", "A puppy is running on a lawn .", "Two men play chess ."]
@@ -56,6 +56,28 @@ def test_token_ids_and_words():
     assert ids.dtype == np.int64 and len(pieces) == 30522 and pieces.words[0] == "[PAD]"
     assert words == ["[CLS]", "a", "dog", "skate", "##boards", ".", "[SEP]"]
     assert len(pieces.encode("dog " * 500)) == 64
+
+
+@needs_minilm
+def test_what_has_no_pieces_or_comes_after_the_last_is_said():
+    """It has no pieces for computers, butterflies and kitchens in Chinese, but for China."""
+    texts = ["电脑 中国", "蝴蝶", "Hund वन " + "α" * 101, "the " * 70,
+             "한 " * 90, "the " * 300 + "end"]
+    vectors = MiniLM().encode([texts[1], "厨房", texts[-1], "the " * 300 + "beginning"])
+    assert (vectors[0] == vectors[1]).all() and (vectors[2] == vectors[3]).all()
+    found = MiniLM().unread(texts)
+    assert [one.words for one in found] == [["电脑"], ["蝴蝶"], ["α" * 101], [], [], []]
+    assert [one.nothing for one in found] == [False, True, False, False, False, False]
+    assert [one.cut for one in found] == [0, 0, 0, 0, 256, 256]
+    pieces = WordPieces()
+    assert [one.cut for one in pieces.unread(texts)] == [0, 0, 0, 64, 64, 64]
+    assert len(pieces.encode("the " * 62)) == 64 and pieces.unread(["the " * 62])[0].cut == 0
+    assert (pieces.encode(texts[3]) == pieces.encode(texts[3] + "more")).all()
+
+
+def test_english_is_read_without_loading_anything(monkeypatch):
+    monkeypatch.setattr("itr_study.encoders.sentences.minilm_folder", None)
+    assert MiniLM().unread(["a qwrtz, isn't it?"]) == [([], False, 0)]
 
 
 @needs_minilm

@@ -13,7 +13,7 @@ from itr_study.data.batches import Batch
 from itr_study.data.box_table import grid_boxes
 from itr_study.data.vocabulary import tokenize
 from itr_study.encoders import registry
-from itr_study.encoders.wordpiece import WordPieces
+from itr_study.encoders.sentences import WordPieces
 from itr_study.evaluation.looks import EVEN, KINDS, MEANS, Looker, pool_of, region_gradient
 from itr_study.evaluation.pointing import region_boxes
 from itr_study.evaluation.search import ALL, Searcher

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from itr_study.encoders import TEXT_ENCODERS
 from itr_study.evaluation import search
 from itr_study.evaluation.evaluate import evaluate
-from itr_study.evaluation.search import Searcher, hit_table
+from itr_study.evaluation.search import Hit, Searcher, hit_table
 from itr_study.features.dataset import encode_dataset
 from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.run import weights
@@ -95,6 +96,50 @@ def test_an_index_beyond_the_split_is_refused(searcher):
         searcher.search_image(100000)
 
 
+@pytest.mark.parametrize("wrong", [True, 1.5, None, b"a dog", ["a dog"], np.zeros((8, 8, 3))])
+def test_what_is_no_query_is_refused_in_a_sentence(searcher, wrong):
+    with pytest.raises(ValueError, match="text must be an index .* or any words; got"):
+        searcher.search_text(wrong)
+    with pytest.raises(ValueError, match="image must be an index .* or a picture of PIL; got"):
+        searcher.search_image(wrong)
+
+
+@pytest.mark.parametrize("top", [0, -1, True, 2.0, None])
+def test_a_number_of_results_that_is_none_is_refused(searcher, top):
+    for ask in (searcher.search_text, searcher.search_image):
+        with pytest.raises(ValueError, match="top must be an integer >= 1"):
+            ask(np.int64(3), top=top)
+
+
+def test_scores_that_are_no_numbers_are_not_ranked(searcher):
+    broken = copy(searcher)
+    broken.images = searcher.images.clone()
+    broken.images[3, 0] = torch.nan
+    with pytest.raises(ValueError, match="NaN instead of scores"):
+        broken.search_text("a red boat")
+
+
+def test_known_scores_of_other_weights_or_data_are_refused(searcher):
+    def with_known(scores):
+        return Searcher(searcher.model, searcher.dataset, searcher.data, known={"scores": scores})
+
+    right = torch.from_numpy(searcher.scores)
+    assert with_known(right + 1e-5).scores is not None
+    for other in (right.flip(1), right.flip(0), right * 2, torch.zeros_like(right)):
+        with pytest.raises(ValueError, match="known scores are not those of this model and test"):
+            with_known(other)
+    with pytest.raises(ValueError, match="must be of the 10 images and 50 texts"):
+        with_known(right[1:])
+
+
+def test_names_and_texts_take_one_line_each_whatever_they_hold():
+    hits = [Hit(1, 0.5, 0, "new\nline.jpg", "two\r\nlines\u2028and \x1b[31mred", None),
+            Hit(2, 0.4, 1, "b.jpg", "a dog\n", None)]
+    _, first, second = hit_table(hits).splitlines()
+    assert "new\\nline.jpg  two\\r\\nlines\\u2028and \\x1b[31mred" in first
+    assert second.endswith("b.jpg          a dog")
+
+
 def test_new_pictures_need_features_of_our_own(searcher):
     with pytest.raises(ValueError, match="came with the data"):
         searcher.search_image(Image.new("RGB", (32, 32)))
@@ -147,9 +192,9 @@ def test_words_that_the_model_cannot_read_are_named(searcher):
 def test_a_word_is_unknown_where_nothing_reads_it(changes, expected):
     dataset = dataset_of(SMALL)
     data = encode_dataset(dataset, "detector", **{"tokens": None} | changes)
-    assert data.unknown_words("a red giraffe and qwrtz") == expected
+    assert data.unread(["a red giraffe and qwrtz"]) == [(expected, False, 0)]
 
 
 def test_sentence_encoders_name_what_they_leave_out():
     for name, expected in (("fisher", ["qwrtz"]), ("glove-mean", ["qwrtz"]), ("minilm", [])):
-        assert TEXT_ENCODERS[name]("cpu").unknown(["red", "qwrtz"]) == expected
+        assert TEXT_ENCODERS[name]("cpu").unread(["red qwrtz"]) == [(expected, False, 0)]

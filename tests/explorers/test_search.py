@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from itr_study.data.vocabulary import Unread
 from itr_study.explorers import ranked, search
 from itr_study.explorers.pictures import LARGEST
 from itr_study.explorers.ranked import Asked
@@ -160,7 +161,8 @@ def test_what_is_no_sentence_is_refused(pane, words, said):
 
 def test_unknown_words_are_said(pane, monkeypatch):
     for searcher in two_searchers().values():
-        monkeypatch.setattr(searcher.data, "unknown_words", lambda text: ["zorb"])
+        monkeypatch.setattr(searcher.data, "unread",
+                            lambda texts: [Unread(["zorb"], False, 0)])
     pane.handle("write", "a red zorb")
     assert pane.note.startswith("Not known to the model, which cannot read it: zorb.")
 

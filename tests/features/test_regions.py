@@ -1,6 +1,7 @@
 """Regions of photographs: which there are, what they hold, where their boxes come from."""
 
 import doctest
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def as_pixels(picture):
 
 
 def test_boxes_that_are_kept_are_taken_if_this_detector_made_them(tmp_path, monkeypatch, fakes):
-    dataset = fake_dataset(name="kept")
+    dataset = replace(fake_dataset(name="kept"), published=True)
     images = [image for split in dataset.splits.values() for image in split.image_ids]
     box = found((0.25, 0.25, 0.75, 0.75), scores=[0.5])
     path = tmp_path / "kept.npz"
@@ -215,8 +216,19 @@ def test_boxes_that_are_kept_are_taken_if_this_detector_made_them(tmp_path, monk
     assert FakeDetector.calls == 14 and again.made_with != table.made_with
 
 
+def test_boxes_that_are_kept_are_not_taken_for_other_pictures_of_the_same_names(
+        tmp_path, monkeypatch, fakes):
+    dataset = fake_dataset(name="kept")
+    images = [image for split in dataset.splits.values() for image in split.image_ids]
+    path = tmp_path / "kept.npz"
+    write(BoxTable.join(images, [found()] * len(images), made_with(FakeDetector())), path)
+    monkeypatch.setitem(KEPT, "kept", path)
+    dataset_boxes(dataset, FakeDetector(), tmp_path)
+    assert FakeDetector.calls > 0
+
+
 def test_a_table_that_lacks_a_picture_is_not_taken(tmp_path, monkeypatch, fakes):
-    dataset = fake_dataset(name="partly kept")
+    dataset = replace(fake_dataset(name="partly kept"), published=True)
     images = [image for split in dataset.splits.values() for image in split.image_ids]
     path = tmp_path / "kept.npz"
     write(BoxTable.join(images[1:], [found()] * (len(images) - 1), made_with(FakeDetector())), path)

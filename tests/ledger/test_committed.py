@@ -11,6 +11,7 @@ from itr_study.lab.ledger.report import kept_ledger, ledger_markdown
 from itr_study.lab.ledger.reported import load_claims
 from itr_study.lab.runs.published import Published
 from itr_study.lab.studies.bases import frozen_rates
+from tools import findings
 
 pytestmark = pytest.mark.evidence
 FLICKR8K = figures_folder() / "flickr8k"
@@ -48,18 +49,31 @@ def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     assert all(rows[run]["arithmetic"] for run in shown["run_ids"])
 
 
+def test_the_page_of_findings_is_what_its_command_prints():
+    path = figures_folder().parent / "docs" / "findings.md"
+    assert path.read_text(encoding="utf-8") == findings.page()
+
+
 def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     readme = (figures_folder().parent / "README.md").read_text(encoding="utf-8")
     claims = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
     counts = claims[claims["origin"] == "claim"]["outcome"].value_counts()
     hold = counts["reproduced"] + counts["held by a test"]
     not_so = counts["contradicted"] + counts["not as printed"]
-    assert (f"Of {counts.sum()}: {hold} hold, {not_so} do not, {counts['undecided']} undecided, "
-            f"{counts['not tested']} not tested.") in readme
+    assert (f"Of {counts.sum()}: {hold} hold, {not_so} do not, {counts['no effect']} no effect, "
+            f"{counts['undecided']} undecided, {counts['not tested']} not tested, "
+            f"{counts['collapsed']} collapsed.") in readme
     fast = pd.concat(pd.read_csv(FLICKR8K / f"{name}.csv") for name in (
         "08_reranking__models", "09_stronger_models__reranked"))
     settled = (fast["low"] > 0).groupby(fast["group"].str.contains("transductive")).agg(
         ["sum", "size"])
     assert settled.loc[True].tolist() == [27, 27] and settled.loc[False].tolist() == [24, 27]
-    assert "Yes, for all 27 models if it may use all test queries." in readme
+    assert "It helps all 27 models compared, if it may use all test queries." in readme
     assert "With queries of dev alone, it helps 24 of 27, but less." in readme
+    both = [float(value.split()[0]) for what, value, _ in findings.averaged()
+            if what.startswith("RSUM, SAF and SGR")]
+    assert f"gains {min(both):.0f} to {max(both):.0f} points of RSUM" in readme
+    table = findings.table("13_when_to_forgive__which_loss").query("base == 'clean_gru'")
+    means = table.groupby("method")["test_rsum"].mean()
+    assert (means > means.max() - 3).sum() == 7
+    assert "For the GRU model, seven losses are within 3 points of RSUM." in readme

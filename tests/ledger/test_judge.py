@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from itr_study.files.paths import figures_folder
+from itr_study.lab.ledger import verdict as verdicts
 from itr_study.lab.ledger.paired import Sample
 from itr_study.lab.ledger.report import (
     kept_ledger,
@@ -18,6 +19,8 @@ from itr_study.lab.ledger.report import (
 )
 from itr_study.lab.ledger.reported import load_claims, split_list
 from itr_study.lab.ledger.verdict import judge
+
+pytestmark = pytest.mark.usefixtures("no_margins")
 
 NOISE = np.array([-0.2, -0.1, 0.0, 0.1, 0.2])  # sd 0.1581, half width 2.776 * 0.0707 = 0.196
 SEEDS = {"base": 20 + np.array([1.0, 5.0, 2.0, 4.0, 3.0])}  # seeds differ more than arms do
@@ -458,7 +461,7 @@ def test_what_waits_for_something_has_no_verdict_yet():
 def test_composites_are_not_counted_beside_their_parts():
     claims = pd.concat([load_claims(paper) for paper in ("topk", "listwise", "bcls")])
     kinds = pd.Series([origin(claim) for claim in claims.to_dict("records")], index=claims["id"])
-    assert kinds.value_counts().to_dict() == {"claim": 168, "counter-check": 31, "composite": 11}
+    assert kinds.value_counts().to_dict() == {"claim": 168, "counter-check": 35, "composite": 11}
     assert kinds[["topk-tab4-all", "bcls-people", "bcls-eq8-sums", "bcls-eq4-flat"]].tolist() == [
         "composite", "counter-check", "claim", "counter-check"]
     for parts in claims.set_index("id").loc[kinds == "composite", "parts"]:
@@ -466,3 +469,56 @@ def test_composites_are_not_counted_beside_their_parts():
     table = ledger(load_claims("topk"), pd.DataFrame())
     counts = outcome_counts(table)
     assert counts.loc["composite"].sum() == 2 and counts.to_numpy().sum() == len(table)
+
+
+POINTS = {"points of RSUM": 2.0, "points of recall": 0.5, "Kendall's τ, × 100": 0.5}
+
+
+@pytest.mark.parametrize("lift, expected", [
+    (0.1, "no effect"), (-0.1, "no effect"), (2.5, "reproduced"), (-0.3, "contradicted")])
+def test_what_is_settled_to_be_too_small_is_no_effect(lift, expected, monkeypatch):
+    """Half width 0.196: 0.1 reaches from -0.096 to 0.296, inside ± 2 points."""
+    monkeypatch.setattr(verdicts, "SMALLEST", POINTS)
+    assert outcome(claim(), runs(a=lift, b=0)) == expected
+
+
+def test_no_effect_asks_for_the_whole_interval_every_part_and_five_pairs(monkeypatch):
+    monkeypatch.setattr(verdicts, "SMALLEST", POINTS)
+    wide = runs(a=10 * NOISE, b=0)  # half width 11 * 0.196 = 2.16
+    assert outcome(claim(), wide) == "undecided"
+    rows = runs(a=0.1, b=0)
+    assert outcome(claim(), rows[rows["seed"] < 4]) == "undecided"
+    two = claim(metric="test_rsum;test_i2t_r1")
+    r1 = rows["test_rsum"]
+    assert outcome(two, rows.assign(test_i2t_r1=r1)) == "no effect"  # 0.296 < 0.5
+    assert outcome(two, rows.assign(test_i2t_r1=r1 * 3)) == "undecided"  # 0.89 > 0.5
+    assert outcome(two, rows.assign(test_rsum=wide["test_rsum"], test_i2t_r1=r1)) == "undecided"
+    nats = claim(metric="entropy")  # a unit without a margin
+    assert outcome(nats, rows.assign(entropy=r1)) == "undecided"
+    assert outcome(claim("equivalence", margin="0.2"), rows) == "undecided"
+
+
+def test_a_verdict_names_the_margin_of_no_effect_and_of_a_small_gain(monkeypatch):
+    monkeypatch.setattr(verdicts, "SMALLEST", POINTS)
+    flat, small = judge(claim(), runs(a=0.1, b=0)), judge(claim(), runs(a=0.3, b=0))
+    assert flat.sentence.startswith("no effect beyond ± 2 points of RSUM on scenes with")
+    assert small.sentence.startswith("reproduced, within ± 2 points of RSUM, on scenes with")
+    assert judge(claim(), runs(a=2.0, b=0)).sentence.startswith("reproduced on scenes with")
+
+
+def test_no_effect_of_a_peak_is_no_effect_over_all_outside(monkeypatch):
+    monkeypatch.setattr(verdicts, "SMALLEST", POINTS)
+    peak = claim("peak", arm_a="a;c", arm_b="b;d")
+    assert outcome(peak, runs(a=0.1, c=0.0, b=0, d=0.05)) == "no effect"
+    assert outcome(peak, runs(a=0.1, c=0.0, b=0, d=-3)) == "undecided"  # d is worse, and it matters
+
+
+@pytest.mark.parametrize("lift, margin, told", [(0.1, 2.0, True), (0.3, 2.0, False),
+                                                (10 * NOISE, 5.0, False)])
+def test_a_ledger_says_what_is_printed_above_our_upper_end(lift, margin, told, monkeypatch):
+    """Table V prints 1.1. Upper ends: 0.296; 0.496, reproduced; 2.16, above what is printed."""
+    monkeypatch.setattr(verdicts, "SMALLEST", {"points of RSUM": margin})
+    claims = load_claims()
+    one = claims[claims["id"] == "dvse-tab5-dm"].assign(arm_a="a", arm_b="b")
+    verdict = ledger(one, runs(a=lift, b=0))["verdict"].item()
+    assert ("; the paper prints +1.1, above our upper end" in verdict) is told

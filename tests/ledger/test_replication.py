@@ -28,6 +28,8 @@ from itr_study.lab.ledger.report import (
 from itr_study.lab.ledger.reported import load_claims
 from tests.ledger.test_judge import fallen, runs
 
+pytestmark = pytest.mark.usefixtures("no_margins")
+
 SHAKEN = (0.3, -0.3, 0.1, -0.2, 0.1)  # sd 0.245, half width 2.776 * 0.1095 = 0.304
 BASE, CLEAN = "Two-branch on lite0:pooled:flip, minilm", "VSE++ on lite0:pooled:flip, glove"
 CLAIM = dict.fromkeys(load_claims().columns, "") | {
@@ -46,7 +48,7 @@ def on_both(first: dict, second: dict) -> pd.DataFrame:
     return pd.concat([runs(model=BASE, dataset="flickr8k", **first), judged], ignore_index=True)
 
 
-# Of a, t, c, d and e beside z: the same, turned over, the first alone decides, the second, neither;
+# Of a, t, c, d and e beside z: the same, opposite, the first alone decides, the second, neither;
 # g is a counter-check of ours, and n has no runs on the second base model.
 LIFTS = ({"z": 0.0, "a": 1.0, "t": -1.0, "c": 1.0, "d": 0.0, "e": 0.0, "g": 1.0, "n": 1.0},
          {"z": 0.0, "a": 1.0, "t": 1.0, "c": 0.0, "d": -1.0, "e": 0.0, "g": 1.0})
@@ -87,8 +89,8 @@ def test_the_headline_is_the_verdict_on_the_second_base_model(table):
     assert by_id.loc["t", "ours"] == by_id.loc["t", "second_ours"] == "+1.0 [+0.7, +1.3]"
     assert by_id.loc["t", "first_ours"].startswith("−1.0 [")
     assert by_id.loc["t", "verdict"] == (
-        f"reproduced on flickr8k with {CLEAN}, n = 5 pairs; first judge: contradicted on flickr8k "
-        f"with {BASE}, n = 5 pairs")
+        f"reproduced on flickr8k with {CLEAN}, n = 5 pairs; first base model: contradicted on "
+        f"flickr8k with {BASE}, n = 5 pairs")
 
 
 def test_the_pictures_draw_the_headlines(rows):
@@ -99,17 +101,17 @@ def test_the_pictures_draw_the_headlines(rows):
 
 def test_a_claim_without_an_arm_on_the_second_base_model_says_so(table):
     line = table.set_index("id").loc["n"]
-    assert line["verdict"] == (f"reproduced on flickr8k with {BASE}, n = 5 pairs; not judged a "
-                               "second time: no runs of clean_gru/n")
+    assert line["verdict"] == (f"reproduced on flickr8k with {BASE}, n = 5 pairs; one base "
+                               "model: no runs of clean_gru/n")
     assert (line["model"], line["second_outcome"], line["second_ours"]) == (BASE, "", "")
 
 
 @pytest.mark.parametrize("changes, once", [
     ({"arm_a": f"{SENTENCE}/a", "arm_b": f"{SENTENCE}/z"},
-     "not judged a second time: it names its model"),
+     "one base model: it names its model"),
     ({"arm_a": f"times(2|{SENTENCE}/a)", "arm_b": "z"},  # one of its arms is enough
-     "not judged a second time: it names its model"),
-    ({"metric": "gone"}, "not judged a second time: no values of gone"),
+     "one base model: it names its model"),
+    ({"metric": "gone"}, "one base model: no values of gone"),
     ({"kind": "definition", "test": "x"}, ""),
     ({"arm_a": "", "arm_b": "", "needs": "people"}, ""),
     ({"arm_a": "labels(a, max)", "arm_b": "labels(b, max)"}, "")])
@@ -118,7 +120,7 @@ def test_why_a_claim_has_one_base_model(changes, once, rows):
         arm=lambda some: f"{SENTENCE}/" + some["arm"])])
     (line,) = ledger(claims(("a", "z"), **changes), named).to_dict("records")
     assert line["verdict"].endswith(once) and line["second_outcome"] == ""
-    assert ("second time" in line["verdict"]) == bool(once)
+    assert ("one base model" in line["verdict"]) == bool(once)
 
 
 def test_what_a_benchmark_or_other_data_hold_is_not_judged_a_second_time(rows):
@@ -127,7 +129,7 @@ def test_what_a_benchmark_or_other_data_hold_is_not_judged_a_second_time(rows):
     (line,) = ledger(claims(("a", "z"), metric="step_milliseconds", needs="execute it"), rows,
                      elsewhere=[timed]).to_dict("records")
     assert line["outcome"] == "reproduced" and line["verdict"].endswith(
-        "; not judged a second time: no values of step_milliseconds")
+        "; one base model: no values of step_milliseconds")
 
 
 def test_fewer_pairs_than_decide_anything_leave_the_first_verdict(rows):
@@ -139,7 +141,7 @@ def test_fewer_pairs_than_decide_anything_leave_the_first_verdict(rows):
         assert table["outcome"].tolist() == ["reproduced", "contradicted", "undecided"]
         assert (table["model"] == BASE).all() and (table["second_outcome"] == "").all()
         assert table["verdict"].str.endswith(
-            f"; not judged a second time: {seeds} of 5 pairs that are needed").all()
+            f"; one base model: {seeds} of 5 pairs that are needed").all()
         assert both_verdicts(table).empty
         assert ledger_markdown(table).count(f"; one base model: {seeds} of 5 pairs") == 3
 
@@ -149,7 +151,7 @@ def test_arms_that_fit_unlike_leave_the_first_verdict(rows):
         rows["arm"] == f"{SECOND_BASE}/a", 400.0, 500.0))
     (line,) = ledger(claims(("a", "z"), metric="generalisation"), unlike).to_dict("records")
     assert line["outcome"] == "reproduced" and line["model"] == BASE
-    assert "not judged a second time: RSUM on training images must be within" in line["verdict"]
+    assert "one base model: RSUM on training images must be within" in line["verdict"]
     other = rows.assign(generalisation=rows["test_rsum"], train_rsum=np.where(
         rows["arm"] == "a", 400.0, 500.0))
     alone = ledger(claims(("a", "z"), metric="generalisation"), other)
@@ -163,16 +165,18 @@ def test_claims_and_counter_checks_are_counted_apart_and_composites_are_not(tabl
         "wait for no other data, model or people": 6,
         "of these with a verdict (undecided is one)": 6, "of these decided": 4,
         "with a verdict by measurement": 6, "of these decided (reproduced or contradicted)": 4,
-        "of these decided on the first base model alone": 1, "judged on both base models": 5,
-        "of these turned over": 1, "of these only the first decides": 1,
+        "of these decided on the first base model alone": 1, "tested on both base models": 5,
+        "of these opposite": 1, "of these only the first decides": 1,
         "of these only the second decides": 1, "of these neither decides": 1,
-        "of these the same": 1, "undecided, at most 40 pairs would decide": 0,
-        "undecided, more pairs would decide": 0, "undecided, no number is known": 1}
+        "of these one shows no effect": 0, "of these the same": 1,
+        "no effect: all differences too small to matter": 0,
+        "undecided, at most 40 pairs would decide": 0, "undecided, more pairs would decide": 0,
+        "undecided, no number is known": 1}
     ours = counts["Counter-checks of ours"]
-    assert ours[["judged on both base models", "of these the same", "of these turned over",
+    assert ours[["tested on both base models", "of these the same", "of these opposite",
                  "of these decided on the first base model alone"]].tolist() == [1, 1, 0, 0]
     composite = table.assign(origin=table["origin"].mask(table["id"] == "t", "composite"))
-    assert summary(composite)["Claims of the papers"]["judged on both base models"] == 4
+    assert summary(composite)["Claims of the papers"]["tested on both base models"] == 4
     assert "t" not in set(both_verdicts(composite)["claim"])
 
 
@@ -182,7 +186,7 @@ def test_both_verdicts_stand_side_by_side_those_turned_over_first(table):
     assert list(both) == ["claim", "statement", "unit", "first base model",
                           "verdict of first base model", "second base model",
                           "verdict of second base model", "both"]
-    assert both["both"].tolist() == ["turned over", "only the first decides",
+    assert both["both"].tolist() == ["opposite", "only the first decides",
                                      "only the second decides", "neither decides", "the same",
                                      "the same"]
     assert both.iloc[0, 4] == "contradicted" and both.iloc[0, 6] == "reproduced"
@@ -210,7 +214,7 @@ def test_nothing_changes_if_the_second_base_model_has_not_run(rows):
     assert not [name for name in off if name.startswith(("first_", "second_"))]
     assert not off["verdict"].str.contains("judge").any()
     assert both_verdicts(off).empty and "Judged on both" not in ledger_markdown(off)
-    assert summary(off)["Claims of the papers"]["judged on both base models"] == 0
+    assert summary(off)["Claims of the papers"]["tested on both base models"] == 0
     on = ledger(named, rows).set_index("id")
     assert on["first_ours"].tolist() == off["ours"].tolist()
     assert on["first_outcome"].tolist() == off["outcome"].tolist()
@@ -218,10 +222,10 @@ def test_nothing_changes_if_the_second_base_model_has_not_run(rows):
 
 def test_the_page_shows_both(table):
     page = ledger_markdown(table)
-    assert "\n## Judged on both base models\n" in page and "judge:" not in page
+    assert "\n## Tested on both base models\n" in page and "judge:" not in page
     assert f"; first base model: contradicted on flickr8k with {BASE}" in page
     line = next(line for line in page.splitlines() if line.startswith("| t | Higher"))
-    assert line.endswith("| reproduced | turned over |") and "| contradicted |" in line
+    assert line.endswith("| reproduced | opposite |") and "| contradicted |" in line
     assert page.index("| t | Higher") < page.index("| c | Higher") < page.index("| a | Higher")
 
 

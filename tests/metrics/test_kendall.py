@@ -138,7 +138,7 @@ def test_bad_input_is_refused():
     bad_input_is_refused(kendall)
     bad_input_is_refused(coherent)
     for k in (1, 0, -3, 2.0, None):
-        with pytest.raises(ValueError, match="k must be a whole number of at least 2"):
+        with pytest.raises(ValueError, match="k must be an integer >= 2"):
             coherent(np.eye(2), graded(np.eye(2)), k=k)
     with pytest.raises(ValueError, match="kind must be one of a, b, c"):
         kendall(np.eye(2), graded(np.eye(2)), kind="tau")

@@ -45,6 +45,8 @@ def test_of_equal_scores_the_least_relevant_count():
     truth = graded(relevance, np.zeros(30, int))
     expected = np.sort(relevance[0])[:10].mean(dtype=np.float64)
     assert mean_relevance(np.zeros((1, 30)), truth)["i2t_rel10"] == pytest.approx(expected)
+    zeros = graded(np.array([[-0.0, 0.5, 0.0, 0.25]]), np.zeros(4, int))  # -0.0 is least, as 0 is
+    assert mean_relevance(np.zeros((1, 4)), zeros, 2)["i2t_rel2"] == 0
     with_minus = np.where(np.arange(30) % 2, 0.0, -0.0)[None]
     assert mean_relevance(with_minus, truth)["i2t_rel10"] == pytest.approx(expected)
 

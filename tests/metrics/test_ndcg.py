@@ -125,6 +125,8 @@ def test_zero_and_minus_zero_tie(few, monkeypatch):
         for values in ([0.0, -0.0], [-0.0, 0.0]):
             found, = per_query(np.array([values], dtype), truth, ndcg_rows())
             assert found["i2t"].tolist() == pytest.approx([1 / np.log2(3)])
+    grades = graded([[-0.0, 1]], np.zeros(2, int))  # of relevance, too: of two that tie 1 is last
+    assert ndcg(np.zeros((1, 2)), grades)["i2t_ndcg"] == pytest.approx(1 / np.log2(3))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.metrics import Ranks, Truth, five_fold, folds, ranks, recall, recall_of_ranks
+from itr_study.metrics import (
+    Ranks,
+    Scores,
+    Truth,
+    five_fold,
+    folds,
+    ranks,
+    recall,
+    recall_of_ranks,
+)
 from tests.metrics.sets import random_set
 
 # by this way, because the package shows the function of the same name
@@ -43,6 +52,15 @@ def test_five_fold_equals_five_separate_tests(ordered, kind):
     assert five_fold(kind(scores), owner) == pytest.approx(expected)
     assert len({table["i2t_r5"] for table in tables}) > 1
     assert all(isinstance(texts, slice) == ordered for _, texts, _ in folds(owner, 40))
+
+
+def test_a_fold_is_ranked_as_it_is_re_ranked():
+    scores, owner = random_set(3, images=20)
+    turned = five_fold(scores, owner, rerank=lambda fold: Scores(-fold.i2t, -fold.t2i))
+    assert turned == five_fold(-scores, owner) != five_fold(scores, owner)
+    sizes = []
+    five_fold(scores, owner, 4, rerank=lambda fold: sizes.append(fold.shape[0]) or fold)
+    assert sizes == [5, 5, 5, 5]
 
 
 def test_folds_differ_by_one_image_at_most():

@@ -117,6 +117,8 @@ def test_bad_input_is_refused():
         with pytest.raises(ValueError, match="found one at image 1, text 1"):
             call()
     with pytest.raises(ValueError, match="for each of 3 queries; got 2"):
+        find(np.zeros((3, 2)), truth.positives("i2t"), "i2t")
+    with pytest.raises(ValueError, match=r"must be .* = \(2, 2\); got \(3, 2\)"):
         map_at_r(np.zeros((3, 2)), truth)
     with pytest.raises(ValueError, match=r"\(3, 2\) need as many lists of positives; got \(2, 2\)"):
         best_ranks(np.zeros((3, 2)), matches)

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 import itr_study.metrics.truth as module
-from itr_study.metrics import Positives, Truth
+from itr_study.metrics import (
+    Positives,
+    Truth,
+    class_based,
+    coherent,
+    kendall,
+    map_at_r,
+    mean_relevance,
+    ndcg,
+    r_precision,
+    recall,
+)
 from tests.metrics.sets import random_set
 
 
@@ -63,6 +74,14 @@ def test_any_type_of_integer_will_do(dtype):
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Truth(**arguments)
+
+
+@pytest.mark.parametrize("metric", [recall, map_at_r, r_precision, ndcg, kendall, coherent,
+                                    mean_relevance, lambda *given: class_based(*given, [0, 1])])
+@pytest.mark.parametrize("truth", [np.array([0, 1]), [0, 1], np.eye(2), None])
+def test_what_is_no_truth_is_refused(metric, truth):
+    with pytest.raises(ValueError, match=f"a Truth.image_of_text., got a {type(truth).__name__}$"):
+        metric(np.eye(2), truth)
 
 
 def test_some_lists_are_taken_in_their_order():

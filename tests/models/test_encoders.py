@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from itr_study.data.batches import InputSpec
-from itr_study.encoders import wordpiece
-from itr_study.encoders.wordpiece import TrainableText
+from itr_study.encoders import sentences
+from itr_study.encoders.sentences import TrainableText
 from itr_study.models import MODELS
 from itr_study.models.image import LinearRegions
 from itr_study.models.text import RecurrentText, WordPieceText
@@ -90,7 +90,7 @@ def tiny_minilm(monkeypatch):
                                          num_attention_heads=2, intermediate_size=16)
         return TrainableText(transformers.BertModel(config, add_pooling_layer=False))
 
-    monkeypatch.setattr(wordpiece, "trainable_text_encoder", tiny)
+    monkeypatch.setattr(sentences, "trainable_text_encoder", tiny)
 
 
 def test_word_pieces_beside_padding_are_what_they_are_alone(tiny_minilm):

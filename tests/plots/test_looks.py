@@ -36,14 +36,14 @@ def drawn(rows=("a", "red", "ball"), weights=WEIGHTS):
 def test_all_words_stand_on_one_scale_with_their_largest_weight_and_the_score():
     figure = drawn()
     words = said(figure)
-    for wanted in ("A title; score of the pair 0.73", "the picture",
+    for wanted in ("score of the pair 0.73", "the picture",
                    "red", "ball", "most 0.70", "most 0.25",
                    "most 0.60", "a note"):
         assert wanted in words, wanted
     below = [axes.get_xlabel() for axes in figure.axes[1:-1]]
-    assert below[:3] == ["most 0.70", "most 0.25", "most 0.60 (nowhere)"]
+    assert below[:3] == ["most 0.70", "most 0.25", "most 0.60 (no place)"]
     assert "its weight has no colour" in words
-    assert "nowhere" not in said(drawn(weights=WEIGHTS[[0, 1, 0]]))
+    assert "no place" not in said(drawn(weights=WEIGHTS[[0, 1, 0]]))
     bar = figure.axes[-1]
     most = max(pixel_map(row, BOXES).max() for row in WEIGHTS)
     assert bar.get_ylim() == pytest.approx((0, most)) and most == pytest.approx(0.8)
@@ -106,7 +106,7 @@ def test_models_stand_beside_maps_that_look_nowhere():
         lines = [line.get_xdata() for line in axes.lines]
         assert list(lines[0]) == [table[measure][:2].mean()] * 2
         assert lines[1].tolist() == table[measure][:2].tolist()
-    assert "45.0" in said(figure) and "map that looks nowhere: area" in said(figure)
+    assert "45.0" in said(figure) and "control map: area" in said(figure)
     with pytest.raises(ValueError, match="NaN is an error; got 3 lines"):
         pointing_dots(table.assign(hit=np.nan), "Places")
     assert "the rest of the sentence" not in said(figure)

@@ -256,7 +256,7 @@ def test_three_losses_have_three_things_against_one_list():
     order = [[t.get_text() for t in axes.texts if t.get_position()[0] == 0] for axes in panels]
     assert order[0] == order[1] == order[2] == ["0.80", "match 1.00", "0.30", "0.55", "0.05"]
     said = texts(pictures()["lists"])
-    assert "forgiven" in said
+    assert "tolerated" in said
     assert [text.rpartition("\n")[2] for text in said if "wrong here" in text] == [
         "wrong here: 1 of 4", "wrong here: 0 of 3", "wrong here: 2 of 10"]
 
@@ -301,7 +301,8 @@ def test_a_difference_that_is_not_settled_is_drawn_hollow():
     figure = plots.dot_intervals(table, "t")
     fills = [line.get_fillstyle() for line in figure.axes[0].lines if line.get_marker() == "o"
              and len(line.get_xdata())]
-    assert fills == ["full", "none"] and {"settled", "open"} <= set(texts(figure))
+    assert fills == ["full", "none"]
+    assert {"interval on one side of zero", "undecided"} <= set(texts(figure))
 
 
 def test_of_two_curves_that_coincide_both_are_seen():
@@ -413,7 +414,7 @@ def test_a_difference_inside_its_zone_is_drawn_as_the_same():
                           "high": [2.0, 9.0], "verdict": ["same", "undecided"], "margin": 5.0})
     figure = plots.dot_intervals(table, "t")
     entries = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert entries == ["open", "the same (inside the zone)"]
+    assert entries == ["undecided", "the same (inside the zone)"]
 
 
 def test_ticks_of_a_linear_axis_do_not_touch():
@@ -428,7 +429,7 @@ def test_intervals_show_zero_the_margin_and_the_outcome():
     axes = figure.axes[0]
     assert any(list(line.get_xdata()) == [0, 0] for line in axes.lines)
     assert [(patch.get_x(), patch.get_width()) for patch in axes.patches] == [(-1.0, 2.0)]
-    assert {"for", "open", "reported", "top-5 against sum"} <= set(texts(figure))
+    assert {"for", "undecided", "reported", "top-5 against sum"} <= set(texts(figure))
 
 
 def test_schematic_pays_what_the_loss_pays():

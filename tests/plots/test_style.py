@@ -1,9 +1,13 @@
 """The look of every picture."""
 
+import warnings
+
 import pandas as pd
+import pytest
+from matplotlib.text import Text
 
 from itr_study.plots import sweep_curve
-from itr_study.plots.style import canvas, caption
+from itr_study.plots.style import canvas, caption, finish, png_bytes, styled
 
 
 def test_a_long_headline_stays_inside_the_picture():
@@ -19,3 +23,21 @@ def test_a_note_does_not_end_in_a_separator():
     figure, _ = canvas()
     caption(figure, "flickr8k; hollow: printed; ")
     assert figure.get_supxlabel() == "flickr8k; hollow: printed"
+
+
+def test_letters_that_our_font_lacks_come_from_another_or_are_warned_of():
+    @styled
+    def drawn(text):
+        figure, (axes,) = canvas()
+        axes.set_title(text)
+        return finish(figure, "A title")
+
+    with warnings.catch_warnings(action="error"):
+        figure = drawn("caf\u00e9 \u2192 \u210a")  # a letter of STIX, which comes with matplotlib
+        png_bytes(figure)
+    families = {tuple(text.get_fontfamily()) for text in figure.findobj(Text)}
+    assert families == {("DejaVu Sans", "STIXGeneral")}
+    with pytest.warns(UserWarning) as told:
+        png_bytes(drawn("\ua992\ua9b8 \U00012000"))
+    assert [str(one.message).partition(", which")[0] for one in told] == [
+        "no font here has letters of CUNEIFORM, JAVANESE"]

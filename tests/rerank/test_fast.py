@@ -1,12 +1,15 @@
 """FR: by hand, the right axis, the winner left out, scales in their places, near ties, the bank."""
 
+import re
 import sys
 
 import numpy as np
 import pytest
+import torch
 
 from itr_study.metrics import Scores, ranks
 from itr_study.rerank import RERANKERS, Bank, fast_grid
+from itr_study.rerank.fast import FlatScores
 from tests.oracles import fast as cases
 from tests.rerank.sets import as_lists, cosines, orders
 
@@ -139,3 +142,56 @@ def test_the_grid_is_r_at_1_of_every_pair_of_scales():
             assert grid["i2t"][a, b] == (best.i2t == 1).mean()
             assert grid["t2i"][a, b] == (best.t2i == 1).mean()
     assert len(np.unique(grid["i2t"])) > 2
+
+
+def collapsed(size, seed=0, images=60):
+    """Cosines of vectors that hardly differ from one direction, by unequal lengths, and owners."""
+    rng = np.random.default_rng(seed)
+    own = rng.standard_normal((images, 32)) * np.exp(0.7 * rng.standard_normal((images, 1)))
+    vectors = [own, own + 0.5 * rng.standard_normal(own.shape)]
+    for one in vectors:
+        one *= size / 32**0.5
+        one[:, 0] += 1
+        one /= np.linalg.norm(one, axis=1, keepdims=True)
+    return vectors[0] @ vectors[1].T, np.arange(images)
+
+
+def first_share(scores, owner):
+    return (ranks(scores, owner).i2t == 1).mean()
+
+
+@pytest.mark.parametrize("size", [0.01, 0.03])
+def test_a_collapsed_model_is_warned_of_with_scales_that_lose_less(size):
+    """Exact arithmetic does not save it: what is taken off is what told the vectors apart."""
+    scores, owner = collapsed(size)
+    with pytest.warns(FlatScores, match=r"i2t: gamma1 = 25 times .*; t2i: lambda1 = 20") as told:
+        found = fast(scores)
+    assert len(told) == 1 and told[0].filename == __file__
+    before, after = first_share(scores, owner), first_share(found, owner)
+    assert after < before - 0.2
+    remedy = dict(re.findall(r"(gamma1|gamma2|lambda1|lambda2)=(\d+)", str(told[0].message)))
+    better = fast(scores, **{name: float(scale) for name, scale in remedy.items()})
+    assert first_share(better, owner) > after + 0.1
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy, lambda scores: Scores(
+    scores, scores.copy())])
+def test_only_the_direction_whose_scale_is_too_small_is_warned_of(kind, recwarn):
+    scores = cosines(3)[0]
+    fast(kind(scores))
+    fast(kind(scores + 100))  # what all share takes nothing away
+    fast(kind(np.zeros_like(scores)))  # equal scores have no order to lose
+    fast(kind(scores[:1]), lambda1=20)
+    assert not recwarn.list
+    with pytest.warns(FlatScores, match=r"ranking, t2i: lambda1 = 1 times .*try lambda1=\d+,"):
+        fast(kind(scores), lambda1=1)
+    with pytest.warns(FlatScores, match=r"ranking, i2t: gamma1 = 1 times [^;]*$"):
+        fast(kind(scores), gamma1=1)
+
+
+def test_of_a_bank_its_own_spread_counts(recwarn):
+    scores = cosines(3)[0]
+    fast(scores, bank=Bank(cosines(4)[0], cosines(5)[0]))
+    assert not recwarn.list
+    with pytest.warns(FlatScores, match="ranking, t2i"):
+        fast(scores, bank=Bank(cosines(4)[0], cosines(5)[0] / 100))

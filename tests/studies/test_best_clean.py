@@ -25,7 +25,7 @@ from itr_study.lab.studies.nb09_stronger_models import (
     put_together,
     why_none,
 )
-from itr_study.lab.studies.nb12_claims import judge_arms
+from itr_study.lab.studies.nb12_claims import second_base_arms
 from itr_study.lab.studies.plans import choose, expected_minutes, kinds_of
 from itr_study.models.image import TunesNetwork
 from tests.studies.test_ladder import values
@@ -72,7 +72,7 @@ def test_every_rung_and_the_fisher_vectors_are_trained_over_paired_seeds(dataset
 def test_the_start_and_the_fisher_vectors_are_runs_that_other_notebooks_have():
     """So that they are trained once: the second base model at its searched rate, and Table IV."""
     known = {arm.config.model_dump_json() for arm in (
-        *judge_arms("flickr8k", choose("12_claims", "full")),
+        *second_base_arms("flickr8k", choose("12_claims", "full")),
         *setting_arms("flickr8k", choose("03_topk", "full")))}
     for name in ("clean_gru", FISHER):
         config = best_clean_config("flickr8k", name, PARAMETERS)

@@ -30,7 +30,7 @@ from itr_study.lab.studies.study import Study
 
 SMALL = choose("13_when_to_forgive", "quick", seeds=2, levels=[0, 1, 2, 3, 4],
                scenes={"train": 40, "dev": 5, "test": 5}, noises=[0.0, 0.2, 0.4],
-               left_out=["near_duplicates", "as_many_others"], forgiving=list(FORGIVING))
+               left_out=["near_duplicates", "as_many_others"], tolerant=list(FORGIVING))
 
 
 def test_examples_in_docstrings():
@@ -105,7 +105,7 @@ def test_no_noise_is_the_comparison_of_section_1():
     known = {(arm.label, arm.config.seed): arm.config.differing()
              for arm in compared_arms("flickr8k", full)}
     plain = [arm for arm in noise_arms("flickr8k", full) if arm.label.endswith(", noise=0")]
-    assert len(plain) == len(full.forgiving) * full.seeds
+    assert len(plain) == len(full.tolerant) * full.seeds
     for arm in plain:
         assert known[arm.label.removesuffix(", noise=0"), arm.config.seed] == arm.config.differing()
 

@@ -129,11 +129,11 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
     ("13_when_to_forgive", "scenes", "smoke", {"compared": ["hardest"], "rate_losses": ["sum"]},
      "rate_losses must be one of hardest; got 'sum'"),
     # what could train or choose nothing, or is held against nothing
-    ("12_claims", "flickr8k", "full", {"judge_searched": ["sum"], "judge_factors": [0.5, 2.0]},
-     "judge_factors must hold 3 or more for judge_searched, got .0.5, 2.0.: a best rate at an end"),
-    ("12_claims", "flickr8k", "smoke", {"compared": ["hardest"], "judge_searched": ["ladder"]},
-     "judge_searched must be one of sum, hardest, .*; got 'ladder'"),
-    ("12_claims", "flickr8k", "full", {"label_sources": ["nope"], "judge_searched": ["sum"]},
+    ("12_claims", "flickr8k", "full", {"second_searched": ["sum"], "second_factors": [0.5, 2.0]},
+     "second_factors must hold 3 or more for second_searched, got .0.5, 2.0.: a best rate at "),
+    ("12_claims", "flickr8k", "smoke", {"compared": ["hardest"], "second_searched": ["ladder"]},
+     "second_searched must be one of sum, hardest, .*; got 'ladder'"),
+    ("12_claims", "flickr8k", "full", {"label_sources": ["nope"], "second_searched": ["sum"]},
      "label_sources must be "),
     ("12_claims", "flickr8k", "full", {"label_sources": ["cider", "exact"]},
      "label_sources must be one of binary, sentence, .*; got 'exact'"),
@@ -143,8 +143,8 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
     ("13_when_to_forgive", "scenes", "smoke", {"noises": [0.4]}, ".*name another, too, such as "),
     ("13_when_to_forgive", "scenes", "smoke", {"left_out": ["near_duplicates"]},
      "left_out = .* such as 'as_many_others', or none"),
-    ("13_when_to_forgive", "scenes", "smoke", {"forgiving": ["hardest"]}, ".*'hardest' alone has "),
-    ("13_when_to_forgive", "scenes", "smoke", {"forgiving": ["top5", "soft"]},
+    ("13_when_to_forgive", "scenes", "smoke", {"tolerant": ["hardest"]}, ".*'hardest' alone has "),
+    ("13_when_to_forgive", "scenes", "smoke", {"tolerant": ["top5", "soft"]},
      ".*top5, soft are each compared with 'hardest', which is not among them")])
 def test_what_a_part_would_refuse_after_minutes_is_refused_at_once(
         notebook, dataset, profile, given, message):
@@ -156,9 +156,9 @@ def test_what_a_part_would_refuse_after_minutes_is_refused_at_once(
     ("13_when_to_forgive", "flickr8k", {"second_losses": ["hardest", "soft"], "left_out": []}),
     ("13_when_to_forgive", "flickr8k", {"second_losses": ["hardest", "soft"], "noises": []}),
     ("13_when_to_forgive", "scenes", {"compared": ["hardest"], "rate_losses": ["hardest"]}),
-    ("12_claims", "flickr8k", {"judge_searched": ["sum"], "judge_factors": [0.5, 1.0, 2.0]}),
-    ("12_claims", "flickr8k", {"compared": ["hardest", "soft"], "judge_searched": ["hardest"]}),
-    ("12_claims", "scenes", {"label_sources": ["exact"], "judge_searched": []}),
+    ("12_claims", "flickr8k", {"second_searched": ["sum"], "second_factors": [0.5, 1.0, 2.0]}),
+    ("12_claims", "flickr8k", {"compared": ["hardest", "soft"], "second_searched": ["hardest"]}),
+    ("12_claims", "scenes", {"label_sources": ["exact"], "second_searched": []}),
     ("03_topk", "flickr30k", {"data_options": {"features": "precomputed", "splits": ["test"]}})])
 def test_what_trains_something_is_not_refused(notebook, dataset, given):
     assert given.items() <= choose(notebook, "full", dataset=dataset, **given).explicit.items()

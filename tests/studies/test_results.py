@@ -22,7 +22,7 @@ from itr_study.lab.studies.nb05_listwise import term_arms
 from itr_study.lab.studies.nb06_kendall import branch_arms
 from itr_study.lab.studies.nb10_explorers import judged_arms
 from itr_study.lab.studies.nb11_attention import looking_arms
-from itr_study.lab.studies.nb12_claims import claimed_so, judge_arms, ledger_arms
+from itr_study.lab.studies.nb12_claims import claimed_so, ledger_arms, second_base_arms
 from itr_study.lab.studies.plans import STUDIES, choose
 from itr_study.lab.studies.results import (
     collapses,
@@ -178,7 +178,7 @@ def test_the_published_ranks_are_those_that_figures_and_verdicts_over_images_rea
         for notebook, (make, labels) in by_arm.items():
             read += [run for run in make(dataset, choose(notebook, "full"))
                      if run.config.seed == 0 and (labels is None or run.label in labels)]
-        read += [run for make in (ledger_arms, judge_arms) for run in make(dataset, claims)
+        read += [run for make in (ledger_arms, second_base_arms) for run in make(dataset, claims)
                  if run.label in claimed_so()]
         published = Published(dataset)
         rows = {run: row for run in {identify(run.config).id for run in read}

@@ -103,7 +103,7 @@ def test_models_are_trained_where_they_are_missing(study, store, capsys):
     assert "1 of 2 models must be trained first" in capsys.readouterr().out
     study.models([RUNS[0], RUNS[2]])
     assert capsys.readouterr().out == ""
-    with pytest.raises(ValueError, match="2 runs have 1 names, those of their arms"):
+    with pytest.raises(ValueError, match="2 runs have 1 names, those of their variants"):
         study.models(RUNS[:2])
 
 
@@ -189,7 +189,7 @@ def test_intervals_are_over_the_images_of_test(monkeypatch):
 def test_the_first_run_of_an_arm_has_seed_0_and_an_unknown_arm_is_refused(study):
     run = study.first(nb03_topk.k_arms, "k=1")
     assert (run.label, run.config.seed) == ("k=1", 0)
-    with pytest.raises(ValueError, match="no arm 'k=x'; there are k=1, "):
+    with pytest.raises(ValueError, match="no variant 'k=x'; there are k=1, "):
         study.first(nb03_topk.k_arms, "k=x")
 
 

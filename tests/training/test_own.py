@@ -102,8 +102,8 @@ def test_a_function_is_a_loss():
     assert "hinge" in history.rows[0]
     both = Objective([Term(hinge), Term("triplet_sum", 0.5)])
     assert both.names == ["hinge", "triplet_sum"]
-    with pytest.raises(ValueError, match="loss must be a name with arguments, or an nn.Module or a "
-                                         "function .* got 3"):
+    with pytest.raises(ValueError, match="an objective takes the name of one, .* list of Term, .* "
+                                         "got 3"):
         fit(plain, 3, SmallData(), TWO)
 
 

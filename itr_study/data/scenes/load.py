@@ -57,19 +57,10 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
          caption_noise: float = 0.0, noise_seed: int = 0) -> RetrievalDataset:
     """Generate the data set; the first pictures of a split do not depend on its size.
 
-    Args:
-        root: not used, nothing is read; every data set takes it.
-        train: number of pictures, 1 to 100,000; dev and test the same.
-        dev: see train.
-        test: see train.
-        texts_per_image: captions of each picture, 1 to 20.
-        seed: >= 0; another seed is another data set with the same words.
-        vagueness: 0 (captions are precise) to 4 (vague), of all splits; the pictures are the same.
-        caption_noise: see `with_caption_noise`.
-        noise_seed: see `with_caption_noise`.
-
-    Raises:
-        ValueError: for a number that is out of range or, but for the noise, not whole.
+    Args:    root: not used; train, dev, test: numbers of pictures, 1 to 100,000; texts_per_image: 1
+             to 20; seed: >= 0, another is another data set with the same words; vagueness: of the
+             captions, 0 to 4; caption_noise, noise_seed: see `with_caption_noise`.
+    Raises:  ValueError for a number that is out of range or, but for the noise, not whole.
     """
     sizes = {"train": train, "dev": dev, "test": test}
     for name, size in sizes.items():

@@ -88,10 +88,7 @@ def as_world(scenes: list[Scene]) -> World:
 
 
 def meaning_scores(world: World, meanings: list[Meaning]) -> np.ndarray:
-    """Score how much of each meaning holds in each picture: (I, T) float32 in [0, 1].
-
-    Equal assertions of different captions are scored once.
-    """
+    """Score how much of each meaning holds in each picture: (I, T) float32 in [0, 1]."""
     groups: dict[type, dict[Assertion, None]] = {kind: {} for kind in (Has, Related, Count, Where)}
     for a in (a for meaning in meanings for a in meaning):
         groups[type(a)][a] = None

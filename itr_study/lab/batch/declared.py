@@ -93,9 +93,12 @@ def split_values(flag: str, texts: Sequence[str]) -> dict[str, str]:
 def find_notebooks(names: Sequence[str] = ()) -> list[Path]:
     """Find notebooks by name (`03_topk`, `03`) or path; all in reading order without names.
 
-    Raises:  ValueError for an unknown name, listing the names there are.
+    Raises:  ValueError for an unknown name, listing the names there are; where there is none.
     """
     paths = sorted(shipped_folder("notebooks").glob("[0-9]*.ipynb"))
+    if not paths and not all(name.endswith(".ipynb") for name in names or [""]):
+        raise ValueError(f"no notebooks in {shipped_folder('notebooks')}: start this in a copy of "
+                         "the repository, or install itr-study from a wheel")
     return [_find(name, paths) for name in names] if names else paths
 
 

@@ -306,9 +306,6 @@ class Request:
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
         check_choice("profile", profile, PROFILES)
         paths = find_notebooks(names)
-        if not paths:
-            raise ValueError(f"no notebooks in {shipped_folder('notebooks')}: start this in a copy "
-                             "of the repository, or install itr-study from a wheel")
         parameters = {"profile": profile, "dataset": dataset}
         options = ["--dataset", dataset, "--profile", profile]
         if root:
@@ -411,8 +408,9 @@ class Request:
 
     def retry(self, results: Sequence[NotebookResult]) -> str:
         """The command that executes these notebooks again."""
-        ours = {path.stem for path in find_notebooks()}
-        argument = {path.stem: path.stem if path.stem in ours else str(path) for path in self.paths}
+        ours = shipped_folder("notebooks")
+        argument = {path.stem: path.stem if (ours / path.name).is_file() else str(path)
+                    for path in self.paths}
         names = [argument[result.notebook] for result in results]
         return shlex.join(["itr-study", "reproduce", *names, *self.options])
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from itr_study.files.paths import HOME_REMEDY, home
+from itr_study.lab.processes import replace_letters
 
 Dataset = Annotated[str, typer.Option(
     metavar="NAME", help="scenes, flickr8k, flickr30k, coco, cub or folder.")]
@@ -73,6 +74,9 @@ class App(typer.Typer):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run the command."""
+        replace_letters()
+        if not os.access(os.path.expanduser("~"), os.W_OK):  # matplotlib would say so in two lines
+            os.environ.setdefault("MPLCONFIGDIR", str(home() / "matplotlib"))
         if os.environ.get("ITR_STUDY_DEBUG"):
             return super().__call__(*args, **options)
         try:
@@ -282,6 +286,9 @@ def reproduce(
         print(request.plan())
         return
     if not yes and (hours := request.hours()) > 1:
+        if sys.stdin is None:
+            raise ValueError(f"this takes about {hours:.1f} hours and nobody can be asked, for "
+                             "standard input is closed; add --yes")
         typer.confirm(f"{request.plan()}\nThis takes about {hours:.1f} hours. Start?", abort=True)
     raise typer.Exit(request.run())
 
@@ -320,14 +327,19 @@ def audit(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
         metavar="NOTEBOOK",
-        help="A notebook to copy again, such as 03; your copy is kept, too.")] = None) -> None:
-    """Open JupyterLab at notebook 00, on copies in my/.
+        help="A notebook to copy again, such as 03; your copy is kept, too.")] = None,
+        folder: Annotated[Path | None, typer.Option(
+            metavar="FOLDER", help="Where the copies go; default $ITR_STUDY_MY, else my/.")] = None,
+        ) -> None:
+    """Open JupyterLab at notebook 00, on copies of all.
 
     Further options go to JupyterLab, such as --no-browser, --port 8899, --ip 0.0.0.0 or
     --allow-root.
     """
     from itr_study.lab.cli.lab import open_lab
 
+    if folder is not None:  # for the notebooks, too
+        os.environ["ITR_STUDY_MY"] = str(folder)
     open_lab(context.args, fresh or [])
 
 

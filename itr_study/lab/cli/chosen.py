@@ -5,7 +5,9 @@ Loads no torch, so that a typo is answered at once.
 
 import ast
 import json
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS
 from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
-from itr_study.files.paths import evidence_folder, home
+from itr_study.files.paths import check_writable, evidence_folder, home
 from itr_study.lab.batch.declared import readings, split_values
 from itr_study.lab.runs.fields import ConfigFields
 from itr_study.lab.runs.table import Table
@@ -62,13 +64,18 @@ def check_question(text: str | None, image: str | None, save: Path | None, split
                          "either it prompts for queries")
     if text is not None:
         check_query(text)
+    if text is None and image is None and sys.stdin is None:
+        raise ValueError("standard input is closed, so nothing can be asked at a prompt; give "
+                         "--text WORDS or --image ID-OR-FILE")
     if save is not None and save.suffix.lower() != ".png":
         raise ValueError(f"--save takes a .png file, got {save}")
+    if save is not None:
+        check_writable(save.absolute().parent, "--save takes a file in a folder that you may write")
     if split is not None:
         check_choice("split to search", split, (*SPLITS, "all"))
     if pictures is not None and split is not None:
         raise ValueError("--pictures has no splits; leave --split out")
-    if pictures is not None and not pictures.is_dir():
+    if pictures is not None and not os.path.isdir(pictures):
         raise ValueError(f"--pictures: there is no folder {pictures}")
 
 
@@ -89,12 +96,9 @@ def given_changes(changes: Sequence[str]) -> dict[str, Any]:
 
 
 def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Chosen:
-    """Find what a command's CONFIG, --dataset and --set mean.
+    """Find what CONFIG (a file, a base config, the id of a run or its first digits) and --set mean.
 
-    Args:    config: a .toml or .json file, a base config of the data set, or the id of a run, whole
-             or its first digits; dataset: None = what the file or the run says, else scenes;
-             changes: `name=value` texts.
-    Raises:  ValueError naming what there is, or two data sets that contradict each other.
+    Without --dataset it is what the file or the run says, else scenes.
     """
     chosen, given = _named(config, dataset), given_changes(changes)
     if chosen.run and not given:
@@ -126,10 +130,7 @@ def _named(config: str, dataset: str | None) -> Chosen:
 
 
 def class_names(package: str) -> list[str]:
-    """Read the names of a subpackage's classes, `name, ... = "topk", ...`, in its source.
-
-    To ask the classes themselves would load torch.
-    """
+    """Read `name = "topk"` of a subpackage's classes in its source: asking them loads torch."""
     names = []
     for path in sorted(Path(itr_study.__file__).with_name(package).glob("*.py")):
         for statement in (inner for node in ast.parse(path.read_text(encoding="utf-8")).body
@@ -154,7 +155,7 @@ def _agreeing(values: dict[str, Any], what: str, dataset: str | None) -> dict[st
 
 def read_file(path: Path) -> dict[str, Any]:
     """Read the table in a config file. Raises: ValueError naming the file."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ValueError(f"no config file {path}")
     try:
         text = path.read_text(encoding="utf-8")
@@ -168,11 +169,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def find_run(digits: str) -> Chosen:
-    """Find the config of a finished run of this machine, or of a published row.
-
-    Args:    digits: its id, or the first digits of it.
-    Raises:  ValueError where there is none, or more than one.
-    """
+    """Find the config of a finished run of this machine, or of a published row, by its digits."""
     here = {path.parent.name: path for path in (home() / "runs").glob("*/config.json")}
     runs = {run_id: lambda path=path: read_json(path) for run_id, path in here.items()
             if run_id.startswith(digits)}
@@ -199,10 +196,7 @@ def configs_report(dataset: str = "scenes") -> str:
 
 
 def runs_report(names: Sequence[str]) -> str:
-    """List the runs of this machine, the newest last, and count published rows.
-
-    Args:    names: only those of these data sets, or whose ids begin so; empty = all.
-    """
+    """List runs of this machine, of these data sets or ids, the newest last; count published."""
     statuses = sorted((home() / "runs").glob("*/status.json"), key=lambda p: p.stat().st_mtime)
     described = [(path.parent.name, *_describe(path.parent)) for path in statuses]
     lines = [f"{run}  {what}" for run, of, what in described

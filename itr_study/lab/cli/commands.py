@@ -9,9 +9,12 @@ from typing import Any
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import Problem, RetrievalDataset
 from itr_study.data.folder import too_small
+from itr_study.encoders.sentences import MiniLM
 from itr_study.evaluation.evaluate import columns
 from itr_study.evaluation.measures import MEASURES
-from itr_study.features.dataset import encode_dataset
+from itr_study.evaluation.search import one_line
+from itr_study.features.dataset import encode_dataset, text_readers
+from itr_study.features.texts import unread_notes
 from itr_study.files.paths import check_home, evidence_folder, home
 from itr_study.lab.batch.declared import find_notebooks
 from itr_study.lab.batch.schedule import data_root, known_root
@@ -21,7 +24,7 @@ from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published, publish, publishable
 from itr_study.lab.runs.rows import SPLITS
-from itr_study.lab.runs.run import check_model, execute, train_images
+from itr_study.lab.runs.run import check_model, execute, former, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
 from itr_study.training.devices import choose_device
 from itr_study.training.interrupts import OutOfMemory
@@ -98,10 +101,7 @@ def row_report(row: Mapping[str, Any]) -> str:
 
 def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
                  dev_images: float | None = None) -> list[str]:
-    """One line a metric, one column a split; none for a run without metrics.
-
-    Args:    dev_images: the setting of the run; None where it has none.
-    """
+    """One line a metric, one column a split; none for a run without metrics."""
     measured = {name for table in tables.values() for name in table}
     if not measured:
         return []
@@ -137,7 +137,8 @@ def data_report(name: str, data: Path | None, changes: list[str]) -> str:
                      f"texts, {min(texts)} to {max(texts)} an image")
     lines += [f"  read: {count:,} {what}" for what, count in dataset.report.counts.items()]
     lines += by_kind("left out", dataset.report.excluded) + by_kind("note", dataset.report.notes)
-    lines += [f"  warning: {sentence}" for sentence in too_small(dataset)]
+    lines += [f"  warning: {sentence}" for sentence in too_small(dataset)
+              + unread_notes(dataset, [MiniLM()], MiniLM.name)]
     lines += [f"  features with the data: {', '.join(dataset.features)}"] * bool(dataset.features)
     lines += [f"  seen by: {', '.join(dataset.seen_by)}"] * bool(dataset.seen_by)
     return "\n".join([*lines, *([f"  terms: {dataset.terms}"] * bool(dataset.terms))])
@@ -148,7 +149,8 @@ def by_kind(heading: str, problems: list[Problem]) -> list[str]:
     lines = []
     for kind, count in Counter(p.kind for p in problems).items():
         some = [p for p in problems if p.kind == kind][:3]
-        lines += [f"  {heading}: {count} x {kind}", *(f"    {p.where}: {p.detail}" for p in some)]
+        lines += [f"  {heading}: {count} x {kind}",
+                  *(one_line(f"    {p.where}: {p.detail}") for p in some)]
     return lines
 
 
@@ -178,7 +180,9 @@ def train(chosen: Chosen, data: Path | None, device: str,
         check_model(config)
         run = identify(config, root)
         print(f"run {run.id}", flush=True)
-        for sentence in too_small(dataset_of(config, root)):
+        dataset = dataset_of(config, root)
+        unread = unread_notes(dataset, text_readers(dataset, config.tokens, config.sentences))
+        for sentence in too_small(dataset) + unread:
             print(f"warning: {sentence}", file=sys.stderr)
         before = RunStore().result(run.id)
         result = execute(run, root, device=device, save_seconds=save_seconds,
@@ -198,28 +202,25 @@ def train(chosen: Chosen, data: Path | None, device: str,
 
 
 def evaluation(chosen: Chosen, data: Path | None) -> str:
-    """The tables of a finished run of this machine, or of a published row.
-
-    Raises:  ValueError where there is neither.
-    """
-    dataset, run_id = chosen.values["dataset"], chosen.run
+    """The tables of a finished run of this machine, or of a published row."""
+    dataset, run_id, root = chosen.values["dataset"], chosen.run, None
     if not run_id:
-        run_id = identify(RunConfig.model_validate(chosen.values), known_root(dataset, data)).id
+        root = known_root(dataset, data)
+        run_id = (run := identify(RunConfig.model_validate(chosen.values), root)).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)
     row = Published(dataset).table.row(run_id)
     if row is not None:
         return row_report(row)
-    raise ValueError(f"run {run_id} is not finished on this machine, and no row of it is "
-                     "published; train it first: the same command with `train`")
+    raise ValueError(not chosen.run and former(run, root) or (
+        f"run {run_id} is not finished on this machine, and no row of it is published; train it "
+        "first: the same command with `train`"))
 
 
 def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
-    """Publish finished runs of this machine; says which.
+    """Publish finished runs of this machine by their digits, or those of data sets; says which.
 
-    Args:    names: ids, whole or their first digits, and data sets: all their runs that may be
-             published; notebooks: of these data sets only the runs of these, in profile `full`.
-    Raises:  ValueError where nothing is named, and as `publish`.
+    Of a data set only the runs of these notebooks, in profile `full`, where some are named.
     """
     from itr_study.lab.studies.plans import PLANS
 

@@ -36,10 +36,7 @@ PRETRAINED = (
 
 
 class Finding(NamedTuple):
-    """One line of the report.
-
-    States: "ok"; "note" (works, but the reader should know); "broken" (must be mended).
-    """
+    """A line of the report: "ok"; "note", to be known; "broken", to be mended."""
 
     topic: str
     state: str

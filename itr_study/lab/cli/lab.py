@@ -20,7 +20,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from itr_study.checks import check_choice
 from itr_study.files.atomic import read_json, sha256_file, write_atomic, write_json
-from itr_study.files.paths import home, my_folder, project_root
+from itr_study.files.paths import MY_REMEDY, check_writable, home, my_folder, project_root
 from itr_study.lab.batch.declared import find_notebooks
 from itr_study.lab.batch.execute import make_kernelspec
 from itr_study.lab.batch.schedule import executed_folder
@@ -38,11 +38,11 @@ SETTINGS = {
 def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
     """Copy every notebook and every solution that `my/` does not hold yet; what it holds stays.
 
-    Args:    fresh: notebooks to copy again, such as "03", with their solutions; what was there is
-             kept as `03_topk.before.ipynb`, `03_topk.before2.ipynb` …
+    Those named in `fresh` are copied again, and the former kept as `03_topk.before.ipynb` …
+
     Returns: the copies of the notebooks, in reading order.
-    Raises:  ValueError for an unknown notebook.
     """
+    check_writable(my_folder(), MY_REMEDY)
     renewed = find_notebooks(fresh) if fresh else []
     copied = origins()
     for source, copy in sources_and_copies():
@@ -95,11 +95,9 @@ def free_name(path: Path) -> Path:
 
 
 def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:
-    """Tell JupyterLab to show all files of the project, the first notebook open.
-
-    An option of the user's replaces ours: JupyterLab refuses two values.
-    """
-    root, given = project_root(), {option.partition("=")[0] for option in options}
+    """Show all files of the project, or of another folder of copies; the user's options win."""
+    root = project_root() if first.is_relative_to(project_root()) else first.parent
+    given = {option.partition("=")[0] for option in options}
     ours = []
     if given.isdisjoint(("--ServerApp.root_dir", "--notebook-dir")):
         ours.append(f"--ServerApp.root_dir={root}")
@@ -109,11 +107,7 @@ def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:
 
 
 def lab_environment() -> dict[str, str]:
-    """Make the variables of the server.
-
-    This very interpreter is the kernel `python3`, before any other of that name, and our settings
-    come before those of the installation; the user's own still win.
-    """
+    """Make this very interpreter the kernel `python3`; our settings yield to the user's own."""
     folder = home() / "jupyter"
     make_kernelspec(folder)
     write_json(folder / "config" / "labconfig" / "default_setting_overrides.json", SETTINGS)
@@ -129,10 +123,7 @@ def lab_environment() -> dict[str, str]:
 
 
 def open_lab(options: Sequence[str] = (), fresh: Sequence[str] = ()) -> None:
-    """Open JupyterLab at the working copy of notebook 00, in this very process.
-
-    Whoever ends the command ends the server.
-    """
+    """Open JupyterLab at the copy of notebook 00, in this very process, with which it ends."""
     first, *_ = working_copies(fresh)
     print("\n".join(filter(None, [f"Working copies, yours to change: {my_folder()}", advice()])),
           flush=True)
@@ -212,16 +203,14 @@ class PageExporter(HTMLExporter):
 
 
 def render_pages(dataset: str, folder: Path) -> Path:
-    """Write a page for every executed notebook of a data set, and the index, which is returned.
-
-    Raises:  ValueError where none was executed.
-    """
+    """Write a page for every executed notebook of a data set, and the index, which is returned."""
     done = sorted(p for p in executed_folder(dataset).glob("*.ipynb")
                   if not p.name.endswith(".partial.ipynb"))
     if not done:
         raise ValueError(f"no executed notebooks in {executed_folder(dataset)}; "
                          "run: itr-study reproduce")
     target, names, entries = folder / dataset, [path.stem for path in done], []
+    check_writable(target, "Name another folder for the pages: itr-study html --folder FOLDER")
     exporter = PageExporter()
     for path in progress(done, "pages"):
         notebook = nbformat.read(path, as_version=4)
@@ -243,11 +232,7 @@ def entry(name: str, notebook: nbformat.NotebookNode) -> str:
 
 
 def linked(page: str, name: str, names: Sequence[str]) -> str:
-    """Add the way to the other pages and the contents.
-
-    Links to notebooks lead to their pages; other links into the repository, which is not there,
-    become plain text.
-    """
+    """Add the way to other pages and the contents; links to what is not there become plain text."""
     soup, at = BeautifulSoup(page, "html.parser"), names.index(name)
     for link in soup.select("a[href]:not(.anchor-link)"):
         stem = link["href"].removesuffix(".ipynb")
@@ -276,11 +261,7 @@ TIERS = {"fast": (FAST,), "all": (FAST, SLOW), "evidence": ("evidence",)}
 
 
 def run_tests(paths: Sequence[str], tier: str = "fast") -> int:
-    """Check the style and run a tier of the tests, or those of the paths in it.
-
-    Returns: the first exit code that is not 0.
-    Raises:  ValueError for an unknown tier.
-    """
+    """Check the style and run a tier of the tests, or those of the paths in it; the exit code."""
     check_choice("tier", tier, TIERS)
     root = _source("tests")
     code = subprocess.call([sys.executable, "-m", "ruff", "check", "."], cwd=root)
@@ -292,10 +273,7 @@ def run_tests(paths: Sequence[str], tier: str = "fast") -> int:
 
 
 def run_benchmarks(names: Sequence[str]) -> int:
-    """Each benchmark, or those named; `soak` only by name. The first exit code that is not 0.
-
-    Raises:  ValueError for an unknown name.
-    """
+    """Run each benchmark, or those named; `soak` only by name. The first exit code but 0."""
     folder = _source("benchmarks") / "benchmarks"
     scripts = {path.stem: path for path in sorted(folder.glob("[a-z]*.py"))}
     for name in names:

@@ -6,14 +6,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from itr_study.data import DATASETS
 from itr_study.data.folder import PICTURES, load_pictures
-from itr_study.data.picture_files import open_picture
+from itr_study.data.picture_files import FORMATS, open_picture
 from itr_study.digits import counted
 from itr_study.evaluation.search import Searcher, hit_table
 from itr_study.explorers.examples import image_queries, text_queries
+from itr_study.explorers.pictures import BROKEN
 from itr_study.features.dataset import with_pictures
 from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import home
@@ -22,8 +23,8 @@ from itr_study.lab.cli.chosen import Chosen
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.run import searcher, weights
-from itr_study.lab.runs.store import RunStore
+from itr_study.lab.runs.run import changed, former, searcher, weights
+from itr_study.lab.runs.store import RunResult, RunStore
 from itr_study.plots.retrieval import Query, answer_grid
 from itr_study.plots.style import png_bytes
 
@@ -31,10 +32,7 @@ SECONDS_TO_FAIL = 2.0  # a program that opens files says sooner that it knows no
 
 
 class Shown(NamedTuple):
-    """How many results, the .png file of their picture, and whether that is opened.
-
-    Without a file, the one that is opened is in the home.
-    """
+    """How many results, the .png file of their picture (else in the home), and whether it opens."""
 
     top: int = 10
     save: Path | None = None
@@ -43,21 +41,23 @@ class Shown(NamedTuple):
 
 def search(chosen: Chosen, data: Path | None, text: str | None, image: str | None, shown: Shown,
            split: str | None = None, pictures: Path | None = None) -> None:
-    """Print what a finished run finds for a text or an image; without either, prompt for queries.
-
-    Raises:  ValueError for a run that is not finished here.
-    """
+    """Print what a finished run finds for a text or an image, or prompt for queries."""
     config = RunConfig.model_validate(chosen.values)
     root = data_root(config.dataset, data)
-    run_id = identify(config, root).id
-    if RunStore().result(run_id) is None:
-        raise ValueError(f"run {run_id} is not finished on this machine: its weights are missing; "
-                         "train it first: the same command with `train`")
-    searcher = searcher_of(config, root, split, pictures)
+    run = identify(config, root)
+    result = RunStore().result(chosen.run or run.id)
+    if result is None:
+        raise ValueError(not chosen.run and former(run, root) or (
+            f"run {chosen.run or run.id} is not finished on this machine; train it first: the same "
+            "command with `train`"))
+    if moved := changed(run, result, root):
+        print(f"note: {moved}; it is searched as it is", file=sys.stderr)
+    searcher = searcher_of(config, root, split, pictures, result if moved else None)
     if text is None and image is None:
         ask_again(searcher, shown)
     else:
-        print(answer(searcher, text, image, shown))
+        picture = None if image is None else picture_at(image) or image
+        answer(searcher, text, picture, shown)
 
 
 def ask_again(searcher: Searcher, shown: Shown) -> None:
@@ -66,56 +66,63 @@ def ask_again(searcher: Searcher, shown: Shown) -> None:
     if watched:
         print("A text, an id of an image, or a picture file; an empty line ends.")
     while line := _question(watched):
-        is_image = line in searcher.split.image_ids or Path(line).is_file()
         try:
-            print(answer(searcher, *((None, line) if is_image else (line, None)), shown),
-                  flush=True)
+            picture = picture_at(line) or (line if line in searcher.split.image_ids else None)
+            answer(searcher, line if picture is None else None, picture, shown)
         except (ValueError, OSError) as error:  # a bad question must not end the search
             print(f"error: {error}", file=sys.stderr)
 
 
 def _question(watched: bool) -> str:
-    if watched:
-        print("search> ", end="", flush=True)
+    print("search> " * watched, end="", flush=True)
     return sys.stdin.readline().strip()
 
 
-def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
-                pictures: Path | None = None) -> Searcher:
-    """Make a finished run ready to search.
+def picture_at(path: str) -> Image.Image | None:
+    """Read the picture file that a text names, if it does; ValueError for a broken one."""
+    try:  # isfile answers, whatever the text is: longer than a name may be, or no Unicode
+        if not os.path.isfile(path):  # what is dropped on a terminal has quotes or backslashes
+            path = os.path.expanduser(path.strip("'\" ").replace("\\ ", " "))
+        return open_picture(Path(path)) if os.path.isfile(path) else None
+    except UnidentifiedImageError:
+        print(f"note: the file {path} is no picture of a format that is read: {', '.join(FORMATS)}",
+              file=sys.stderr)
+        return None
+    except BROKEN as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        raise ValueError(f"the picture {path} cannot be read: {reason}") from error
 
-    Args:    split: of the run's data, "all" for all; None: what its record names; pictures: a
-             folder of other pictures, without texts, instead of the data.
-    Raises:  ValueError for new pictures where the model takes features that came with its data;
-             DataError for a folder without pictures.
+
+def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
+                pictures: Path | None = None, result: RunResult | None = None) -> Searcher:
+    """Make a finished run ready to search: a split of its data, or a folder of other pictures.
+
+    Args:    split: None: what its data set's record names; result: as in `weights`.
     """
     if pictures is None:
-        return searcher(config, root, split or DATASETS[config.dataset].searched)
+        return searcher(config, root, split or DATASETS[config.dataset].searched, result=result)
     data, others = encoded_data(config, root), load_pictures(pictures)
     for note in others.report.notes:
         print(f"note: {note.detail}", file=sys.stderr)
-    return Searcher(weights(config, root), others, with_pictures(data, others), PICTURES)
+    model = weights(config, root, result=result)
+    return Searcher(model, others, with_pictures(data, others), PICTURES)
 
 
-def answer(searcher: Searcher, text: str | None, image: str | None, shown: Shown) -> str:
-    """Find the best for a text or an image (an id, or a picture file), as lines of text.
-
-    Raises:  ValueError for a query without words, or an unknown id.
-    """
-    picture = open_picture(Path(image)) if image is not None and Path(image).is_file() else image
+def answer(searcher: Searcher, text: str | None, picture: str | Image.Image | None,
+           shown: Shown) -> None:
+    """Print the best for a text or a picture (or its id); then draw them, if that is wanted."""
     hits = (searcher.search_image(picture, shown.top) if text is None
             else searcher.search_text(text, shown.top))
     among = searched(searcher)
     doubts = searcher.doubts(text) if text else ""
-    lines = [hit_table(hits), *[doubts] * bool(doubts), f"({among})"]
+    print(hit_table(hits), *[doubts] * bool(doubts), f"({among})", sep="\n", flush=True)
     if shown.save is not None or shown.open:
         target = shown.save or home() / "search.png"
         query = drawn(searcher, text, picture, shown.top)
         write_atomic(target, png_bytes(answer_grid(query, "What the model finds", among)))
-        lines.append(f"picture: {target}")
+        print(f"picture: {target}")
         if shown.open and not opened(target):
-            lines.append("no program to open it was found here; open that file yourself")
-    return "\n".join(lines)
+            print("no program to open it was found here; open that file yourself")
 
 
 def searched(searcher: Searcher) -> str:

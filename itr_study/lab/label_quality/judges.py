@@ -224,8 +224,7 @@ def raters(coco: CocoCaptions, root: Path | str | None, kind: str = "sits",
            statistic: str = "pearson") -> Judge:
     """Read the raters of CxC: of images with texts ("sits"), texts ("sts") or images ("sis").
 
-    Raises:
-        DataError: the ratings are missing, or of other captions than COCO's.
+    Raises: DataError: the ratings are missing, or of other captions than COCO's.
     """
     rated = read_cxc(root, kind)
     image, text = ({int(number): place for place, number in enumerate(ids)}

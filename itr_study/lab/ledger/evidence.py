@@ -71,8 +71,7 @@ class LabelArms:
     def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> LabelPart:
         """Look up the difference of two label sources.
 
-        Raises:
-            NoEvidence: nobody has computed it.
+        Raises: NoEvidence: nobody has computed it.
         """
         if relative or (arm_a, arm_b, metric) not in self.parts:
             raise NoEvidence(f"no evidence of {arm_a} - {arm_b} by {metric}")
@@ -82,8 +81,7 @@ class LabelArms:
 def read_evidence(folders: Iterable[Path]) -> pd.DataFrame:
     """Read the evidence of notebook 04 in the first of the folders that has it; else it is empty.
 
-    Raises:
-        ValueError: the table lacks columns.
+    Raises: ValueError: the table lacks columns.
     """
     path = kept_file(folders, TABLE)
     table = pd.read_csv(path) if path else pd.DataFrame(columns=list(COLUMNS))

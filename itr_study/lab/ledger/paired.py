@@ -82,7 +82,7 @@ class Arms:
             raise ValueError(f"rows need the columns arm, seed, dataset, model and metrics; "
                              f"missing: {', '.join(sorted(lacking))}")
         if len(twice := rows[rows.duplicated(["arm", "seed"])]):
-            raise ValueError("each arm may have one row per seed; found more for "
+            raise ValueError("each variant may have one row per seed; found more for "
                              f"{twice['arm'].iloc[0]!r}, seed {twice['seed'].iloc[0]}; "
                              "judge one data set and one setting at a time")
         self.rows = rows
@@ -106,15 +106,15 @@ class Arms:
             return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
         values = self.rows[self.rows["arm"] == arm].set_index("seed")[metric].astype(float)
         if values.isna().any():
-            raise ValueError(f"{metric} of arm {arm!r} is missing for seeds "
+            raise ValueError(f"{metric} of variant {arm!r} is missing for seeds "
                              f"{list(values.index[values.isna()])}; finish or drop those runs")
         return values
 
     def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
         """Pair two arms over the seeds that both have.
 
-        Raises:
-            ValueError: the arms share no seed, or were trained with other models and are no RIVALS.
+        Raises: ValueError: the arms share no seed, or were trained with other models and are no
+            RIVALS.
         """
         a, b = self.values(arm_a, metric), self.values(arm_b, metric)
         seeds = sorted(set(a.index) & set(b.index))
@@ -169,9 +169,7 @@ def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: S
         pairs: (arm, the one taken from it).
         metrics: columns of the rows.
         level: of the intervals.
-
-    Returns:
-        Frame of comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a
+    Returns: Frame of comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a
         single pair is NaN.
     """
     arms, records = Arms(rows), []

@@ -18,14 +18,13 @@ SECOND_BASE = "clean_gru"  # its arms are those of the sweeps behind this name: 
 DECIDED = ("reproduced", "contradicted")
 SAME = "the same"
 # How two verdicts compare, by whether the first and the second decide.
-STANDS = {(True, True): "turned over", (True, False): "only the first decides",
+STANDS = {(True, True): "opposite", (True, False): "only the first decides",
           (False, True): "only the second decides", (False, False): "neither decides"}
-ORDER = (*STANDS.values(), SAME)
+ONE_FLAT = "one shows no effect"
+ORDER = (*STANDS.values(), ONE_FLAT, SAME)
 # Settings of Table IV that have claims of their own: as the first base model, and with a GRU.
 SENTENCE, GRU = "two_branch+sentence", "vsepp+gru"
 OF_A_CLAIM = ["paper", "kind", "metric", "margin", "arm_a", "arm_b"]  # equal in both settings
-# Published tables keep the older words in their column "verdict"; readers see the newer ones.
-OLDER = {"first judge: ": "first base model: ", "not judged a second time: ": "one base model: "}
 
 
 class Replication(NamedTuple):
@@ -43,8 +42,8 @@ class Replication(NamedTuple):
     @property
     def sentence(self) -> str:
         """The headline in words, with the other verdict or why there is none."""
-        first, once = OLDER
-        other = first + self.first.sentence if self.second else self.once and once + self.once
+        other = (f"first base model: {self.first.sentence}" if self.second
+                 else self.once and f"one base model: {self.once}")
         return "; ".join(filter(None, [self.headline.sentence, other]))
 
 
@@ -91,20 +90,17 @@ def replicated(table: pd.DataFrame) -> pd.DataFrame:
     twice = table[(table["second_outcome"] != "") & (table["first_outcome"] != "not tested")
                   & (table["origin"] != "composite")]
     outcomes = zip(twice["first_outcome"], twice["second_outcome"], strict=True)
-    return twice.assign(both=[SAME if first == second else
-                              STANDS[first in DECIDED, second in DECIDED]
-                              for first, second in outcomes])
+    return twice.assign(both=[
+        SAME if first == second else ONE_FLAT if "no effect" in (first, second)
+        else STANDS[first in DECIDED, second in DECIDED] for first, second in outcomes])
 
 
 def both_verdicts(table: pd.DataFrame) -> pd.DataFrame:
-    """List the claims judged on both base models, those turned over first.
+    """List the claims judged on both base models, opposite verdicts first.
 
-    Args:
-        table: a ledger of one data set, as `ledger` gives it.
-
-    Returns:
-        Frame of claim (its id), statement, unit, of each base model our difference and its verdict,
-        and both (one of ORDER).
+    Args: table: a ledger of one data set, as `ledger` gives it.
+    Returns: Frame of claim (its id), statement, unit, of each base model our difference and its
+        verdict, and both (one of ORDER).
     """
     twice = replicated(table).sort_values("both", key=lambda both: both.map(ORDER.index),
                                           kind="stable", ignore_index=True)

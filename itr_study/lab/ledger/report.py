@@ -14,7 +14,6 @@ from itr_study.lab.ledger.paired import Part, arms_in
 from itr_study.lab.ledger.replication import (
     DECIDED,
     GRU,
-    OLDER,
     ORDER,
     Replication,
     both_settings,
@@ -87,6 +86,15 @@ def measured_span(verdict: Verdict) -> str:
     return " to ".join(ends_in_words) + settled * (len(ends) > 1) + "".join(map(factor, ends))
 
 
+def printed_above(claim: dict[str, str], verdict: Verdict) -> str:
+    """Say that the paper prints more than where there is no effect here; else nothing."""
+    printed = list(reported_differences(claim)["difference"])
+    if verdict.outcome != "no effect" or not printed or min(printed) <= max(
+            part.interval()[1] for part in verdict.parts):
+        return ""
+    return f"; the paper prints {reported_span(printed)}, above our upper end"
+
+
 def factor(part: Part | LabelPart) -> str:
     """Write how many times as long one takes as another, if that is claimed; else nothing."""
     from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
@@ -110,14 +118,12 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
         elsewhere: other rows, such as those of generated data, where relevance is known exactly, or
             of a benchmark: a claim about what the rows do not hold is judged on the first of these
             that hold it.
-
-    Returns:
-        Frame of id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin, unit,
-        reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome, needed,
-        missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for (data,
-        model, people or empty). If the second base model has run, ours to missing are those of the
-        headline, and more columns follow: first_ours, first_outcome, first_model, second_ours,
-        second_outcome (empty if a claim has one base model).
+    Returns: Frame of id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
+        unit, reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome,
+        needed, missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
+        (data, model, people or empty). If the second base model has run, ours to missing are those
+        of the headline, and more columns follow: first_ours, first_outcome, first_model,
+        second_ours, second_outcome (empty if a claim has one base model).
     """
     records, again = [], has_run(rows)
     for claim, both in verdicts(claims, rows, evidence, elsewhere):
@@ -135,7 +141,7 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
             "ours": measured_span(verdict),
             "levels": verdict.levels, "dataset": verdict.dataset, "model": verdict.model,
             "pairs": verdict.pairs, "outcome": verdict.outcome, "needed": verdict.needed,
-            "missing": verdict.missing, "verdict": both.sentence,
+            "missing": verdict.missing, "verdict": both.sentence + printed_above(claim, verdict),
             **{name: claim[name] for name in ("parts", "note", "waits_for")}, **of_both})
     return pd.DataFrame(records).astype({"needed": "Int64"})
 
@@ -169,12 +175,10 @@ COLUMNS = ("claim", "place", "statement", "unit", "reported", "ours", "margin, l
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Count what is decided, on which base models, and what would decide the rest.
 
-    Args:
-        table: a ledger of one data set, as `ledger` gives it.
-
-    Returns:
-        A line per fact, a column for the claims of the papers and one for counter-checks of ours:
-        the two are never added up. Composites are left out: their parts are rows of their own.
+    Args: table: a ledger of one data set, as `ledger` gives it.
+    Returns: A line per fact, a column for the claims of the papers and one for counter-checks of
+        ours: the two are never added up. Composites are left out: their parts are rows of their
+        own.
     """
     table = table[table["origin"] != "composite"]
     here = table[table["waits_for"] == ""]
@@ -191,8 +195,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         "of these decided (reproduced or contradicted)": decided,
         "of these decided on the first base model alone": alone[
             alone["model"] == alone["model"].mode().get(0)],
-        "judged on both base models": twice,
+        "tested on both base models": twice,
         **{f"of these {words}": twice[twice["both"] == words] for words in ORDER},
+        "no effect: all differences too small to matter": table[table["outcome"] == "no effect"],
         f"undecided, at most {PLANNED} pairs would decide": open_[needed <= PLANNED],
         "undecided, more pairs would decide": open_[needed > PLANNED],
         "undecided, no number is known": open_[needed.isna()]}
@@ -210,17 +215,12 @@ def contradicted_parts(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(pairs, columns=["undecided composite", "contradicted part"])
 
 
-def newer_words(verdict: pd.Series) -> pd.Series:
-    """Write the column "verdict" of a ledger for readers: its models are base models."""
-    return verdict.replace(OLDER, regex=True)
-
-
 def ledger_markdown(table: pd.DataFrame) -> str:
     """Write the ledger as Markdown: counts, what the words mean, then a table for each origin."""
     from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
 
     counts = outcome_counts(table).rename(TITLES).rename_axis("").reset_index()
-    tables = {"Judged on both base models": both_verdicts(table),
+    tables = {"Tested on both base models": both_verdicts(table),
               f"Also tested on {name_of(GRU)}": both_settings(table),
               "Undecided composites with a contradicted part": contradicted_parts(table)}
     tables |= {title: page_columns(table[table["origin"] == kind])
@@ -238,7 +238,7 @@ def page_columns(table: pd.DataFrame) -> pd.DataFrame:
     margin = ("± " + table["margin"]).where(table["margin"] != "", "")
     rule = (margin + ", " + table["levels"]).str.strip(", ")
     columns = [table["id"], table["place"], table["statement"] + small, table["unit"],
-               table["reported_difference"], table["ours"], rule, newer_words(table["verdict"])]
+               table["reported_difference"], table["ours"], rule, table["verdict"]]
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 

@@ -12,6 +12,7 @@ definition   nothing to measure: held by a test, which is named
 misprint     the same, and what the test holds is not what is printed
 
 Contradicted: one pair (peak: one outside arm against the whole region) is wholly on the other side.
+No effect: else, every pair is wholly inside +- the SMALLEST difference that matters in its unit.
 If the rule may pick among m places, as contradiction by any of m cells and the best of a region do,
 the level is 1 - 0.05 / m. Claims about label sources ("labels(sentence, max)") have no runs and no
 seeds: see evidence.py.
@@ -51,6 +52,11 @@ UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "rel10": "relevance of the first ten, × 100", "rsum": "points of RSUM",
          "gain": "points of RSUM", "_r": "points of recall"}
 
+# Points that matter, by unit: smaller differences are no effect. Set in November 2026, when the
+# differences were known; other units have none.
+SMALLEST = {"points of RSUM": 2.0, "points of recall": 0.5, "Kendall's τ, × 100": 0.5,
+            "NDCG, × 100": 0.5}
+
 
 def units_of(metrics: str, margin: str = "") -> str:
     """Name the units of differences of metrics, each once; under a relative margin it is a share.
@@ -77,16 +83,28 @@ FIT = 30
 
 
 class Case(NamedTuple):
-    """A claim as samples: all of `support` above zero, or all of one list of `against`."""
+    """A claim as samples: all of `support` above zero, all of one list of `against`, or of `small`.
+
+    Those of `small` say that no difference matters; there are none where a unit has no margin.
+    """
 
     support: list[Sample | Estimate]
     against: list[list[Sample | Estimate]]
     shown: list[Part | LabelPart]
+    small: list[Sample | Estimate]
 
 
 def adjusted(places: int) -> float:
     """Compute the level for a rule that may pick among some places (Bonferroni)."""
     return 1 - (1 - LEVEL) / places
+
+
+def none_matters(parts: list[Part | LabelPart], places: int = 1) -> list[Sample | Estimate]:
+    """List what must be above zero if no part is as large as SMALLEST; empty if one has no such."""
+    margins = [SMALLEST.get(units_of(part.metric)) for part in parts]
+    return [] if None in margins else [
+        part.sample(adjusted(places), sign, margin)
+        for part, margin in zip(parts, margins, strict=True) for sign in (1, -1)]
 
 
 def difference_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
@@ -97,7 +115,7 @@ def difference_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
              for metric, (a, b) in product(split_list(claim["metric"]), couples)]
     level = adjusted(len(parts))
     return Case([part.sample(LEVEL) for part in parts],
-                [[part.sample(level, -1)] for part in parts], parts)
+                [[part.sample(level, -1)] for part in parts], parts, none_matters(parts))
 
 
 def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
@@ -109,7 +127,7 @@ def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
     level = adjusted(len(parts))
     inside = [part.sample(LEVEL, sign, margin) for part in parts for sign in (1, -1)]
     outside = [[part.sample(level, sign, -margin)] for part in parts for sign in (1, -1)]
-    return Case(inside, outside, parts)
+    return Case(inside, outside, parts, [])
 
 
 def peak_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
@@ -125,7 +143,7 @@ def peak_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
         against.append([arms.part(inside, best_out, metric).sample(level, -1)
                         for inside in region])
         shown += parts
-    return Case(support, against, shown)
+    return Case(support, against, shown, none_matters(shown, len(region)))
 
 
 CASES = {"difference": difference_case, "order": difference_case,
@@ -138,6 +156,8 @@ def decide(case: Case) -> tuple[str, int | None]:
         return "reproduced", None
     if any(all(sample.above() for sample in group) for group in case.against):
         return "contradicted", None
+    if is_small(case):
+        return "no effect", None
     groups = [group for group in [case.support, *case.against]
               if all(sample.mean > 0 for sample in group)]
     needed = [[sample.pairs_needed() for sample in group] for group in groups]
@@ -145,7 +165,13 @@ def decide(case: Case) -> tuple[str, int | None]:
     return "undecided", min(finite, default=None)
 
 
-OUTCOMES = ("reproduced", "contradicted", "undecided", "collapsed", *HELD.values(), "not tested")
+def is_small(case: Case) -> bool:
+    """Tell whether every difference is settled to be too small to matter."""
+    return bool(case.small) and all(sample.above() for sample in case.small)
+
+
+OUTCOMES = ("reproduced", "contradicted", "no effect", "undecided", "collapsed", *HELD.values(),
+            "not tested")
 
 
 @dataclass(frozen=True)
@@ -167,6 +193,7 @@ class Verdict:
     rates: str = ""  # at which learning rates its arms were trained
     mixed: int = 0  # seeds at which older rows, of another rounding, are paired with newer ones
     flat: str = ""  # which arms have got the equal scores that their loss asks for
+    small: bool = False  # whether every difference is settled to be too small to matter
 
     @property
     def sentence(self) -> str:
@@ -186,8 +213,11 @@ class Verdict:
         older = f"; at {self.mixed} seeds older rows are paired with newer ones" * bool(self.mixed)
         flat = ("; no collapse, but scores drew together towards a minimum of that loss: "
                 f"{self.flat}") * bool(self.flat)
-        return (f"{self.outcome} {conditions}{f'; {remedy}' * (self.outcome == 'undecided')}"
-                f"{older}{flat}")
+        within = ", ".join(dict.fromkeys(f"± {SMALLEST[unit]:g} {unit}" for unit in (
+            units_of(part.metric) for part in self.parts))) if self.small else ""
+        small = f" beyond {within}" if self.outcome == "no effect" else f", within {within},"
+        return (f"{self.outcome}{small * self.small} {conditions}"
+                f"{f'; {remedy}' * (self.outcome == 'undecided')}{older}{flat}")
 
     def standing(self, part: Part | LabelPart) -> str:
         """Tell what a part says by itself: "for", "against", "open", "collapsed", "unlike fit"."""
@@ -243,10 +273,8 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
         rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent;
             `collapsed` and `flattened`, if known, say why a run has, empty if it has not.
         evidence: of label sources, as `read_evidence` gives it.
-
-    Raises:
-        ValueError: more than one data set, repeated (arm, seed), missing values, a pair of arms
-            without a shared seed or of different models.
+    Raises: ValueError: more than one data set, repeated (arm, seed), missing values, a pair of arms
+        without a shared seed or of different models.
     """
     datasets = sorted(rows["dataset"].unique()) if "dataset" in rows else []
     if len(datasets) > 1:
@@ -272,7 +300,8 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
     return Verdict(claim["id"], outcome, dataset, arms.model(used), pairs, tuple(case.shown),
                    needed, unfit or f"{who}: {in_words(fallen)}" * bool(fallen), tuple(fallen),
                    levels=levels(case), margin=margin_of(claim), mixed=mixed,
-                   rates=rates_of(rows, used), flat=in_words(runs_that(rows, "flattened", used)))
+                   rates=rates_of(rows, used), flat=in_words(runs_that(rows, "flattened", used)),
+                   small=is_small(case))
 
 
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
@@ -287,7 +316,7 @@ def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Ver
     data = "; ".join(dict.fromkeys(part.data for part in case.shown))
     return Verdict(claim["id"], outcome, data, "label sources alone",
                    min(part.n for part in case.shown), tuple(case.shown), levels=levels(case),
-                   margin=margin_of(claim))
+                   margin=margin_of(claim), small=is_small(case))
 
 
 def metrics_of(claim: Mapping[str, str]) -> set[str]:

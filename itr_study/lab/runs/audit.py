@@ -34,10 +34,7 @@ class Audited(NamedTuple):
 
 def audit(dataset: str, root: Path | str | None, count: int, seed: int = 0,
           say: Callable[[str], None] = print) -> list[Audited]:
-    """Retrain `count` random rows in an empty store.
-
-    Raises:  ValueError where no run is published; DataError where the data is not there.
-    """
+    """Retrain `count` random rows in an empty store; ValueError where no run is published."""
     published = Published(dataset)
     rows = [row for row in published.table.read().values() if row["status"] == "done"]
     if not rows:

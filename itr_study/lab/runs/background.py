@@ -26,9 +26,8 @@ SAVE_SECONDS = 20.0  # between checkpoints: what a kernel that is killed may los
 class Look(NamedTuple):
     """How far a run is.
 
-    state: "new" (never trained), "starting", "running", "stopping", "elsewhere" (another process
-    trains it), or how it ended, of `store.STATES`; reason: why, of "elsewhere" who; rows: as
-    `History.rows`; checkpoint: whether a training can go on from one.
+    state: "new", "starting", "running", "stopping", "elsewhere" (another process trains it), or one
+    of `store.STATES`; reason: why, or who; rows: as `History.rows`; checkpoint: whether there is.
     """
 
     state: str
@@ -65,11 +64,7 @@ class BackgroundRun:
         return self.thread is not None and self.thread.is_alive()
 
     def start(self) -> None:
-        """Train it, or go on from where it was stopped, in a worker.
-
-        Raises:  ValueError where it is trained already, or has ended; OSError where no process can
-                 be started.
-        """
+        """Train it, or go on, in a worker; ValueError where it is being trained, or has ended."""
         now = self.look()
         if now.state in ("starting", "running", "stopping"):
             raise ValueError("this run is being trained already; wait for its end, or stop it")
@@ -102,10 +97,7 @@ class BackgroundRun:
         self.worker.end()
 
     def stop(self) -> None:
-        """Ask the worker to save and end, without waiting.
-
-        Raises:  ValueError where none is at work.
-        """
+        """Ask the worker to save and end, without waiting; ValueError where none is at work."""
         if not self.at_work:
             raise ValueError("this run is not being trained here, so there is nothing to stop")
         self.worker.stop()

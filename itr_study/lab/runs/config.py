@@ -50,10 +50,7 @@ class RunConfig(ConfigFields):
 
 
 def build_objective(terms: tuple[TermConfig, ...]) -> Objective:
-    """Build the objective of a config.
-
-    Raises:  ValueError for unknown names, wrong arguments or scale.
-    """
+    """Build the objective of a config; ValueError for unknown names or wrong arguments."""
     return Objective(tuple(Term(term.loss, term.weight, term.labels, term.arguments,
                                 term.label_arguments) for term in terms))
 

@@ -40,11 +40,7 @@ def absolute(root: Path | str | None) -> str | None:
 
 
 def dataset_of(config: RunConfig, root: Path | str | None = None) -> RetrievalDataset:
-    """Read the data set of a config.
-
-    Args:    root: folder of the real data sets; None for generated data.
-    Raises:  DataError where the data is not there or not whole.
-    """
+    """Read the data set of a config; root: of the real data sets, None for generated data."""
     return _cached(_datasets, 2, [config.dataset, config.data_options, absolute(root)],
                    lambda: load_dataset(config.dataset, root, **config.data_options))
 

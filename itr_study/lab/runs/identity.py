@@ -73,11 +73,7 @@ def hash_run(config: RunConfig, data: str, encoded: str, versions: dict[str, int
 
 
 def remembered(dataset: str) -> dict[str, dict[str, str]]:
-    """Read a data set's `data.json`.
-
-    Returns: digest of a data part -> fingerprint ("data"), key ("encoded"), and the part itself
-             for people ("part").
-    """
+    """Read a data set's `data.json`: digest of a data part -> "data", "encoded", and the "part"."""
     path = evidence_folder() / dataset / "data.json"
     try:
         return read_json(path) if path.exists() else {}

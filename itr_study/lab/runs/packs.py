@@ -27,19 +27,13 @@ LARGEST = 6_000_000  # bytes of a pack
 
 
 class Packs:
-    """The packs of a data set.
-
-    Args:    folder: `evidence/<dataset>`.
-    """
+    """The packs of a data set, in `evidence/<dataset>`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.manifest = folder, folder / "manifest.json"
 
     def entries(self) -> dict[str, dict[str, Any]]:
-        """Read what the manifest says of every pack; {} where there is no manifest.
-
-        Raises:  ValueError for one that is damaged, with the way to get it back.
-        """
+        """Read what the manifest says of packs, {} without one; ValueError for a damaged one."""
         return deepcopy(self._entries()[0])
 
     def pack_of(self, run_id: str) -> Path | None:
@@ -48,11 +42,7 @@ class Packs:
         return pack and self.folder / "packs" / pack
 
     def read(self, run_id: str) -> tuple[pd.DataFrame, bytes | None] | None:
-        """Read (curve, ranks) of a run; None where no pack holds it.
-
-        Raises:  ValueError for a pack that is missing, damaged, of a newer version or of another
-                 project, with what to do.
-        """
+        """Read (curve, ranks) of a run, None if no pack has it; ValueError for a damaged one."""
         path = self.pack_of(run_id)
         if path is None:
             return None
@@ -68,10 +58,7 @@ class Packs:
         return pd.DataFrame(curve), table["ranks"][place].as_py()
 
     def add(self, curves: Mapping[str, pd.DataFrame], ranks: Mapping[str, bytes]) -> list[Path]:
-        """Write packs of these runs, as few as LARGEST permits, and the manifest last.
-
-        A run that another pack holds is read from the new one. Returns: the new packs.
-        """
+        """Write packs of these runs, which are read before older ones; return the new ones."""
         entries, written = self.entries(), []
         for entry in entries.values():
             entry["runs"] = [run for run in entry["runs"] if run not in curves]

@@ -41,19 +41,13 @@ LEAST_TEST = 100  # test images of generated data: R@K of fewer says little
 
 
 def keeps_rows(config: RunConfig) -> bool:
-    """Whether runs of a config may be published: of real data, or of generated data large enough.
-
-    The profiles quick and full are; see LEAST_TEST.
-    """
+    """Whether a config's runs may be published: of real data, or of as much as LEAST_TEST."""
     return (not DATASETS[config.dataset].generated
             or config.data_options.get("test", LEAST_TEST) >= LEAST_TEST)
 
 
 class Published:
-    """The published runs of a data set.
-
-    Raises:  ValueError where its table or manifest is lost and the rest is not.
-    """
+    """The published runs of a data set; ValueError where its table or manifest alone is lost."""
 
     def __init__(self, dataset: str) -> None:
         self.folder = evidence_folder() / dataset
@@ -238,10 +232,7 @@ def _publish(dataset: str, runs: list[Finished], ranks: bool) -> list[str]:
 
 
 def _is_new(published: Published, run: Run, result: RunResult, ranks: bool) -> bool:
-    """Whether anything of a run is to be written.
-
-    Raises:  ValueError where its row says another R@1: of two machines one is published.
-    """
+    """Whether anything of a run is to be written; ValueError where its row says another R@1."""
     row = _published_row(published, make_row(run, result))
     if row is None:
         return True

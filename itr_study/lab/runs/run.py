@@ -21,9 +21,11 @@ from torch import nn
 
 import itr_study
 from itr_study.arithmetic import arithmetic, instructions
+from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, evaluate
 from itr_study.evaluation.search import Searcher
+from itr_study.features.dataset import text_readers
 from itr_study.features.specs import tuned_stages
 from itr_study.features.texts import EncodedData
 from itr_study.files.atomic import canonical_json, read_json, write_json
@@ -103,7 +105,7 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     warmups = WarmUps(store.path("warmups"), warmup_key(run, facts), config.settings.warmup_epochs)
     warmups.begin(checkpoints, model)
     facts |= {"versions": run.versions, "data": run.data, "encoded": run.encoded,
-              "seen": list(data.seen)}
+              "seen": list(data.seen), "images": _images(dataset_of(config, root))}
     written = config.model_dump(mode="json")
 
     def on_epoch(history: History) -> None:
@@ -196,11 +198,7 @@ def git_commit() -> str:
 
 
 def all_sittings(checkpoints: Checkpoints, this: dict[str, Any]) -> dict[str, Any]:
-    """Merge the facts of this sitting with those of the sittings that it goes on from.
-
-    They are noted beside the checkpoints: a sitting whose checkpoint is lost may count, none is
-    left out.
-    """
+    """Merge the facts of this sitting with those, beside checkpoints, that it goes on from."""
     path = checkpoints.folder / "sittings.json"
     before: list[Any] = []
     if checkpoints.names():
@@ -266,13 +264,46 @@ def ended(run: Run, needs: Collection[str] = ()) -> dict[str, Any] | None:
     return row if row and is_complete(row, needs) else None
 
 
-def weights(config: RunConfig, root: Path | str | None = None, *,
-            device: str = "auto") -> nn.Module:
+def _images(dataset: RetrievalDataset) -> int:
+    return sum(len(split.image_ids) for split in dataset.splits.values())
+
+
+def changed(run: Run, result: RunResult, root: Path | str | None) -> str:
+    """Say what changed since a result of a run's config; "" where it is that of the run."""
+    if result.id == run.id:
+        return ""
+    if (result.facts["data"], result.facts["encoded"]) == (run.data, run.encoded):
+        return f"the code changed: run {result.id} was trained by another version of it"
+    then, now = result.facts.get("images"), _images(dataset_of(run.config, root))
+    how = (f"when {run.config.dataset} held {then:,} images; it holds {now:,} now"
+           if then not in (None, now) else "on other pictures or captions")
+    return f"the data changed: run {result.id} was trained {how}"
+
+
+def former(run: Run, root: Path | str | None) -> str:
+    """Say which run of this config was finished here last on former data, and what to do, or ""."""
+    store, config = RunStore(), run.config.model_dump(mode="json")
+    for path in sorted(store.folder.glob("*/manifest.json"), key=lambda one: -one.stat().st_mtime):
+        result = store.result(path.parent.name)
+        if result is not None and result.config == config and (
+                moved := changed(run, result, root)):
+            return (f"{moved}. Train again: the same command with `train`; or search that one as "
+                    f"it is, with the same --data: itr-study search {result.id}")
+    return ""
+
+
+def weights(config: RunConfig, root: Path | str | None = None, *, device: str = "auto",
+            result: RunResult | None = None) -> nn.Module:
     """Load a run's model of its best epoch, in evaluation mode; train it if it is not here.
 
-    Raises:  ValueError for a run that diverged.
+    Args:    result: of a run of the config on former data, which is taken as it is.
+    Raises:  ValueError for a run that diverged, or on former data if it learnt the words of those.
     """
-    result = execute(identify(config, root), root, device=device)
+    if result and any(reader.learns for reader in text_readers(
+            dataset_of(config, root), config.tokens, config.sentences)):
+        raise ValueError(f"run {result.id} learnt the words of the captions that it was trained "
+                         "on, and they are not kept; train again: the same command with `train`")
+    result = result or execute(identify(config, root), root, device=device)
     if result.status != "done":
         raise ValueError(f"run {result.id} has no weights: {result.reason}")
     model = build_model(config, encoded_data(config, root, str(choose_device(device))).inputs)
@@ -281,16 +312,16 @@ def weights(config: RunConfig, root: Path | str | None = None, *,
 
 
 def searcher(config: RunConfig, root: Path | str | None = None, split: str = "test", *,
-             device: str = "auto") -> Searcher:
+             device: str = "auto", result: RunResult | None = None) -> Searcher:
     """A run's model over a split of its data, with the scores that it has kept.
 
-    Raises:  as `weights`.
+    Args:    result: as in `weights`, which raises what this does.
     """
-    model, data = weights(config, root, device=device), encoded_data(config, root)
-    store, run, known = RunStore(), identify(config, root).id, {}
+    model = weights(config, root, device=device, result=result)
+    data, store, run, known = encoded_data(config, root), RunStore(), identify(config, root).id, {}
     with store.lock(run):
-        if split == "test" and (result := store.result(run)) is not None:
-            known = kept_scores(result)
+        if split == "test" and not result and (own := store.result(run)) is not None:
+            known = kept_scores(own)
     return Searcher(model, dataset_of(config, root), data, split, known)
 
 
@@ -316,11 +347,7 @@ class Answer(StrictModel):
 
 
 def attempt(job: str) -> str:
-    """Execute the run of a `Job` given as JSON; its `Answer` as JSON.
-
-    A failure is an answer too, because the next run is not to blame; only KeyboardInterrupt, the
-    request to stop, is raised.
-    """
+    """Execute the run of a `Job`, JSON, and answer in JSON; failures, too, but not interrupts."""
     try:
         asked = Job.model_validate_json(job)
         result = execute(identify(asked.config, asked.root), asked.root, device=asked.device,

@@ -116,10 +116,7 @@ class RunStore:
 
     @contextmanager
     def lock(self, run_id: str) -> Iterator[None]:
-        """Hold a run while it is trained or read; the system frees it when its holder dies.
-
-        Who has to wait is told for whom, on stderr.
-        """
+        """Hold a run while it is trained or read; who has to wait is told for whom, on stderr."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.folder / f"{run_id}.lock", is_singleton=True)  # reentrant
         try:
@@ -196,10 +193,7 @@ class RunStore:
     def finish(self, run_id: str, config: dict[str, Any], history: History, facts: dict[str, Any],
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
                status: str = "done", reason: str = "") -> RunResult:
-        """Write the files of a run that ended into a folder beside it, seal and move that in.
-
-        Until then what was there, checkpoints or an older result, stays as it is.
-        """
+        """Write files of a run that ended beside it, then move them in; till then the old stay."""
         folder, reason = self._made(run_id), reason or history.doubt()
         shutil.rmtree(folder, ignore_errors=True)
         self.write_history(run_id, history, folder)
@@ -274,10 +268,7 @@ class WarmUps:
         self.folder, self.key, self.end = Path(folder), key, position(epochs, 0)
 
     def begin(self, checkpoints: Checkpoints, model: nn.Module) -> None:
-        """Give a training without checkpoint the end of its warm-up, if that is kept.
-
-        One that is damaged, or of another model, is set aside.
-        """
+        """Give a training without checkpoint the end of its warm-up, if that is kept and sound."""
         if self.key is None or checkpoints.names():
             return
         with self._warned("read"), self._lock():

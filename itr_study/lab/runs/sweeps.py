@@ -119,10 +119,7 @@ def _threads(count: int) -> Executor:
 def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
            asked: Mapping[str, Collection[str]], root: Path | str | None, device: str,
            executor: Executor, work: Callable[[str], str]) -> dict[str, dict[str, Any]]:
-    """Rows by id of runs that are trained now, or the one that is kept of a run.
-
-    Features are encoded here first, not by every worker.
-    """
+    """Rows by id of runs that are trained now; features are encoded here, not by each worker."""
     check_home()
     for run in {data_part(run.config): run for run in missing.values()}.values():
         encoded_data(run.config, root, str(choose_device(device)))
@@ -142,11 +139,7 @@ def _train(missing: dict[str, Run], kept: Mapping[str, dict[str, Any] | None],
 
 def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str],
              meanwhile: Callable[[], None]) -> Iterator[tuple[str, Answer]]:
-    """(run id, answer) as the runs end; `meanwhile` is called twice a second.
-
-    Closed or interrupted before the end, it cancels those that wait and ends the workers, which
-    save first.
-    """
+    """(run id, answer) as the runs end, `meanwhile` between; when closed it ends the workers."""
     waiting: dict[Future, str] = {}
     try:
         for run_id in _free_first(jobs):
@@ -214,11 +207,7 @@ def _report(rows: Sequence[dict[str, Any]]) -> None:
 
 
 class Watch:
-    """The epochs of runs that other processes train, counted from their histories.
-
-    Runs that have weights are only measured again: no epoch of theirs counts; where all have, runs
-    do.
-    """
+    """The epochs of runs that other processes train; runs that are only measured have none."""
 
     def __init__(self, runs: Mapping[str, Run], store: RunStore) -> None:
         self.count, self.store = len(runs), store
@@ -236,10 +225,7 @@ class Watch:
         return "training and measuring" if both else "training", epochs, "epochs"
 
     def look(self, ended: Collection[str]) -> tuple[int, str]:
-        """Count the epochs or runs done, and note what the last epoch gave.
-
-        A run that ended counts whole, however early it stopped.
-        """
+        """Count the epochs or runs done, one that ended wholly; note what the last epoch gave."""
         if not self.runs:
             return len(ended), ""
         done = 0
@@ -274,10 +260,7 @@ _lock = threading.Lock()  # of _workers
 
 
 def run_in_worker(job: str) -> str:
-    """Execute the run of a job in this thread's worker process; the answer.
-
-    Raises:  OSError where no process can be started; KeyboardInterrupt, after its run has saved.
-    """
+    """Execute the run of a job in this thread's worker process; the answer."""
     worker = getattr(_thread, "worker", None)
     if worker is None or not worker.serves():
         with _lock:

@@ -63,10 +63,7 @@ class Table:
         return {name: list(column) for name, column in self._content()[0].items()}
 
     def lines(self) -> tuple[list[str], dict[str, dict[str, str]]]:
-        """Read the names of the columns, and lines by run id with cells as they are written.
-
-        Raises:  ValueError for a file that is no whole table of runs, with the way to get it back.
-        """
+        """Read columns' names and lines by run id, as written; ValueError for a damaged file."""
         if not self.path.exists():
             return [], {}
         names, cells = self._cells()

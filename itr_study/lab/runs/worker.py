@@ -16,7 +16,7 @@ import threading
 from queue import SimpleQueue
 from typing import NoReturn, TextIO
 
-from itr_study.lab.processes import ancestor, end_with_parent
+from itr_study.lab.processes import ancestor, end_with_parent, replace_letters
 
 PR_SET_PDEATHSIG = 1
 STOP = "stop\n"
@@ -27,7 +27,7 @@ def main(parent: int) -> int:
     """Answer jobs until stdin ends, or it is stopped; the exit code."""
     die_with(parent)
     answers, jobs, stopped = separate_stdout(), SimpleQueue(), threading.Event()
-    sys.stderr.reconfigure(encoding="utf-8")  # as the log is read
+    replace_letters("utf-8")  # as the log is read
 
     def stop(number: int, frame: object) -> None:
         """SIGTERM outside a training; during one, `fit` saves first."""
@@ -50,11 +50,7 @@ def main(parent: int) -> int:
 
 
 def listen(jobs: "SimpleQueue[str]", stopped: threading.Event) -> None:
-    """Hand over the lines of stdin; "" is its end.
-
-    STOP is passed on as the signal that a training listens to: it is heard whatever the process
-    does when it comes, and where there are no signals between processes.
-    """
+    """Hand over the lines of stdin, "" at its end; STOP becomes the signal that trainings hear."""
     with open(0, encoding="utf-8", closefd=False) as lines:  # as jobs are written
         for line in iter(lines.readline, ""):
             if line == STOP:
@@ -82,11 +78,7 @@ def die_with(parent: int) -> None:
 
 
 def run(parent: int) -> NoReturn:
-    """Run `main` and exit with its code.
-
-    Python's own exit gives the code of SIGINT where an interrupt has passed code in a string
-    (dataclasses have such), and waits for the thread that reads stdin.
-    """
+    """Run `main`; exit with its code, which Python's exit may change, and wait for no thread."""
     code = main(parent)
     sys.stderr.flush()
     os._exit(code)

@@ -20,6 +20,7 @@ from itr_study.lab.runs.sweeps import ended_row, sweep
 from itr_study.lab.studies.bases import base, frozen_rates
 from itr_study.lab.studies.parameters import Parameters
 from itr_study.models import MODELS
+from itr_study.relevance.exact import Exact
 from itr_study.training.objective import SENTENCE_COSINES
 
 # The losses of Table IV, "hardest" being ours: the paper compares the sum with top-5, which
@@ -114,7 +115,7 @@ def in_one_model(dataset: str, parameters: Parameters, seeds: int,
     """List the runs of the sweeps' model with each of these objectives.
 
     Args:
-        dataset: name of the data set.
+        dataset: its name.
         parameters: of the notebook.
         seeds: runs of each.
         objectives: label -> its terms, as in `sum_of`.
@@ -140,6 +141,24 @@ def weighed(dataset: str, parameters: Parameters, first: str, second: str) -> li
     return in_one_model(dataset, parameters, parameters.weight_seeds, {
         label: (first, TERMS[second] | {"weight": weight}) for label, weight in labels.items()},
         {label: {"weight": weight} for label, weight in labels.items()})
+
+
+def has_labels(dataset: str, source: str) -> bool:
+    """Tell whether a data set can have the labels of a source: exact ones only generated data."""
+    return source != Exact.name or DATASETS[dataset].generated
+
+
+def labelled(dataset: str, parameters: Parameters, seeds: int, loss: str, terms: Sequence[str],
+             sources: Sequence[str]) -> list[ArmRun]:
+    """Give the last term the labels of each source that the data can have: "bcls(cider)"."""
+    *first, last = terms
+    usual = TERMS[last]  # with the arguments of its own source
+    labels = {f"{loss}({source})": source for source in sources if has_labels(dataset, source)}
+    return in_one_model(dataset, parameters, seeds, {
+        label: (*first, usual if source == usual["labels"]
+                else {"loss": usual["loss"], "labels": source})
+        for label, source in labels.items()},
+        {label: {"loss": loss, "labels": source} for label, source in labels.items()})
 
 
 def plugged_in(dataset: str, parameters: Parameters, settings: Sequence[str], seeds: int,
@@ -194,14 +213,11 @@ def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) ->
     """Tabulate a search of learning rates: one line per setting, loss and rate.
 
     Args:
-        rows: of `topk.rate_arms` or `claims.judge_rate_arms`: setting, loss, rate, seed, dev_rsum
-            (NaN for runs that diverged).
-        frozen: setting -> loss -> rate (`bases.frozen_rates`, `judges.judge_rates`).
-
-    Returns:
-        setting, loss, rate, seed, dev_rsum, best (highest on dev of its setting and loss, the
-        smaller rate of equals), edge ("smallest" or "largest" rate tried, else ""), frozen
-        (bool: the rate that the sweeps use).
+        rows: of `nb03_topk.rate_arms` or `nb12_claims.second_base_rate_arms`: setting, loss, rate,
+            seed, dev_rsum (NaN for runs that diverged).
+        frozen: setting -> loss -> rate (`bases.frozen_rates`, `nb12_claims.second_base_rates`).
+    Returns: with best (highest on dev of its setting and loss, the smaller rate of equals), edge
+        ("smallest" or "largest" rate tried, else "") and frozen (bool: what the sweeps use).
     """
     table = rows[["setting", "loss", "rate", "seed", "dev_rsum"]].astype({"dev_rsum": float})
     table = table.sort_values(["setting", "loss", "rate"], kind="stable", ignore_index=True)
@@ -218,8 +234,8 @@ def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) ->
 def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Choose the best rates of a search: setting -> loss -> rate.
 
-    Raises:
-        ValueError: a best rate at an edge of those tried, or all runs diverged; says the remedy.
+    Raises: ValueError: a best rate at an edge of those tried, or all runs diverged; says the
+        remedy.
     """
     if lost := without_best(table):
         raise ValueError(f"no learning rate is chosen for {', '.join(lost)}: all runs diverged; "
@@ -227,7 +243,7 @@ def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     if beyond := at_the_edge(table):
         raise ValueError(f"a learning rate at the edge of its grid is not chosen: {beyond}; widen "
                          "the grid (`tried` in studies/bases, or the parameter `rates` of "
-                         "notebook 03, `judge_factors` of 12) until every best lies inside")
+                         "notebook 03, `second_factors` of 12) until every best lies inside")
     rates: dict[str, dict[str, float]] = {}
     for line in table[table["best"]].itertuples():
         rates.setdefault(line.setting, {})[line.loss] = line.rate

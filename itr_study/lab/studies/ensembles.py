@@ -31,16 +31,10 @@ SHARED = ("dataset", "status", "data", "arithmetic", "config")
 
 
 def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Pairs:
-    """List which two runs make an ensemble: (label, seed) -> its members.
+    """List which two runs of `stronger_arms` make an ensemble: (label, seed) -> its members.
 
-    Args:
-        runs: of `stronger_arms`.
-        seeds: of SAF and SGR, how many are put together, from 0 on.
-        two_run_seeds: of VSE∞, how many are put together two by two.
-
-    Returns:
-        "sgraf/<loss>" of SAF and SGR of the same loss and seed; "vse_infinity/<loss>*" of seeds 0
-        and 1 under seed 0, of 2 and 3 under 2, so that no two of them share a run.
+    "sgraf/<loss>" are SAF and SGR of the same loss, at so many `seeds`; "vse_infinity/<loss>*" are
+    seeds 0 and 1 under seed 0, 2 and 3 under 2, so that no two of them share a run.
     """
     known = {(run.factors["setting"], run.factors["loss"], run.config.seed): run for run in runs}
     pairs = {}
@@ -55,16 +49,11 @@ def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Pair
 
 def ensembles(study: Study, pairs: Pairs, rows: pd.DataFrame,
               figure: str = "ensembles") -> pd.DataFrame:
-    """Make the ensembles as `ensemble_rows` has them, in the order of the pairs.
+    """Make the ensembles of `pairs_of` as `ensemble_rows` has them, in the order of the pairs.
 
-    One that notebook 09 saved of the same runs is taken from there, unless this machine has its
-    models; of others the models that are missing are trained now.
-
-    Args:
-        study: of a notebook.
-        pairs: of `pairs_of`.
-        rows: of the members: without one there is no ensemble.
-        figure: with which they are saved.
+    One that notebook 09 saved in `figure` of the same runs is taken from there, unless this machine
+    has its models; of others the models that are missing are trained now. Without rows of its
+    members there is no ensemble.
     """
     kept = kept_ensembles(study.figures, study.dataset_name, rows, figure)
     run_of = {(row.arm, row.seed): row.run for row in rows.itertuples()}
@@ -103,11 +92,8 @@ def ensemble_rows(rows: pd.DataFrame, pairs: Pairs, searcher: Callable[[ArmRun],
             out.
         pairs: of `pairs_of`.
         searcher: of a run on test (`Study.searcher`).
-        collapsed: run -> why its scores have, empty if they have not (`Study.collapsed`); `run`
-            names a member that has, so that `Study.compare` hears of it.
-
-    Returns:
-        Frame of arm, seed, what is measured on test, and `minutes`, those of both; without any
+        collapsed: of `Study`; `run` names a member that has, so that `Study.compare` hears of it.
+    Returns: arm, seed, what is measured on test, and `minutes`, those of both; without any
         ensemble, no row and the columns of `rows`, which keep their types when joined.
     """
     ids = list(zip(rows["arm"], rows["seed"], strict=True))
@@ -152,14 +138,10 @@ def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
 
 
 def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
-    """Add what the model of each row costs, NaN if nobody has measured it.
+    """Add what the model of each row costs (`timing.model_costs`), NaN if nobody has measured it.
 
     `parameters` are in millions; the others are `score_seconds` and `memory_mb`. Two models cost
     all parameters and seconds, and the larger memory: one is scored after the other.
-
-    Args:
-        rows: with `setting`, single models, and ensembles of them with `members`.
-        costs: of `timing.model_costs`, of one data set.
     """
     known, names = costs.set_index("arm"), ["parameters", "score_seconds"]
     single = rows[rows["members"].isna()] if "members" in rows else rows

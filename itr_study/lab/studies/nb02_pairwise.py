@@ -28,12 +28,10 @@ LADDER_LOSSES = ("sum", "hardest")  # the steps are chosen for both
 
 
 class Rung(NamedTuple):
-    """One step from the rung below it ("": the base that the ladder starts from).
+    """One step from the rung `below` it ("": the base that the ladder starts from).
 
-    Attributes:
-        below: Name of that rung.
-        changes: Fields of the config with their new values.
-        dear: Whether it has a number of seeds of its own.
+    `changes` are fields of the config with their new values; a `dear` one has its own number of
+    seeds.
     """
 
     below: str
@@ -65,13 +63,7 @@ RUNGS: dict[str, Rung] = {
 
 
 class Ladder(NamedTuple):
-    """Steps from a base to a better one.
-
-    Attributes:
-        start: The base.
-        rungs: By name; each before those that are built on it.
-        best: The rung that is taken.
-    """
+    """Steps from a base to a better one, each before those built on it; `best` is taken."""
 
     start: str
     rungs: Mapping[str, Rung]
@@ -93,14 +85,9 @@ def ladder_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 def worth(rows: pd.DataFrame, rungs: Mapping[str, Rung] = RUNGS) -> pd.DataFrame:
     """Compute what each rung adds on dev to the rung below it, seed by seed.
 
-    Args:
-        rows: of `ladder_arms`, with dev_rsum and minutes.
-        rungs: by name.
-
-    Returns:
-        A line per loss and rung, in their order: group (the loss), label (the rung), difference
-        (mean over seeds), low, high (the smallest and the largest of them: no interval), n,
-        dev_rsum, minutes (means).
+    Of rows of `ladder_arms` with dev_rsum and minutes, a line per loss and rung, in their order:
+    group (the loss), label (the rung), difference (mean over seeds), low, high (the smallest and
+    the largest of them: no interval), n, dev_rsum, minutes (means).
     """
     of = {arm: part.set_index("seed") for arm, part in rows.groupby("arm")}
     records = []

@@ -39,19 +39,12 @@ def cca_of(config: RunConfig, root: Path | str | None = None) -> tuple[pd.DataFr
 
 
 def cca_baseline(data: EncodedData) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Fit CCA on train, with size and regularisation chosen by RSUM on dev.
+    """Fit CCA on train, size and regularisation chosen by RSUM on dev; as `fit_cca`.
 
     Source: topk paper, Tables I to III: CCA over Fisher vectors (Klein et al., CVPR 2015).
-
-    Args:
-        data: with splits train, dev and test, regions and sentence vectors.
-
-    Returns:
-        The search (size, regularisation, dev_rsum), and a row of the best: these, test_<metric>,
-        and at_edge, whether the grid ends there; all directions that exist are no end of it.
-
-    Raises:
-        ValueError: as `fit_cca`.
+    Returns: the search (size, regularisation, dev_rsum), and a row of the best: these,
+        test_<metric>, and at_edge, whether the grid ends there; all directions that exist are no
+        end of it.
     """
     fits = {strength: fit_cca(data.splits["train"], regularisation=strength)
             for strength in REGULARISATIONS}

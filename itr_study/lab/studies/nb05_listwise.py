@@ -8,13 +8,21 @@ import pandas as pd
 from pydantic import PositiveInt, model_validator
 from torch import Tensor
 
-from itr_study.data import DATASETS
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.lab.ledger.paired import FEWEST, sign
 from itr_study.lab.runs.config import build_objective
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.run import build_model
-from itr_study.lab.studies.arms import TERMS, ArmRun, in_one_model, plugged_in, swept, weighed
+from itr_study.lab.studies.arms import (
+    TERMS,
+    ArmRun,
+    has_labels,
+    in_one_model,
+    labelled,
+    plugged_in,
+    swept,
+    weighed,
+)
 from itr_study.lab.studies.parameters import (
     PLUGGED_IN,
     Factor,
@@ -28,7 +36,6 @@ from itr_study.losses import LOSSES
 from itr_study.metrics.intervals import student_interval
 from itr_study.models.base import ModelOutput
 from itr_study.relevance import RELEVANCE
-from itr_study.relevance.exact import Exact
 from itr_study.training.devices import choose_device
 from itr_study.training.loop import fit
 from itr_study.training.objective import Objective
@@ -61,9 +68,7 @@ def batch_log(arms: Sequence[ArmRun], root: Path | str | None = None,
         arms: the runs.
         root: folder of the real data sets.
         device: as in `fit`.
-
-    Returns:
-        One line per batch: arm, seed, step (from 1), loss, and what the objective reports.
+    Returns: One line per batch: arm, seed, step (from 1), loss, and what the objective reports.
     """
     logs = []
     for arm in arms:
@@ -161,18 +166,8 @@ def weight_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Return sources of the labels; "exact" is left out on data that does not know it."""
-    labels = {f"hardest+listwise({source})": source for source in parameters.label_sources
-              if has_labels(dataset, source)}
-    return in_one_model(dataset, parameters, parameters.seeds, {
-        label: ("hardest", TERMS["listwise"] | {"labels": source})
-        for label, source in labels.items()},
-        {label: {"loss": "hardest+listwise", "labels": source}
-         for label, source in labels.items()})
-
-
-def has_labels(dataset: str, source: str) -> bool:
-    """Tell whether a data set can have the labels of a source: exact ones only generated data."""
-    return source != Exact.name or DATASETS[dataset].generated
+    return labelled(dataset, parameters, parameters.seeds, "hardest+listwise", BOTH,
+                    parameters.label_sources)
 
 
 def alternative_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -202,10 +197,8 @@ def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.Dat
     Args:
         rows: of `timing.step_rows`, whose rounds are paired.
         pairs: (arm, the one it is compared with); those that nobody has measured are left out.
-
-    Returns:
-        arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and margin;
-        "same" if the whole interval is within that margin, as the ledger asks.
+    Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and
+        margin; "same" if the whole interval is within that margin, as the ledger asks.
     """
     by_round = rows.pivot(index="seed", columns="arm", values=STEPS)
     records = []
@@ -223,12 +216,11 @@ def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.Dat
 def one_arm(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in which an arm that was trained under two names is kept once, as in SAME_ARM.
 
-    Raises:
-        ValueError: the two are not the same to the last bit: they are two arms then.
+    Raises: ValueError: the two are not the same to the last bit: they are two arms then.
     """
     named = rows.assign(arm=rows["arm"].replace(SAME_ARM))
     for (arm, seed), runs in named[named["arm"].isin(SAME_ARM.values())].groupby(["arm", "seed"]):
         if runs["test_rsum"].nunique() > 1:
             raise ValueError(f"{arm}, seed {seed}, has RSUM {runs['test_rsum'].tolist()} under its "
-                             "two names, and should be one arm; see losses/approx_ndcg.py")
+                             "two names, and should be one variant; see losses/approx_ndcg.py")
     return named.drop_duplicates(["arm", "seed"], ignore_index=True)

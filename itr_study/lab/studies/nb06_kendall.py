@@ -12,7 +12,9 @@ from pydantic import Field, PositiveInt, model_validator
 from itr_study.lab.studies.arms import (
     TERMS,
     ArmRun,
+    has_labels,
     in_one_model,
+    labelled,
     plugged_in,
     swept,
     weighed,
@@ -28,6 +30,7 @@ from itr_study.lab.studies.parameters import (
     searched_settings,
 )
 from itr_study.losses import LOSSES
+from itr_study.relevance import RELEVANCE
 
 DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
             "stride": LOSSES["kendall_window"]().stride, "scale": LOSSES["triplet_soft"]().scale}
@@ -40,6 +43,7 @@ COMPARED = BRANCHES | {
     "hardest+listnet": ("hardest", "listnet"), "soft+listwise": ("soft", "listwise"),
     "soft+listwise+windows": ("soft", "listwise", "windows"), "ladder": ("ladder",),
     "hardest+sam": ("hardest", "sam")}
+GRADERS = [name for name in RELEVANCE if name not in ("binary", "sentence")]
 
 
 class KendallClaims(Parameters):
@@ -58,6 +62,18 @@ class KendallClaims(Parameters):
     bcls_settings: Names = by_profile("models that soft + windows is given to", *PLUGGED_IN,
                                       among=searched_settings)
     bcls_seeds: PositiveInt = by_profile("runs of each of these models", 1, 1, 5)
+    window_labels: Names = by_profile("sources of the windows' labels besides sentence",
+                                      ["cider"], ["cider", "exact"], ["cider"],
+                                      among=GRADERS)
+    window_label_seeds: PositiveInt = by_profile("runs of each source", 1, 5, 5)
+
+    @model_validator(mode="after")
+    def check_labels(self) -> Self:
+        """A profile may name labels for all data; `label_arms` leaves out what a data set lacks."""
+        if "window_labels" in self.explicit:
+            self.check_within("window_labels", [
+                name for name in GRADERS if has_labels(self.dataset, name)])
+        return self
 
 
 class ComparedLosses(Parameters):
@@ -75,7 +91,7 @@ class ComparedLosses(Parameters):
 class KendallParameters(KendallClaims, title="06_kendall"):
     """Parameters of notebook 06."""
 
-    weights: list[Factor] = by_profile("of the windows beside soft negatives, above 0",
+    weights: list[Factor] = by_profile("of the windows next to soft negatives, above 0",
                                        [0.3], [0.3, 1.0, 3.0], [0.1, 0.3, 1.0, 3.0, 10.0])
     weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 1, 5)
     grid_alphas: list[Width] = by_profile(
@@ -92,7 +108,7 @@ class KendallParameters(KendallClaims, title="06_kendall"):
         "losses that are trained with each of them", *2 * [["hardest", "bcls"]],
         ["hardest", "top5", "hardest+listwise", "bcls"], among=COMPARED)
     batch_seeds: PositiveInt = by_profile("runs of each of these", 1, 1, 5)
-    compared: Names = by_profile("rivals on graded labels in section 7",
+    compared: Names = by_profile("rivals on graded labels in section 5",
                                  *3 * [["ladder", "hardest+sam"]], among=COMPARED)
     compared_seeds: PositiveInt = by_profile("runs of each of these", 1, 2, 12)
 
@@ -147,6 +163,14 @@ def sampling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         "soft+kendall": ("soft", "kendall"),
         "soft+kendall(plain)": ("soft", TERMS["kendall"] | {"arguments": {"relaxation": 0.0}}),
         "soft+sw": ("soft", TERMS["windows"] | {"arguments": {"hard": False}})})
+
+
+def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List, beyond the paper, soft negatives with either loss on labels that saw no captions."""
+    return [arm for loss, terms in (("bcls", BRANCHES["bcls"]),
+                                    ("soft+kendall", ("soft", "kendall")))
+            for arm in labelled(dataset, parameters, parameters.window_label_seeds, loss, terms,
+                                parameters.window_labels)]
 
 
 def gamma_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -214,5 +238,5 @@ def compared_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 CLAIMED = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms, gamma_arms,
-           margin_check_arms, compared_arms)
+           margin_check_arms, compared_arms, label_arms)
 ARMS = (*CLAIMED, window_weight_arms, grid_arms, batch_arms)

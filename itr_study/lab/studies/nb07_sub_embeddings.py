@@ -49,9 +49,8 @@ def parts_of(searcher: Searcher, *names: str) -> list[Tensor]:
 def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATURE) -> pd.DataFrame:
     """Measure the embedding entropy (dvse Eq. 2) of every image and head, over a split's texts.
 
-    Returns:
-        Frame of kind (name of the model, with "each head" if it has several), image, head (from
-        1), nats, noise; of a text that has several embeddings the closest counts.
+    Gives kind (name of the model, with "each head" if it has several), image, head (from 1), nats,
+    noise; of a text that has several embeddings the closest counts.
     """
     tables = []
     for name, searcher in searchers.items():
@@ -74,9 +73,7 @@ def mean_correlations(searchers: Mapping[str, Searcher],
                       finished: bool = False) -> dict[str, float]:
     """Average |cosine| of two heads that are on over all images, NaN if none has two on.
 
-    Args:
-        searchers: by the name of the model.
-        finished: of the vectors that are compared, not of the residuals.
+    finished: of the vectors that are compared, not of the residuals.
     """
     vectors, means = "subembeddings" if finished else "residuals", {}
     for name, one in searchers.items():
@@ -94,10 +91,9 @@ def image_precision(searcher: Searcher) -> float:
 
 
 def mask_table(searcher: Searcher) -> pd.DataFrame:
-    """Count how often each head is on over the images of a split.
+    """Count how often each head is on: `on`, a share of the split's images.
 
-    Returns:
-        Frame of head, on (share), chooses (on for at least 5 % of the images, and off for 5 %).
+    `chooses`: whether it is on for at least 5 % of them, and off for 5 %.
     """
     on = parts_of(searcher, "mask")[0].numpy().mean(axis=0)
     return pd.DataFrame({"head": np.arange(1, len(on) + 1), "on": on,
@@ -107,9 +103,8 @@ def mask_table(searcher: Searcher) -> pd.DataFrame:
 def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
     """Map where heads look, (I, K, R): their softmax, and the paper's rank map by cosine.
 
-    Raises:
-        ValueError: a model without heads, or one, such as pvse, whose regions are not projected
-            into the space of its vectors.
+    Raises: ValueError: a model without heads, or one, such as pvse, whose regions are not projected
+        into the space of its vectors.
     """
     output = output_of(searcher)
     if output.attention is None or not output.attention.shape[1] \
@@ -127,8 +122,7 @@ def maps_of(searcher: Searcher) -> dict[str, np.ndarray]:
 def head_frames(searcher: Searcher) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Give the vectors of each head for the map: "head 1" -> images (I, D), texts (T, D).
 
-    Raises:
-        ValueError: a model without heads, or one that gives a text several vectors.
+    Raises: ValueError: a model without heads, or one that gives a text several vectors.
     """
     output = output_of(searcher)
     if output.subembeddings is None or output.text_subembeddings is not None:
@@ -142,9 +136,8 @@ def head_frames(searcher: Searcher) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def pointing_rows(searchers: Sequence[Searcher]) -> pd.DataFrame:
     """Measure on generated data how heads look at objects.
 
-    Returns:
-        Frame of arm (the map), seed (the place of the searcher), focus (how much of a head's map
-        is on one object) and coverage (how many objects the heads cover), in percent.
+    Gives arm (the map), seed (the place of the searcher), focus (how much of a head's map is on one
+    object) and coverage (how many objects the heads cover), in percent.
     """
     records = []
     for seed, searcher in enumerate(searchers):

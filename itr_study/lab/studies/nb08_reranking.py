@@ -118,13 +118,9 @@ REGIONS: dict[str, Callable[[pd.Series, pd.Series], pd.Series]] = {
 def with_rerankers(rows: pd.DataFrame) -> pd.DataFrame:
     """Add each row as it is after every re-ranker: "hardest@fast" next to "hardest".
 
-    Args:
-        rows: as `Study.train` gives them; those that were not re-ranked stay alone.
-
-    Returns:
-        Frame whose new rows have recall, RSUM and hubness after re-ranking, and NaN for what was
-        not measured after it; and new columns reranker, rerank_gain (RSUM after less RSUM before)
-        and rerank_seconds (beyond plain ranks).
+    New rows have recall, RSUM and hubness after re-ranking, and NaN for what was not measured after
+    it; new columns are reranker, rerank_gain (RSUM after less RSUM before) and rerank_seconds
+    (beyond plain ranks). Rows that were not re-ranked stay alone.
     """
     parts = [rows.assign(rerank_gain=0.0, rerank_seconds=0.0)]
     for method in METHODS if f"test_{METHODS[0]}_rsum" in rows else ():
@@ -139,14 +135,9 @@ def with_rerankers(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def scale_grid(splits: Mapping[str, Searcher], scales: Sequence[float]) -> pd.DataFrame:
-    """Compute R@1 after FR at every pair of scales, in percent, on several splits of one run.
+    """Compute R@1 after FR at every pair of scales, in percent, on dev and test of one run.
 
-    Args:
-        splits: "dev" and "test", each encoded by the run's model.
-        scales: above 0.
-
-    Returns:
-        Frame of direction, first, second, dev_r1, test_r1, a line a direction and pair.
+    Gives direction, first, second, dev_r1, test_r1, a line a direction and pair.
     """
     columns = {}
     for split, searcher in splits.items():
@@ -168,12 +159,8 @@ def best_scales(grid: pd.DataFrame, by: str = "dev_r1") -> pd.DataFrame:
 def tuned_scales(curves: pd.DataFrame) -> pd.DataFrame:
     """Find the scale with the highest mean of R@1 on dev, of equals the smallest.
 
-    Args:
-        curves: as `scale_grid` of equal scales, with arm, seed and spread (of its scores).
-
-    Returns:
-        Frame of arm, direction, first (the scale), dev_r1, spread (mean), at_edge (of those
-        tried).
+    Of rows of `scale_grid` of equal scales, with arm, seed and spread (of its scores), it gives
+    arm, direction, first (the scale), dev_r1, spread (mean), at_edge (of those tried).
     """
     cells = curves.groupby(["arm", "direction", "first"], as_index=False)
     means = cells[["dev_r1", "spread"]].mean()
@@ -183,15 +170,11 @@ def tuned_scales(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def scale_rows(grid: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Turn the grid into arms of the ledger, R@1 on test each.
+    """Turn a `scale_grid`, with arm and seed, into arms of the ledger, R@1 on test each.
 
     They are of each run every equal pair of scales ("hardest@fast(25)"), the mean over the pairs of
     a region ("hardest@fast(1>2)": first above second), the best pair of a region by dev
     ("hardest@fast(best 1>2)") and of all ("hardest@fast(best)").
-
-    Args:
-        grid: as `scale_grid`, with arm and seed.
-        rows: the runs behind it.
     """
     records = []
     for (arm, seed), part in grid.groupby(["arm", "seed"], sort=False):

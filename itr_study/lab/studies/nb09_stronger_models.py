@@ -212,10 +212,9 @@ def stronger_config(label: str, dataset: str, parameters: Parameters) -> RunConf
     base, and so is the weight of what stays, but for losses that have their own in this model
     (`bases.own_rates`, `bases.side_weights`).
 
-    Raises:
-        ValueError: a label that is none of STRONGER_LABELS.
+    Raises: ValueError: a label that is none of STRONGER_LABELS.
     """
-    check_choice("arm of the stronger models", label, STRONGER_LABELS)
+    check_choice("variant of the stronger models", label, STRONGER_LABELS)
     model, loss = STRONGER_LABELS[label]
     start = base_config(dataset, BASES[model], parameters)
     weights = side_weights(dataset, BASES[model])
@@ -238,9 +237,8 @@ ARMS = (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms)
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:
     """Return what papers print for differences of some arms that a claim is about.
 
-    Returns:
-        Frame of arm_a, arm_b, reported (the six recalls added up, or RSUM, in the first table that
-        prints them), place (paper and table).
+    In columns arm_a, arm_b, reported (the six recalls added up, or RSUM, in the first table that
+    prints them), place (paper and table).
     """
     records = []
     for claim in load_claims().to_dict("records"):

@@ -30,23 +30,14 @@ from itr_study.training.state import History
 
 def epoch_frames(config: RunConfig, root: Path | str | None = None, split: str = "test",
                  device: str = "auto") -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Train a run and return the vectors of a split before it (0) and after each of its epochs.
+    """Train a run and return vectors of a split before it (0) and after each of its epochs.
 
-    Nothing of it is kept: no weights, no row, no checkpoint. On a CPU it is the run of the config,
-    epoch by epoch, without the mean of epochs or the earlier epoch that a config may take.
+    Of each epoch those of images (I, D) and of texts (T, D). Nothing is kept: no weights, no row,
+    no checkpoint. On a CPU it is the run of the config, epoch by epoch, without the mean of epochs
+    or the earlier epoch that a config may take.
 
-    Args:
-        config: of the run.
-        root: folder of the real data sets.
-        split: whose vectors.
-        device: as in `fit`.
-
-    Returns:
-        Epoch -> images (I, D) and texts (T, D).
-
-    Raises:
-        ValueError: a model with several vectors an image or a text, an unknown split; as `fit` and
-            `encoded_data`.
+    Raises: ValueError for a model with several vectors an image or a text, an unknown split; as
+        `fit` and `encoded_data`.
     """
     data = encoded_data(config, root, str(choose_device(device)))
     check_choice("split", split, data.splits)
@@ -68,14 +59,9 @@ EXPERTS = "expert"  # the collection of judgements whose pairs are rated
 
 def label_scores(split: EncodedSplit,
                  names: Sequence[str] = ("sentence/max",)) -> dict[str, np.ndarray]:
-    """Compute the relevance (I, T) of every text for every image by label sources.
+    """Compute the relevance (I, T) of every text for every image, by label source.
 
-    Args:
-        split: with the vectors that they compare.
-        names: as `label_sources` takes them.
-
-    Returns:
-        By names such as "labels: sentence, max".
+    names: as `label_sources` takes them; the split has the vectors that they compare.
     """
     return {f"labels: {name}": source.block(split, slice(None))
             for name, source in label_sources(names).items()}
@@ -93,12 +79,8 @@ def judged_arms(dataset: str, _: Parameters) -> list[ArmRun]:
 
 
 def loss_scores(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Give the scores (N,) of the pairs that experts judged, by the name of the loss.
+    """Give the scores (N,) of the pairs that experts judged, by loss, of rows of `judged_arms`.
 
-    Args:
-        rows: of `judged_arms`.
-
-    Raises:
-        ValueError: as `judged_of`.
+    Raises as `judged_of`.
     """
     return {name_of(row["arm"]): judged_of(row, EXPERTS) for _, row in rows.iterrows()}

@@ -82,11 +82,7 @@ def named_places(searcher: Searcher, looks: Sequence[Look]) -> pd.DataFrame:
     """Measure how much of what a model looks at is in the boxes of each named object.
 
     On generated pictures in the true boxes, on photographs in those of NanoDet (`scene_pointing`,
-    `word_pointing`).
-
-    Args:
-        searcher: of the model.
-        looks: one for each text, at its own image.
+    `word_pointing`). looks: one for each text, at its own image.
     """
     if searcher.dataset.boxes is not None:
         return scene_pointing(searcher.dataset, searcher.split, looks)
@@ -106,11 +102,10 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
     Args:
         searchers: runs, each with its model.
         first: only the first thing that a model shows: words, heads or pooling, if it has any.
-
-    Returns:
-        Frame of arm, seed, kind, names (how many), commonest (the class of most), commonest_share
-        (how many), the mean over names of the controls and measures of `word_pointing`, and of
-        those of OF_CLASSES the mean over classes, each counted once; in percent but names.
+    Returns: Frame of arm, seed, kind, names (how many), commonest (the class of most),
+        commonest_share (how many), the mean over names of the controls and measures of
+        `word_pointing`, and of those of OF_CLASSES the mean over classes, each counted once; in
+        percent but names.
     """
     lines = []
     for run, searcher in searchers:
@@ -144,14 +139,9 @@ def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
 
 def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
                root: Path | str | None = None) -> list[ArmRun]:
-    """List the runs of which nothing is kept, and those of seeds whose models are all here.
+    """List runs of which nothing is kept, and those of seeds whose models are all here.
 
     Losses are compared seed by seed, and models that two machines trained are no pair.
-
-    Args:
-        runs: of one notebook.
-        kept: of `kept_places`.
-        root: folder of the real data sets.
     """
     there = set(zip(kept["arm"], kept["seed"], strict=True))
     known = [run for run in runs if (run.label, run.config.seed) in there]

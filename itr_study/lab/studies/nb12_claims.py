@@ -17,7 +17,12 @@ from itr_study.lab.ledger.report import ORIGINS, ledger_parts
 from itr_study.lab.ledger.reported import load_claims, split_list
 from itr_study.lab.ledger.verdict import named_arms, units_of
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_models
+from itr_study.lab.studies import (
+    nb05_listwise,
+    nb06_kendall,
+    nb09_stronger_models,
+    nb13_forgive,
+)
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, setting_arms
@@ -40,7 +45,7 @@ from itr_study.metrics.recall import KS
 from itr_study.plots.names import name_of
 from itr_study.plots.tables import title_of
 
-# Queries that have near duplicates, and how runs do on them: does forgiving help there (topk)?
+# Queries that have near duplicates, and how runs do on them: does tolerance help there (topk)?
 #
 #     split = caption_split(study.dataset, ["minilm"], absent)
 #     rows = by_ambiguity(rows, ambiguous_queries(split))       ambiguous_rsum, clear_rsum
@@ -52,12 +57,8 @@ ROWS = 1000  # captions compared with all others at a time
 def ambiguous_queries(split: EncodedSplit, least: float = LEAST) -> Ranks:
     """Find the images (I,) and texts (T,) that could mean another image, too.
 
-    A caption of that one has a cosine of `least` or more with the text, or with a caption of the
-    image.
-
-    Args:
-        split: with label vectors of MiniLM.
-        least: cosine of two captions.
+    A caption of that one has a cosine (of MiniLM) of `least` or more with the text, or with a
+    caption of the image.
     """
     vectors, owner = np.asarray(split.label_vectors["minilm"], np.float32), split.image_of_text
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -70,17 +71,11 @@ def ambiguous_queries(split: EncodedSplit, least: float = LEAST) -> Ranks:
 
 
 def by_ambiguity(rows: pd.DataFrame, ambiguous: Ranks) -> pd.DataFrame:
-    """Add ambiguous_rsum and clear_rsum: RSUM over the ambiguous queries and over the others.
+    """Add ambiguous_rsum and clear_rsum: RSUM over the ambiguous queries of test and the others.
 
     What is searched is the same for both. NaN for arms that no claim compares so (`claimed_so`): of
-    their runs no ranks are published.
-
-    Args:
-        rows: as `train_arms` gives them.
-        ambiguous: of the test split.
-
-    Raises:
-        ValueError: one kind of query is missing, or ranks are of another split.
+    their runs no ranks are published. ValueError: one kind of query is missing, or ranks are of
+    another split.
     """
     both = ambiguous.i2t, ambiguous.t2i
     for direction, chosen in zip(("images", "texts"), both, strict=True):
@@ -146,18 +141,9 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
     """List every difference behind the ledger, with what its picture shows.
 
     Composites are left out: their parts are claims of their own. Claims of papers come before ours.
-
-    Args:
-        claims: as in `ledger`.
-        rows: as in `ledger`.
-        table: what `ledger` returns.
-        evidence: as in `ledger`.
-        elsewhere: as in `ledger`.
-
-    Returns:
-        Frame of `ledger_parts` with topic (of TOPICS), unit, margin (of an equivalence), claim and
-        label (in words), origin, verdict, and shown: of each claim and unit the smallest and the
-        largest.
+    Of `table`, what `ledger` returns of the other arguments, it gives the rows of `ledger_parts`
+    with topic (of TOPICS), unit, margin (of an equivalence), claim and label (in words), origin,
+    verdict, and shown: of each claim and unit the smallest and the largest.
     """
     parts = ledger_parts(claims, rows, evidence, elsewhere)
     known = table[table["origin"] != "composite"].set_index("id")
@@ -222,13 +208,8 @@ def contrast(metric: str, arm_a: str, arm_b: str) -> str:
 def shared_luck(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """Measure how much luck two arms of one seed share, over all pairs of some arms.
 
-    Args:
-        rows: as `Study.train` gives them, of arms that share their seeds.
-        metrics: columns.
-
-    Returns:
-        Frame of metric, arms, seeds, correlation (over seeds, mean of all pairs), and variance of a
-        paired difference in % of that of an unpaired one; without metrics of too few seeds.
+    Gives metric, arms, seeds, correlation (over seeds, mean of all pairs), and variance of a paired
+    difference in % of that of an unpaired one; without metrics of too few seeds.
     """
     lines = []
     for metric in metrics:
@@ -267,8 +248,7 @@ def milestones(rows: pd.DataFrame) -> pd.DataFrame:
     unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev
     included; collapsed, flattened: see `endings`. And of the row itself, generalisation: see there.
 
-    Args:
-        rows: as `train_arms` gives them.
+    Args: rows: as `train_arms` gives them.
     """
     by_run = curves(rows).groupby(["arm", "seed"], sort=False)
     milestones_of = {key: _milestones(epochs) for key, epochs in by_run}
@@ -325,18 +305,18 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return list({(run.label, run.config.seed): run for run in runs}.values())
 
 
-# The second base model of the ledger: twenty arms of the sweeps on the base `clean_gru`.
+# The second base model of the ledger: arms of the sweeps on the base `clean_gru`.
 #
 # An arm has the objective that its label has in the sweeps; only the model is another. Labels are
 # "clean_gru/<label of the sweeps>".
 
 JUDGED = ("sum", "hardest", "soft", "top5", "k=1", "k=3", "k=10", "hardest+listwise", "tau=0.1",
           "hardest+listwise(cider)", "windows", "bcls", "alpha=0", "alpha=0.6", "gamma=10",
-          "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce")
+          "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce", "bcls(cider)")
 # One sweep, one learning rate, as in the sweeps' own model: whose rate an arm takes.
 KIN = {"k=1": "hardest", "k=3": "top5", "k=10": "top5", "tau=0.1": "hardest+listwise",
        "hardest+listwise(cider)": "hardest+listwise", "alpha=0": "bcls", "alpha=0.6": "bcls",
-       "gamma=10": "soft", "gamma=200": "soft"}
+       "gamma=10": "soft", "gamma=200": "soft", "bcls(cider)": "bcls"}
 SEARCHED = tuple(arm for arm in JUDGED if arm not in KIN)
 # Multiples that are tried besides those of all, where the best of all lay at an end of them.
 WIDER = {"windows": (0.5,)}
@@ -345,44 +325,44 @@ SWEEPS: tuple[Maker, ...] = (
     k_arms, nb05_listwise.term_arms, nb05_listwise.tau_arms, nb05_listwise.label_arms,
     nb05_listwise.alternative_arms, nb06_kendall.branch_arms, nb06_kendall.alpha_arms,
     nb06_kendall.beta_arms, nb06_kendall.sampling_arms, nb06_kendall.gamma_arms,
-    nb06_kendall.compared_arms)
+    nb06_kendall.label_arms, nb06_kendall.compared_arms)
 
 
-def judge_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the arms of JUDGED that these parameters sweep, over `parameters.judge_seeds`.
+def second_base_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the arms of JUDGED that these parameters sweep, over `parameters.second_seeds`.
 
     Other labels of the same runs come along: "k=5" is "top5", "alpha=0.2" is "bcls", and
     "tau=0.01" is "hardest+listwise". "k=1" is the hardest negative by another loss, in runs of its
     own, as in the sweeps.
     """
-    if not parameters.judge_seeds:
+    if not parameters.second_seeds:
         return []
     swept = swept_configs(dataset, parameters)
-    rates = judge_rates(dataset, parameters)
+    rates = second_base_rates(dataset, parameters)
     return [run for label, config in swept.items() for arm in JUDGED if swept.get(arm) == config
             for run in over_seeds(f"{SECOND_BASE}/{label}", _judged(config, parameters, rates[arm]),
-                                  parameters.judge_seeds, setting=SECOND_BASE, loss=label)]
+                                  parameters.second_seeds, setting=SECOND_BASE, loss=label)]
 
 
-def judge_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the search of learning rates for `parameters.judge_searched`, for `arms.rate_table`.
+def second_base_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the search of learning rates for `parameters.second_searched`, for `arms.rate_table`.
 
-    Multiples `parameters.judge_factors` of the base's rate and those of WIDER, seed 0, as
+    Multiples `parameters.second_factors` of the base's rate and those of WIDER, seed 0, as
     "clean_gru/<label>/<rate>".
     """
-    if not parameters.judge_searched:
+    if not parameters.second_searched:
         return []
     usual = base_config(dataset, SECOND_BASE, parameters).settings.learning_rate
     swept = swept_configs(dataset, parameters)
-    return [run for arm in parameters.judge_searched
-            for times in sorted({*parameters.judge_factors, *WIDER.get(arm, ())})
+    return [run for arm in parameters.second_searched
+            for times in sorted({*parameters.second_factors, *WIDER.get(arm, ())})
             for rate in [float(f"{times * usual:g}")]
             for run in over_seeds(f"{SECOND_BASE}/{arm}/{rate:g}",
                                   _judged(swept[arm], parameters, rate), 1, setting=SECOND_BASE,
                                   loss=arm, rate=rate)]
 
 
-def judge_rates(dataset: str, parameters: Parameters) -> dict[str, float]:
+def second_base_rates(dataset: str, parameters: Parameters) -> dict[str, float]:
     """Return the learning rate of every arm of JUDGED: its own, that of its KIN, or of "hardest".
 
     If nobody has searched, all take the base's.
@@ -406,31 +386,41 @@ def _judged(config: RunConfig, parameters: Parameters, rate: float) -> RunConfig
 # What the notebook trains, and its parameters.
 
 INSIDE = 3  # rates of a search, at least: the best may lie at neither end
+def claimed_noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the losses of notebook 13 with caption noise, over `parameters.noise_seeds`, 0: none."""
+    noisy = parameters.model_copy(update={
+        "seeds": parameters.noise_seeds, "noises": nb13_forgive.WHOLE["noises"],
+        "tolerant": list(nb13_forgive.FORGIVING), "second_losses": ["hardest", "top5", "soft"]})
+    return [arm for arm in nb13_forgive.noise_arms(dataset, noisy) if arm.factors["noise"]]
+
+
 PAPERS: dict[str, tuple[Maker, ...]] = {
     "topk": (k_arms, d_arms, setting_arms), "listwise": nb05_listwise.CLAIMED,
-    "bcls": nb06_kendall.CLAIMED, "dvse": (reranked_arms, claimed_arms)}
+    "bcls": nb06_kendall.CLAIMED, "dvse": (reranked_arms, claimed_arms, claimed_noise_arms)}
 
 
 class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.KendallClaims,
                        nb06_kendall.ComparedLosses, SubEmbeddingClaims, title="12_claims"):
     """Parameters of notebook 12."""
 
-    papers: Names = by_profile("whose arms are trained: topk, listwise, bcls, dvse",
+    papers: Names = by_profile("papers whose variants are trained: topk, listwise, bcls, dvse",
                                *3 * [list(PAPERS)], among=PAPERS)
     exact_seeds: NonNegativeInt = by_profile(
-        "runs on scenes of each arm judged by exact relevance", 1, 1, 10)
-    judge_seeds: NonNegativeInt = by_profile(
-        "runs of each arm in the second base model, 0: none", 0, 0, 5)
-    judge_factors: list[Factor] = by_profile(
+        "runs on scenes of each variant compared by exact relevance", 1, 1, 10)
+    second_seeds: NonNegativeInt = by_profile(
+        "runs of each variant in the second base model, 0: none", 0, 0, 5)
+    second_factors: list[Factor] = by_profile(
         "multiples of its base's rate that are tried, above 0",
         [0.5, 1.0, 2.0], [0.25, 0.5, 1.0, 2.0, 4.0], [1.0, 2.0, 4.0])
-    judge_searched: Names = by_profile(
-        "its arms whose learning rate is searched, on dev", [], [], list(SEARCHED), empty=True)
+    second_searched: Names = by_profile(
+        "its variants whose learning rate is searched, on dev", [], [], list(SEARCHED), empty=True)
     reranked: Names = like(RerankingParameters, "reranked")
     dvse_seeds: NonNegativeInt = by_profile(
-        "runs of each arm of DVSE that decides, 0: such claims wait", 1, 0, 5)
+        "runs of each variant of DVSE that decides, 0: such claims wait", 1, 0, 5)
     dvse_other_seeds: NonNegativeInt = by_profile(
-        "runs of its other arms, 0: such claims wait", 1, 0, 3)
+        "runs of its other variants, 0: such claims wait", 1, 0, 3)
+    noise_seeds: NonNegativeInt = by_profile(
+        "runs of each loss with caption noise, 0: such claims wait", 0, 0, 5)
     components: Names = like(SubEmbeddingClaims, "components", smoke=[WHOLE, SINGLE])
     heads: list[Heads] = like(SubEmbeddingClaims, "heads", smoke=[0, 2])
     bounds: list[NonNegativeFloat] = like(SubEmbeddingClaims, "bounds", smoke=[0.4])
@@ -443,20 +433,19 @@ class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.Ke
     @model_validator(mode="after")
     def check_searched(self) -> Self:
         """Refuse a search of what is not swept, or without an inside."""
-        if self.judge_searched:
+        if self.second_searched:
             swept = swept_configs(self.dataset, self)
-            self.check_within("judge_searched", [arm for arm in SEARCHED if arm in swept])
-            if len(self.judge_factors) < INSIDE:
-                raise ValueError(f"judge_factors must hold {INSIDE} or more for judge_searched, "
-                                 f"got {self.judge_factors}: a best rate at an end is not chosen")
+            self.check_within("second_searched", [arm for arm in SEARCHED if arm in swept])
+            if len(self.second_factors) < INSIDE:
+                raise ValueError(f"second_factors must hold {INSIDE} or more for second_searched, "
+                                 f"got {self.second_factors}: a best rate at an end is not chosen")
         return self
 
 
 def ledger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List every arm that the claims of the papers chosen name, once, with all measures needed.
 
-    Raises:
-        ValueError: one label means two runs.
+    Raises: ValueError: one label means two runs.
     """
     arms, chosen = {}, [make for paper in parameters.papers for make in PAPERS[paper]]
     for arm in (arm for make in (*chosen, claimed_stronger_arms)
@@ -470,4 +459,4 @@ def ledger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return list(arms.values())
 
 
-ARMS: tuple[Maker, ...] = (ledger_arms, judge_rate_arms, judge_arms, exact_arms)
+ARMS: tuple[Maker, ...] = (ledger_arms, second_base_rate_arms, second_base_arms, exact_arms)

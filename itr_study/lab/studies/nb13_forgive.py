@@ -55,7 +55,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
                                             [2.0], [0.5, 2.0], [0.125, 0.25, 0.5, 2.0])
     rate_losses: Names = by_profile("losses of the control", ["hardest", "bcls"], ["hardest"],
                                     ComparedLosses.of(profile="full").compared)
-    forgiving: Names = by_profile(
+    tolerant: Names = by_profile(
         "losses of sections 4 to 6, the hardest negative among them",
         ["hardest", "top5", "hardest+listwise"], ["hardest", "top5"], list(FORGIVING),
         among=FORGIVING)
@@ -71,7 +71,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
         among=FORGIVING, empty=True)
 
-    @field_validator("forgiving", "second_losses")
+    @field_validator("tolerant", "second_losses")
     @classmethod
     def check_losses(cls, values: Names) -> Names:
         """Refuse losses without REFERENCE, and REFERENCE alone."""
@@ -121,7 +121,7 @@ def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def vagueness_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Make every loss on captions from precise to vague."""
-    return _arms(dataset, parameters, "levels", "vagueness", {MODEL: parameters.forgiving})
+    return _arms(dataset, parameters, "levels", "vagueness", {MODEL: parameters.tolerant})
 
 
 def scene_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -143,14 +143,14 @@ def noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     ends = parameters.model_copy(update={"noises": [
         share for share in parameters.noises
         if share in (min(parameters.noises), max(parameters.noises))]})
-    return [*_arms(dataset, parameters, "noises", "noise", {MODEL: parameters.forgiving}),
+    return [*_arms(dataset, parameters, "noises", "noise", {MODEL: parameters.tolerant}),
             *_arms(dataset, ends, "noises", "noise", {SECOND: parameters.second_losses})]
 
 
 def near_duplicate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Make every loss without near-duplicates in the data, and without as many other images."""
     return _arms(dataset, parameters, "left_out", "left_out",
-                 {MODEL: parameters.forgiving, SECOND: parameters.second_losses})
+                 {MODEL: parameters.tolerant, SECOND: parameters.second_losses})
 
 
 def _arms(dataset: str, parameters: Parameters, listed: str, factor: str,
@@ -213,11 +213,7 @@ LEAK = "graded labels of the encoder that it reads (leak)"
 
 
 def trained_on(config: str) -> str:
-    """Name the labels that a run is trained on: MATCHES, GRADED or LEAK.
-
-    Args:
-        config: of its row, as JSON.
-    """
+    """Name the labels a run, by its config as JSON, is trained on: MATCHES, GRADED or LEAK."""
     run = RunConfig.model_validate_json(config)
     if all(term.labels == "binary" for term in run.terms):
         return MATCHES
@@ -233,12 +229,7 @@ def with_enough_seeds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def every_pair(rows: pd.DataFrame, collapsed: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Pair every arm with every other, both ways round, but for arms with collapsed runs.
-
-    Args:
-        rows: as `train_arms` gives them.
-        collapsed: run -> reason, empty if its scores have not collapsed (`Study.collapsed`).
-    """
+    """Pair every arm with every other, both ways, but for those with collapsed runs."""
     fallen = set(rows.loc[[bool(collapsed.get(run)) for run in rows["run"]], "arm"])
     return list(permutations([arm for arm in rows["arm"].unique() if arm not in fallen], 2))
 
@@ -251,8 +242,7 @@ def level_of(rows: pd.DataFrame) -> float:
 def times_exceeded(differences: pd.DataFrame) -> pd.DataFrame:
     """Count how many arms are above each arm: by each metric, and in `both` by all metrics.
 
-    Args:
-        differences: of every arm less every other, as `Study.compare` gives them.
+    differences: of every arm less every other, as `Study.compare` gives them.
     """
     above = differences["verdict"].eq("higher").groupby(
         [differences["arm_b"], differences["arm_a"], differences["metric"]]).first().unstack()
@@ -260,11 +250,9 @@ def times_exceeded(differences: pd.DataFrame) -> pd.DataFrame:
 
 
 def rate_table(same: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Table RSUM on dev of each loss at the common learning rate and at multiples of it, seed 0.
+    """Table RSUM on dev of each loss, seed 0, at its learning rate and multiples of it.
 
-    Args:
-        same: rows of `compared_arms`.
-        other: rows of `compared_rate_arms`.
+    same, other: rows of `compared_arms` and of `compared_rate_arms`.
     """
     tried = pd.concat([same[same["seed"] == 0].assign(rate=1.0), other])
     return tried.pivot(index="loss", columns="rate", values="dev_rsum")
@@ -319,14 +307,9 @@ def gains(rows: pd.DataFrame, factor: str, metrics: Sequence[str],
           collapsed: Mapping[str, str]) -> pd.DataFrame:
     """Subtract from each run that of the hardest negative in its base model, setting and seed.
 
-    Two settings can then be compared by what a loss gains in them.
-
-    Args:
-        rows: as `train_arms` gives them, with columns setting and loss.
-        factor: column of what is varied.
-        metrics: columns that are subtracted.
-        collapsed: run -> reason, empty if its scores have not (`Study.collapsed`). If those of the
-            hardest negative have, `run` names that run, so that `Study.compare` hears of it.
+    Two settings can then be compared by what a loss gains in them, in columns `metrics`; `factor`
+    is the column of what is varied. If scores of the hardest negative have collapsed
+    (`Study.collapsed`), `run` names that run, so that `Study.compare` hears of it.
     """
     keys, metrics = ["setting", factor, "seed"], list(metrics)
     hardest = rows[rows["loss"] == REFERENCE].set_index(keys)[["run", *metrics]]
@@ -338,13 +321,9 @@ def gains(rows: pd.DataFrame, factor: str, metrics: Sequence[str],
 
 
 def within(differences: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Judge differences by their size; a verdict that decides nothing stays.
+    """Judge differences of `Study.compare` by size; a verdict that decides nothing stays.
 
-    "higher" if the interval is inside +-margin, "lower" if it is wholly outside.
-
-    Args:
-        differences: as `Study.compare` gives them.
-        margin: in units of the metric.
+    "higher" if the interval is inside +-margin (in units of the metric), "lower" if wholly outside.
     """
     low, high = differences["low"], differences["high"]
     decides = differences["verdict"].isin(["higher", "lower", "undecided"])
@@ -359,14 +338,8 @@ STEPS = 10_000  # of the line along which two curves are compared
 def by_level(rows: pd.DataFrame, loss: str, levels: Sequence[int], metric: str) -> np.ndarray:
     """Compute (L, n) differences from the hardest negative: L levels, n seeds that all have.
 
-    Args:
-        rows: of `scene_arms`.
-        loss: compared with the hardest negative.
-        levels: of vagueness.
-        metric: a column.
-
-    Raises:
-        ValueError: no seed was run with both losses at all levels.
+    Of rows of `scene_arms`; ValueError: no seed was run with both losses at all levels of
+    vagueness.
     """
     values = rows.pivot(index=["loss", "vagueness"], columns="seed", values=metric)
     both = [values.reindex([(name, level) for level in levels]) for name in (loss, REFERENCE)]
@@ -397,12 +370,8 @@ def crossings(x: Sequence[float], differences: np.ndarray, level: float = LEVEL)
         x: (L,) levels, rising, on the scale on which they are drawn (logarithms for a log axis).
         differences: (L, n) of n paired seeds; fewer than five have no crossing.
         level: of the interval.
-
-    Raises:
-        ValueError: levels that do not rise, or another number of them.
-
-    Source:
-        Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16, 1954.
+    Raises: ValueError: levels that do not rise, or another number of them.
+    Source: Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16, 1954.
 
     Example: five seeds, from about -3 to about +1: zero at three quarters of the way
         >>> found = crossings([0, 1], np.array([[-3.1, -2.9, -3, -3, -3], [0.9, 1.1, 1, 1, 1]]))
@@ -443,15 +412,12 @@ def crossing_table(rows: pd.DataFrame, gain: pd.DataFrame, shares: Mapping[int, 
     """Find every crossing of a loss and the hardest negative, as false negatives grow.
 
     Between two levels curves are taken to change with the logarithm of the share. A level at which
-    runs of either have collapsed is left out.
+    runs of either have collapsed is left out. Gives metric, loss, at, low, high (shares), rising.
 
     Args:
         rows: of `scene_arms`.
         gain: their differences from the hardest negative, as `Study.compare` gives them.
         shares: level of vagueness -> share, rising.
-
-    Returns:
-        Frame of metric, loss, at, low, high (shares), rising.
     """
     lines = []
     for (metric, loss), part in gain.groupby(["metric", "loss"], sort=False):
@@ -470,14 +436,10 @@ AS_PREDICTED, AGAINST, OPEN, UNTRAINED = "as predicted", "against it", "open", "
 
 
 def outcomes(differences: pd.DataFrame, predicted: str) -> pd.DataFrame:
-    """Say of each difference whether it is as predicted.
+    """Say of each difference whether it is as predicted, "higher" or "lower".
 
-    Args:
-        differences: as `Study.compare` gives them, with columns setting and loss.
-        predicted: "higher" or "lower".
-
-    Returns:
-        Frame of measure, base model, loss (in words) and what happened.
+    Of `Study.compare` with columns setting and loss it gives measure, base model, loss (in words)
+    and what happened.
     """
     other = {"higher": "lower", "lower": "higher"}[predicted]
     happened = differences["verdict"].map({predicted: AS_PREDICTED, other: AGAINST}).fillna(OPEN)
@@ -487,12 +449,7 @@ def outcomes(differences: pd.DataFrame, predicted: str) -> pd.DataFrame:
 
 
 def rising(gain: pd.DataFrame, crossed: pd.DataFrame) -> pd.DataFrame:
-    """Give a verdict: "higher" if all crossings rise, "lower" if one falls, else "undecided".
-
-    Args:
-        gain: as `Study.compare` gives it.
-        crossed: of `crossing_table`.
-    """
+    """Give a verdict: "higher" if all crossings rise, "lower" if one falls, else "undecided"."""
     verdicts = crossed.groupby(["metric", "loss"])["rising"].all().map(
         {True: "higher", False: "lower"}).rename("verdict")
     lines = gain.drop_duplicates(["metric", "loss"]).drop(columns="verdict")

@@ -1,15 +1,16 @@
-"""Replace sections of a notebook that a data set cannot fill by a sentence.
+"""Replace sections of a notebook that its data or its parameters cannot fill by a sentence.
 
 A cell says in its first line what it cannot do without: `# needs: people's grades, boxes`,
-`# needs: people's grades or exact relevance`; later cells of its section `# needs: the cells
-above`.
+`# needs: people's grades or exact relevance`; an item of a parameter, `# needs: soft in losses`, or
+of what cells above have made, `# needs: lines in paired`; later cells of its section `# needs: the
+cells above`.
 """
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,9 +26,10 @@ SENTENCE = re.compile(r"^Left out: (.+) has (.+) \(needed here\)$", re.MULTILINE
 
 
 class Source(Protocol):
-    """What is asked of a `Study`: its data."""
+    """What is asked of a `Study`: its data and parameters."""
 
     dataset: RetrievalDataset
+    parameters: Any
     dataset_name: str
     root: Path | str | None
 
@@ -45,7 +47,7 @@ NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
         study.dataset.judgements) or study.dataset.name == "coco" and lies_in(study.root)),
     "exact relevance": ("no exact relevance", lambda study: study.dataset.relevance is not None),
     "boxes": ("no boxes of objects", lambda study: study.dataset.boxes is not None
-              or kept_boxes(study.dataset.name) is not None  # else found by the detector
+              or study.dataset.published and kept_boxes(study.dataset.name) is not None
               or study.dataset.has_pictures and detects_boxes()),
     "pictures": ("no pictures", lambda study: study.dataset.has_pictures),
     "classes": ("no classes", lambda study: bool(study.dataset.classes)),
@@ -53,23 +55,41 @@ NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
         np.bincount(study.dataset.splits["test"].image_of_text).min() > 1)),
 }
 IMAGES = re.compile(r"at least (\d+) images")
+ITEM = re.compile(r"(\S+) in (\w+)")
 
 
-def lacking(study: Source, need: str) -> str:
-    """Say in words what the data set of a study lacks of a need; "" if it has it.
+def lacking(study: Source, need: str, made: Mapping[str, Any] | None = None) -> str:
+    """Say in words who lacks what of a need, "scenes has no boxes"; "" if it is there.
 
-    Raises:
-        ValueError: A need that there is not.
+    Args:
+        study: whose data and parameters are asked.
+        need: of a cell.
+        made: variables of the notebook.
+    Raises: ValueError: A need that there is not.
     """
     if " or " in need:
-        absent = [lacking(study, one) for one in need.split(" or ")]
-        return " and ".join(absent) * all(absent)
+        absent = [lacking(study, one, made) for one in need.split(" or ")]
+        return joined(absent) * all(absent)
+    if item := ITEM.fullmatch(need):
+        name, holder = item.groups()
+        if holder in vars(study.parameters):
+            return f"{holder} has no {name}" * (name not in vars(study.parameters)[holder])
+        return f"{holder} has no {name}" * (made is not None and not len(made.get(holder, ())))
     if least := IMAGES.fullmatch(need):
         found = len(study.dataset.splits["test"].image_ids)
-        return f"{counted(found, 'image')} in test, fewer than {least[1]}" * (found < int(least[1]))
-    check_choice("need of a cell", need, [*NEEDS, "at least 100 images"])
-    words, is_there = NEEDS[need]
-    return "" if is_there(study) else words
+        words, is_there = (f"{counted(found, 'image')} in test, fewer than {least[1]}",
+                           found >= int(least[1]))
+    else:
+        check_choice("need of a cell", need, [*NEEDS, "at least 100 images", "soft in losses"])
+        words, is_there = NEEDS[need][0], NEEDS[need][1](study)
+    return "" if is_there else f"{study.dataset_name} has {words}"
+
+
+def joined(absent: Sequence[str]) -> str:
+    """Join what is lacking, naming once who lacks several in a row."""
+    whose = [one.partition(" has ")[0] for one in absent]
+    return " and ".join(one.removeprefix(f"{who} has ") if who == before else one
+                        for one, who, before in zip(absent, whose, ["", *whose], strict=False))
 
 
 def leave_out(study: Source) -> None:
@@ -78,17 +98,17 @@ def leave_out(study: Source) -> None:
     Later cells that need the cells above are then replaced by nothing.
     """
     absent: list[str] = []  # of the last cell that said what it needs
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
     def replaced(lines: list[str]) -> list[str]:
         if not lines or not lines[0].startswith(MARK):
             return lines
         if (needs := lines[0].removeprefix(MARK).strip()) == ABOVE:
             return ["pass\n"] if absent else lines
-        absent[:] = [words for need in needs.split(", ") if (words := lacking(study, need))]
-        sentence = f"Left out: {study.dataset_name} has {' and '.join(absent)} (needed here)"
-        return [f"print({sentence!r})\n"] if absent else lines
+        absent[:] = [words for need in needs.split(", ")
+                     if (words := lacking(study, need, shell.user_ns))]
+        return [f"print({f'Left out: {joined(absent)} (needed here)'!r})\n"] if absent else lines
 
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         known = shell.input_transformers_cleanup
         known[:] = [one for one in known if getattr(one, "__name__", "") != replaced.__name__]

@@ -92,10 +92,9 @@ def like(parameters: type["Parameters"], name: str, **sizes: Any) -> Any:
 class Parameters(StrictModel):
     """The parameters that all notebooks have. None, or no value, is the profile's.
 
-    Raises:
-        ValueError: (pydantic's, see `of`) for an unknown name, another type, a number outside its
-            bounds, an empty list or one that holds an item twice, a name that a parameter cannot
-            choose, and an option that the data set does not take.
+    Raises: ValueError: (pydantic's, see `of`) for an unknown name, another type, a number outside
+        its bounds, an empty list or one that holds an item twice, a name that a parameter cannot
+        choose, and an option that the data set does not take.
     """
 
     noun: ClassVar[str] = "parameter"

@@ -68,8 +68,7 @@ STUDIES: dict[str, tuple[type[Parameters], tuple[Maker, ...]]] = {
 def choose(notebook: str, profile: str, **given: Any) -> Parameters:
     """Choose the parameters of a notebook: those of a profile, but for those given.
 
-    Raises:
-        ValueError: for an unknown notebook, and for what `Parameters` refuses.
+    Raises: ValueError: for an unknown notebook, and for what `Parameters` refuses.
     """
     check_choice("notebook with parameters", notebook, STUDIES)
     return STUDIES[notebook][0].of(profile=profile, **given)

@@ -28,16 +28,13 @@ def preset_tables() -> dict[str, dict[str, Any]]:
 
 
 def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
-    """Build the settings of a paper on a data set.
+    """Build the settings of a paper on a data set; raises as `RunConfig`, for unknown names.
 
     Args:
         name: of `preset_tables`: a paper, or one with another model ("listwise+sgr", "dvse+cub").
         dataset: name of the data set.
         images: features instead of the paper's own, as in `RunConfig`.
         changes: as in `RunConfig.with_`.
-
-    Raises:
-        ValueError: an unknown name, and as `RunConfig`.
     """
     table = _table(name)
     fields = {key: value for key, value in table.items() if key not in BESIDE}
@@ -50,8 +47,7 @@ def not_stated(name: str) -> tuple[str, ...]:
 
     So is all that a preset does not write, such as dropout or no weight decay (AdamW is then Adam).
 
-    Raises:
-        ValueError: an unknown name.
+    Raises: ValueError: an unknown name.
     """
     return tuple(_table(name)["ours"])
 

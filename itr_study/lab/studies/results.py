@@ -26,13 +26,10 @@ from itr_study.training.collapse import collapse, equal_scores, flattened
 
 def kept_table(figures: Path | str | None, dataset: str, name: str,
                rows: pd.DataFrame) -> pd.DataFrame | None:
-    """Read the table of a figure as a notebook saved it, of the most runs in `rows`.
+    """Read the table of a figure, "<notebook>__<figure>", that was saved of the most runs.
 
-    Args:
-        figures: as of `files.paths.kept_folders`.
-        dataset: name of the data set.
-        name: "<notebook>__<figure>".
-        rows: with `run`; a table of other runs is not taken (None: there is no other).
+    A table of runs that are not in `rows` is not taken (None: there is no other); figures: as of
+    `files.paths.kept_folders`.
     """
     from itr_study.plots.published import read_record  # here: it loads matplotlib
 
@@ -67,11 +64,7 @@ class FirstResults(NamedTuple):
 def ranks_of(row: Row) -> Ranks:
     """Read the rank of every test query of a run, published or from the store.
 
-    Args:
-        row: as `train_arms` gives it.
-
-    Raises:
-        ValueError: neither has them, or the file is damaged or of another run.
+    ValueError: neither has them, or the file is damaged or of another run.
     """
     found = arrays(row["run"])
     return Ranks(found["test_i2t"], found["test_t2i"])
@@ -109,7 +102,7 @@ def _kept(row: Row, *names: str) -> list[np.ndarray]:
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
                 n: int = 1000) -> pd.DataFrame:
-    """Compute each run's bootstrap interval over test images.
+    """Compute each run's bootstrap interval over test images: arm, seed, value, low, high.
 
     It says how far a number would move with other images, and nothing about other seeds.
 
@@ -118,9 +111,6 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
         image_of_text: (T,) of the test split.
         metric: a key of `bootstrap`.
         n: resamples.
-
-    Returns:
-        arm, seed, value, low, high.
     """
     intervals = []
     for row in rows.to_dict("records"):
@@ -136,8 +126,7 @@ def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rs
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Join the histories of all ended runs: one line per epoch, with arm and seed.
 
-    Raises:
-        ValueError: a run has left no curve.
+    Raises: ValueError: a run has left no curve.
     """
     histories = [curve(row["run"]).assign(arm=row["arm"], seed=row["seed"])
                  for row in rows.to_dict("records") if row["status"] in ("done", "diverged")]

@@ -65,9 +65,7 @@ class Study:
     Args:
         notebook: its name, such as "03_topk".
         cell: variables of its parameters cell (`globals()`); None or absent: the profile's.
-
-    Raises:
-        ValueError: a device that is not here, and what `Parameters` refuses.
+    Raises: ValueError: a device that is not here, and what `Parameters` refuses.
     """
 
     def __init__(self, notebook: str, cell: Mapping[str, Any]) -> None:
@@ -111,7 +109,7 @@ class Study:
             if run.label == arm:
                 return run
         known = ", ".join(dict.fromkeys(run.label for run in runs))
-        raise ValueError(f"no arm {arm!r}; there are {known}")
+        raise ValueError(f"no variant {arm!r}; there are {known}")
 
     def train(self, arms: Maker | Sequence[ArmRun], failed: bool = False,
               weights: bool = False) -> pd.DataFrame:
@@ -128,9 +126,9 @@ class Study:
         """
         runs = self.arms(arms) if callable(arms) else list(arms)
         if not runs:
-            raise ValueError("there is no run to train: these arms are empty; of the parameters of "
-                             f"{self.notebook} that they are made from, lists need an item and "
-                             "numbers of seeds must be 1 or more")
+            raise ValueError(f"there is no run to train: of the parameters of {self.notebook} that "
+                             "name its variants, lists need an item and numbers of seeds must be "
+                             "1 or more")
         rows = train_arms(runs, root=self.root, workers=self.workers, device=self.device,
                           weights=weights)
         accidents = rows[~rows["status"].isin(ENDED)]
@@ -188,9 +186,7 @@ class Study:
             pairs: (arm, the one taken from it), left out if this machine has no runs of one.
             metrics: columns of rows.
             level: of the intervals.
-
-        Returns:
-            Columns of `lab.ledger.paired.differences`; verdict ("undecided" below five seeds,
+        Returns: Columns of `lab.ledger.paired.differences`; verdict ("undecided" below five seeds,
             "collapsed" if runs of either have); note of either, as in `noted`; factors of arm_a,
             and of arm_b with "_b" behind.
         """
@@ -271,17 +267,15 @@ class Study:
         Args:
             runs: by name; or a maker of arms or runs, each named by its arm.
             split: of the data.
-
-        Raises:
-            ValueError: two runs of one name; as `train`.
+        Raises: ValueError: two runs of one name; as `train`.
         """
         if not isinstance(runs, Mapping):
             listed = self.arms(runs) if callable(runs) else runs
             runs = {name_of(run.label): run for run in listed}
             if len(runs) < len(listed):
-                raise ValueError(f"{len(listed)} runs have {len(runs)} names, those of their arms "
-                                 f"({', '.join(runs)}); name them: {{'seed 0': run, 'seed 1': "
-                                 "other}")
+                raise ValueError(f"{len(listed)} runs have {len(runs)} names, those of their "
+                                 f"variants ({', '.join(runs)}); name them: {{'seed 0': run, "
+                                 "'seed 1': other}")
         ids = [identify(run.config, self.root).id for run in runs.values()]
         if absent := [run_id for run_id in ids if RunStore().result(run_id) is None]:
             print(f"{len(absent)} of {counted(len(ids), 'model')} must be trained first.")

@@ -39,9 +39,8 @@ def scoring_file() -> Path:
 def step_rows() -> pd.DataFrame:
     """Read arm (loss), seed (round), step_milliseconds, dataset, model, if measured.
 
-    Raises:
-        ValueError: a column is missing, a time is none, rounds come twice, or there are several
-            data sets or models.
+    Raises: ValueError: a column is missing, a time is none, rounds come twice, or there are several
+        data sets or models.
     """
     return _rounds(steps_file(), STEPS)
 

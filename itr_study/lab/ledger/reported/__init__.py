@@ -39,12 +39,8 @@ def reported(paper: str, table: str | None = None, dataset: str | None = None) -
         paper: one of PAPERS or COMPETITORS.
         table: its number as printed, such as "I"; None takes every table.
         dataset: such as "flickr8k"; None takes every data set.
-
-    Returns:
-        Frame of paper, table, dataset, setting, method, variant, direction, metric, value.
-
-    Raises:
-        ValueError: an unknown paper, table or data set; the message lists those that exist.
+    Returns: Frame of paper, table, dataset, setting, method, variant, direction, metric, value.
+    Raises: ValueError: an unknown paper, table or data set; the message lists those that exist.
 
     Example:
         >>> len(reported("topk", table="I"))
@@ -105,9 +101,7 @@ def reported_value(rows: pd.DataFrame, metric: str) -> float:
             "eccv_t2i_map", "test_i2t_tau_sentence", "test_rsum" (the sum of six if they are
             printed), "step_milliseconds" (printed of an epoch; claims are about a ratio),
             "rerank_cpu_seconds" (printed of a whole test), or "a-b" for a contrast.
-
-    Raises:
-        ValueError: the table does not print it, or more than one row fits.
+    Raises: ValueError: the table does not print it, or more than one row fits.
     """
     if "-" in metric:
         first, second = metric.split("-")
@@ -144,8 +138,7 @@ def reported_differences(claim: Mapping[str, str]) -> pd.DataFrame:
     neighbours of `reported_a`, peak the best of `reported_a` minus the best of `reported_b`, in
     each table. Under a relative margin ("5%") differences are in percent.
 
-    Returns:
-        Frame of table, metric, first, second, difference; empty if nothing is printed.
+    Returns: Frame of table, metric, first, second, difference; empty if nothing is printed.
     """
     firsts, seconds = split_list(claim["reported_a"]), split_list(claim["reported_b"])
     if claim["kind"] == "order":

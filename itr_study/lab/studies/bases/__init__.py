@@ -29,8 +29,7 @@ BESIDE = ("about", "rates", "side_weights")  # keys of a table that are no part 
 def base_tables(dataset: str) -> dict[str, dict[str, Any]]:
     """Put together the settings of a data set by name, `about` included.
 
-    Raises:
-        ValueError: An unknown data set, a `like` that names no setting or itself.
+    Raises: ValueError: An unknown data set, a `like` that names no setting or itself.
     """
     check_choice("dataset", dataset, DATASETS)
     return deepcopy(_settings(*_texts(dataset)))
@@ -94,8 +93,7 @@ def tried_rates(dataset: str) -> dict[str, list[float]]:
 def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
     """Read rates by setting and loss, with the grid `tried`; not searched: the common.
 
-    Raises:
-        ValueError: the grid of a setting is missing or empty.
+    Raises: ValueError: the grid of a setting is missing or empty.
     """
     rates = {}
     for table in map(_parsed, _texts(dataset)):

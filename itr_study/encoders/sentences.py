@@ -1,26 +1,64 @@
 """A small pretrained transformer: sentence vectors, token ids, and itself for fine-tuning."""
 
 import threading
+from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from itr_study.checks import check_choice
+from itr_study.data.vocabulary import TextReader
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.weights import minilm_folder, without_bar
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
 
 BATCH = 256  # texts a step; the library sorts them by length
 LOADING = threading.Lock()  # libraries set switches of the whole process while they load
 MAX_TOKENS = 64  # Flickr8k's longest caption has 44
+LONGEST_WORD = 100  # letters: a longer one is one unknown piece
 TRANSFORMERS = {"minilm": minilm_folder}
 
 
-class MiniLM(TextEncoder):
+@cache
+def _tokenizer(name: str) -> "Tokenizer":
+    """Load the tokenizer of a transformer; it neither cuts nor pads."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(TRANSFORMERS[name]() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+class PieceReader(TextReader):
+    """What reads pieces of words, `settings["max_tokens"]` with those of start and end."""
+
+    transformer = "minilm"
+    settings: dict
+
+    def _unknown(self, words: set[str]) -> set[str]:
+        """Those of which more than half is unknown pieces; all ASCII letters are pieces."""
+        return {word for word in words if not word.isascii() or len(word) > LONGEST_WORD
+                if 2 * (pieces := self._pieces(word)).count("[UNK]") >= len(pieces) - 1}
+
+    def _cuts(self, texts: Sequence[str]) -> list[int]:
+        """The limit for each text of more pieces, none of which is less than a letter or a mark."""
+        most = self.settings["max_tokens"]
+        return [most * (len(normalize("NFD", text)) > most - 2 and len(self._pieces(text)) > most)
+                for text in texts]
+
+    def _pieces(self, text: str) -> list[str]:
+        return _tokenizer(self.transformer).encode(text).tokens
+
+
+class MiniLM(PieceReader, TextEncoder):
     """all-MiniLM-L6-v2: unit vectors (T, 384) of whole texts.
 
     Raises:  WeightsError with the pip command where the package is missing.
@@ -51,7 +89,7 @@ class MiniLM(TextEncoder):
         return np.asarray(vectors, np.float32)
 
 
-class WordPieces:
+class WordPieces(PieceReader):
     """Texts to token ids of a transformer, its start and end tokens included; id 0 = padding.
 
     Args:    name: "minilm". A text longer than 64 tokens is cut.
@@ -60,26 +98,19 @@ class WordPieces:
     version = 1
 
     def __init__(self, name: str = "minilm") -> None:
-        from transformers import AutoTokenizer
-
         check_choice("wordpiece", name, TRANSFORMERS)
-        self.name, self.settings = f"wordpiece:{name}", {"max_tokens": MAX_TOKENS}
-        folder = str(TRANSFORMERS[name]())
-        self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        pieces = self._tokenizer.get_vocab()
+        self.name, self.transformer = f"wordpiece:{name}", name
+        self.settings = {"max_tokens": MAX_TOKENS}
+        pieces = _tokenizer(name).get_vocab()
         self.words = tuple(sorted(pieces, key=pieces.get))  # by id
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def unknown(self, words: list[str]) -> list[str]:
-        """List none: every word is read in pieces."""
-        return []
-
     def encode(self, text: str) -> np.ndarray:
         """Read a text as token ids (W,) int64."""
-        ids = self._tokenizer(text, truncation=True, max_length=MAX_TOKENS)["input_ids"]
-        return np.asarray(ids, np.int64)
+        ids = _tokenizer(self.transformer).encode(text).ids
+        return np.array([*ids[:MAX_TOKENS - 1], ids[-1]] if len(ids) > MAX_TOKENS else ids)
 
 
 class TrainableText(nn.Module):

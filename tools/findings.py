@@ -1,0 +1,132 @@
+"""Print docs/findings.md: python -m tools.findings > docs/findings.md."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pandas as pd
+
+import itr_study as itr
+from itr_study.digits import with_interval
+from itr_study.files.paths import figures_folder
+from itr_study.lab.ledger.report import markdown_lines
+from itr_study.metrics.intervals import student_interval
+from itr_study.plots.names import name_of
+from itr_study.plots.tables import title_of
+
+Line = tuple[str, str, int | str]  # what is measured, its value, the number of pairs of runs
+HEAD = """# Findings
+
+The command `python -m tools.findings` prints this page from published rows and tables. Do not edit
+it by hand. All numbers are of Flickr8k, except where a line says `scenes`. A value with brackets is
+a mean difference over pairs of runs and its 95 % interval; [statistics.md](statistics.md) explains
+both. RSUM is the sum of six recalls, at most 600. Experts τ-c is the agreement with experts, times
+100. Notebooks 02 to 06 explain the losses. FR is fast re-ranking. Two-branch, Clean GRU, SAF and
+SGR are models (notebooks 03, 09 and 12).
+"""
+AGREEMENT = "test_human_expert_tau_c"
+
+
+def table(name: str) -> pd.DataFrame:
+    """Read the table of a published figure of Flickr8k."""
+    return pd.read_csv(figures_folder() / "flickr8k" / f"{name}.csv")
+
+
+def line(what: str, differences: pd.Series) -> Line:
+    """Write the mean of paired differences."""
+    value = with_interval(differences.mean(), *student_interval(differences.to_numpy()))
+    return what, value, len(differences)
+
+
+def lines(rows: pd.DataFrame, where: str = "") -> Iterator[Line]:
+    """Write differences that a published table has."""
+    for row in rows.itertuples():
+        value = "collapsed" if row.verdict == "collapsed" else with_interval(
+            row.difference, row.low, row.high)
+        yield (f"{title_of(row.metric)}, {name_of(row.loss)} − hardest{where}", value, row.n)
+
+
+def compared(metric: str) -> Iterator[Line]:
+    """Write what each loss has more than the hardest negative, in both base models."""
+    for base, runs in table("13_when_to_forgive__which_loss").groupby("base", sort=False):
+        values = runs.pivot_table(index="seed", columns="method", values=metric, sort=False)
+        for loss in runs["method"].unique():
+            if loss != "hardest":
+                yield line(f"{title_of(metric)}, {name_of(loss)} − hardest, {name_of(base)}",
+                           values[loss] - values["hardest"])
+
+
+def tolerant() -> Iterator[Line]:
+    """Write what tolerant losses gain by vagueness, with noise, without near-duplicates."""
+    vague = table("13_when_to_forgive__curves").query("metric == 'test_rsum'")
+    for level, rows in vague.groupby("vagueness"):
+        yield from lines(rows, f", `scenes`, vagueness {level}")
+    noisy = table("13_when_to_forgive__noise").query("setting == 'clean_gru'")
+    for share, rows in noisy[noisy["metric"] == "test_rsum"].groupby("noise"):
+        yield from lines(rows, f", Clean GRU, {share:.0%} wrong matches".replace("%", " %"))
+    fewer = table("13_when_to_forgive__near_duplicates").query("metric == 'test_rsum'")
+    for base, rows in fewer.groupby("setting", sort=False):
+        yield from lines(rows, f", {name_of(base)}, change without near-duplicates")
+
+
+def reranked() -> Iterator[Line]:
+    """Write in how many models fast re-ranking raises RSUM, and the range of its gains."""
+    gains = pd.concat(map(table, ("08_reranking__models", "09_stronger_models__reranked")))
+    for whole, rows in gains.groupby(gains["group"].str.contains("transductive"), sort=False):
+        queries = "all test queries" if whole else "queries of dev"
+        yield (f"models in which FR with {queries} raises RSUM",
+               f"{(rows['low'] > 0).sum()} of {len(rows)}", "")
+        yield (f"RSUM gained by FR with {queries}, smallest and largest mean",
+               f"{rows['difference'].min():.1f} to {rows['difference'].max():.1f}"
+               .replace("-", "−"), "")
+
+
+def averaged() -> Iterator[Line]:
+    """Write what the mean of SAF and SGR finds more than each, and what graded losses gain."""
+    rsum = itr.rows("flickr8k").set_index("run")["test_rsum"]
+    for arm, rows in table("09_stronger_models__ensembles").groupby("arm", sort=False):
+        members = rows["members"].str.split(r" \+ ", expand=True)
+        for place, model in enumerate(("SAF", "SGR")):
+            gain = rows["test_rsum"] - rsum.reindex(members[place]).to_numpy()
+            yield line(f"RSUM, SAF and SGR − {model}, {name_of(arm.partition('/')[2])}", gain)
+    gains = table("09_stronger_models__gain").query("group in ('SAF', 'SGR')")
+    for group, rows in gains.groupby("group", sort=False):
+        rows = rows.assign(loss=rows["arm_a"].str.partition("/")[2])
+        yield from lines(rows, f", {group}")
+
+
+def attended() -> Iterator[Line]:
+    """Write how the attention of words in SAF compares with a map of the picture's centre."""
+    places = table("11_attention_maps__places").query("label == 'saf/hardest'")
+    for words, measure, centre in (("share of the weight inside the boxes", "mass", "centre"),
+                                   ("overlap with the boxes", "iou", "centre_iou")):
+        yield line(f"{words}, in %: SAF − centre", places[measure] - places[centre])
+
+
+def claimed() -> Iterator[Line]:
+    """Count the verdicts on the claims of the papers."""
+    claims = table("12_claims__ledger").query("origin == 'claim'")
+    for outcome, count in claims["outcome"].value_counts().items():
+        yield f"claims of the papers: {outcome}", f"{count} of {len(claims)}", ""
+
+
+QUESTIONS: dict[str, tuple[str, Callable[[], Iterator[Line]]]] = {
+    "Which loss finds the match best?": ("13", partial(compared, "test_rsum")),
+    "Which loss orders the other results as people do?": ("13", partial(compared, AGREEMENT)),
+    "When does it help to tolerate false negatives?": ("13", tolerant),
+    "Does fast re-ranking help?": ("08, 09", reranked),
+    "Does averaging two models help?": ("09", averaged),
+    "Is a word's attention on the object it names?": ("11", attended),
+    "Do the papers' claims hold here?": ("12", claimed)}
+
+
+def page() -> str:
+    """Return the page: a table for each question of the README's findings."""
+    parts = [HEAD]
+    for question, (notebooks, found) in QUESTIONS.items():
+        rows = pd.DataFrame(list(found()), columns=["measured", "value", "pairs"])
+        parts += [f"## {question}", "", *markdown_lines(rows.assign(notebook=notebooks)), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
