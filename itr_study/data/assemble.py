@@ -12,13 +12,12 @@ import numpy as np
 from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split, repeated
 from itr_study.data.picture_checks import MISSING, check_pictures
 from itr_study.data.picture_files import open_picture
-from itr_study.data.vocabulary import tokenize
+from itr_study.data.vocabulary import HALF, tokenize
 
 REMEDY = "Obtain or correct these files, then load again."
 SKIP = (" Pictures that cannot be decoded can be left out with skip_bad=True (of a command: --set "
         "data_options.skip_bad=true; of a notebook: data_options={'skip_bad': True}).")
 PLAIN = re.compile(r"[0-9A-Za-z]")  # holds a word for certain, and is found sooner than words are
-HALF = re.compile(r"[\ud800-\udfff]")  # no encoder takes them
 
 
 class Caption(NamedTuple):

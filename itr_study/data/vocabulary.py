@@ -12,6 +12,7 @@ import numpy as np
 PADDING, UNKNOWN = "<padding>", "<unknown>"
 # What people type for an apostrophe: ´ and ` of a keyboard, letters of Ukrainian and Hebrew.
 APOSTROPHE = re.compile("(?<=\\w)[`\u2018\u02bc\u05f3](?=\\w)")
+HALF = re.compile(r"[\ud800-\udfff]")  # of a character, or of bytes: no encoder takes them
 HYPHENS = dict.fromkeys((0x2010, 0x2011), "-")
 
 
@@ -64,7 +65,7 @@ def check_query(text: str) -> None:
     """Raise ValueError unless a query is a text, of Unicode, that holds a word."""
     if not isinstance(text, str):
         raise ValueError(f"a query must be a text, got {type(text).__name__}")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
+    if HALF.search(text):
         raise ValueError(f"the query {text!r} is no whole text: it holds bytes that are not UTF-8, "
                          "or half of a character; write it again")
     if not tokenize(text):
