@@ -43,6 +43,7 @@ PUBLIC = {
     "Settings": "training.settings", "fit": "training.loop",
     "RERANKERS": "rerank", "evaluate": "evaluation.evaluate", "Searcher": "evaluation.search",
     "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
+    "score": "evaluation.protocol",
     "RunConfig": "lab.runs.config", "sweep": "lab.runs.sweeps", "Study": "lab.studies.study",
     "rows": "lab.runs.published", "curve": "lab.runs.published", "arrays": "lab.runs.published",
 }

@@ -218,7 +218,7 @@ class Registry(dict[str, Part]):
         raise UnknownNameError(not_among(self.kind, name, self))
 
     def __or__(self, other: Mapping[str, Part]) -> Registry[Part]:
-        return Registry(self.kind, {**self, **other})
+        return type(self)(self.kind, {**self, **other})
 
     def create(self, name: str, arguments: Mapping) -> object:
         """self[name](**arguments); ValueError listing the choices if either is not known."""

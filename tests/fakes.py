@@ -71,11 +71,16 @@ def pooled(scenes: RetrievalDataset, folder: Path) -> None:
 
 
 def regions_and_pictures(scenes: RetrievalDataset, folder: Path) -> None:
-    """Features with the pictures that they were made from."""
+    """Features with the pictures that they were made from, and the boxes of their regions."""
     _features(scenes, folder, lambda rows: rows)
-    for split in scenes.splits.values():
+    corners = np.random.default_rng(1).uniform(0, 64, (36, 2, 2)).astype(np.float32)
+    boxes = np.sort(corners, axis=1).reshape(36, 4)  # left, top, right, bottom in pixels
+    for name, split in scenes.splits.items():
         for image in split.image_ids:
             _picture(scenes, image, folder / "images")
+        count = len(split.image_ids)
+        np.save(folder / f"{name}_boxes.npy", np.repeat(boxes[None], count, axis=0))
+        np.save(folder / f"{name}_img_sizes.npy", np.full((count, 2), 64))
 
 
 def _features(scenes: RetrievalDataset, folder: Path, shaped, repeat: bool = False) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 
 import pandas as pd
 
 import itr_study as itr
-from itr_study.digits import with_interval
+from itr_study.digits import signed, with_interval
 from itr_study.files.paths import figures_folder
 from itr_study.lab.ledger.report import markdown_lines
 from itr_study.metrics.intervals import student_interval
@@ -19,9 +20,10 @@ HEAD = """# Findings
 The command `python -m tools.findings` prints this page from published rows and tables. Do not edit
 it by hand. All numbers are of Flickr8k, except where a line says `scenes`. A value with brackets is
 a mean difference over pairs of runs and its 95 % interval; [statistics.md](statistics.md) explains
-both. RSUM is the sum of six recalls, at most 600. Experts τ-c is the agreement with experts, times
-100. Notebooks 02 to 06 explain the losses. FR is fast re-ranking. Two-branch, Clean GRU, SAF and
-SGR are models (notebooks 03, 09 and 12).
+both. Over models, it is the random-effects mean and its interval, for other models like these. RSUM
+is the sum of six recalls, at most 600. Experts τ-c is the agreement with experts, times 100.
+Notebooks 02 to 06 explain the losses. FR is fast re-ranking. Two-branch, Clean GRU, SAF and SGR are
+models (notebooks 03, 09 and 12).
 """
 AGREEMENT = "test_human_expert_tau_c"
 
@@ -53,6 +55,18 @@ def compared(metric: str) -> Iterator[Line]:
             if loss != "hardest":
                 yield line(f"{title_of(metric)}, {name_of(loss)} − hardest, {name_of(base)}",
                            values[loss] - values["hardest"])
+
+
+def over_models(metric: str) -> Iterator[Line]:
+    """Write what losses change over all models, and between which models of one."""
+    models = table("12_claims__over_models").query("metric == @metric")
+    for (arm_a, arm_b), rows in models.groupby(["arm_a", "arm_b"], sort=False):
+        each, pooled = rows[rows["model"] != "all"], rows[rows["model"] == "all"].squeeze()
+        ends = [signed(value) for value in (each["difference"].min(), each["difference"].max())]
+        yield (f"{title_of(metric)}, {name_of(arm_a)} − {name_of(arm_b)}, over {len(each)} models "
+               f"(single models: {ends[0]} to {ends[1]})",
+               with_interval(pooled["difference"], pooled["low"], pooled["high"]),
+               int(each["n"].sum()))
 
 
 def tolerant() -> Iterator[Line]:
@@ -96,7 +110,7 @@ def averaged() -> Iterator[Line]:
 
 def attended() -> Iterator[Line]:
     """Write how the attention of words in SAF compares with a map of the picture's centre."""
-    places = table("11_attention_maps__places").query("label == 'saf/hardest'")
+    places = table("11_attention_maps__places").query("arm == 'saf/hardest'")
     for words, measure, centre in (("share of the weight inside the boxes", "mass", "centre"),
                                    ("overlap with the boxes", "iou", "centre_iou")):
         yield line(f"{words}, in %: SAF − centre", places[measure] - places[centre])
@@ -110,6 +124,8 @@ def claimed() -> Iterator[Line]:
 
 
 QUESTIONS: dict[str, tuple[str, Callable[[], Iterator[Line]]]] = {
+    "Does a loss help over models?": ("12", lambda: chain(over_models("test_rsum"),
+                                                          over_models(AGREEMENT))),
     "Which loss finds the match best?": ("13", partial(compared, "test_rsum")),
     "Which loss orders the other results as people do?": ("13", partial(compared, AGREEMENT)),
     "When does it help to tolerate false negatives?": ("13", tolerant),

@@ -106,7 +106,8 @@ class RetrievalDataset:
     """Images, texts and splits, whatever they were read from.
 
     `relevance` gives exact graded relevance (I, T) in [0, 1] for a split where the data has it: 1
-    for matches, at most 1 - 1e-4 otherwise. Data sets of equal `content` share features and
+    for matches, at most 1 - 1e-4 otherwise. `places` gives (I, R, 4) left, top, right and bottom in
+    fractions of the picture, NaN without a place. Data sets of equal `content` share features and
     sentence vectors. `classes` are for retrieval by class (CUB's species), no matches.
     """
 
@@ -116,6 +117,7 @@ class RetrievalDataset:
     fingerprint: str  # sha256 over ids, texts, splits and the bytes of the pictures
     report: DataReport = field(default_factory=DataReport)
     features: dict[str, Callable[[Split], Regions]] = field(default_factory=dict)  # given ones
+    places: Callable[[Split], np.ndarray] | None = None  # of regions of features "given"
     relevance: Callable[[Split], np.ndarray] | None = None
     boxes: Callable[[str], list] | None = None  # image id -> boxes with names, where known
     seen_by: tuple[str, ...] = ()  # text encoders trained on these captions (leakage)

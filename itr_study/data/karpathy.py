@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.data import base, precomputed
-from itr_study.data.assemble import Caption, assemble
+from itr_study.data.assemble import Caption, assemble, build_splits
 from itr_study.data.base import DataError, DataReport, DatasetRecord, Problem, RetrievalDataset
 
 SPLIT_OF: dict[str, str | None] = {"train": "train", "restval": "train", "val": "dev",
@@ -83,6 +83,13 @@ def _load(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord, 
     used = {image for ids in chosen.values() for image in ids}
     return assemble(name, chosen, [c for c in captions if c.image in used], pictures, report,
                     cache=cache, skip_bad=skip_bad, seen_by=("minilm",), terms=terms)
+
+
+def read_splits(folder: Path, name: str) -> dict[str, base.Split]:
+    """Read texts and image ids of all splits from the JSON alone; DataError as `load_coco`."""
+    report = DataReport()
+    images, captions, _ = _read(_records(folder, name, OBTAIN), folder, SPLIT_OF, report)
+    return build_splits(images, captions, report)
 
 
 def _json(folder: Path, name: str) -> list[Path]:

@@ -2,10 +2,14 @@
 
 The layout of VSE++, SCAN and their successors: a row of features for each image, a caption a
 line, and an image id a line (one per caption or one per image). Some releases repeat each row
-of features once per caption; such rows are recognised, verified and read once.
+of features once per caption; such rows are recognised, verified and read once. CAMERA's release
+adds {split}_boxes.npy (left, top, right, bottom in pixels) and {split}_img_sizes.npy (width and
+height); `python -m tools.regions` writes all of them from files of bottom-up attention.
 """
 
 import hashlib
+import re
+import textwrap
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -17,6 +21,7 @@ from PIL import Image, ImageDraw
 from itr_study.data import base
 from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
 from itr_study.data.base import DataError, DataReport, Problem, RetrievalDataset
+from itr_study.data.box_table import areas
 from itr_study.data.picture_checks import CheckCache, check_pictures
 from itr_study.data.picture_files import open_picture, pictures_below
 from itr_study.progress import progress
@@ -33,6 +38,7 @@ class _Part(NamedTuple):
     step: int  # rows per image, all equal
     path: Path
     shared: bool  # whether captions were shared out among images by their number
+    boxes: np.ndarray | None  # (len(features), R, 4) in fractions, where they lie beside
 
 
 def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
@@ -42,8 +48,9 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
 
     The features are `dataset.features["given"](split)`: Regions (I, R, D), R = 1 where the file is
     (I, D), every region present. `testall` (all 5,000 test images of COCO) comes before `test`.
-    Pictures that lie beside, as images/<id>.jpg, are opened, for others `open_image` gives a card
-    with the id. Ids that count from 0 in several splits are no names.
+    Pictures that lie beside, as images/<id>.jpg or as COCO names them, are opened, for others
+    `open_image` gives a card with id and caption. Ids that count from 0 in several splits are no
+    names.
 
     Args:    folder: where the files lie; splits: which are read; cache: memory of checks.
     Raises:  DataError listing all problems: missing files, counts, shapes, NaN, pickles.
@@ -65,14 +72,19 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
                          [c for part in parts.values() for c in part.captions], report)
     images = [image for part in parts.values() for image in part.images]
     report.counts.update(images=len(images), texts=sum(len(p.captions) for p in parts.values()))
-    beside = {path.stem: path for path in pictures_below(folder / "images")[0].values()}
+    beside = {re.sub(r"^COCO_\w+_0*(?=\d)", "", path.stem): path
+              for path in pictures_below(folder / "images")[0].values()}
     pictures = {image: beside[image] for image in images if image in beside}
     bad, found, _ = check_pictures(pictures, cache)
     report.notes += bad
+    boxes = {split: part.boxes for split, part in parts.items() if part.boxes is not None}
     return RetrievalDataset(
-        name, built, partial(_open, {image: pictures[image] for image in found}),
+        name, built, partial(_open, {image: pictures[image] for image in found}, {
+            caption.image: caption.text for part in parts.values() for caption in part.captions}),
         fingerprint(built, [*digests, *found.values()]), report,
         features={"given": lambda split: _regions(parts[split.name], split)},
+        places=(lambda split: boxes[split.name][_rows(parts[split.name], split)])
+        if len(boxes) == len(parts) else None,
         seen_by=seen_by, terms=terms, has_pictures=len(found) == len(images))
 
 
@@ -94,9 +106,10 @@ def read_captions(folder: Path, split: str) -> base.Split:
     return build_splits({split: images}, captions, report)[split]
 
 
-def open_features(path: Path) -> np.ndarray:
-    """Map (rows, D) or (rows, R, D) of a .npy file of floats; pickles are never read.
+def open_features(path: Path, kinds: str = "f") -> np.ndarray:
+    """Map (rows, D) or (rows, R, D) of a .npy file of numbers; pickles are never read.
 
+    kinds: letters of numpy for the types it may have.
     Raises:  DataError: another format, a pickle, a truncated file, another shape or type.
     """
     try:
@@ -109,7 +122,7 @@ def open_features(path: Path) -> np.ndarray:
     if features.ndim not in (2, 3) or 0 in features.shape:
         raise DataError(f"{path.name}: wrong feature shape {features.shape}, expected (images, D) "
                         "or (images, regions, D), nothing empty")
-    if features.dtype.kind != "f":
+    if features.dtype.kind not in kinds:
         raise DataError(f"{path.name}: features must be floating point, got {features.dtype}")
     return features
 
@@ -194,7 +207,28 @@ def _read_split(folder: Path, split: str, counted: list[str], report: DataReport
         raise DataError(f"{path.name} has {len(features)} rows for {len(images)} images with "
                         f"{len(captions)} captions; expected a row per image, or each row repeated "
                         "per caption")
-    return _Part(images, captions, features, step, path, shared)
+    boxes = _boxes(folder, stem, features) if (folder / f"{stem}_boxes.npy").is_file() else None
+    return _Part(images, captions, features, step, path, shared, boxes)
+
+
+def _boxes(folder: Path, stem: str, features: np.ndarray) -> np.ndarray:
+    """Read boxes as fractions of their pictures, NaN for those without an area (padding)."""
+    boxes, sizes = (np.asarray(open_features(_file(folder, f"{stem}_{what}.npy"), "fiu"),
+                               np.float32) for what in ("boxes", "img_sizes"))
+    if boxes.shape != (*features.shape[:2], 4) or sizes.shape != (len(features), 2):
+        raise DataError(f"{stem}_boxes.npy {boxes.shape} and {stem}_img_sizes.npy {sizes.shape} "
+                        f"must be (images, regions, 4) and (images, 2) for features of "
+                        f"{features.shape}")
+    if 0 < boxes.max() <= 1:
+        raise DataError(f"{stem}_boxes.npy has fractions of the pictures; it must have pixels, as "
+                        f"{stem}_img_sizes.npy has")
+    found = boxes / np.tile(sizes, 2)[:, None]
+    if not ((found >= -0.01) & (found <= 1.01)).all():  # rounded to pixels, a box may reach out
+        row = np.argmax(~((found >= -0.01) & (found <= 1.01)).all(axis=(1, 2)))
+        raise DataError(f"{stem}_boxes.npy: a box in row {row} lies outside its picture of "
+                        f"{sizes[row].tolist()} in {stem}_img_sizes.npy; expected left, top, right "
+                        "and bottom in pixels, and sizes as width and height")
+    return np.where((areas(found) > 0)[..., None], found.clip(0, 1), np.nan)
 
 
 def _stem(folder: Path, split: str, end: str) -> str:
@@ -249,19 +283,23 @@ def _captions(split: str, stem: str, lines: list[str], ids: list[str], report: D
 
 def _regions(part: _Part, split: base.Split) -> base.Regions:
     """Regions of the images of a split: a view of the memory map of the whole, a copy of a part."""
-    if list(split.image_ids) == part.images:
-        chosen = part.features[::part.step]
-    else:
-        row = {image: number * part.step for number, image in enumerate(part.images)}
-        chosen = part.features[[row[image] for image in split.image_ids]]
+    chosen = part.features[_rows(part, split)]
     chosen = chosen[:, None, :] if chosen.ndim == 2 else chosen
     return base.Regions(chosen, np.ones(chosen.shape[:2], dtype=bool))
 
 
-def _open(files: dict[str, Path], image: str) -> Image.Image:
+def _rows(part: _Part, split: base.Split) -> slice | list[int]:
+    if list(split.image_ids) == part.images:
+        return slice(None, None, part.step)
+    row = {image: number * part.step for number, image in enumerate(part.images)}
+    return [row[image] for image in split.image_ids]
+
+
+def _open(files: dict[str, Path], captions: dict[str, str], image: str) -> Image.Image:
     if image in files:
         return open_picture(files[image])
     card = Image.new("RGB", (224, 224), "lightgrey")
-    ImageDraw.Draw(card).text((112, 112), f"no picture\n{image}", "black", anchor="mm",
-                              align="center", font_size=24)
+    said = "\n".join(textwrap.wrap(captions[image], 22)[:6])
+    ImageDraw.Draw(card).text((112, 112), f"no picture\n{image}\n\n{said}", "black", anchor="mm",
+                              align="center", font_size=18)
     return card

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.percent import percent
-from itr_study.evaluation.table import retrieval_table
+from itr_study.evaluation.table import percent, retrieval_table
 from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
 from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.human import human_correlation

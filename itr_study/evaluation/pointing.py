@@ -225,8 +225,9 @@ def region_boxes(dataset: RetrievalDataset, data: EncodedData,
     """Make a function that places the regions of an image of a split.
 
     Regions of a network's map are the cells of a grid, row by row; those of a detector have its
-    boxes; one region is the whole picture. NaN for regions without a place, such as invented ones
-    of `scenes`, and for features that came without boxes.
+    boxes, and so have published features with boxes beside them; one region is the whole picture.
+    NaN for regions without a place, such as invented ones of `scenes`, and for features that came
+    without boxes.
 
     Takes data before and after encoding; gives a function of the image's index and its number of
     regions R, which returns (R, 4) left, top, right, bottom in fractions of the picture.
@@ -248,6 +249,8 @@ def region_boxes(dataset: RetrievalDataset, data: EncodedData,
             cells = grid_boxes(isqrt(regions))
             # of ten crops evaluation sees the first, the middle of the picture
             return 0.5 + (cells - 0.5) / RESIZE_RATIO if crops else cells
+        if dataset.places is not None:
+            return dataset.places(split)[image]
         if dataset.boxes is not None:
             return detected_boxes(dataset, split.image_ids[image], regions)
         return np.full((regions, 4), np.nan)

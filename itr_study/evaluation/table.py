@@ -1,11 +1,11 @@
 """The retrieval table that papers print, and its intervals over resampled images."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from itr_study.checks import check_number
-from itr_study.evaluation.percent import percent
 from itr_study.metrics.intervals import LEVEL
 from itr_study.metrics.ranks import Ranks
 from itr_study.metrics.recall import KS, recall_of_ranks
@@ -14,6 +14,16 @@ from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
 RETRIEVAL = tuple(f"{direction}_{metric}" for direction in DIRECTIONS
                   for metric in (*(f"r{k}" for k in KS), "medr", "meanr")) + ("rsum",)
 CHUNK = 100  # resamples at a time: 100 x 5,000 counts are 4 MB
+
+
+def percent(part: float | np.ndarray, whole: float = 1) -> float | np.ndarray:
+    """Convert a fraction, or a part of a whole, to percent; metrics give fractions.
+
+    Example:
+        >>> percent(0.25), percent(3, 4)
+        (25.0, 75.0)
+    """
+    return 100 * part / whole
 
 
 def retrieval_table(best: Ranks) -> dict[str, float]:
@@ -66,15 +76,37 @@ def bootstrap(best: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int =
     Returns: An Interval for each R@K in percent, both mean ranks, and rsum.
     Raises: ValueError: n < 1, a level outside (0, 1), lengths that differ.
     """
+    return resampled(by_image(best, image_of_text), np.bincount(image_of_text), n, seed, level)
+
+
+def bootstrap_difference(firsts: Sequence[Ranks], seconds: Sequence[Ranks],
+                         image_of_text: np.ndarray, n: int = 1000,
+                         level: float = LEVEL) -> dict[str, Interval]:
+    """Compute intervals of the mean table of some runs less that of others over the same images.
+
+    Both sides see the same draws: what is hard in an image is hard for both. Arguments, errors and
+    keys are those of `bootstrap`, with the ranks of each run of either side.
+    """
+    first, second = (sum(by_image(run, image_of_text) for run in side) / len(side)
+                     for side in (firsts, seconds))
+    return resampled(first - second, np.bincount(image_of_text), n, 0, level)
+
+
+def by_image(best: Ranks, image_of_text: np.ndarray) -> np.ndarray:
+    """Sum `hits_and_ranks` over each image and over its texts: (I, 8); arguments as `bootstrap`."""
+    owner = check_image_of_text(image_of_text, len(best.i2t), len(best.t2i))
+    texts = np.zeros((len(best.i2t), len(KS) + 1))
+    np.add.at(texts, owner, hits_and_ranks(best.t2i))
+    return np.hstack((hits_and_ranks(best.i2t), texts))
+
+
+def resampled(totals: np.ndarray, counts: np.ndarray, n: int, seed: int,
+              level: float) -> dict[str, Interval]:
+    """Compute the intervals of `bootstrap` from sums `by_image` and numbers of texts (I,)."""
     check_number("n", n, least=1)
     check_number("level", level, above=0, most=1 - 1e-9)
-    owner = check_image_of_text(image_of_text, len(best.i2t), len(best.t2i))
-    images = len(best.i2t)
-    texts = np.zeros((images, len(KS) + 1))
-    np.add.at(texts, owner, hits_and_ranks(best.t2i))
-    totals, counts = np.hstack((hits_and_ranks(best.i2t), texts)), np.bincount(owner)
+    images, drawn = len(counts), []
     rng = np.random.default_rng(seed)
-    drawn = []
     for start in range(0, n, CHUNK):
         rows = min(CHUNK, n - start)
         draws = rng.integers(0, images, (rows, images)) + images * np.arange(rows)[:, None]
@@ -85,6 +117,24 @@ def bootstrap(best: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int =
     low, high = np.quantile(np.concatenate(drawn), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return {key: Interval(float(v), float(a), float(b))
             for key, v, a, b in zip(keys, value, low, high, strict=True)}
+
+
+def recall_by_image(best: Ranks, image_of_text: np.ndarray) -> dict[str, np.ndarray]:
+    """Split every R@K, and RSUM, into images: (I,) in percent whose mean it is, by its name.
+
+    A text counts for its own image. Arguments as `bootstrap`.
+
+    Example: the first image is found, and one text of three
+        >>> parts = recall_by_image(Ranks(np.array([1, 9]), np.array([1, 9, 9])),
+        ...                         np.array([0, 0, 1]))
+        >>> parts["i2t_r1"].tolist(), parts["t2i_r1"].round(1).tolist()
+        ([100.0, 0.0], [66.7, 0.0])
+    """
+    totals, half = by_image(best, image_of_text), len(KS) + 1
+    recalls = np.hstack((totals[:, :len(KS)], totals[:, half:half + len(KS)]
+                         * len(best.i2t) / len(best.t2i)))
+    names = [f"{direction}_r{k}" for direction in DIRECTIONS for k in KS]
+    return {**dict(zip(names, recalls.T, strict=True)), "rsum": recalls.sum(axis=1)}
 
 
 def hits_and_ranks(best: np.ndarray) -> np.ndarray:

@@ -90,8 +90,8 @@ def output_folder(generated: bool, figures: Path | str | None = None) -> Path:
 
 
 def kept_folders(generated: bool, figures: Path | str | None = None) -> list[Path]:
-    """List where to look figures up: the folder given, else this notebook's, then the published."""
-    return list(dict.fromkeys([output_folder(generated, figures), figures_folder(figures)]))
+    """List where to look figures up: the folder given or this notebook's, then the published."""
+    return list(dict.fromkeys([output_folder(generated, figures), figures_folder()]))
 
 
 def my_folder() -> Path:

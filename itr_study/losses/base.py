@@ -1,12 +1,20 @@
 """What a loss is: `RankingLoss`, and how any other module or function is read as one."""
 
+import hashlib
+import re
+import sys
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from torch import Tensor, nn
 
-from itr_study.checks import check_choice, kept_arguments
+from itr_study.checks import Registry, check_choice, kept_arguments, not_among
+from itr_study.files.atomic import write_atomic
+from itr_study.files.paths import home
 from itr_study.losses._batch import read_batch, read_relevance
 
 TAKES = ("scores", "output")
@@ -99,3 +107,65 @@ def ranking_loss(loss: Callable[..., Tensor]) -> RankingLoss:
     read = loss if isinstance(loss, RankingLoss) else OwnLoss(loss)
     check_choice(f"what {read.name or type(read).__name__} takes", read.takes, TAKES)
     return read
+
+
+# A loss of the reader's own, in a file, is copied into the home under a digest of its content that
+# its name has: runs of it are found again, and another text of the file is another loss.
+OWN = re.compile(r"(\w+)@([0-9a-f]{12})")  # MyLoss@<digest>
+
+
+class Losses(Registry[type[RankingLoss]]):
+    """The losses of the library, and by their names those kept of files."""
+
+    def __missing__(self, name: str) -> Any:
+        found = OWN.fullmatch(name)
+        return own_loss(*found.groups(), str(kept_in(found[2]))) if found else \
+            super().__missing__(name)
+
+
+def kept_in(digest: str) -> Path:
+    """Locate the copy of a file."""
+    return home() / "losses" / f"{digest}.py"
+
+
+def keep_loss(path: Path, name: str) -> str:
+    """Copy the file of a loss into the home; return the name that configs have for the loss.
+
+    Raises: ValueError: no such file, it does not import, or has no such class or function.
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}; write a class or function called as "
+                         "loss(scores, relevance) into it, and name both: my_loss.py:MyLoss")
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    write_atomic(kept_in(digest), content)
+    own_loss(name, digest, str(kept_in(digest)))
+    return f"{name}@{digest}"
+
+
+@lru_cache(maxsize=32)
+def own_loss(name: str, digest: str, path: str) -> Callable[..., Any]:
+    """Import a kept loss: a class, or what builds a function's module; each has a version.
+
+    Raises: ValueError: as `keep_loss`, and where the copy is missing or damaged.
+    """
+    copy = Path(path)
+    if not copy.is_file() or hashlib.sha256(copy.read_bytes()).hexdigest()[:12] != digest:
+        raise ValueError(f"the file of the loss {name}@{digest} is not in {copy.parent}, or "
+                         "damaged; compare it again: itr-study compare my_loss.py:" + name)
+    module_name = f"itr_study_own_{digest}"
+    loader = SourceFileLoader(module_name, path)
+    module = sys.modules[module_name] = ModuleType(module_name)
+    try:
+        loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"the file of {name} does not import: {type(error).__name__}: {error}; it "
+                         "must stand alone, without other files of yours") from error
+    defined = {key: value for key, value in vars(module).items() if callable(value)
+               and getattr(value, "__module__", "") == module_name}
+    if name not in defined:
+        raise ValueError(not_among("class or function of that file", name, defined))
+    part = defined[name]
+    built: Any = part if isinstance(part, type) else lambda: OwnLoss(part)
+    built.version = getattr(part, "version", None) or 1
+    return built

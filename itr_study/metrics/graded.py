@@ -1,7 +1,7 @@
 """Scores with graded relevance, block by block in both directions: what ranking metrics read.
 
-Rows of a block are queries. Relevance comes in blocks of images only, so it is copied once, text by
-text, for t2i: one more matrix as large as float32 scores, and a few MB.
+Rows of a block are queries. Graded relevance comes in blocks of images only, so it is copied once,
+text by text, for t2i: one more matrix as large as float32 scores, and a few MB.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +28,8 @@ def query_blocks(scores: AnyScores,
     Raises: ValueError for NaN, for scores that are not (I, T), for relevance outside [0, 1].
     """
     scores = of_truth(scores, truth)
-    turned = np.empty(scores.shape[::-1], np.float32)  # (T, I): relevance of t2i in rows
+    graded = truth.graded is not None
+    turned = np.empty(scores.shape[::-1] if graded else (0, 0), np.float32)  # (T, I), rows of t2i
     for images in steps(truth.n_images, truth.n_texts, IMAGES):
         values = on_host(scores.i2t[images])
         relevance = np.asarray(truth.relevance(images), np.float32)
@@ -37,13 +38,16 @@ def query_blocks(scores: AnyScores,
         if not (low >= 0 and high <= 1):
             raise ValueError(f"relevance must lie in [0, 1], found {low} to {high} at images "
                              f"{images.start} to {images.stop - 1}; a cosine c becomes (1 + c) / 2")
-        turned[:, images] = relevance.T
+        if graded:
+            turned[:, images] = relevance.T
         yield "i2t", values, relevance
     for texts in steps(truth.n_texts, truth.n_images, truth.n_texts):
         values = on_host(scores.t2i[:, texts])
         if not scores.single:
             check_nan(values, 0, texts.start)
-        yield "t2i", np.ascontiguousarray(values.T), turned[texts]
+        matches = truth.image_of_text[texts, None] == np.arange(0 if graded else truth.n_images)
+        yield "t2i", np.ascontiguousarray(values.T), \
+            turned[texts] if graded else matches.astype(np.float32)
 
 
 def of_truth(scores: AnyScores, truth: Truth) -> Scores:

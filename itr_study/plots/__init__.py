@@ -10,7 +10,6 @@ from itr_study.plots.figures import save_figure
 from itr_study.plots.heads import (
     attention_maps,
     correlation_maps,
-    entropy_strips,
     pointing_dots,
     rank_weights,
     word_maps,
@@ -37,7 +36,7 @@ from itr_study.plots.tables import finding, readable, table_cells, table_html, t
 
 __all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
            "attention_maps", "collapse_paths", "correlation_maps", "dot_intervals",
-           "entropy_strips", "example_grid", "finding", "gain_curves", "heat_map",
+           "example_grid", "finding", "gain_curves", "heat_map",
            "histogram", "learning_curves", "look", "loss_curves", "name_of", "occurrence_lines",
            "pointing_dots", "rank_curve", "rank_weights", "readable", "retrieval_grid",
            "save_figure", "scale_maps", "schematic_pairs_and_lists", "schematic_rerank",

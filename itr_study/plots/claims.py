@@ -1,6 +1,7 @@
 """Claims and the differences behind them, two measures of methods, verdicts."""
 
 from collections.abc import Mapping
+from itertools import chain
 from textwrap import wrap
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +16,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from itr_study.checks import check_choice
 from itr_study.digits import signed, with_interval
-from itr_study.plots.curves import Ends, finish_labels, panel_canvas
+from itr_study.plots.curves import panel_canvas
 from itr_study.plots.names import name_of
 from itr_study.plots.style import (
     DOUBLE,
@@ -126,8 +127,8 @@ def bars_of(axes: Axes, table: pd.DataFrame, by: str) -> None:
     axes.grid(False, axis="y")
 
 
-APART = 1.5  # points between the marks of neighbouring losses at one place
-LINE = 0.17  # inches of another line of the title
+APART = 2.5  # points between the marks of neighbouring losses at one place
+HIGHER = 1.3  # times a usual panel: lines of losses are close
 STRIP = 0.035  # of a panel's height: between the bars of two crossings
 
 
@@ -146,7 +147,6 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
         log: whether the axis is logarithmic.
     """
     figure, panels = panel_canvas(table["panel"].nunique())
-    ends_list = []
     for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):
         axes.set(title=panel, xlabel=x_label, xscale="log" if log else "linear",
                  ylabel="minus the hardest negative, points")
@@ -154,19 +154,21 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
         axes.set_xticks(list(places), list(places.values()))
         axes.set_xticks([], minor=True)
         axes.axhline(0, color=INK, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
-        ends_list.append(loss_lines(axes, part))
+        loss_lines(axes, part)
         if crossings is not None:
             crossing_bars(axes, crossings[crossings["panel"] == panel])
     hollow = "hollow: scores have collapsed" * bool((table["verdict"] == "collapsed").any())
     finish(figure, title, note, hollow, seeds_note(table["n"]))
-    figure.set_figheight(figure.get_figheight() + LINE * figure.get_suptitle().count("\n"))
-    finish_labels(panels, ends_list)
+    figure.set_figheight(HIGHER * figure.get_figheight())
+    room_for_words(figure)
+    named = [zip(*axes.get_legend_handles_labels()[::-1], strict=True) for axes in panels]
+    legend_below(figure, [*dict(chain.from_iterable(named)).values()], columns=6)
     return figure
 
 
-def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
-    """Draw the lines of one panel, each moved aside a little; return their ends."""
-    losses, ends = list(table["loss"].unique()), []
+def loss_lines(axes: Axes, table: pd.DataFrame) -> None:
+    """Draw the lines of one panel, each moved aside a little."""
+    losses = list(table["loss"].unique())
     for place, loss in enumerate(losses):
         part, how = table[table["loss"] == loss].sort_values("x"), look(loss, place)
         aside = APART * (place - (len(losses) - 1) / 2) / 72
@@ -178,11 +180,9 @@ def loss_lines(axes: Axes, table: pd.DataFrame) -> Ends:
         for line in part[part["verdict"] == "collapsed"].itertuples():
             axes.plot(line.x, line.difference, how.marker, color=how.colour, clip_on=False,
                       markerfacecolor="white", transform=moved)
-        ends.append((*part.iloc[-1][["x", "difference"]], how.label, how.colour))
     values = table[["difference", "low", "high"]].stack()
     axes.update_datalim([(x, y) for x in table["x"] for y in (values.min(), values.max(), 0)])
     axes.autoscale_view()
-    return ends
 
 
 def crossing_bars(axes: Axes, found: pd.DataFrame) -> None:
@@ -201,7 +201,7 @@ WIDTH, ROW = 9.6, 0.2  # inches
 WORDS = 1.15  # inches from the left edge to the words of a claim, behind its verdict
 LETTERS = int((WIDTH - WORDS - 0.1) * 72 / (0.56 * 8.5))
 # Where one interval reaches FAR times as far as four fifths of them, the axis ends at NEAR times.
-NEAR, FAR, FEW = 2.0, 3.0, 5  # of fewer than FEW rows none is an outlier
+NEAR, FAR, FEW = 2.0, 3.0, 5  # of fewer than FEW rows none is an outlier; so few seeds are open
 STANDINGS = {"for": "for the claim", "against": "against it", "open": "cannot tell"}
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
@@ -282,24 +282,17 @@ def words_above(axes: Axes, height: float, row: Any) -> None:
 
 
 def difference_row(axes: Axes, height: float, row: Any, limit: float | None) -> None:
-    """Draw one difference: interval as a bar, mean as a mark; too far out: numbers."""
-    colour, marker, fill = OUTCOME_LOOKS[row.standing]
-    face = {"color": colour, "fillstyle": fill}
-    known = np.isfinite([row.low, row.high]).all()
-    if not np.isnan(row.margin):
-        axes.barh(height, 2 * row.margin, left=-row.margin, height=0.9, color="#e4e4e4", zorder=0)
-    if limit is not None and max(abs(row.difference), abs(row.low), abs(row.high)) > limit:
-        side = np.sign(row.difference)
-        words = (with_interval(row.difference, row.low, row.high) if known
-                 else signed(row.difference))
-        axes.plot(0.98 * side * limit, height, marker, **face)
-        axes.annotate(f"{words} {'→' if side > 0 else '←'}",
-                      (0.95 * side * limit, height), fontsize=8, color=colour, va="center",
-                      ha="right" if side > 0 else "left")
+    """Draw one difference, or if it is too far out its numbers at the edge."""
+    ends, side = [row.difference, row.low, row.high], np.sign(row.difference)
+    if limit is None or np.nanmax(np.abs(ends)) <= limit:
+        interval_row(axes, height, pd.Series(row._asdict() | {"outcome": row.standing}))
         return
-    if known:
-        axes.plot([row.low, row.high], [height, height], color=colour, linewidth=1.6)
-    axes.plot(row.difference, height, marker, **face)
+    colour, marker, fill = OUTCOME_LOOKS[row.standing]
+    words = with_interval(*ends) if np.isfinite(ends).all() else signed(row.difference)
+    axes.plot(0.98 * side * limit, height, marker, color=colour, fillstyle=fill)
+    axes.annotate(f"{words} {'→' if side > 0 else '←'}",
+                  (0.95 * side * limit, height), fontsize=8, color=colour, va="center",
+                  ha="right" if side > 0 else "left")
 
 
 # Outcomes of one difference: colour, marker, fill. "unlike fit": runs fit their training images
@@ -353,7 +346,8 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
 
 def interval_row(axes: Axes, height: float, row: pd.Series) -> None:
     """Draw one difference: interval, mean as a mark, margin and printed number."""
-    colour, marker, fill = OUTCOME_LOOKS.get(row.get("outcome"), (INK, "o", "full"))
+    alone = INK, "o", "none" if row.get("n", FEW) < FEW else "full"  # without an outcome
+    colour, marker, fill = OUTCOME_LOOKS.get(row.get("outcome"), alone)
     margin, printed = row.get("margin", np.nan), row.get("reported", np.nan)
     if not pd.isna(margin):
         axes.barh(height, 2 * margin, left=-margin, height=0.9, color="#ececec", zorder=0)

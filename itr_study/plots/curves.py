@@ -176,7 +176,7 @@ def positions(values: pd.Series, apart: Sequence[str], log: bool) -> dict[object
         return {value: float(place) for place, value in enumerate(extra)}
     scale = np.log10 if log else np.asarray
     width = float(np.ptp(scale(numbers))) or 1.0
-    beyond = [scale(numbers[-1]) + width * (0.15 + 0.13 * place) for place in range(len(extra))]
+    beyond = [scale(numbers[-1]) + width * (0.22 + 0.16 * place) for place in range(len(extra))]
     places = {number: number for number in numbers}
     return places | {value: float(10 ** at if log else at)
                      for value, at in zip(extra, beyond, strict=True)}

@@ -22,7 +22,7 @@ from itr_study.plots import style
 from itr_study.plots.published import read_record, table_difference, tolerance_of
 from itr_study.plots.style import png_bytes
 
-PROFILES = ("smoke", "quick", "full")  # from least to fullest
+PROFILES = ("smoke", "quick", "paper", "full")  # from least to fullest
 COMMON = "common"  # in the place of a data set: figures that no data set, profile or run changes
 NAME = re.compile(r"(\d\d_[a-z0-9_]+?)__([a-z0-9_]+)")
 MACHINE_KEYS = {"time", "timestamp", "date", "host", "hostname", "user", "cwd", "path"}

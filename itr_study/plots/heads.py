@@ -27,7 +27,6 @@ from itr_study.plots.style import (
     legend_below,
     look,
     mark,
-    name_above,
     styled,
 )
 
@@ -36,7 +35,6 @@ PRINTED = 6  # heads: a correlation is written into its cell up to so many
 MOST_HEADS = 8  # that fit beside each other with type that can be read
 HEAT, PALEST = "Reds", 0.6  # colours of a map, darkened by the picture: black by this factor
 FEW = 16  # regions of which the edges are drawn; those of a fine grid would hide the map
-DOTS = "#7fb0d6"
 COVER = "colour: sum of the weights of the regions that cover a pixel"
 
 
@@ -170,51 +168,6 @@ def draw_heat(axes: Axes, picture: Image.Image, raster: np.ndarray, boxes: np.nd
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     axes.grid(False)
-
-
-@styled
-def entropy_strips(table: pd.DataFrame, title: str, bound: float | None = None,
-                   note: str = "") -> Picture:
-    """Draw embedding entropy and share of noise of every image, a row per kind.
-
-    Source: dvse, Eqs. 1 and 2, which the paper does not draw.
-
-    Args:
-        table: kind (drawn in the order it comes), nats, noise; a row per image.
-        bound: of the entropy, log(m + 1), if all images have m texts.
-    Raises: ValueError: an empty table, NaN.
-    """
-    if table.empty or table[["nats", "noise"]].isna().any(axis=None):
-        raise ValueError(f"entropy_strips needs numbers in every line, NaN is an error; got "
-                         f"{len(table)} lines")
-    kinds = list(table.groupby("kind", sort=False))
-    figure, panels = canvas(2, size=(9.6, 1.35 + 0.3 * len(kinds)), sharey=True)
-    for axes, column in zip(panels, ("nats", "noise"), strict=True):
-        for height, (_, part) in enumerate(kinds):
-            strip(axes, height, part[column].to_numpy(dtype=float))
-        axes.grid(False, axis="y")
-        axes.tick_params(axis="y", length=0)
-        axes.set(ylim=(len(kinds) - 0.4, -0.6), xlim=(0, None))
-    if bound is not None:
-        panels[0].axvline(bound, color=GREY, linestyle=":", linewidth=1)
-        name_above(panels[0], bound, f"most, {number(bound, 2)}")
-    panels[0].set_yticks(range(len(kinds)), [name for name, _ in kinds])
-    panels[0].set_xlabel("embedding entropy, nats")
-    panels[1].set(xlabel="probability of all texts that do not match", xlim=(0, 1))
-    words = "dot: an image and a head; bar: the middle half; number: median"
-    return finish(figure, title, words, note)
-
-
-def strip(axes: Axes, height: float, values: np.ndarray) -> None:
-    """Draw a dot per value, a bar over their middle half, and the median."""
-    shift = np.random.default_rng(0).uniform(-0.24, 0.24, len(values))  # so that dots lie apart
-    axes.plot(values, height + shift, ".", color=DOTS, markersize=2.5, alpha=0.5,
-              markeredgewidth=0, rasterized=True)
-    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
-    axes.plot([low, high], [height, height], color=INK, linewidth=2.2, solid_capstyle="butt")
-    axes.plot(middle, height, "o", color=INK, markerfacecolor="white", markersize=5)
-    axes.annotate(number(middle, 2), (1, height), xycoords=("axes fraction", "data"), fontsize=8,
-                  xytext=(5, 0), textcoords="offset points", va="center", annotation_clip=False)
 
 
 # Of each measure: the axis of its panel, and the baselines without content by their columns.

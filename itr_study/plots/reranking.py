@@ -66,7 +66,8 @@ def schematic_rerank(stages: Mapping[str, np.ndarray], title: str, note: str = "
 def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """Draw how many candidates are how often among the first ten results.
 
-    Args: table: direction, method (drawn in the order it comes), occurrences (of a candidate).
+    Args: table: direction, method (drawn in the order it comes), occurrences, candidates (how many
+        occur so often).
     """
     figure, panels = canvas(table["direction"].nunique())
     looks = ((GREY, "--"), ("#0072b2", "-"), ("#d55e00", ":"))
@@ -76,10 +77,11 @@ def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture
         edges = np.arange(-0.5, most + 1.5) if most <= 30 else np.linspace(-0.5, most + 0.5, 31)
         for (method, values), (colour, line) in zip(part.groupby("method", sort=False), looks,
                                                     strict=False):
-            axes.hist(values["occurrences"], edges, histtype="step", color=colour, linestyle=line,
-                      linewidth=1.6, label=method)
-        axes.axvline(part["occurrences"].mean(), color=INK, linewidth=0.7)
-        name_above(axes, part["occurrences"].mean(), "mean of all", INK)
+            axes.hist(values["occurrences"], edges, weights=values["candidates"], histtype="step",
+                      color=colour, linestyle=line, linewidth=1.6, label=method)
+        mean = np.average(part["occurrences"], weights=part["candidates"])
+        axes.axvline(mean, color=INK, linewidth=0.7)
+        name_above(axes, mean, "mean of all", INK)
         axes.set(xlabel="lists of ten that it is in",
                  ylabel={"i2t": "texts", "t2i": "images"}[direction])
         axes.set_title(DIRECTIONS[direction], pad=14)  # above the name of the line

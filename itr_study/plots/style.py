@@ -74,6 +74,7 @@ SINGLE, DOUBLE = (4.8, 3.2), (9.6, 3.2)  # inches
 DPI, SMOOTH, SCREEN = 150, 125, 88
 COLUMN = 848  # pixels wide in a window of 1,280
 WIDEST = 10.42  # inches: in that column type of 8 points, the smallest, is 9 pixels high
+FOOT = 9  # points of the words below a picture, read at half its size, too
 GREY, INK, RIGHT, WRONG = "#6b6b6b", "#222222", "#117733", "#cc3311"
 VALUES, DIFFERENCES = "viridis", "RdBu_r"  # maps: amounts; signed around zero
 
@@ -87,6 +88,7 @@ SETTINGS = {
     "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "lines.linewidth": 1.6,
     "lines.markersize": 5, "legend.frameon": False, "figure.dpi": 100, "savefig.dpi": DPI,
     "text.parse_math": False, "figure.facecolor": "white",
+    "figure.constrained_layout.w_pad": 0.08,  # inches: names of lines end before the edge
 }
 
 
@@ -235,7 +237,7 @@ def headline(figure: Picture, text: str) -> None:
 def caption(figure: Figure, text: str) -> None:
     """Write small type under the figure, without a separator at its end."""
     if text := text.rstrip(" ;·"):
-        letters = int(figure.get_figwidth() * 72 / (0.56 * 8))
+        letters = int(figure.get_figwidth() * 72 / (0.56 * FOOT))
         words_below(figure, fill(text, letters))
 
 
@@ -266,7 +268,7 @@ def legend_above(axes: Axes, marks: Sequence[Artist] | None = None, columns: int
 
 def words_below(figure: Figure, lines: str) -> None:
     """Write small type at the foot of a figure, unwrapped."""
-    figure.supxlabel(lines, fontsize=8, color=GREY, x=0.01, ha="left")
+    figure.supxlabel(lines, fontsize=FOOT, color=GREY, x=0.01, ha="left")
 
 
 def legend_below(figure: Figure, marks: Sequence[Artist], columns: int = 4) -> None:
@@ -276,17 +278,18 @@ def legend_below(figure: Figure, marks: Sequence[Artist], columns: int = 4) -> N
     """
     words = figure.get_supxlabel()
     columns = min(len(marks), columns)
-    own = 8 * 1.25 * (words.count("\n") + 1) / 72 / figure.get_figheight()
+    own = FOOT * 1.25 * (words.count("\n") + 1) / 72 / figure.get_figheight()
     figure.legend(handles=marks, loc="outside lower right", ncols=columns,
                   bbox_to_anchor=(0, own, 1, 1 - own) if words else None)
-    if words:  # lines of 8 points, entries of 12, and a margin
-        words_below(figure, "\n" * ceil((12 * ceil(len(marks) / columns) + 4) / 9.6) + words)
+    if words:  # entries of 12 points, and a margin
+        above = 12 * ceil(len(marks) / columns) + 4
+        words_below(figure, "\n" * ceil(above / (1.2 * FOOT)) + words)
 
 
 def room_for_words(figure: Figure) -> None:
     """Make a picture higher by the further lines of its headline and caption."""
     more = figure.get_suptitle().count("\n") * SETTINGS["figure.titlesize"] + \
-        figure.get_supxlabel().count("\n") * 8
+        figure.get_supxlabel().count("\n") * FOOT
     figure.set_figheight(figure.get_figheight() + 1.25 * more / 72)
 
 
@@ -429,5 +432,5 @@ def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], size: floa
     axes.figure.canvas.draw()
     to_points = 72 / axes.figure.dpi
     heights = axes.transData.transform([(x, y) for x, y, _, _ in ends])[:, 1] * to_points
-    for note, shift in zip(notes, spread(heights, size * 1.35) - heights, strict=True):
+    for note, shift in zip(notes, spread(heights, size * 1.6) - heights, strict=True):
         note.set_position((8, shift))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Positive = Annotated[float, Field(gt=0)]
 Least0 = Annotated[float, Field(ge=0)]
+AtLeast1 = Annotated[int, Field(ge=1)]
 Matmul = Literal["auto", "highest", "high", "medium"]
 
 
@@ -71,8 +72,12 @@ def exponential(epoch: float, settings: Settings) -> float:
 
 
 def step(epoch: float, settings: Settings) -> float:
-    """Return the rate times `decay` after every `decay_epochs` epochs (VSE++: 0.1 after 15)."""
-    return settings.decay ** (math.floor(epoch) // settings.decay_epochs)
+    """Return the rate times `decay` after every `decay_epochs` epochs (VSE++: 0.1 after 15).
+
+    Of several it falls after each of these epochs once (dvse paper: after 15 and 25).
+    """
+    done, at = math.floor(epoch), settings.decay_epochs
+    return settings.decay ** (done // at if isinstance(at, int) else sum(done >= m for m in at))
 
 
 SCHEDULES = {function.__name__: function for function in (constant, cosine, exponential, step)}
@@ -86,9 +91,9 @@ class Settings(StrictModel):
     kept from half that size on); texts_per_image: how many texts of an image are drawn together
     into a batch, see `epoch_samples`; learning_rate_factors: parameter-name prefix -> factor
     ({"text.transformer": 0.1}), the longest prefix wins; momentum: of sgd only; schedule: with
-    decay and decay_epochs; warmup_steps: the rate grows linearly over so many; clip_norm: of the
-    whole gradient, None = off; precision: of the encoders in training, all else is float32; matmul:
-    how products of float32 are made in training and evaluation, as
+    decay and decay_epochs (`step`); warmup_steps: the rate grows linearly over so many; clip_norm:
+    of the whole gradient, None = off; precision: of the encoders in training, all else is float32;
+    matmul: how products of float32 are made in training and evaluation, as
     `torch.set_float32_matmul_precision` names it, "auto" = "high" on a CUDA card (TF32, factors
     rounded to 10 bits behind the point) and "highest", all in float32, elsewhere; rows state it;
     warmup_epochs: so many first epochs use the warm-up objective of the run; select: the dev metric
@@ -110,7 +115,7 @@ class Settings(StrictModel):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     schedule: str = "constant"
     decay: Annotated[float, Field(gt=0, le=1)] = 0.95
-    decay_epochs: int = Field(default=15, ge=1)
+    decay_epochs: AtLeast1 | Annotated[tuple[AtLeast1, ...], Field(min_length=1, strict=False)] = 15
     warmup_steps: int = Field(default=0, ge=0)
     clip_norm: Positive | None = 2.0
     precision: Literal["float32", "bfloat16"] = "float32"

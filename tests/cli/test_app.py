@@ -66,7 +66,8 @@ def test_help_names_every_command(run):
     code, told, _ = run("--help")
     assert code == 0
     for name in ("doctor", "data", "features", "configs", "runs", "train", "evaluate", "search",
-                 "reproduce", "html", "audit", "lab", "test", "bench"):
+                 "reproduce", "html", "audit", "score", "verdict", "compare", "claim", "lab",
+                 "test", "bench", "tune"):
         assert f"\n  {name} " in told
     assert "..." not in told.partition("Commands:")[2]  # every sentence whole
 

@@ -2,6 +2,7 @@ import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from itr_study.data import load_dataset, precomputed
 from itr_study.data.base import DataError
 from itr_study.data.precomputed import read_captions
+from itr_study.evaluation.pointing import region_boxes
 from itr_study.features.images import open_picture
 from tests.data import tiny
 
@@ -46,6 +48,57 @@ def test_reads_features_captions_and_ids(folder):
     assert not data.has_pictures and data.open_image("100").size == (224, 224)  # a card
     with pytest.raises(DataError, match="coco has features and no pictures"):
         open_picture(data, "100")
+
+
+def write_boxes(folder, repeat=1, boxes=None):
+    """Boxes of 4 regions in pictures of 200 x 100, the last one padding."""
+    boxes = np.array([[0, 0, 50, 100], [50, 0, 200, 50], [0, 0, 200, 100.5], [0, 0, 0, 0]],
+                     np.float32) if boxes is None else boxes
+    for split in ("train", "dev", "test"):
+        np.save(folder / f"{split}_boxes.npy", np.repeat(boxes[None], 3 * repeat, axis=0))
+        np.save(folder / f"{split}_img_sizes.npy", np.repeat([[200, 100]], 3 * repeat, axis=0))
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_boxes_beside_the_features_say_where_regions_lie(repeat, tmp_path):
+    folder = tiny.precomputed(tmp_path, repeat=repeat)
+    before = load(folder).fingerprint
+    write_boxes(folder, repeat)
+    data = load(folder)
+    assert data.fingerprint == before  # models do not read them
+    expected = [[0, 0, 0.25, 1], [0.25, 0, 1, 0.5], [0, 0, 1, 1], [np.nan] * 4]
+    np.testing.assert_array_equal(data.places(data.splits["dev"]), [expected] * 3)
+    places = region_boxes(data, SimpleNamespace(
+        image_encoders=(), inputs=SimpleNamespace(pixels=0)), data.splits["dev"])
+    np.testing.assert_array_equal(places(2, 4), expected)
+
+
+@pytest.mark.parametrize("boxes, told", [
+    (np.full((4, 4), 150, np.float32), r"row 0 lies outside its picture of \[200.0, 100.0\]"),
+    (np.full((4, 4), np.nan, np.float32), "row 0 lies outside"),
+    (np.zeros((3, 4), np.float32), r"train_boxes.npy \(3, 3, 4\) .* of \(3, 4, 5\)")])
+def test_boxes_that_cannot_be_are_refused(boxes, told, folder):
+    write_boxes(folder, boxes=boxes)
+    with pytest.raises(DataError, match=told):
+        load(folder)
+
+
+def test_boxes_need_the_sizes_of_pictures(folder):
+    write_boxes(folder)
+    (folder / "dev_img_sizes.npy").unlink()
+    with pytest.raises(DataError, match="dev_img_sizes.npy is missing"):
+        load(folder)
+
+
+def test_pictures_beside_are_found_by_id_or_as_coco_names_them(folder):
+    for name in ("100", "COCO_val2014_000000000101"):
+        tiny.picture(folder / "images" / f"{name}.jpg")
+    data = load(folder)
+    assert [data.open_image(image).size for image in data.splits["dev"].image_ids] == [
+        (32, 24), (32, 24), (224, 224)]
+    assert not data.has_pictures
+    card, other = (np.asarray(data.open_image(image)) for image in ("102", "200"))
+    assert (card != other).any()  # each has its id and caption
 
 
 @pytest.mark.parametrize("with_ids", [True, False])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itr_study.evaluation.table import bootstrap, retrieval_table
+from itr_study.evaluation.table import bootstrap, bootstrap_difference, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from tests.metrics.sets import random_set
 
@@ -59,3 +59,20 @@ def test_bad_arguments_are_refused(arguments, message):
     scores, owner = random_set(6)
     with pytest.raises(ValueError, match=message):
         bootstrap(ranks(scores, owner), owner, **arguments)
+
+
+def test_a_difference_is_that_of_both_sides_under_the_same_draws():
+    """One run a side, by a loop over the same draws; a side less itself is nothing."""
+    owner, rng = np.repeat(np.arange(40), 2), np.random.default_rng(3)
+    sides = [Ranks(rng.integers(1, 20, 40), rng.integers(1, 20, 80)) for _ in range(4)]
+    found = bootstrap_difference(sides[:2], sides[2:], owner, n=50)
+    draws, values = np.random.default_rng(0).integers(0, 40, (50, 40)), []
+    for draw in draws:
+        texts = np.concatenate([np.flatnonzero(owner == image) for image in draw])
+        tables = [retrieval_table(Ranks(one.i2t[draw], one.t2i[texts])) for one in sides]
+        values.append([sum(t[name] for t in tables[:2]) / 2 - sum(t[name] for t in tables[2:]) / 2
+                       for name in ("rsum", "t2i_meanr")])
+    low, high = np.quantile(values, [0.025, 0.975], axis=0)
+    for at, name in enumerate(("rsum", "t2i_meanr")):
+        assert found[name][1:] == pytest.approx((low[at], high[at]))
+    assert set(bootstrap_difference(sides, sides, owner, n=5)["rsum"]) == {0.0}

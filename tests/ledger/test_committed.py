@@ -6,12 +6,13 @@ import pandas as pd
 import pytest
 
 from itr_study.files.paths import figures_folder
+from itr_study.lab.ledger.paired import sign
 from itr_study.lab.ledger.replication import SECOND_BASE
-from itr_study.lab.ledger.report import kept_ledger, ledger_markdown
+from itr_study.lab.ledger.report import fragile, kept_ledger, ledger_markdown
 from itr_study.lab.ledger.reported import load_claims
 from itr_study.lab.runs.published import Published
 from itr_study.lab.studies.bases import frozen_rates
-from tools import findings
+from tools import findings, misprints
 
 pytestmark = pytest.mark.evidence
 FLICKR8K = figures_folder() / "flickr8k"
@@ -19,7 +20,7 @@ FLICKR8K = figures_folder() / "flickr8k"
 
 def test_the_ledger_is_of_the_claims_as_they_stand():
     kept = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
-    claims, columns = load_claims(), ["statement", "kind", "note", "waits_for"]
+    claims, columns = load_claims(), ["statement", "kind", "note", "waits_for", "fixed_on"]
     kept, claims = (table.set_index("id").sort_index()[columns] for table in (kept, claims))
     assert kept.to_dict("index") == claims.to_dict("index")
 
@@ -54,6 +55,31 @@ def test_the_page_of_findings_is_what_its_command_prints():
     assert path.read_text(encoding="utf-8") == findings.page()
 
 
+def test_the_page_of_misprints_is_what_its_command_prints():
+    path = figures_folder().parent / "docs" / "misprints.md"
+    assert path.read_text(encoding="utf-8") == misprints.page()
+
+
+def test_the_stars_of_the_ledger_are_those_of_its_columns():
+    table = kept_ledger([FLICKR8K])
+    decided = table[table["outcome"].isin(["reproduced", "contradicted", "no effect"])]
+    assert (decided["p"].astype(float) < 0.05).all() and len(decided) > 150
+    open_ = table[table["outcome"] == "undecided"]
+    assert (open_.loc[open_["p"] != "", "p"].astype(float) >= 0.05).all()
+    moved = decided[(decided["images_outcome"] != "")
+                    & (decided["images_outcome"] != decided["outcome"])]
+    loose = decided[decided["q"].astype(float) > 0.05]
+    assert set(fragile(table)["claim"]) == {*moved["id"], *loose["id"]}
+
+
+def test_notes_say_where_tau_peaks():
+    """bcls-fig5-alpha-rsum is contradicted; what its note says of tau is held here."""
+    outcomes = kept_ledger([FLICKR8K]).set_index("id")["outcome"]
+    notes = load_claims().set_index("id")["note"]
+    assert "Kendall's τ is highest at α = 0.2" in notes["bcls-fig5-alpha-rsum"]
+    assert outcomes[["bcls-fig5-alpha-tau", "bcls-fig5-alpha-cider"]].tolist() == ["reproduced"] * 2
+
+
 def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     readme = (figures_folder().parent / "README.md").read_text(encoding="utf-8")
     claims = pd.read_csv(FLICKR8K / "12_claims__ledger.csv", keep_default_na=False)
@@ -77,3 +103,19 @@ def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     means = table.groupby("method")["test_rsum"].mean()
     assert (means > means.max() - 3).sum() == 7
     assert "For the GRU model, seven losses are within 3 points of RSUM." in readme
+
+
+def test_what_the_readme_says_over_models_is_what_their_table_says():
+    """Undecided, of 8 and 7 models; agreement up; top-5 below the hardest, unsure with the sum."""
+    readme = (figures_folder().parent / "README.md").read_text(encoding="utf-8")
+    table = findings.table("12_claims__over_models").query("model == 'all'")
+    told = {(row.arm_a, row.arm_b, row.metric): (row.n, sign(row.low, row.high))
+            for row in table.itertuples()}
+    rsum, experts = "test_rsum", findings.AGREEMENT
+    assert told["hardest+listwise", "hardest", rsum] == (8, "undecided")
+    assert told["bcls", "hardest", rsum] == (7, "undecided")
+    assert told["hardest+listwise", "hardest", experts] == (8, "higher")
+    assert told["bcls", "hardest", experts] == (7, "higher")
+    assert told["top5", "hardest", rsum] == (5, "lower")
+    assert told["top5", "sum", rsum] == (7, "undecided")
+    assert "On average over 8 models, adding Smooth-NDCG to the loss on the hardest" in readme

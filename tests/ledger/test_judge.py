@@ -6,7 +6,6 @@ import pytest
 
 from itr_study.files.paths import figures_folder
 from itr_study.lab.ledger import verdict as verdicts
-from itr_study.lab.ledger.paired import Sample
 from itr_study.lab.ledger.report import (
     kept_ledger,
     ledger,
@@ -175,25 +174,38 @@ def test_a_verdict_names_the_learning_rates_it_rests_on():
     assert "learning rates 0.00025 to 0.001" in judge(claim(), rows).sentence
 
 
-def test_undecided_says_how_many_pairs_would_decide():
-    verdict = judge(claim(), runs(a=0.1, b=0))
-    assert verdict.needed == 13  # 2.179 * 0.1581 / sqrt(13) = 0.0955 < 0.1; 12 give 0.1005
-    assert "about 13 pairs would decide" in verdict.sentence
-    assert Sample(np.array([0.0, 0.0, 0.0]), 0.95).pairs_needed() is None
+def test_undecided_says_how_many_pairs_are_planned_by_the_width_not_by_the_mean(monkeypatch):
+    monkeypatch.setattr(verdicts, "SMALLEST", {"points of RSUM": 0.1})
+    for lift in (0.05, 0.15):
+        verdict = judge(claim(), runs(a=lift, b=0))
+        assert verdict.needed == 13  # 2.179 * 0.1581 / sqrt(13) = 0.0955 < 0.1; 12 give 0.1005
+        assert verdict.sentence.endswith(
+            "n = 5 pairs; about 13 pairs would narrow its intervals to ± 0.1 points of RSUM")
+    monkeypatch.setattr(verdicts, "SMALLEST", {"points of RSUM": 0.25})
+    narrow = judge(claim(), runs(a=0.15, b=0))  # half width 0.196, from -0.05 to 0.35
+    assert narrow.needed == 5
+    assert narrow.sentence.endswith("its intervals are as narrow as ± 0.25 points of RSUM")
+    equal = judge(claim("equivalence", margin="0.1"), runs(a=0.05, b=0))
+    assert equal.needed == 13 and equal.sentence.endswith("would narrow its intervals to ± 0.1")
+    two = claim(metric="test_rsum;entropy")  # nats have no margin
+    rows = runs(a=0.1, b=0)
+    open_one = judge(two, rows.assign(entropy=rows["test_rsum"]))
+    assert open_one.needed is None
+    assert open_one.sentence.endswith("; no number of pairs is planned")
 
 
 def test_fewer_than_five_pairs_decide_nothing():
     rows = runs(a=9, b=0)
     verdict = judge(claim(), rows[rows["seed"] < 4])
-    assert (verdict.outcome, verdict.pairs, verdict.needed) == ("undecided", 4, 5)
+    assert (verdict.outcome, verdict.pairs, verdict.p) == ("undecided", 4, None)
     order = runs(a=9, b=0, c=-9)
     fewest = judge(claim("order", "a;b;c", ""), order[(order["arm"] != "c") | (order["seed"] < 4)])
     assert ([part.n for part in fewest.parts], fewest.pairs) == ([5, 4], 4)
     alone = rows[rows["seed"] == 0]
-    assert "how many would decide is unknown" in judge(claim(), alone).sentence
+    assert "no number of pairs is planned" in judge(claim(), alone).sentence
     shown = ledger(pd.DataFrame([claim() | {"paper": "topk", "place": "", "statement": "",
                                             "dataset_of_paper": "", "note": "", "reported_a": "",
-                                            "reported_b": "", "parts": "",
+                                            "reported_b": "", "parts": "", "fixed_on": "",
                                             "waits_for": ""}]), alone)["ours"][0]
     assert shown == "+8.8 (one pair)"  # 9 and the noise of seed 0
 
@@ -396,7 +408,7 @@ def test_parts_say_what_each_says_by_itself():
     rows = fallen(runs(a=1, b=0, c=-1, d=0.1, e=5), "e", 1)
     claims = pd.DataFrame([claim(arm_a="a;c;d;e", arm_b="b;b;b;b") | {
         "paper": "topk", "place": "", "statement": "", "dataset_of_paper": "", "note": "",
-        "reported_a": "", "reported_b": "", "parts": "", "waits_for": ""}])
+        "reported_a": "", "reported_b": "", "parts": "", "waits_for": "", "fixed_on": ""}])
     (line,) = ledger(claims, rows).to_dict("records")
     assert line["ours"].endswith("; settled for in 1, against in 1, collapsed in 1 of 4")
     assert ledger_parts(claims, rows)["standing"].tolist() == ["for", "against", "open",

@@ -170,8 +170,8 @@ def test_claims_and_counter_checks_are_counted_apart_and_composites_are_not(tabl
         "of these only the second decides": 1, "of these neither decides": 1,
         "of these one shows no effect": 0, "of these the same": 1,
         "no effect: all differences too small to matter": 0,
-        "undecided, at most 40 pairs would decide": 0, "undecided, more pairs would decide": 0,
-        "undecided, no number is known": 1}
+        "undecided, at most 40 pairs are planned": 0, "undecided, more pairs would be": 0,
+        "undecided, no number is planned": 1}
     ours = counts["Counter-checks of ours"]
     assert ours[["tested on both base models", "of these the same", "of these opposite",
                  "of these decided on the first base model alone"]].tolist() == [1, 1, 0, 0]

@@ -18,9 +18,10 @@ def reranking_pictures() -> dict:
     grid = pd.DataFrame([(way, first, second, second - first) for way in WAYS for first in SCALES
                          for second in SCALES], columns=["direction", "first", "second", "gain"])
     chosen = pd.DataFrame({"first": 5.0, "second": 25.0}, index=WAYS)
-    hubs = pd.DataFrame([(way, method, count) for way in WAYS for method in ("before", "after")
-                         for count in (0, 1, 1, 9)],
-                        columns=["direction", "method", "occurrences"])
+    hubs = pd.DataFrame([(way, method, count, many) for way in WAYS
+                         for method in ("before", "after")
+                         for count, many in ((0, 1), (1, 2), (9, 1))],
+                        columns=["direction", "method", "occurrences", "candidates"])
     return {"scales": plots.scale_maps(grid, "It hurts below", {"printed": chosen}, "n = 1"),
             "hubs": plots.occurrence_lines(hubs, "One is everywhere"),
             "flip": plots.schematic_rerank({"scores": FLIP, "shares": FLIP.T}, "It turns")}

@@ -3,7 +3,6 @@
 from functools import cache
 
 import numpy as np
-import pandas as pd
 
 from itr_study import plots
 from itr_study.data.box_table import grid_boxes
@@ -21,13 +20,6 @@ def maps() -> dict[str, np.ndarray]:
     return {"softmax attention": SHARP, "rank map": rank_map(SHARP)}
 
 
-def entropies() -> pd.DataFrame:
-    """Two kinds of vectors for nine images."""
-    nats = np.linspace(0, 1, 9)
-    return pd.concat([pd.DataFrame({"kind": kind, "nats": nats * most, "noise": nats[::-1] * most})
-                      for kind, most in (("single embedding", 1.0), ("DVSE, head 1", 0.5))])
-
-
 @cache
 def head_pictures() -> dict:
     """One of each kind."""
@@ -38,6 +30,5 @@ def head_pictures() -> dict:
             "attention": plots.attention_maps(picture(size=(60, 60)), BOXES, maps(), "Two"),
             "many heads": plots.attention_maps(picture(size=(60, 60)), grid_boxes(7),
                                                {"softmax attention": many}, "Eight heads"),
-            "entropies": plots.entropy_strips(entropies(), "Half of it", np.log(3), "n = 9"),
             "collapse": drawings.schematic_collapse(), "weights": drawings.schematic_weights(),
             "subembeddings": drawings.schematic_subembeddings()}

@@ -305,6 +305,15 @@ def test_a_difference_that_is_not_settled_is_drawn_hollow():
     assert {"interval on one side of zero", "undecided"} <= set(texts(figure))
 
 
+@pytest.mark.parametrize("seeds, fill", [(2, "none"), (5, "full")])
+def test_a_mean_of_fewer_than_five_seeds_is_drawn_hollow(seeds, fill):
+    """Rungs of a ladder have no verdict, and a filled dot says that something is settled."""
+    rungs = pd.DataFrame({"label": ["one"], "difference": 3.0, "low": 1.0, "high": 5.0, "n": seeds})
+    (dot,) = [line for line in plots.dot_intervals(rungs, "t").axes[0].lines
+              if line.get_marker() == "o"]
+    assert dot.get_fillstyle() == fill
+
+
 def test_of_two_curves_that_coincide_both_are_seen():
     same = plots.tabulate({"triplet_hardest": float, "triplet_soft": float}, range(13))
     below, above = plots.loss_curves(same, "t").axes[0].lines

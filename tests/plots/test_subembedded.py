@@ -11,7 +11,7 @@ from itr_study import plots
 from itr_study.plots.heads import pixel_map
 from tests.oracles.entropy import oracle
 from tests.plots.frames import picture
-from tests.plots.subembedded import BOXES, HALF, SHARP, entropies, head_pictures, maps
+from tests.plots.subembedded import BOXES, HALF, SHARP, head_pictures, maps
 from tools.drawings import (
     NEAR,
     OTHERS,
@@ -79,20 +79,6 @@ def test_heads_have_columns_and_maps_rows_with_their_largest_weights():
     assert left[1] < right[1]  # of the first head the left half is redder: less green
 
 
-def test_entropy_has_a_dot_for_every_image_its_median_and_its_bound():
-    nats, noise = head_pictures()["entropies"].axes
-    table = entropies()
-    for axes, column in ((nats, "nats"), (noise, "noise")):
-        drawn = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 9]
-        for values, (_, part) in zip(drawn, table.groupby("kind", sort=False), strict=True):
-            assert (np.asarray(values) == part[column].to_numpy()).all()
-        assert [text.get_text() for text in axes.texts if text.get_text()[0] == "0"] == [
-            "0.50", "0.25"]
-    assert [label.get_text() for label in nats.get_yticklabels()] == ["single embedding",
-                                                                      "DVSE, head 1"]
-    assert "most, 1.10" in said("entropies")
-
-
 def test_what_is_drawn_of_a_collapse_is_so():
     """(a) and (c) have low entropy, (b) more than twice as much; by the printed formula."""
     words = [axes.get_xlabel() for axes in head_pictures()["collapse"].axes]
@@ -142,7 +128,3 @@ def test_bad_input_is_refused():
         plots.attention_maps(picture(), BOXES, {"a": np.ones((9, 4))}, "t")
     with pytest.raises(ValueError, match="finite numbers"):
         plots.attention_maps(picture(), BOXES, {"rank map": SHARP * np.nan}, "t")
-    table = entropies()
-    for wrong in (table.assign(noise=np.nan), table[:0]):
-        with pytest.raises(ValueError, match="needs numbers in every line"):
-            plots.entropy_strips(wrong, "t")

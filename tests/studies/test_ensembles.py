@@ -1,7 +1,6 @@
 """Models whose scores are averaged, worked by hand: which, what is measured, what was saved."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from itr_study.evaluation.search import Searcher
 from itr_study.lab.ledger.paired import Arms
 from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.run import build_model
-from itr_study.lab.studies import ensembles as module
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.lab.studies.ensembles import (
     ensemble_rows,
@@ -20,6 +18,7 @@ from itr_study.lab.studies.ensembles import (
     pairs_of,
     with_costs,
 )
+from itr_study.lab.studies.study import Study
 from itr_study.metrics import ranks
 from itr_study.plots.published import NEEDED
 from tests.small_runs import SMALL
@@ -113,12 +112,13 @@ def test_ensembles_that_were_saved_are_taken_for_the_rows_they_were_made_of(tmp_
 def study(tmp_path, searchers, monkeypatch):
     """What `ensembles` asks of a Study; `trained` are the runs it wanted models of, `here` those
     that this machine has."""
-    own = SimpleNamespace(figures=tmp_path, dataset_name="photos", root=None, collapsed={},
-                          trained=[], here=set())
+    own = Study.__new__(Study)
+    vars(own).update(figures=tmp_path, dataset_name="photos", root=None, collapsed={}, made=set(),
+                     notebook="09_stronger_models", trained=[], here=set())
     own.train = lambda runs, weights: own.trained.extend(
         (run.label, run.config.seed) for run in runs)
     own.searcher = lambda run: searchers[run.label, run.config.seed]
-    monkeypatch.setattr(module, "models_here", lambda runs, _root: {
+    monkeypatch.setattr("itr_study.lab.studies.study.models_here", lambda runs, _root: {
         (run.label, run.config.seed) for run in runs} <= own.here)
     return own
 

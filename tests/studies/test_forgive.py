@@ -124,7 +124,7 @@ def test_the_second_base_model_has_labels_and_factors_of_its_own():
 def test_a_rate_that_was_searched_for_a_loss_is_taken(monkeypatch):
     both = {"soft": ("soft",), "sum": ("sum",)}
     for searched, rates in (({}, (4e-3, 4e-3)), ({"soft": 2e-3, "hardest": 1e-3}, (2e-3, 1e-3))):
-        monkeypatch.setattr(bases, "searched_rates", lambda _, found=searched: {
+        monkeypatch.setattr(bases, "searched_rates", lambda _, __, found=searched: {
             "clean_gru": found})
         runs = nb13_forgive.in_base("flickr8k", "clean_gru", SMALL, both)
         assert {run.label: run.config.settings.learning_rate for run in runs} == dict(

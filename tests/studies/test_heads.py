@@ -11,13 +11,11 @@ from torch.nn.functional import normalize
 
 from itr_study.lab.studies import nb07_sub_embeddings as module
 from itr_study.lab.studies.nb07_sub_embeddings import (
-    correlations,
-    entropies,
+    head_cosines,
     head_frames,
     image_precision,
     maps_of,
     mask_table,
-    mean_correlations,
     pointing_rows,
 )
 from itr_study.models.base import ModelOutput
@@ -25,12 +23,14 @@ from itr_study.models.base import ModelOutput
 OWNER = np.array([0, 0, 1, 1])
 
 
-def searcher(heads, residuals=None, mask=None):
+def searcher(heads, residuals=None, mask=None, vectors=None):
     """Stands in for a Searcher of 2 images and 4 texts whose heads score so: (K, 2, 4)."""
     scores = torch.tensor(heads)
     count = len(scores)
     output = ModelOutput(scores.amax(dim=0), head_scores=scores,
                          residuals=None if residuals is None else torch.tensor(residuals),
+                         subembeddings=None if residuals is None
+                         else torch.tensor(vectors or residuals),
                          mask=torch.ones(2, count) if mask is None else torch.tensor(mask))
     return SimpleNamespace(
         model=SimpleNamespace(score=lambda images, texts: output), images=None, texts=None,
@@ -38,32 +38,26 @@ def searcher(heads, residuals=None, mask=None):
         split=SimpleNamespace(image_of_text=OWNER, image_ids=("a", "b")))
 
 
-def test_entropy_has_a_line_for_each_image_and_head():
-    """Equal scores: each text has a quarter, the noise half: 2 (log 4) / 4 + (log 2) / 2."""
-    one, two = searcher([[[0.5] * 4] * 2]), searcher([[[0.5] * 4] * 2] * 3)
-    table = entropies({"single": one, "DVSE": two}, temperature=0.1)
-    assert table.groupby("kind", sort=False).size().to_dict() == {"single": 2,
-                                                                  "DVSE, each head": 6}
-    assert table.nats.to_numpy() == pytest.approx(np.log(4) / 2 + np.log(2) / 2)
-    assert table.noise.to_numpy() == pytest.approx(0.5)
-    assert table["head"].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
-
-
-def test_correlation_is_drawn_of_one_image_and_meant_over_all_whose_heads_are_on():
+def test_cosines_are_of_the_first_image_and_their_mean_of_all_whose_heads_are_on():
+    """Vectors are the residuals after a step that brings those of the second image together."""
     residuals = [[[1.0, 0.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]]
-    model = searcher([[[0.5] * 4] * 2] * 2, residuals)
-    assert correlations({"a": model}, 0)["a"] == pytest.approx(np.array([[1, 0.6], [0.6, 1]]))
-    assert mean_correlations({"a": model}) == {"a": pytest.approx((0.6 + 0) / 2)}
+    vectors = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]]]
+    table = head_cosines({"a": searcher([[[0.5] * 4] * 2] * 2, residuals, vectors=vectors)})
+    assert table[["1", "2"]].to_numpy() == pytest.approx(np.array([[1, 0.6], [0.6, 1]]))
+    assert table["head"].tolist() == [1, 2] and set(table["arm"]) == {"a"}
+    assert table["residuals"].tolist() == pytest.approx([(0.6 + 0) / 2] * 2)
+    assert table["finished"].tolist() == pytest.approx([(0 + 1) / 2] * 2)
     second_off = searcher([[[0.5] * 4] * 2] * 2, residuals, [[1.0, 1.0], [1.0, 0.0]])
-    assert mean_correlations({"a": second_off}) == {"a": pytest.approx(0.6)}
+    assert head_cosines({"a": second_off})["residuals"].tolist() == pytest.approx([0.6] * 2)
 
 
 @pytest.mark.parametrize("mask", [[[0.0, 0.0]] * 2, [[1.0, 0.0], [0.0, 1.0]]])
 def test_a_model_that_has_no_two_heads_on_has_no_mean_and_the_others_keep_theirs(mask):
     residuals = [[[1.0, 0.0], [3.0, 4.0]]] * 2
-    found = mean_correlations({"off": searcher([[[0.5] * 4] * 2] * 2, residuals, mask),
-                               "on": searcher([[[0.5] * 4] * 2] * 2, residuals)})
-    assert np.isnan(found["off"]) and found["on"] == pytest.approx(0.6)
+    found = head_cosines({"off": searcher([[[0.5] * 4] * 2] * 2, residuals, mask),
+                          "on": searcher([[[0.5] * 4] * 2] * 2, residuals)})
+    means = found.groupby("arm")["residuals"].first()
+    assert np.isnan(means["off"]) and means["on"] == pytest.approx(0.6)
 
 
 def test_a_head_that_is_always_on_or_always_off_chooses_nothing():
@@ -102,16 +96,6 @@ def test_a_frame_of_each_head_whose_inner_products_are_its_scores():
         head_frames(searcher([[[0.5] * 4] * 2]))
 
 
-def test_finished_vectors_are_compared_where_asked_for():
-    """Residuals at right angles, of which the whole makes vectors of cosine 0.6."""
-    output = ModelOutput(torch.zeros(1, 1), residuals=torch.eye(2)[None], mask=torch.ones(1, 2),
-                         subembeddings=torch.tensor([[[1.0, 0.0], [0.6, 0.8]]]))
-    one = SimpleNamespace(model=SimpleNamespace(score=lambda images, texts: output), images=None,
-                          texts=None)
-    assert mean_correlations({"a": one}) == {"a": pytest.approx(0)}
-    assert mean_correlations({"a": one}, finished=True) == {"a": pytest.approx(0.6)}
-
-
 def looking():
     """Stands in for a Searcher of one image with two heads and two regions beside a padded one.
 
@@ -147,8 +131,7 @@ def test_focus_and_coverage_stand_in_their_columns_in_percent(monkeypatch):
 
 
 @pytest.mark.parametrize("read", [
-    lambda one: entropies({"a": one}), lambda one: correlations({"a": one}, 0),
-    lambda one: mean_correlations({"a": one}), mask_table])
+    lambda one: head_cosines({"a": one}), mask_table])
 def test_a_model_without_heads_is_refused_by_name(read):
     output = ModelOutput(torch.zeros(2, 4))
     one = SimpleNamespace(model=SimpleNamespace(score=lambda images, texts: output), images=None,

@@ -1,13 +1,15 @@
 """Tables that a notebook saved are taken for the runs they were made of, and for no others."""
 
-import pandas as pd
+from types import MappingProxyType
 
-from itr_study.evaluation.pointing import CONTROLS
+import pandas as pd
+import pytest
+
 from itr_study.files.atomic import write_json
 from itr_study.lab.runs.run import weights
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.nb11_attention import COLUMNS, kept_places, to_look_at, with_kept
 from itr_study.lab.studies.results import kept_table, models_here
+from itr_study.lab.studies.study import Study
 from itr_study.plots.published import NEEDED
 from tests.small_runs import SMALL
 
@@ -52,53 +54,62 @@ def test_models_are_here_when_all_of_them_are(store):
     assert models_here(RUNS[:1]) and not models_here(RUNS[:2])
 
 
-PLACES = pd.DataFrame(dict.fromkeys(COLUMNS, 1.0) | {
-    "arm": ["SAF", "SAF", "DVSE", "DVSE"], "label": ["saf/sum", "saf/sum", "dvse", "dvse"],
-    "seed": [0, 1, 0, 0], "kind": ["words", "words", "heads", "gradient"],
-    "mass": [1.0, 2.0, 3.0, 4.0]})
+LINES = pd.DataFrame({"arm": ["saf/sum", "saf/sum", "dvse", "dvse"], "seed": [0, 1, 0, 0],
+                      "kind": ["words", "words", "heads", "gradient"],
+                      "mass": [1.0, 2.0, 3.0, 4.0]})
+TRAINED = pd.DataFrame({"arm": ["saf/sum", "saf/sum", "dvse"], "seed": [0, 1, 0],
+                        "run": ["a", "b", "c"]})
 
 
-def test_places_serve_for_the_runs_that_are_asked_for(tmp_path):
-    def kept(runs=RUNS, rows=ROWS):
-        return kept_places(tmp_path, "photos", rows, runs)
-
-    def of(table):
-        return list(zip(table["arm"], table["seed"], table.get("mass", []), strict=True))
-
-    assert kept().empty
-    save(tmp_path, "11_attention_maps__places", PLACES, ["a", "b", "c"])
-    everything = [("saf/sum", 0, 1), ("saf/sum", 1, 2), ("dvse", 0, 3), ("dvse", 0, 4)]
-    assert of(kept()) == everything and "label" not in kept()
-    assert kept()[[*CONTROLS]].isna().all(axis=None)  # of before they were measured
-    for missing, left in ((0, everything[1:]), (1, [everything[0], *everything[2:]]),
-                          (2, everything[:2])):
-        assert of(kept(RUNS[:missing] + RUNS[missing + 1:])) == left
-    assert kept(rows=ROWS[:2]).empty  # of other runs
-    save(tmp_path, "11_attention_maps__places", PLACES.assign(rest=[4.0, 5, 6, 7]), ["a", "b", "c"])
-    assert kept()["rest"].tolist() == [4, 5, 6, 7]
-    save(tmp_path, "11_attention_maps__places", PLACES.drop(columns="iou"), ["a", "b", "c"])
-    assert kept().empty  # of before there was this measure
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study of photographs; `here` are the runs whose models this machine has."""
+    own = Study.__new__(Study)
+    vars(own).update(figures=tmp_path, dataset_name="photos", root=None, made=set(), trained=[],
+                     notebook="11_attention_maps", here=[])
+    own.train = lambda runs, weights: own.trained.extend(runs)
+    monkeypatch.setattr("itr_study.lab.studies.study.models_here", lambda runs, _root: all(
+        run in own.here for run in runs))
+    return own
 
 
-def test_what_is_not_kept_is_looked_at_and_seeds_that_are_here_too(store):
-    """Of a seed all models or none: those of two machines are no pair."""
-    kept = PLACES.assign(arm=PLACES["label"])
-    assert to_look_at(RUNS, kept) == []
-    assert to_look_at(RUNS, kept[1:]) == RUNS[:1] and to_look_at(RUNS, kept.head(0)) == RUNS
-    weights(RUNS[1].config)
-    assert to_look_at(RUNS, kept) == RUNS[1:2]
-    three = [*RUNS[:2], ArmRun("dvse", SMALL.with_(**{"settings.epochs": 1}))]
-    weights(RUNS[0].config)  # the other one of its seed is elsewhere
-    assert to_look_at(three, kept) == three[1:2]
-    assert to_look_at(three, kept[:2]) == three  # not kept: it is made, beside its seed's
-    weights(three[2].config)
-    assert to_look_at(three, kept) == three
+def lines(study, runs=RUNS, rows=TRAINED, needs=(), values=MappingProxyType({})):
+    """Of the runs that are made the mass is 9; return (arm, seed, mass) of all lines."""
+    study.trained, study.made = [], set()
+    table = study.of_models("places", rows, runs, lambda making: LINES[
+        [any((run.label, run.config.seed) == key for run in making)
+         for key in zip(LINES["arm"], LINES["seed"], strict=True)]].assign(mass=9.0), needs, values)
+    assert table.index.tolist() == list(range(len(table)))
+    assert study.made == ({"places"} if study.trained else set())
+    return list(zip(table["arm"], table["seed"], table["mass"], strict=True))
 
 
-def test_lines_made_now_stand_before_those_kept(store):
-    kept = PLACES.assign(arm=PLACES["label"]).drop(columns="label")
-    made = kept[1:2].assign(mass=9.0)
-    found = with_kept(RUNS, made, kept)
-    assert found["mass"].tolist() == [1, 9, 3, 4] and found.index.tolist() == [0, 1, 2, 3]
-    assert with_kept(RUNS, pd.DataFrame(), kept)["mass"].tolist() == [1, 2, 3, 4]
-    assert with_kept(RUNS, kept[::-1], kept.head(0))["mass"].tolist() == [1, 2, 4, 3]
+KEPT = [("saf/sum", 0, 1), ("saf/sum", 1, 2), ("dvse", 0, 3), ("dvse", 0, 4)]
+MADE = [(*line[:2], 9) for line in KEPT]
+
+
+def test_lines_that_a_figure_keeps_need_no_model(study):
+    assert lines(study) == MADE and study.trained == RUNS
+    save(study.figures, "11_attention_maps__places", LINES[::-1], ["a", "b", "c"])
+    assert lines(study) == [*KEPT[:2], KEPT[3], KEPT[2]] and not study.trained
+    assert lines(study, RUNS[1:]) == [KEPT[1], KEPT[3], KEPT[2]]  # fewer are asked for
+    assert lines(study, needs=["kind"])[:2] == KEPT[:2] and lines(study, needs=["iou"]) == MADE
+    assert lines(study, values={"kind": ["words", "heads"]}) == KEPT[:3]  # no others
+    assert lines(study, values={"kind": ["words", "wins"]}) == MADE  # one was not measured
+    assert lines(study, rows=TRAINED[:2]) == MADE[:2]  # kept of other runs, and one has no row
+    save(study.figures, "11_attention_maps__places", LINES[:2], ["a", "b"])
+    assert lines(study) == [*KEPT[:2], *MADE[2:]] and study.trained == RUNS[2:]
+
+
+def test_of_a_seed_all_lines_are_kept_or_all_are_made(study):
+    """Models of two machines are no pair."""
+    save(study.figures, "11_attention_maps__places", LINES, ["a", "b", "c"])
+    study.here = RUNS[1:2]
+    assert lines(study) == [KEPT[0], MADE[1], *KEPT[2:]] and study.trained == RUNS[1:2]
+    study.here = RUNS[:2]  # the other one of seed 0 is elsewhere
+    assert lines(study) == [KEPT[0], MADE[1], *KEPT[2:]]
+    study.here = RUNS
+    assert lines(study) == MADE
+    study.here = []
+    save(study.figures, "11_attention_maps__places", LINES[:2], ["a", "b"])
+    assert lines(study, [RUNS[0], RUNS[2]]) == [KEPT[0], *MADE[2:]]

@@ -72,7 +72,7 @@ def test_a_profile_sizes_every_rung_but_the_one_that_is_about_length():
     epochs = {arm.label.partition("/")[0]: arm.config.settings.epochs
               for arm in ladder_arms("flickr8k", sized)}
     assert epochs == dict.fromkeys(RUNGS, 11) | {"twice as long": 24, "three times as long": 36}
-    short = rung_config("flickr8k", "mean of weights", PARAMETERS.model_copy(
+    short = rung_config("flickr8k", "mean of 3 epochs' weights", PARAMETERS.model_copy(
         update={"epochs": 2}))
     assert short.settings.average == 2  # of fewer epochs there is no mean of three
 
@@ -102,9 +102,10 @@ def test_a_rung_stands_on_one_that_is_there():
 def test_the_worth_of_a_rung_is_paired_by_seed_with_the_rung_below():
     rows = pd.DataFrame([
         ("first guess/sum", 0, 290.0, 2.0), ("first guess/sum", 1, 280.0, 2.0),
-        ("both ways/sum", 1, 283.0, 3.0), ("both ways/sum", 0, 295.0, 3.0),
-        ("first guess/hardest", 0, 288.0, 2.0), ("both ways/hardest", 0, 287.0, 3.0)],
+        ("one image network/sum", 1, 283.0, 3.0), ("one image network/sum", 0, 295.0, 3.0),
+        ("first guess/hardest", 0, 288.0, 2.0), ("one image network/hardest", 0, 287.0, 3.0)],
         columns=["arm", "seed", "dev_rsum", "minutes"])
     steps = nb02_pairwise.worth(rows)
     assert [*steps.drop(columns=["dev_rsum", "minutes"]).itertuples(index=False, name=None)] == [
-        ("sum", "both ways", 4.0, 3.0, 5.0, 2), ("hardest", "both ways", -1.0, -1.0, -1.0, 1)]
+        ("sum", "one image network", 4.0, 3.0, 5.0, 2),
+        ("hardest", "one image network", -1.0, -1.0, -1.0, 1)]

@@ -23,7 +23,7 @@ def refused(notebook, dataset="scenes", profile="smoke", **given) -> str:
 
 def test_the_profile_gives_numbers_and_an_explicit_parameter_wins():
     quick = choose("03_topk", "quick", k_seeds=None, ks=None)
-    assert (quick.k_seeds, quick.dims, quick.explicit) == (3, [200, 350, 500, 650, 800], {})
+    assert (quick.k_seeds, quick.dims, quick.explicit) == (5, [200, 350, 500, 650, 800], {})
     given = {"k_seeds": 7, "ks": [4], "rates": [0.5], "data_options": {"skip_bad": True}}
     full = choose("03_topk", "full", dataset="flickr8k", workers=3, **given)
     assert {name: vars(full)[name] for name in given} == given == full.explicit

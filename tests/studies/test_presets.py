@@ -11,6 +11,7 @@ import torch
 
 from itr_study.lab.runs.rows import flat
 from itr_study.lab.runs.run import check_model
+from itr_study.lab.studies.plans import arms_of
 from itr_study.lab.studies.presets import BESIDE, not_stated, preset, preset_tables
 from itr_study.lab.studies.timing import presets_file
 from itr_study.rerank import RERANKERS
@@ -77,13 +78,14 @@ for half in ("saf", "sgr"):  # SGRAF: the column of listwise's table, backbone (
         "model": half, "settings.schedule": "step",  # first 10, then a tenth
         "settings.decay": 0.1, "settings.decay_epochs": 10}
     STATED[f"bcls+{half}"] = STATED["bcls"] | {"model": half, "model_arguments.text": "bigru"}
-STATED["dvse+cub"] = STATED["dvse"] | {  # ResNet-50
+TWICE = {"settings.decay_epochs.0": 15, "settings.decay_epochs.1": 25}  # "at the 15th and 25th"
+without = {path: value for path, value in STATED["dvse"].items() if "decay_epochs" not in path}
+STATED["dvse+cub"] = without | TWICE | {  # ResNet-50
     "model_arguments.size": 512, "model_arguments.heads": 8, "settings.epochs": 30,
     "rerank.gamma1": 9, "rerank.gamma2": 8, "rerank.lambda1": 8, "rerank.lambda2": 17}
 del STATED["dvse+cub"]["tokens"]  # GloVe is not repeated
-for network in ("resnet152", "resnext101"):  # "at the 15th and 25th epochs", read as one fall each
-    STATED[f"dvse+{network}"] = STATED["dvse"] | {
-        "settings.epochs": 50, "settings.decay_epochs": 25}
+for network in ("resnet152", "resnext101"):
+    STATED[f"dvse+{network}"] = without | TWICE | {"settings.epochs": 50}
 # Pairs of the one step: the papers' 128 where a step is short; recurrent nets of 1024 get fewer.
 PAIRS = {"topk": 128}
 
@@ -134,9 +136,9 @@ def test_it_is_a_config_that_can_be_built_and_changed(name):
     ("listwise+vse_infinity", {14: 5e-4, 15: 5e-5, 29: 5e-5}),
     ("listwise+saf", {9: 5e-4, 10: 5e-5, 19: 5e-5}), ("listwise+sgr", {9: 5e-4, 10: 5e-5}),
     ("bcls", {9: 5e-4, 10: 5e-5, 19: 5e-5}), ("dvse", {14: 5e-4, 15: 5e-5, 24: 5e-5}),
-    ("dvse+cub", {14: 5e-4, 15: 5e-5, 29: 5e-5}),
-    ("dvse+resnet152", {24: 5e-4, 25: 5e-5, 49: 5e-5}),
-    ("dvse+resnext101", {24: 5e-4, 25: 5e-5, 49: 5e-5})])
+    ("dvse+cub", {14: 5e-4, 15: 5e-5, 24: 5e-5, 25: 5e-6, 29: 5e-6}),
+    ("dvse+resnet152", {14: 5e-4, 15: 5e-5, 25: 5e-6, 49: 5e-6}),
+    ("dvse+resnext101", {14: 5e-4, 15: 5e-5, 25: 5e-6, 49: 5e-6})])
 def test_rates_fall_when_the_paper_says(name, rates):
     settings = preset(name, "scenes", "detector").settings
     assert {epoch: learning_rate(settings, epoch, 0, 100) for epoch in rates} == pytest.approx(
@@ -241,3 +243,31 @@ def test_the_committed_table_has_every_preset_at_its_paper_s_batch():
     assert kept["model"].to_dict() == {
         name: table["model"] for name, table in preset_tables().items()}
     assert (kept[["steps", "step_seconds", "memory_mb", "parameters"]] > 0).all(axis=None)
+
+
+@pytest.mark.parametrize(("notebook", "names"), [
+    ("03_topk", ["topk"]),
+    ("05_listwise", ["listwise", "listwise+vse_infinity", "listwise+saf", "listwise+sgr"]),
+    ("06_kendall", ["bcls", "bcls+saf", "bcls+sgr"]), ("07_sub_embeddings", [
+        "dvse", "dvse+resnet152"])])  # resnext101 reads the same of our images
+def test_profile_paper_is_quick_and_the_paper_s_presets(notebook, names):
+    """On inputs of the data at hand, three seeds each; other profiles train none of them."""
+    labels = {profile: [run.label for run in arms_of(notebook, "flickr8k", profile)]
+              for profile in ("quick", "paper")}
+    paper = [run for run in arms_of(notebook, "flickr8k", "paper") if "its paper" in run.label]
+    assert [*dict.fromkeys(run.label for run in paper)] == [
+        f"{name}, as its paper trains" for name in names]
+    assert labels["paper"] == labels["quick"] + [run.label for run in paper]
+    assert [run.config.seed for run in paper[:3]] == [0, 1, 2] and len(paper) == 3 * len(names)
+    for name, run in zip(names, paper[::3], strict=True):
+        images = {"topk": "lite0:pooled:flip", "bcls": "lite0:pooled:flip",
+                  "dvse+resnet152": "lite0:grid:one"}.get(name, "lite0:nanodet:36")
+        assert run.config == preset(name, "flickr8k", images)
+    (short,) = {run.config.settings.epochs for run in arms_of(
+        notebook, "flickr8k", "paper", epochs=2) if "its paper" in run.label}
+    assert short == 2
+
+
+def test_a_notebook_without_presets_has_no_profile_paper():
+    with pytest.raises(ValueError, match="profile paper is for notebooks 03_topk, 05_"):
+        arms_of("02_pairwise_losses", "scenes", "paper")

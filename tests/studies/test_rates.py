@@ -85,7 +85,7 @@ def test_a_best_rate_at_the_edge_of_its_grid_is_refused(dev, named):
 
 @pytest.mark.parametrize("dataset, profile", [("flickr8k", "full"), ("scenes", "quick")])
 def test_the_grid_of_the_frozen_rates_is_that_of_their_search(dataset, profile):
-    """Base configs and rows that are frozen at an edge say so until the grid is widened."""
+    """And each lies inside it."""
     grids: dict[tuple, set] = {}
     for run in rate_arms(dataset, choose("03_topk", profile)):
         setting, loss, rate = (run.factors[name] for name in ("setting", "loss", "rate"))
@@ -93,8 +93,7 @@ def test_the_grid_of_the_frozen_rates_is_that_of_their_search(dataset, profile):
     for (setting, loss), grid in grids.items():
         inside = min(grid) < frozen_rates(dataset)[setting][loss] < max(grid)
         assert at_edge(dataset, setting, loss) == (not inside), (setting, loss)
-    edges = sum(at_edge(dataset, *arm) for arm in grids)
-    assert edges == {"flickr8k": 0, "scenes": 9}[dataset]
+    assert not any(at_edge(dataset, *arm) for arm in grids)
 
 
 def test_rates_that_are_given_replace_the_grid_of_every_setting():
@@ -105,7 +104,7 @@ def test_rates_that_are_given_replace_the_grid_of_every_setting():
 
 
 def test_terms_that_have_no_rate_of_their_own_train_at_that_of_the_hardest():
-    assert at_edge("scenes", "vsepp+gru", "hardest+listwise")
-    assert at_edge("scenes", "two_branch+sentence", "sum")
+    assert at_edge("scenes", "vsepp+bigru-glove", "hardest+listwise")
+    assert not at_edge("scenes", "two_branch+sentence", "sum")
     assert not at_edge("flickr8k", "two_branch+fisher", "bcls")
     assert not at_edge("flickr8k", "no setting", "hardest")

@@ -293,7 +293,7 @@ def test_saved_tables_are_looked_up_where_they_are_drawn_then_where_they_are_pub
 
     assert found("flickr8k") == ["my/figures/flickr8k", "figures/flickr8k"]
     assert found("scenes") == ["figures/scenes"]
-    assert found("flickr8k", tmp_path / "mine") == ["mine/flickr8k"]
+    assert found("flickr8k", tmp_path / "mine") == ["mine/flickr8k", "figures/flickr8k"]
 
 
 def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypatch, capsys):
@@ -315,14 +315,14 @@ def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypa
 
 
 def test_what_a_reader_must_know_of_an_arm_is_noted(study, rows):
-    named = rows.assign(setting=["vsepp+gru", "vsepp+gru", None, None],
-                        loss=["sum", "sum", None, None],
-                        arm=["vsepp+gru/sum", "vsepp+gru/sum", "k=2", "k=2"],
+    glove = "vsepp+bigru-glove"
+    named = rows.assign(setting=[glove, glove, None, None], loss=["sum", "sum", None, None],
+                        arm=[f"{glove}/sum", f"{glove}/sum", "k=2", "k=2"],
                         seen=["", "", "sentence", "sentence"])
-    (line,) = study.compare(named, [("vsepp+gru/sum", "k=2")]).to_dict("records")
+    (line,) = study.compare(named, [(f"{glove}/sum", "k=2")]).to_dict("records")
     assert line["note"] == "rate at the edge of its grid; has seen captions"
     assert line["verdict"] != "collapsed"
-    assert (line["setting"], line["loss"]) == ("vsepp+gru", "sum") and pd.isna(line["loss_b"])
+    assert (line["setting"], line["loss"]) == (glove, "sum") and pd.isna(line["loss_b"])
 
 
 def test_a_table_is_kept_and_shown_with_its_notes(study, rows, tmp_path):

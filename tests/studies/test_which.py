@@ -9,8 +9,8 @@ from itr_study.lab.studies.nb06_kendall import COMPARED, compared_arms
 from itr_study.lab.studies.nb13_forgive import (
     EXACT,
     GRADED,
-    LEAK,
     MATCHES,
+    SEEN,
     compared_rate_arms,
     every_pair,
     level_of,
@@ -66,7 +66,7 @@ def test_what_leaks_depends_on_the_model_too():
     photographs, scenes = kinds("flickr8k", compared_arms), kinds("scenes", compared_arms)
     assert {arm for arm, kind in photographs.items() if kind == MATCHES} == alone
     assert {arm for arm, kind in photographs.items() if kind == GRADED} == {"hardest+sam"}
-    assert set(photographs.values()) == {MATCHES, GRADED, LEAK}
+    assert set(photographs.values()) == {MATCHES, GRADED, SEEN}
     assert {arm for arm, kind in scenes.items() if kind == GRADED} == set(COMPARED) - alone
     second = kinds("flickr8k", second_arms)
     assert set(second.values()) == {MATCHES, GRADED} and len(second) == len(COMPARED)

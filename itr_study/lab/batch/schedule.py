@@ -39,9 +39,10 @@ from itr_study.files.paths import (
 from itr_study.lab.batch.declared import Notebook, find_notebooks, read_notebook, split_values
 from itr_study.lab.batch.execute import NotebookResult, Say, run_notebook
 
-PROFILES = ("smoke", "quick", "full")
+PROFILES = ("smoke", "quick", "full", "paper")
+WITH_PRESETS = ("03", "05", "06", "07")  # notebooks that have a profile paper
 # Wall clock of one notebook in minutes: far above what it should take, so that only a hang ends.
-PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60}
+PATIENCE = {"smoke": 10, "quick": 60, "full": 48 * 60, "paper": 48 * 60}
 NOTEBOOK_BYTES = 3 << 30  # memory of a notebook and its two processes that train, on generated data
 say_at_once: Say = partial(print, flush=True)  # into a file, Python keeps lines until the end
 
@@ -305,7 +306,7 @@ class Request:
             check_number("--timeout (minutes)", minutes, above=0)
         profile = profile or ("quick" if DATASETS[dataset].generated else "full")
         check_choice("profile", profile, PROFILES)
-        paths = find_notebooks(names)
+        paths = find_notebooks(names or WITH_PRESETS * (profile == "paper"))
         parameters = {"profile": profile, "dataset": dataset}
         options = ["--dataset", dataset, "--profile", profile]
         if root:

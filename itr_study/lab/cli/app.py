@@ -57,7 +57,10 @@ Figures = Annotated[Path | None, typer.Option(
 Timeout = Annotated[float | None, typer.Option(
     metavar="MINUTES", help="Minutes a notebook may take.")]
 Profile = Annotated[str | None, typer.Option(
-    metavar="NAME", help="smoke, quick or full; default quick on scenes, full on real data.")]
+    metavar="NAME", help="smoke, quick or full; in 03, 05, 06 and 07 also paper: quick, and as the "
+    "papers train; default quick on scenes, full on real data.")]
+Plan = Annotated[bool, typer.Option(
+    "--plan", help="Only say which runs are there and what the others take.")]
 
 
 def example(*commands: str) -> str:
@@ -170,11 +173,30 @@ def features(
 
 
 @app.command()
-def configs(dataset: SetOfData = "scenes") -> None:
+def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
     """List the base configs, what each is and where it was tuned."""
+    from itr_study.lab.batch.schedule import known_root
     from itr_study.lab.cli import chosen
 
-    print(chosen.configs_report(dataset))
+    chosen.check_dataset(dataset)
+    print(chosen.configs_report(dataset, known_root(dataset, data)))
+
+
+@app.command(epilog=example("tune two_branch --dataset folder --data ~/data"))
+def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
+         changes: DataChanges = None, device: Device = "auto", plan: Plan = False) -> None:
+    """Search the learning rate of a base config on your dev split.
+
+    The rate is kept in .itr_study/tuned/; `train` and notebooks then take it on the same data. If
+    you stop the command, run it again: it goes on.
+    """
+    from itr_study.lab.cli import chosen
+
+    chosen.check_dataset(dataset, changes or ())
+    chosen.check_device(device)
+    from itr_study.lab.cli import commands
+
+    raise typer.Exit(commands.tune(config, dataset, data, changes or [], device, plan))
 
 
 @app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"))
@@ -269,8 +291,7 @@ def reproduce(
     device: Device = "auto",
     fresh: Annotated[bool, typer.Option(
         "--fresh", help="Train what is published, too.")] = False,
-    plan: Annotated[bool, typer.Option(
-        "--plan", help="Only say which runs are there and what the others take.")] = False,
+    plan: Plan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
     """Execute notebooks headless: every figure, and a true table."""
@@ -286,11 +307,16 @@ def reproduce(
         print(request.plan())
         return
     if not yes and (hours := request.hours()) > 1:
-        if sys.stdin is None:
-            raise ValueError(f"this takes about {hours:.1f} hours and nobody can be asked, for "
-                             "standard input is closed; add --yes")
-        typer.confirm(f"{request.plan()}\nThis takes about {hours:.1f} hours. Start?", abort=True)
+        ask(hours, request.plan())
     raise typer.Exit(request.run())
+
+
+def ask(hours: float, plan: str) -> None:
+    """Ask whether to start what takes so long; abort unless the answer is yes."""
+    if sys.stdin is None:
+        raise ValueError(f"this takes about {hours:.1f} hours and nobody can be asked, for "
+                         "standard input is closed; add --yes")
+    typer.confirm(f"{plan}\nThis takes about {hours:.1f} hours. Start?", abort=True)
 
 
 @app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.")
@@ -322,6 +348,106 @@ def audit(
 
     audited = audit(dataset, data_root(dataset, data), rows, seed)
     raise typer.Exit(not all(row.good for row in audited))
+
+
+Ids = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="A CSV file, a line a text: column image, the image it describes.")]
+Graded = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="A .npy file: graded relevance (images, texts), 0 to 1.")]
+Metric = Annotated[str | None, typer.Option(
+    metavar="NAME", help="The metric that decides; default rsum, or the main score of MTEB.")]
+Page = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")]
+Card = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="Write a model card (Markdown with model-index).")]
+Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table (booktabs).")]
+Drawn = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="Draw the differences: .svg, .pdf or .png.")]
+
+
+@app.command(epilog=example("score scores.npy --ids ids.csv",
+                            "score --images i.npy --texts t.npy --similarity cosine"))
+def score(
+    scores: Annotated[Path | None, typer.Argument(
+        metavar="SCORES.npy", help="Scores (images, texts), higher = more alike.")] = None,
+    ids: Ids = None, relevance: Graded = None,
+    images: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="A .npy file: vectors of the images, instead of scores.")] = None,
+    texts: Annotated[Path | None, typer.Option(metavar="FILE", help="The same of texts.")] = None,
+    similarity: Annotated[str | None, typer.Option(
+        metavar="NAME", help="Of vectors: cosine or dot; needed if their length is not 1.")] = None,
+) -> None:
+    """Print all metrics of anyone's scores, and their protocol."""
+    from itr_study.lab.cli.verdict import score_report
+
+    print(score_report(scores, ids, relevance, images, texts, similarity))
+
+
+@app.command(epilog=example("verdict --a 'runs_a/*.npy' --b 'runs_b/*.npy' --html page.html"),
+             context_settings={"allow_extra_args": True})
+def verdict(
+    context: typer.Context,
+    a: Annotated[str, typer.Option(
+        metavar="PATTERN", help="Runs of a model: scores, embeddings or ranks (.npy, .npz), or "
+        "results of MTEB or CLIP_benchmark (.json); a file a seed.")],
+    b: Annotated[list[str], typer.Option(
+        metavar="PATTERN", help="Runs of a rival; may be given more than once.")],
+    ids: Ids = None, relevance: Graded = None,
+    metric: Metric = None,
+    html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
+) -> None:
+    """Say whether a model is better than another, by runs of both."""
+    if context.args:
+        raise ValueError(f"{context.args[0]} belongs to no option: put patterns in quotes, such as "
+                         "--a 'runs_a/*.npy', or name the folder")
+    from itr_study.lab.cli.verdict import judge_files, write_reports
+
+    found = judge_files(a, b, ids, relevance, metric)
+    print("\n".join([found.text, *write_reports(found, html, card, latex, figure)]))
+
+
+@app.command(epilog=example("claim topk-eq8-overstrict"))
+def claim(claim_id: Annotated[str, typer.Argument(
+        metavar="ID", help="Of a claim in figures/flickr8k/claims.md.")]) -> None:
+    """Judge a claim of a paper again, by published data alone."""
+    from itr_study.lab.ledger.records import claim_report
+
+    print(claim_report(claim_id))
+
+
+@app.command(epilog=example("compare my_loss.py:MyLoss --quick", "compare --data my_pictures"))
+def compare(
+    loss: Annotated[str | None, typer.Argument(
+        metavar="LOSS", help="file.py:Class or file.py:function, a .toml file with `objective`, or "
+        "a loss of the library; without: which of the others is best.")] = None,
+    against: Annotated[list[str] | None, typer.Option(
+        metavar="LOSS", help="Rivals; default hardest, top5, soft, info_nce.")] = None,
+    dataset: Annotated[str | None, typer.Option(
+        metavar="NAME", help="Default: folder if --data holds own pictures, else scenes.")] = None,
+    data: Data = None,
+    base: Annotated[str, typer.Option(metavar="NAME", help="Base config.")] = "two_branch",
+    quick: Annotated[bool, typer.Option(
+        "--quick", help="On less of the generated data: minutes.")] = False,
+    device: Device = "auto",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
+    metric: Metric = None,
+    html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
+) -> None:
+    """Train a loss like its rivals, and say whether it is better.
+
+    Each is trained at four learning rates; its best on dev is then trained with five seeds. If you
+    stop the command, run it again: it goes on.
+    """
+    from itr_study.lab.cli import chosen
+
+    chosen.check_device(device)
+    from itr_study.lab.cli import verdict
+
+    setup, plan, hours = verdict.prepare(loss, against or [], dataset, data, base, quick)
+    print(plan, flush=True)
+    if not yes and (hours or 0) > 1:
+        ask(hours, plan)
+    found = verdict.compare(setup, device, loss, metric)
+    print("\n".join([found.text, *verdict.write_reports(found, html, card, latex, figure)]))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

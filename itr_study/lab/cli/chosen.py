@@ -9,13 +9,14 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import itr_study
 from itr_study.checks import check_arguments, check_choice, not_among
-from itr_study.data import DATASETS
+from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import SPLITS
 from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
@@ -23,7 +24,13 @@ from itr_study.files.paths import check_writable, evidence_folder, home
 from itr_study.lab.batch.declared import readings, split_values
 from itr_study.lab.runs.fields import ConfigFields
 from itr_study.lab.runs.table import Table
-from itr_study.lab.studies.bases import base_tables, base_values, tuned_on
+from itr_study.lab.studies.bases import (
+    NOWHERE,
+    base_tables,
+    base_values,
+    tuned_on,
+    tuned_rates,
+)
 
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
 DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
@@ -31,10 +38,15 @@ OTHER_DEVICES = ("mps", "xpu")
 
 
 class Chosen(NamedTuple):
-    """The fields of a config, and the id of the run where one was named and nothing changed."""
+    """The fields of a config, and the id of the run where one was named and nothing changed.
+
+    base: the base config that was named, "" for none; changes: those of it.
+    """
 
     values: dict[str, Any]
     run: str = ""
+    base: str = ""
+    changes: Mapping[str, Any] = MappingProxyType({})
 
 
 def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
@@ -108,7 +120,7 @@ def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Cho
     for term in fields.terms:
         check_choice("loss", term.loss, class_names("losses"))
         check_choice("labels", term.labels, class_names("relevance"))
-    return Chosen(fields.model_dump(mode="json"))
+    return Chosen(fields.model_dump(mode="json"), base=chosen.base, changes=given)
 
 
 def _named(config: str, dataset: str | None) -> Chosen:
@@ -120,7 +132,7 @@ def _named(config: str, dataset: str | None) -> Chosen:
     of = dataset or "scenes"
     names = base_tables(of)
     if config in names:
-        return Chosen(base_values(of, config))
+        return Chosen(base_values(of, config), base=config)
     if RUN_ID.fullmatch(config):
         run = find_run(config)
         return Chosen(_agreeing(run.values, f"run {run.run}", dataset), run.run)
@@ -185,14 +197,19 @@ def find_run(digits: str) -> Chosen:
     return Chosen(read(), run_id)
 
 
-def configs_report(dataset: str = "scenes") -> str:
+def configs_report(dataset: str = "scenes", root: str | None = None) -> str:
     """List the base configs of a data set, what each is, and where its rates were tuned."""
     tables = base_tables(dataset)
+    tuned = tuned_rates(dataset, lambda: load_dataset(dataset, root)) if (
+        root or DATASETS[dataset].generated) else NOWHERE
     width = max(map(len, tables))
     return "\n".join([dataset, *(
-        f"  {name:<{width}}  {table['about']}; learning rates tuned on {tuned_on(dataset, name)}"
+        f"  {name:<{width}}  {table['about']}; learning rates tuned "
+        f"{'here' if name in tuned else f'on {tuned_on(dataset, name)}'}"
         for name, table in tables.items()),
-        "", f"Train one: itr-study train two_branch --dataset {dataset}"])
+        "", f"Train one: itr-study train two_branch --dataset {dataset}",
+        *[f"Tune one on your data: itr-study tune two_branch --dataset {dataset}"]
+        * (tuned_on(dataset, "two_branch") != dataset)])
 
 
 def runs_report(names: Sequence[str]) -> str:

@@ -26,6 +26,9 @@ from itr_study.lab.runs.published import Published, publish, publishable
 from itr_study.lab.runs.rows import SPLITS
 from itr_study.lab.runs.run import check_model, execute, former, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
+from itr_study.lab.studies.arms import base_config, reading
+from itr_study.lab.studies.parameters import Parameters
+from itr_study.lab.studies.tune import Search, written
 from itr_study.training.devices import choose_device
 from itr_study.training.interrupts import OutOfMemory
 
@@ -169,13 +172,46 @@ def make_features(name: str, data: Path | None, changes: list[str], images: str 
     return "\n".join(lines)
 
 
+def config_of(chosen: Chosen, root: str | None) -> RunConfig:
+    """Build the config that was chosen; a base config as notebooks have it on these data.
+
+    So it reads features that come with the data, and takes rates that were tuned there.
+    """
+    if not chosen.base:
+        return RunConfig.model_validate(chosen.values)
+    dataset, options = chosen.values["dataset"], chosen.values["data_options"]
+    parameters = Parameters.of(profile="full", dataset=dataset, data_options=options)
+    return base_config(dataset, chosen.base, reading(parameters, root), **chosen.changes)
+
+
+def tune(setting: str, dataset: str, data: Path | None, changes: list[str], device: str = "auto",
+         plan: bool = False) -> int:
+    """Search the rate of a setting and keep it, or only say what that takes; 130 if stopped."""
+    choose_device(device)
+    check_home()
+    search = Search.make(setting, dataset, data_root(dataset, data), data_options(changes))
+    print(search.plan(), flush=True)
+    if plan:
+        return 0
+    for sentence in too_small(search.data):
+        print(f"warning: {sentence}", file=sys.stderr)
+    try:
+        table = search.table(device)
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on from here.", file=sys.stderr)
+        return 130
+    print(written(table))
+    print(f"Kept for these data in {search.keep(table)}: `train` and notebooks take it.")
+    return 0
+
+
 def train(chosen: Chosen, data: Path | None, device: str,
           save_seconds: float = 60.0) -> int:
     """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
     choose_device(device)
     check_home()
-    config = RunConfig.model_validate(chosen.values)
-    root = data_root(config.dataset, data)
+    root = data_root(chosen.values["dataset"], data)
+    config = config_of(chosen, root)
     try:
         check_model(config)
         run = identify(config, root)
@@ -206,7 +242,7 @@ def evaluation(chosen: Chosen, data: Path | None) -> str:
     dataset, run_id, root = chosen.values["dataset"], chosen.run, None
     if not run_id:
         root = known_root(dataset, data)
-        run_id = (run := identify(RunConfig.model_validate(chosen.values), root)).id
+        run_id = (run := identify(config_of(chosen, root), root)).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)
     row = Published(dataset).table.row(run_id)
@@ -220,7 +256,7 @@ def evaluation(chosen: Chosen, data: Path | None) -> str:
 def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
     """Publish finished runs of this machine by their digits, or those of data sets; says which.
 
-    Of a data set only the runs of these notebooks, in profile `full`, where some are named.
+    Of a data set only the runs of these notebooks, if any, in the profile that is published.
     """
     from itr_study.lab.studies.plans import PLANS
 
@@ -231,8 +267,9 @@ def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:
     ids = [find_run(digits).run for digits in names if digits not in DATASETS]
     notebooks = [path.stem for path in find_notebooks(notebooks)] if notebooks else []
     for dataset in datasets:
+        profile = "quick" if DATASETS[dataset].generated else "full"
         asked = {identify(run.config, known_root(dataset, None)).id
-                 for notebook in notebooks for run in PLANS[notebook](dataset, "full")}
+                 for notebook in notebooks for run in PLANS[notebook](dataset, profile)}
         ids += [run_id for run_id in publishable(dataset) if run_id in asked or not notebooks]
     new = publish(ids, ranks)
     return "\n".join([*new, f"{len(new)} runs published in {evidence_folder()}; to keep them: "

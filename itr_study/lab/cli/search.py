@@ -20,6 +20,7 @@ from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import home
 from itr_study.lab.batch.schedule import data_root
 from itr_study.lab.cli.chosen import Chosen
+from itr_study.lab.cli.commands import config_of
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.identity import identify
@@ -42,8 +43,8 @@ class Shown(NamedTuple):
 def search(chosen: Chosen, data: Path | None, text: str | None, image: str | None, shown: Shown,
            split: str | None = None, pictures: Path | None = None) -> None:
     """Print what a finished run finds for a text or an image, or prompt for queries."""
-    config = RunConfig.model_validate(chosen.values)
-    root = data_root(config.dataset, data)
+    root = data_root(chosen.values["dataset"], data)
+    config = config_of(chosen, root)
     run = identify(config, root)
     result = RunStore().result(chosen.run or run.id)
     if result is None:

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from itr_study.data.batches import Batch, EncodedSplit
-from itr_study.evaluation.percent import percent
+from itr_study.evaluation.table import percent
 from itr_study.lab.label_quality.judges import TOOLS, CocoCaptions, Judge, attempt
 from itr_study.metrics.eccv import lists, places, sizes
 from itr_study.metrics.retrieval_sets import Matches, find

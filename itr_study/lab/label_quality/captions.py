@@ -11,7 +11,7 @@ from itr_study.data.base import RetrievalDataset, find_root
 from itr_study.data.batches import EncodedSplit
 from itr_study.data.precomputed import read_captions
 from itr_study.encoders import TEXT_ENCODERS
-from itr_study.evaluation.percent import percent
+from itr_study.evaluation.table import percent
 from itr_study.features.texts import caption_vectors
 from itr_study.lab.label_quality.judges import COCO, attempt, caption_split
 

@@ -7,52 +7,15 @@ Notebook 04 saves the table that is read here.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from itr_study.metrics.intervals import LEVEL
+from itr_study.lab.ledger.paired import Part
 
 TABLE = "04_relevance__settled.csv"  # among the figures of a data set
 COLUMNS = ("arm_a", "arm_b", "metric", "data", "images", "difference", "error")
 LABELS = "labels("  # how such an arm begins: "labels(sentence, max)"
-
-
-class Estimate(NamedTuple):
-    """A difference that a rule wants above zero, its standard error over images, and a level."""
-
-    mean: float
-    error: float
-    level: float
-
-    def above(self) -> bool:
-        """Whether the interval, mean -+ quantile of the normal distribution x error, is above 0."""
-        return self.mean - quantile(self.level) * self.error > 0
-
-    def pairs_needed(self) -> None:
-        """More runs decide nothing here."""
-        return
-
-
-class LabelPart(NamedTuple):
-    """arm_a - arm_b on a metric, its standard error, and the images and data it was judged on."""
-
-    arm_a: str
-    arm_b: str
-    metric: str
-    mean: float
-    error: float
-    n: int
-    data: str
-
-    def interval(self) -> tuple[float, float]:
-        """Compute the 95 % interval of the difference over images."""
-        half = quantile(LEVEL) * self.error
-        return self.mean - half, self.mean + half
-
-    def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Estimate:
-        """Take shift + sign x the difference, which a rule wants above zero at a level."""
-        return Estimate(shift + sign * self.mean, self.error, level)
 
 
 class NoEvidence(ValueError):
@@ -64,11 +27,12 @@ class LabelArms:
 
     def __init__(self, evidence: pd.DataFrame | None) -> None:
         lines = () if evidence is None else evidence.itertuples()
-        self.parts = {(line.arm_a, line.arm_b, line.metric): LabelPart(
-            line.arm_a, line.arm_b, line.metric, line.difference, line.error, line.images,
-            line.data) for line in lines}
+        self.parts = {(line.arm_a, line.arm_b, line.metric): Part(
+            line.arm_a, line.arm_b, line.metric, tuple(range(line.images)),
+            np.full(line.images, line.difference), error=line.error, data=line.data)
+            for line in lines}
 
-    def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> LabelPart:
+    def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
         """Look up the difference of two label sources.
 
         Raises: NoEvidence: nobody has computed it.
@@ -94,10 +58,3 @@ def read_evidence(folders: Iterable[Path]) -> pd.DataFrame:
 def kept_file(folders: Iterable[Path], name: str) -> Path | None:
     """Find a file in the first of the folders that has it, such as `Study.kept_in`."""
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
-
-
-def quantile(level: float) -> float:
-    """Compute the two-sided quantile of the normal distribution, 1.96 at 95 %."""
-    from scipy import stats
-
-    return float(stats.norm.ppf((1 + level) / 2))

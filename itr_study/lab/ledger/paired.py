@@ -1,6 +1,6 @@
 """Paired evidence: differences of two arms over the seeds they share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -8,9 +8,13 @@ import numpy as np
 import pandas as pd
 
 from itr_study.lab.ledger.reported import difference
-from itr_study.metrics.intervals import LEVEL, student_interval
+from itr_study.metrics.intervals import (
+    LEVEL,
+    random_effects,
+    student_interval,
+)
 
-FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever asked for
+FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever planned
 # What arms name before the slash: models that claims compare, an ensemble and its members.
 RIVALS = ({"dvse", "pvse"}, {"sgraf", "saf"}, {"sgraf", "sgr"})
 
@@ -20,32 +24,34 @@ class Sample(NamedTuple):
 
     values: np.ndarray
     level: float
-
-    @property
-    def mean(self) -> float:
-        """Mean of the differences."""
-        return float(self.values.mean())
+    error: float = 0.0  # standard error over images, as of `Part`
 
     def above(self) -> bool:
         """Whether the interval of the mean lies wholly above zero, with enough pairs."""
         return len(self.values) >= FEWEST and student_interval(*self)[0] > 0
 
-    def pairs_needed(self) -> int | None:
-        """Find the smallest n whose interval would clear zero, at this mean and spread."""
-        from scipy import stats
+    def p_value(self) -> float:
+        """Compute the p-value below which `above` holds, times the places of its level, or 1.
 
-        spread = self.values.std(ddof=1) if len(self.values) > 1 else None
-        if spread is None or self.mean <= 0:
-            return None
-        n = np.arange(FEWEST, MOST + 1)
-        clears = stats.t.ppf((1 + self.level) / 2, n - 1) * spread / np.sqrt(n) < self.mean
-        return int(n[clears.argmax()]) if clears.any() else None
+        Two-sided as the interval is. Of differences with both errors it is that over seeds alone.
+        """
+        from scipy import special
+
+        if (n := len(self.values)) < FEWEST:
+            return 1.0
+        mean, error = float(self.values.mean()), float(np.ptp(self.values)) and float(
+            self.values.std(ddof=1) / n**0.5)
+        t = mean / (error or self.error or 1e-300)  # without any spread a mean is certain
+        one_sided = special.ndtr(-t) if self.error and not error else special.stdtr(n - 1, -t)
+        return min(1.0, 2 * float(one_sided) * (1 - LEVEL) / (1 - self.level))
 
 
 class Part(NamedTuple):
     """One paired comparison: arm_a - arm_b on a metric, one difference per shared seed.
 
-    If arm_b is so many times an arm, `ratios` are how many times that arm_a is.
+    If arm_b is so many times an arm, `ratios` are how many times that arm_a is. `error` is that of
+    the mean over images, beyond that over seeds; 0 where images are taken as given. Of label
+    sources, images take the place of seeds, all differences are the mean, and `data` says where.
     """
 
     arm_a: str
@@ -54,6 +60,8 @@ class Part(NamedTuple):
     seeds: tuple[int, ...]
     differences: np.ndarray
     ratios: np.ndarray | None = None
+    error: float = 0.0
+    data: str = ""
 
     @property
     def mean(self) -> float:
@@ -67,11 +75,21 @@ class Part(NamedTuple):
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Compute the Student-t interval of the mean difference."""
-        return student_interval(self.differences, level)
+        return student_interval(self.differences, level, self.error)
 
     def sample(self, level: float, sign: int = 1, shift: float = 0.0) -> Sample:
         """Take shift + sign x the differences, which a rule wants above zero at a level."""
-        return Sample(shift + sign * self.differences, level)
+        return Sample(shift + sign * self.differences, level, self.error)
+
+    def pairs_needed(self, margin: float) -> int | None:
+        """Find the smallest n whose half width is the margin or less, at this spread of seeds."""
+        from scipy import stats
+
+        if self.n < 2 or self.error:
+            return None
+        n = np.arange(FEWEST, MOST + 1)
+        half = stats.t.isf((1 - LEVEL) / 2, n - 1) * self.differences.std(ddof=1) / np.sqrt(n)
+        return int(n[(half <= margin).argmax()]) if half[-1] <= margin else None
 
 
 class Arms:
@@ -104,7 +122,8 @@ class Arms:
                               axis=1, join="inner")
             steps = arm.startswith("step(")
             return (inner.diff(axis=1).abs() if steps else inner).mean(axis=1)
-        values = self.rows[self.rows["arm"] == arm].set_index("seed")[metric].astype(float)
+        of_arm = self.rows.loc[self.rows["arm"] == arm, ["seed", metric]]  # not all columns: slow
+        values = of_arm.set_index("seed")[metric].astype(float)
         if values.isna().any():
             raise ValueError(f"{metric} of variant {arm!r} is missing for seeds "
                              f"{list(values.index[values.isna()])}; finish or drop those runs")
@@ -146,6 +165,37 @@ class Arms:
         return "; ".join(sorted(self.rows.loc[self.rows["arm"].isin(arms), "model"].unique()))
 
 
+# Of a difference and of the runs of both its arms, by seed: its `error`. Raises NoRanks.
+ImageError = Callable[[Part, list[str], list[str]], float]
+
+
+class NoRanks(ValueError):
+    """A difference cannot be split into images: there are no ranks of its runs."""
+
+
+class CrossedArms(Arms):
+    """Arms whose differences have an error over images, too, beside that over seeds."""
+
+    def __init__(self, rows: pd.DataFrame, error_of: ImageError) -> None:
+        super().__init__(rows)
+        columns = (rows[name] for name in ("arm", "seed", "run") if name in rows)
+        self.runs = {(arm, seed): run[0] for arm, seed, *run in zip(*columns, strict=True) if run}
+        self.error_of = error_of
+
+    def part(self, arm_a: str, arm_b: str, metric: str, relative: bool = False) -> Part:
+        """Pair two plain arms as `Arms` does.
+
+        Raises: NoRanks: there are none of these arms, or those of other scores, as of re-ranked
+            ones.
+        """
+        part = super().part(arm_a, arm_b, metric, relative)
+        keys = [[(arm, seed) for seed in part.seeds] for arm in (arm_a, arm_b)]
+        if not self.runs.keys() >= {*keys[0], *keys[1]}:
+            raise NoRanks(f"{arm_a!r} or {arm_b!r} is no arm with runs of its own")
+        return part._replace(error=self.error_of(part, *(
+            [self.runs[key] for key in of_arm] for of_arm in keys)))
+
+
 def factor_of(arm: str) -> float:
     """Read how many times "times(7.8|fast)" takes its arm."""
     return float(arm.removeprefix("times(").partition("|")[0])
@@ -179,6 +229,38 @@ def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: S
                         *(part.interval(level) if part.n > 1 else (np.nan, np.nan))))
     return pd.DataFrame(records, columns=["comparison", "arm_a", "arm_b", "metric", "n",
                                           "difference", "low", "high"])
+
+
+def over_models(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]],
+                metrics: Sequence[str]) -> pd.DataFrame:
+    """Compare two arms in every model that has five pairs of them, and over these models.
+
+    Args:
+        rows: as of `differences`; arms of other models have a prefix, "saf/hardest".
+        pairs: (arm, the one taken from it), without prefix.
+        metrics: as of `differences`.
+    Returns: Frame of model (a prefix, "" for none, "all" in the last line of each pair and
+        metric), arm_a, arm_b, metric, n (pairs; of "all": models), difference, low, high, and
+        between, the standard deviation between models (`random_effects`). Pairs that fewer than
+        two models have are left out.
+    """
+    arms, named, records = Arms(rows), set(rows["arm"]), []
+    models = ["", *sorted({arm.partition("/")[0] for arm in named if "/" in arm})]
+    for (arm_a, arm_b), metric in product(pairs, metrics):
+        prefixes = {model: f"{model}/" * bool(model) for model in models}
+        parts = {model: arms.part(before + arm_a, before + arm_b, metric)
+                 for model, before in prefixes.items() if {before + arm_a, before + arm_b} <= named}
+        parts = {model: part for model, part in parts.items()
+                 if part.n >= FEWEST and np.ptp(part.differences) > 0}
+        if len(parts) < 2:
+            continue
+        pooled = random_effects(*zip(*((part.mean, part.differences.std(ddof=1) / part.n**0.5)
+                                       for part in parts.values()), strict=True))
+        lines = [(model, part.n, part.mean, *part.interval(), np.nan)
+                 for model, part in parts.items()] + [("all", len(parts), *pooled)]
+        records += [(model, arm_a, arm_b, metric, *line) for model, *line in lines]
+    return pd.DataFrame(records, columns=["model", "arm_a", "arm_b", "metric", "n", "difference",
+                                          "low", "high", "between"])
 
 
 def sign(low: float, high: float, pairs: int = FEWEST) -> str:

@@ -10,12 +10,18 @@ from typing import NamedTuple
 import pandas as pd
 
 from itr_study.lab.ledger.evidence import LABELS
-from itr_study.lab.ledger.paired import FEWEST, arms_in
+from itr_study.lab.ledger.paired import FEWEST, ImageError, arms_in
 from itr_study.lab.ledger.reported import load_claims, split_list
-from itr_study.lab.ledger.verdict import HELD, Verdict, judge, named_arms, units_of
+from itr_study.lab.ledger.verdict import (
+    DECIDED,
+    HELD,
+    SECOND_BASE,
+    Verdict,
+    judge,
+    named_arms,
+    units_of,
+)
 
-SECOND_BASE = "clean_gru"  # its arms are those of the sweeps behind this name: "clean_gru/sum"
-DECIDED = ("reproduced", "contradicted")
 SAME = "the same"
 # How two verdicts compare, by whether the first and the second decide.
 STANDS = {(True, True): "opposite", (True, False): "only the first decides",
@@ -52,8 +58,9 @@ def has_run(rows: pd.DataFrame) -> bool:
     return "arm" in rows and bool(rows["arm"].str.startswith(f"{SECOND_BASE}/").any())
 
 
-def replicate(claim: Mapping[str, str], first: Verdict, rows: pd.DataFrame) -> Replication:
-    """Judge a claim on the second base model too; claim and rows as in `judge`."""
+def replicate(claim: Mapping[str, str], first: Verdict, rows: pd.DataFrame,
+              error_of: ImageError | None = None) -> Replication:
+    """Judge a claim on the second base model too; claim, rows and error_of as in `judge`."""
     arms = named_arms(claim["arm_a"], claim["arm_b"])
     if claim["kind"] in HELD or not arms or claim["arm_a"].startswith(LABELS):
         return Replication(first)
@@ -61,7 +68,7 @@ def replicate(claim: Mapping[str, str], first: Verdict, rows: pd.DataFrame) -> R
         return Replication(first, once="it names its model")
     renamed = {side: "; ".join(map(on_second, split_list(claim[side])))
                for side in ("arm_a", "arm_b")}
-    second = judge({**claim, **renamed, "needs": ""}, rows)
+    second = judge({**claim, **renamed, "needs": ""}, rows, error_of=error_of)
     if second.outcome == "not tested":
         return Replication(first, once=second.missing)
     if second.pairs < FEWEST:

@@ -9,10 +9,9 @@ import pandas as pd
 
 from itr_study.digits import digits_for, number, signed, with_interval
 from itr_study.files.atomic import write_atomic
-from itr_study.lab.ledger.evidence import LabelPart, kept_file
-from itr_study.lab.ledger.paired import Part, arms_in
+from itr_study.lab.ledger.evidence import kept_file
+from itr_study.lab.ledger.paired import ImageError, Part, arms_in
 from itr_study.lab.ledger.replication import (
-    DECIDED,
     GRU,
     ORDER,
     Replication,
@@ -23,8 +22,17 @@ from itr_study.lab.ledger.replication import (
     replicated,
 )
 from itr_study.lab.ledger.reported import reported_differences, split_list
-from itr_study.lab.ledger.verdict import HELD, OUTCOMES, TIMES, Verdict, judge, metrics_of, units_of
-from itr_study.metrics.intervals import student_interval
+from itr_study.lab.ledger.verdict import (
+    DECIDED,
+    HELD,
+    OUTCOMES,
+    TIMES,
+    Verdict,
+    judge,
+    metrics_of,
+    units_of,
+)
+from itr_study.metrics.intervals import LEVEL, student_interval
 
 # What is counted apart: what a paper claims, what we ask beside it, what other rows add up to.
 TITLES = {"claim": "Claims of the papers", "counter-check": "Counter-checks of ours",
@@ -41,14 +49,16 @@ def origin(claim: dict[str, str]) -> str:
 
 
 def verdicts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
-             elsewhere: Sequence[pd.DataFrame] = ()) -> list[tuple[dict, Replication]]:
+             elsewhere: Sequence[pd.DataFrame] = (), error_of: ImageError | None = None
+             ) -> list[tuple[dict, Replication]]:
     """Judge every claim on each data set of the rows (once if there are none), as in `ledger`."""
     frames = [frame for _, frame in rows.groupby("dataset")] if len(rows) else [rows]
     found, again = [], has_run(rows)
     for frame in frames:
         for claim in claims.to_dict("records"):
-            first = judge(claim, with_metrics(claim, frame, elsewhere), evidence)
-            found.append((claim, replicate(claim, first, frame) if again else Replication(first)))
+            first = judge(claim, with_metrics(claim, frame, elsewhere), evidence, error_of)
+            found.append((claim, replicate(claim, first, frame, error_of) if again
+                          else Replication(first)))
     return found
 
 
@@ -56,8 +66,8 @@ def with_metrics(claim: dict[str, str], rows: pd.DataFrame,
                  elsewhere: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Choose the rows, or else the first others with a value of every metric of a claim."""
     wanted = metrics_of(claim)
-    return next((frame for frame in (rows, *elsewhere)
-                 if wanted <= set(frame.columns[frame.notna().any()])), rows)
+    return next((frame for frame in (rows, *elsewhere) if all(
+        name in frame and frame[name].notna().any() for name in wanted)), rows)
 
 
 def reported_span(values: list[float]) -> str:
@@ -69,13 +79,13 @@ def reported_span(values: list[float]) -> str:
             f"({len(values)} differences)")
 
 
-def measured_span(verdict: Verdict) -> str:
-    """Write our difference with its interval.
+def measured_span(verdict: Verdict, parts: Sequence[Part] | None = None) -> str:
+    """Write our difference with its interval; parts: those of the verdict, or its `crossed`.
 
     Of several, the smallest, the largest, and how many are settled by their own 95 % intervals; of
     times, how many times one is the other.
     """
-    ends = sorted(verdict.parts, key=lambda part: part.mean)
+    ends = sorted(verdict.parts if parts is None else parts, key=lambda part: part.mean)
     shown = ends if len(ends) < 2 else [ends[0], ends[-1]]
     ends_in_words = [with_interval(part.mean, *part.interval()) if part.n > 1
                      else f"{signed(part.mean)} (one pair)" for part in shown]
@@ -95,7 +105,7 @@ def printed_above(claim: dict[str, str], verdict: Verdict) -> str:
     return f"; the paper prints {reported_span(printed)}, above our upper end"
 
 
-def factor(part: Part | LabelPart) -> str:
+def factor(part: Part) -> str:
     """Write how many times as long one takes as another, if that is claimed; else nothing."""
     from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
 
@@ -108,7 +118,8 @@ def factor(part: Part | LabelPart) -> str:
 
 
 def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
-           elsewhere: Sequence[pd.DataFrame] = ()) -> pd.DataFrame:
+           elsewhere: Sequence[pd.DataFrame] = (), error_of: ImageError | None = None
+           ) -> pd.DataFrame:
     """List every claim and data set: what was reported, what we measured, the verdict.
 
     Args:
@@ -118,15 +129,18 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
         elsewhere: other rows, such as those of generated data, where relevance is known exactly, or
             of a benchmark: a claim about what the rows do not hold is judged on the first of these
             that hold it.
+        error_of: as in `judge`.
     Returns: Frame of id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
         unit, reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome,
         needed, missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
-        (data, model, people or empty). If the second base model has run, ours to missing are those
-        of the headline, and more columns follow: first_ours, first_outcome, first_model,
-        second_ours, second_outcome (empty if a claim has one base model).
+        (data, model, people or empty), fixed_on, p and q (of the outcome, see `q_values`), and
+        images_ours and images_outcome (over seeds and images, of decided claims with ranks). If the
+        second base model has run, ours to missing are those of the headline, and more columns
+        follow: first_ours, first_outcome, first_model, second_ours, second_outcome (empty if a
+        claim has one base model).
     """
     records, again = [], has_run(rows)
-    for claim, both in verdicts(claims, rows, evidence, elsewhere):
+    for claim, both in verdicts(claims, rows, evidence, elsewhere, error_of):
         verdict, first, second = both.headline, both.first, both.second
         of_both = {
             "first_ours": measured_span(first), "first_outcome": first.outcome,
@@ -142,8 +156,39 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
             "levels": verdict.levels, "dataset": verdict.dataset, "model": verdict.model,
             "pairs": verdict.pairs, "outcome": verdict.outcome, "needed": verdict.needed,
             "missing": verdict.missing, "verdict": both.sentence + printed_above(claim, verdict),
-            **{name: claim[name] for name in ("parts", "note", "waits_for")}, **of_both})
-    return pd.DataFrame(records).astype({"needed": "Int64"})
+            **{name: claim[name] for name in ("parts", "note", "waits_for", "fixed_on")},
+            "p": verdict.p, "q": None, "images_ours": measured_span(verdict, verdict.crossed),
+            "images_outcome": verdict.crossed_outcome, **of_both})
+    table = pd.DataFrame(records).astype({"needed": "Int64", "p": float})
+    table["q"] = q_values(table)
+    digits = {name: table[name].map("{:.3g}".format).astype(float) for name in ("p", "q")}
+    return table.assign(**digits)  # so few digits are the same on every processor
+
+
+def q_values(table: pd.DataFrame) -> pd.Series:
+    """Compute the q-value of every p: the share of false discoveries if all up to it count.
+
+    The claims of the papers, counter-checks and composites are three families.
+
+    Source: Benjamini and Hochberg (1995).
+    Args: table: origin and p, NaN where nothing is measured.
+    """
+    from scipy import stats
+
+    measured = table.dropna(subset="p")
+    return measured.groupby("origin")["p"].transform(
+        stats.false_discovery_control).reindex(table.index)
+
+
+def fragile(table: pd.DataFrame) -> pd.DataFrame:
+    """List decided claims that are open by q > 0.05, or by other images beside other seeds."""
+    q, images = pd.to_numeric(table["q"], errors="coerce"), table["images_outcome"]
+    loose, moved = q > 1 - LEVEL, (images != "") & (images != table["outcome"])
+    decided = table["outcome"].isin((*DECIDED, "no effect"))
+    chosen = table[decided & (loose | moved)].sort_values("origin", kind="stable")
+    return chosen[["id", "outcome", "q", "ours", "images_ours", "images_outcome"]].rename(columns={
+        "id": "claim", "images_ours": "ours, with other images",
+        "images_outcome": "verdict, with other images"})
 
 
 def ledger_parts(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
@@ -169,7 +214,8 @@ def outcome_counts(table: pd.DataFrame) -> pd.DataFrame:
 FILE, PAGE = "12_claims__ledger.csv", "claims.md"
 LEGEND = files("itr_study.lab.ledger.reported") / "legend.md"  # what the words of the page mean
 PLANNED = 40  # pairs of runs for one claim; more are not planned
-COLUMNS = ("claim", "place", "statement", "unit", "reported", "ours", "margin, levels", "verdict")
+COLUMNS = ("claim", "place", "statement", "unit", "reported", "ours", "margin, levels, date",
+           "verdict", "q")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -198,9 +244,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         "tested on both base models": twice,
         **{f"of these {words}": twice[twice["both"] == words] for words in ORDER},
         "no effect: all differences too small to matter": table[table["outcome"] == "no effect"],
-        f"undecided, at most {PLANNED} pairs would decide": open_[needed <= PLANNED],
-        "undecided, more pairs would decide": open_[needed > PLANNED],
-        "undecided, no number is known": open_[needed.isna()]}
+        f"undecided, at most {PLANNED} pairs are planned": open_[needed <= PLANNED],
+        "undecided, more pairs would be": open_[needed > PLANNED],
+        "undecided, no number is planned": open_[needed.isna()]}
     counts = pd.DataFrame({fact: part["origin"].value_counts() for fact, part in facts.items()})
     return counts.reindex(ORIGINS[:2]).fillna(0).astype(int).rename(TITLES).T.rename_axis(
         index="how many", columns=None)
@@ -222,8 +268,10 @@ def ledger_markdown(table: pd.DataFrame) -> str:
     counts = outcome_counts(table).rename(TITLES).rename_axis("").reset_index()
     tables = {"Tested on both base models": both_verdicts(table),
               f"Also tested on {name_of(GRU)}": both_settings(table),
-              "Undecided composites with a contradicted part": contradicted_parts(table)}
-    tables |= {title: page_columns(table[table["origin"] == kind])
+              "Undecided composites with a contradicted part": contradicted_parts(table),
+              "Decided, but open by q or by other images (*)": fragile(table)}
+    listed = table[table["kind"] != "misprint"]  # docs/misprints.md has the others
+    tables |= {title: page_columns(listed[listed["origin"] == kind])
                for kind, title in TITLES.items()}
     blocks = [("Counts", [*markdown_lines(counts), "",
                           *markdown_lines(summary(table).reset_index())])]
@@ -236,15 +284,22 @@ def page_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Arrange claims in the columns of the page."""
     small = ("<br><small>" + table["note"] + "</small>").where(table["note"] != "", "")
     margin = ("± " + table["margin"]).where(table["margin"] != "", "")
-    rule = (margin + ", " + table["levels"]).str.strip(", ")
+    rule = (margin + ", " + table["levels"]).str.strip(", ") + ("<br>" + table["fixed_on"]).where(
+        table["fixed_on"] != "", "")
+    images = ("<br>with other images: " + table["images_ours"]).where(
+        table["images_ours"] != "", "")
+    stars = table["id"].isin(fragile(table)["claim"]).map({True: "\\* ", False: ""})
     columns = [table["id"], table["place"], table["statement"] + small, table["unit"],
-               table["reported_difference"], table["ours"], rule, table["verdict"]]
+               table["reported_difference"], table["ours"] + images, rule,
+               stars + table["verdict"], pd.to_numeric(table["q"], errors="coerce").map(
+                   "{:g}".format, na_action="ignore")]
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
 def markdown_lines(table: pd.DataFrame) -> list[str]:
     """Write a frame as a table of Markdown."""
-    cells = [[str(value).replace("|", "\\|").replace("\n", " ") or "–" for value in row]
+    cells = [["–" if pd.isna(value) or value == "" else str(value).replace("|", "\\|").replace(
+        "\n", " ") for value in row]
              for row in table.itertuples(index=False)]
     return [f"| {' | '.join(row)} |" for row in [list(table), ["---"] * table.shape[1], *cells]]
 

@@ -19,7 +19,7 @@ seeds: see evidence.py.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -28,8 +28,17 @@ import pandas as pd
 
 from itr_study.data import DATASETS
 from itr_study.evaluation.measures import MEASURES, measure_of
-from itr_study.lab.ledger.evidence import LABELS, Estimate, LabelArms, LabelPart, NoEvidence
-from itr_study.lab.ledger.paired import FEWEST, MOST, Arms, Part, Sample, arms_in
+from itr_study.lab.ledger.evidence import LABELS, LabelArms, NoEvidence
+from itr_study.lab.ledger.paired import (
+    FEWEST,
+    Arms,
+    CrossedArms,
+    ImageError,
+    NoRanks,
+    Part,
+    Sample,
+    arms_in,
+)
 from itr_study.lab.ledger.reported import split_list
 from itr_study.metrics.intervals import LEVEL
 
@@ -51,6 +60,9 @@ UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "tau": "Kendall's τ, × 100", "cs100": "coherent score, × 100",
          "rel10": "relevance of the first ten, × 100", "rsum": "points of RSUM",
          "gain": "points of RSUM", "_r": "points of recall"}
+
+SECOND_BASE = "clean_gru"  # its arms are those of the sweeps behind this name: "clean_gru/sum"
+PLUG_INS = ("/hardest+listwise", "/bcls")  # how arms of a setting end that a loss was added to
 
 # Points that matter, by unit: smaller differences are no effect. Set in November 2026, when the
 # differences were known; other units have none.
@@ -88,10 +100,10 @@ class Case(NamedTuple):
     Those of `small` say that no difference matters; there are none where a unit has no margin.
     """
 
-    support: list[Sample | Estimate]
-    against: list[list[Sample | Estimate]]
-    shown: list[Part | LabelPart]
-    small: list[Sample | Estimate]
+    support: list[Sample]
+    against: list[list[Sample]]
+    shown: list[Part]
+    small: list[Sample]
 
 
 def adjusted(places: int) -> float:
@@ -99,7 +111,7 @@ def adjusted(places: int) -> float:
     return 1 - (1 - LEVEL) / places
 
 
-def none_matters(parts: list[Part | LabelPart], places: int = 1) -> list[Sample | Estimate]:
+def none_matters(parts: list[Part], places: int = 1) -> list[Sample]:
     """List what must be above zero if no part is as large as SMALLEST; empty if one has no such."""
     margins = [SMALLEST.get(units_of(part.metric)) for part in parts]
     return [] if None in margins else [
@@ -150,19 +162,45 @@ CASES = {"difference": difference_case, "order": difference_case,
          "equivalence": equivalence_case, "peak": peak_case}
 
 
-def decide(case: Case) -> tuple[str, int | None]:
-    """Find the outcome of a case, and the pairs that would decide an undecided one."""
+def decide(case: Case) -> str:
+    """Find the outcome of a case."""
     if all(sample.above() for sample in case.support):
-        return "reproduced", None
+        return "reproduced"
     if any(all(sample.above() for sample in group) for group in case.against):
-        return "contradicted", None
-    if is_small(case):
-        return "no effect", None
-    groups = [group for group in [case.support, *case.against]
-              if all(sample.mean > 0 for sample in group)]
-    needed = [[sample.pairs_needed() for sample in group] for group in groups]
-    finite = [max(counts) for counts in needed if None not in counts]
-    return "undecided", min(finite, default=None)
+        return "contradicted"
+    return "no effect" if is_small(case) else "undecided"
+
+
+def p_value(case: Case, outcome: str) -> float:
+    """Compute the p-value of an outcome, which is below 0.05 if it is decided.
+
+    Of all samples together the largest, of several ways to be contradicted the smallest; of an
+    undecided claim the smallest of the three outcomes.
+    """
+    ways = {"reproduced": [case.support], "contradicted": case.against, "no effect": [case.small]}
+    groups = ways.get(outcome) or [case.support, *case.against, case.small]
+    return min(max(sample.p_value() for sample in group) for group in groups if group)
+
+
+def at_looks(case: Case, looks: int) -> Case:
+    """Share the 5 % among so many looks at the runs, each before more seeds were added."""
+    def shared(samples: list) -> list:
+        return [sample._replace(level=1 - (1 - sample.level) / looks) for sample in samples]
+
+    return case if looks == 1 else case._replace(
+        support=shared(case.support), against=list(map(shared, case.against)),
+        small=shared(case.small))
+
+
+def planned(parts: list[Part], margin: float | None) -> int | None:
+    """Find how many pairs make every half width the margin, or the SMALLEST of its unit.
+
+    None: more than MOST, a unit without a margin, or a spread that is not known.
+    """
+    margins = [SMALLEST.get(units_of(part.metric)) if margin is None else margin for part in parts]
+    counts = [part.pairs_needed(width) if width else None
+              for part, width in zip(parts, margins, strict=True)]
+    return None if None in counts else max(counts)
 
 
 def is_small(case: Case) -> bool:
@@ -170,8 +208,9 @@ def is_small(case: Case) -> bool:
     return bool(case.small) and all(sample.above() for sample in case.small)
 
 
-OUTCOMES = ("reproduced", "contradicted", "no effect", "undecided", "collapsed", *HELD.values(),
-            "not tested")
+DECIDED = ("reproduced", "contradicted")
+MEASURED = (*DECIDED, "no effect", "undecided")
+OUTCOMES = (*MEASURED, "collapsed", *HELD.values(), "not tested")
 
 
 @dataclass(frozen=True)
@@ -183,8 +222,8 @@ class Verdict:
     dataset: str
     model: str  # of several: separated by semicolons
     pairs: int  # shared seeds, the fewest over the parts; images where label sources are judged
-    parts: tuple[Part | LabelPart, ...] = ()
-    needed: int | None = None  # pairs that would decide; None: unknown or more than MOST
+    parts: tuple[Part, ...] = ()
+    needed: int | None = None  # pairs planned for an undecided claim, as `planned` counts them
     missing: str = ""  # what a claim not tested waits for; which arms collapsed, in how many runs
     collapsed: tuple[str, ...] = ()  # the arms that hold collapsed runs
     test: str = ""  # the tests that hold a definition
@@ -194,6 +233,9 @@ class Verdict:
     mixed: int = 0  # seeds at which older rows, of another rounding, are paired with newer ones
     flat: str = ""  # which arms have got the equal scores that their loss asks for
     small: bool = False  # whether every difference is settled to be too small to matter
+    p: float | None = None  # of the outcome, see `p_value`; None: not measured, too few pairs
+    crossed: tuple[Part, ...] = ()  # the parts with an error over images, where ranks are kept
+    crossed_outcome: str = ""  # by those parts
 
     @property
     def sentence(self) -> str:
@@ -202,24 +244,25 @@ class Verdict:
             return f"{self.outcome}: {self.test}"
         if self.outcome == "not tested":
             return f"not tested: {self.missing}"
-        unit = "images" if isinstance(self.parts[0], LabelPart) else "pairs"
+        unit = "images" if self.parts[0].data else "pairs"
         about = "".join(f"{words}, " for words in (self.model, self.rates) if words)
         conditions = f"on {self.dataset} with {about}n = {self.pairs:,} {unit}"
         if self.outcome == "collapsed":
             return f"{self.missing}, {conditions}"
-        remedy = (f"about {self.needed} pairs would decide" if self.needed else
-                  "only more judged images would decide" if unit == "images" else
-                  f"how many would decide is unknown, or more than {MOST}")
+        width = f"± {self.margin:g}" if self.margin is not None else in_margins(self.parts)
+        remedy = ("only more judged images would decide" if unit == "images" else
+                  "no number of pairs is planned" if self.needed is None else
+                  f"about {self.needed} pairs would narrow its intervals to {width}"
+                  if self.needed > self.pairs else f"its intervals are as narrow as {width}")
         older = f"; at {self.mixed} seeds older rows are paired with newer ones" * bool(self.mixed)
         flat = ("; no collapse, but scores drew together towards a minimum of that loss: "
                 f"{self.flat}") * bool(self.flat)
-        within = ", ".join(dict.fromkeys(f"± {SMALLEST[unit]:g} {unit}" for unit in (
-            units_of(part.metric) for part in self.parts))) if self.small else ""
+        within = in_margins(self.parts) if self.small else ""
         small = f" beyond {within}" if self.outcome == "no effect" else f", within {within},"
         return (f"{self.outcome}{small * self.small} {conditions}"
                 f"{f'; {remedy}' * (self.outcome == 'undecided')}{older}{flat}")
 
-    def standing(self, part: Part | LabelPart) -> str:
+    def standing(self, part: Part) -> str:
         """Tell what a part says by itself: "for", "against", "open", "collapsed", "unlike fit"."""
         if self.outcome == "not tested":
             return "unlike fit"
@@ -230,6 +273,19 @@ class Verdict:
             return "for" if low > 0 else "against" if high < 0 else "open"
         outside = low > width or high < -width
         return "for" if -width < low and high < width else "against" if outside else "open"
+
+
+def in_margins(parts: Sequence[Part]) -> str:
+    """Write the SMALLEST of the units of some parts.
+
+    Example:
+        >>> in_margins([Part("a", "b", name, (), ()) for name in ("test_i2t_r1", "i2t_ndcg_exact")])
+        '± 0.5 points of recall, ± 0.5 of NDCG × 100'
+    """
+    units = dict.fromkeys(units_of(part.metric) for part in parts)
+    return ", ".join(f"± {SMALLEST[unit]:g} {unit}" if unit.startswith("points") else
+                     f"± {SMALLEST[unit]:g} of {unit.replace(', ×', ' ×')}"
+                     for unit in units if unit in SMALLEST)
 
 
 def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
@@ -261,8 +317,8 @@ def _needs(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     return claim["needs"]
 
 
-def judge(claim: Mapping[str, str], rows: pd.DataFrame,
-          evidence: pd.DataFrame | None = None) -> Verdict:
+def judge(claim: Mapping[str, str], rows: pd.DataFrame, evidence: pd.DataFrame | None = None,
+          error_of: ImageError | None = None) -> Verdict:
     """Hold one claim against what we have on one data set.
 
     A claim may span several models, such as the settings of a table: each pair of arms is of one
@@ -273,6 +329,7 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
         rows: tidy frame, one run per row: arm, seed, dataset, model, metrics in percent;
             `collapsed` and `flattened`, if known, say why a run has, empty if it has not.
         evidence: of label sources, as `read_evidence` gives it.
+        error_of: over images, as `CrossedArms` takes it: decided claims get `crossed`.
     Raises: ValueError: more than one data set, repeated (arm, seed), missing values, a pair of arms
         without a shared seed or of different models.
     """
@@ -287,13 +344,16 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
         return judge_labels(claim, evidence)
     if missing := lacking(claim, rows):
         return Verdict(claim["id"], "not tested", dataset, "", 0, missing=missing)
+    used = named_arms(claim["arm_a"], claim["arm_b"])
+    rows = rows[rows["arm"].isin(used)]  # the rest makes all that follows slow
     arms = Arms(rows)
-    case = CASES[claim["kind"]](claim, arms)
-    outcome, needed = decide(case)
-    pairs, used = min(part.n for part in case.shown), named_arms(claim["arm_a"], claim["arm_b"])
+    case = looked_at(claim, arms)
+    pairs = min(part.n for part in case.shown)
     fallen, unfit = runs_that(rows, "collapsed", used), unlike_fit(claim, arms, used)
-    if unfit or fallen:
-        outcome, needed = "not tested" if unfit else "collapsed", None
+    outcome = "not tested" if unfit else "collapsed" if fallen else decide(case)
+    measured = outcome in MEASURED and pairs >= FEWEST
+    needed = planned(case.shown, margin_of(claim)) if outcome == "undecided" else None
+    crossed = crossed_case(claim, rows, error_of) if outcome in DECIDED and error_of else None
     who = "collapsed" if named_arms(claim["arm_a"]) & set(fallen) else "baseline collapsed"
     mixed = max(len(arms.mixed(named_arms(part.arm_a, part.arm_b)) & set(part.seeds))
                 for part in case.shown)
@@ -301,7 +361,24 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame,
                    needed, unfit or f"{who}: {in_words(fallen)}" * bool(fallen), tuple(fallen),
                    levels=levels(case), margin=margin_of(claim), mixed=mixed,
                    rates=rates_of(rows, used), flat=in_words(runs_that(rows, "flattened", used)),
-                   small=is_small(case))
+                   small=is_small(case), p=p_value(case, outcome) if measured else None,
+                   crossed=tuple(crossed.shown) if crossed else (),
+                   crossed_outcome=decide(crossed) if crossed else "")
+
+
+def looked_at(claim: Mapping[str, str], arms: Arms) -> Case:
+    """Build the case of a claim; more than five pairs have been looked at claim["looks"] times."""
+    case = CASES[claim["kind"]](claim, arms)
+    more = min(part.n for part in case.shown) > FEWEST
+    return at_looks(case, int(claim.get("looks") or 1) if more else 1)
+
+
+def crossed_case(claim: Mapping[str, str], rows: pd.DataFrame, error_of: ImageError) -> Case | None:
+    """Build a claim's case with errors over seeds and images; None if an arm has no ranks."""
+    try:
+        return looked_at(claim, CrossedArms(rows, error_of))
+    except NoRanks:
+        return None
 
 
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
@@ -312,11 +389,11 @@ def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Ver
     except NoEvidence as error:
         missing = "; ".join(filter(None, [str(error), claim["needs"]]))
         return Verdict(claim["id"], "not tested", "", "", 0, missing=missing)
-    outcome, _ = decide(case)
+    outcome = decide(case)
     data = "; ".join(dict.fromkeys(part.data for part in case.shown))
     return Verdict(claim["id"], outcome, data, "label sources alone",
                    min(part.n for part in case.shown), tuple(case.shown), levels=levels(case),
-                   margin=margin_of(claim), small=is_small(case))
+                   margin=margin_of(claim), small=is_small(case), p=p_value(case, outcome))
 
 
 def metrics_of(claim: Mapping[str, str]) -> set[str]:
@@ -330,11 +407,23 @@ def named_arms(*cells: str) -> set[str]:
 
 
 def rates_of(rows: pd.DataFrame, arms: set[str]) -> str:
-    """Say at which learning rates some arms were trained; empty if nothing was."""
-    configs = rows.loc[rows["arm"].isin(arms), "config"].dropna() if "config" in rows else ()
-    rates = {json.loads(config)["settings"]["learning_rate"] for config in configs}
-    ends = [f"{rate:g}" for rate in sorted({min(rates), max(rates)})] if rates else []
-    return f"learning rate{'s' * (len(ends) - 1)} {' to '.join(ends)}" if ends else ""
+    """Say at which learning rates some arms were trained; empty if nothing was.
+
+    A plug-in, an arm of PLUG_INS in a setting, is trained at the rate of the setting's baseline,
+    except in the second base model, where each loss has its own.
+    """
+    of_arms = rows[rows["arm"].isin(arms) & rows["config"].notna()] if "config" in rows else ()
+    rates = [json.loads(config)["settings"]["learning_rate"] for config in of_arms["config"]] \
+        if len(of_arms) else []
+    if not rates:
+        return ""
+    settings = of_arms["arm"].str.rpartition("/")[0]
+    shared = (pd.Series(rates, of_arms.index).groupby(settings).nunique() == 1).all()
+    plugged = any(arm.endswith(PLUG_INS) and not arm.startswith(SECOND_BASE) for arm in arms) \
+        and not any("@" in arm for arm in arms)
+    ends = [f"{rate:g}" for rate in sorted({min(rates), max(rates)})]
+    return (f"learning rate{'s' * (len(ends) - 1)} {' to '.join(ends)}"
+            + " (the baseline's)" * bool(shared and plugged))
 
 
 def runs_that(rows: pd.DataFrame, ended: str, arms: set[str]) -> dict[str, str]:

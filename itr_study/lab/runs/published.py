@@ -30,6 +30,7 @@ from itr_study.lab.runs.packs import Packs
 from itr_study.lab.runs.rows import is_complete, make_row
 from itr_study.lab.runs.store import RunResult, RunStore, clear_temporary
 from itr_study.lab.runs.table import Table, cell, restore
+from itr_study.losses.base import OWN
 from itr_study.metrics.truth import DIRECTIONS
 
 Finished = tuple[Run, RunResult]
@@ -41,9 +42,15 @@ LEAST_TEST = 100  # test images of generated data: R@K of fewer says little
 
 
 def keeps_rows(config: RunConfig) -> bool:
-    """Whether a config's runs may be published: of real data, or of as much as LEAST_TEST."""
+    """Whether runs may be published: of losses here, and of real data or LEAST_TEST images."""
+    if any(OWN.fullmatch(term.loss) for term in config.terms):
+        return False
     return (not DATASETS[config.dataset].generated
             or config.data_options.get("test", LEAST_TEST) >= LEAST_TEST)
+
+
+class NotKept(ValueError):
+    """A run has no such arrays; nothing is damaged."""
 
 
 class Published:
@@ -141,7 +148,7 @@ def arrays(run_id: str, *names: str) -> dict[str, np.ndarray]:
     `RunResult.arrays`.
 
     Args:    names: those needed beside the ranks.
-    Raises:  as `curve`.
+    Raises:  NotKept where the run is in neither or without them, else as `curve`.
     """
     published, wanted = _evidence_of(run_id), {"test_i2t", "test_t2i", *names}
     found = published.arrays(run_id) if published else None
@@ -152,7 +159,7 @@ def arrays(run_id: str, *names: str) -> dict[str, np.ndarray]:
         return found
     why = NOWHERE if not (published or result) else (
         f"it is kept without them; train it again: itr-study train {run_id}")
-    raise ValueError(f"no {', '.join(names) or 'ranks'} of run {run_id}: {why}")
+    raise NotKept(f"no {', '.join(names) or 'ranks'} of run {run_id}: {why}")
 
 
 def _evidence_of(run_id: str) -> Published | None:
@@ -199,7 +206,8 @@ def _finished(run_id: str) -> Finished:
     config, facts = RunConfig.model_validate(result.config), result.facts
     if not keeps_rows(config):
         raise ValueError(f"run {run_id} is of a part of {config.dataset} ({config.data_options}), "
-                         "which anybody trains in minutes; only runs of its own size are published")
+                         "which anybody trains in minutes, or of a loss of your own, which nobody "
+                         "else has; only runs of its own size and of losses here are published")
     return Run(config, run_id, facts["data"], facts["encoded"], facts["versions"]), result
 
 

@@ -16,8 +16,9 @@ from itr_study.data import DATASETS, brings_features
 from itr_study.data.box_table import KEPT
 from itr_study.encoders.weights import given_folder
 from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.sweeps import ended_row, sweep
-from itr_study.lab.studies.bases import base, frozen_rates
+from itr_study.lab.studies.bases import base, frozen_rates, tuned_rates
 from itr_study.lab.studies.parameters import Parameters
 from itr_study.models import MODELS
 from itr_study.relevance.exact import Exact
@@ -76,7 +77,7 @@ def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any)
         options |= {"features": DATASETS[dataset].features} if images == GIVEN else {}
     if options:
         sized["data_options"] = options
-    config = base(dataset, name, **sized | changes)
+    config = base(dataset, name, parameters.rates_here, **sized | changes)
     if ":nanodet:" in config.images and dataset not in KEPT and given_folder("nanodet") is None:
         config = config.with_(images="lite0:grid:one")  # regions without the detector
     part, dev = config.settings.dev_images, config.data_options.get("dev")
@@ -84,10 +85,16 @@ def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any)
 
 
 def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
-    """Choose images "given" if none are chosen and features come with the data."""
-    if parameters.images or not brings_features(parameters.dataset, root):
+    """Choose images "given" if none are chosen and features come with the data; rates tuned here.
+
+    Without a folder of real data the rates are those of its settings.
+    """
+    if not parameters.images and brings_features(parameters.dataset, root):
+        parameters = parameters.model_copy(update={"images": GIVEN})
+    if root is None and not DATASETS[parameters.dataset].generated:
         return parameters
-    return parameters.model_copy(update={"images": GIVEN})
+    return parameters.with_rates(tuned_rates(parameters.dataset, lambda: dataset_of(
+        base_config(parameters.dataset, "two_branch", parameters), root)))
 
 
 def over_seeds(label: str, config: RunConfig, seeds: int, needs: tuple[str, ...] = (),
@@ -169,7 +176,7 @@ def plugged_in(dataset: str, parameters: Parameters, settings: Sequence[str], se
     """
     arms = []
     for name in settings:
-        rate = frozen_rates(dataset)[name]["hardest"]
+        rate = frozen_rates(dataset, parameters.rates_here)[name]["hardest"]
         alone = with_loss(dataset, name, parameters, "hardest", rate)
         arms += over_seeds(f"{name}/hardest", alone, seeds, setting=name, loss="hardest")
         arms += over_seeds(f"{name}/{label}", sum_of(alone, *terms), seeds, setting=name,
@@ -243,7 +250,8 @@ def chosen_rates(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     if beyond := at_the_edge(table):
         raise ValueError(f"a learning rate at the edge of its grid is not chosen: {beyond}; widen "
                          "the grid (`tried` in studies/bases, or the parameter `rates` of "
-                         "notebook 03, `second_factors` of 12) until every best lies inside")
+                         "notebook 03, `second_factors` of 12) until every best lies inside. If "
+                         "`itr-study tune` did, dev may be too small, or the training too short")
     rates: dict[str, dict[str, float]] = {}
     for line in table[table["best"]].itertuples():
         rates.setdefault(line.setting, {})[line.loss] = line.rate

@@ -17,10 +17,8 @@ import pandas as pd
 from itr_study.evaluation.ensemble import ensemble
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.results import kept_table, models_here
-from itr_study.lab.studies.study import Study
-
-Pairs = Mapping[tuple[str, int], Sequence[ArmRun]]  # (label, seed) -> members
+from itr_study.lab.studies.results import kept_table
+from itr_study.lab.studies.study import Groups, Study
 
 PAIR, BOTH = ("saf", "sgr"), "sgraf"
 TWICE = "vse_infinity"  # the model of which "+ Listwise*" takes two
@@ -30,7 +28,7 @@ ENDINGS = ("collapsed", "flattened")  # what `curve_metrics.milestones` says of 
 SHARED = ("dataset", "status", "data", "arithmetic", "config")
 
 
-def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Pairs:
+def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Groups:
     """List which two runs of `stronger_arms` make an ensemble: (label, seed) -> its members.
 
     "sgraf/<loss>" are SAF and SGR of the same loss, at so many `seeds`; "vse_infinity/<loss>*" are
@@ -47,33 +45,21 @@ def pairs_of(runs: Sequence[ArmRun], seeds: int, two_run_seeds: int = 0) -> Pair
     return pairs
 
 
-def ensembles(study: Study, pairs: Pairs, rows: pd.DataFrame,
+def ensembles(study: Study, pairs: Groups, rows: pd.DataFrame,
               figure: str = "ensembles") -> pd.DataFrame:
-    """Make the ensembles of `pairs_of` as `ensemble_rows` has them, in the order of the pairs.
+    """Give the ensembles of `pairs_of` as `ensemble_rows` has them, in the order of the pairs.
 
-    One that notebook 09 saved in `figure` of the same runs is taken from there, unless this machine
-    has its models; of others the models that are missing are trained now. Without rows of its
-    members there is no ensemble.
+    Those that `figure` keeps are taken from there (`Study.of_models`). Without rows of its members
+    there is no ensemble: then there is no row, and the columns of `rows`, which keep their types
+    when joined.
     """
-    kept = kept_ensembles(study.figures, study.dataset_name, rows, figure)
-    run_of = {(row.arm, row.seed): row.run for row in rows.itertuples()}
-    members = {key: [run_of.get((run.label, run.config.seed)) for run in runs]
-               for key, runs in pairs.items()}
-    wanted = {key: " + ".join(runs) for key, runs in members.items() if None not in runs}
-    saved = {(row.arm, row.seed) for row in kept.itertuples()
-             if wanted.get((row.arm, row.seed)) == row.members} if len(kept) else set()
-    making = {key: pairs[key] for key in wanted
-              if key not in saved or models_here(pairs[key], study.root)}
-    if making:
-        study.train([run for runs in making.values() for run in runs], weights=True)
-    made = ensemble_rows(rows, making, study.searcher, study.collapsed)
-    if not wanted:
+    made = study.of_models(figure, rows, pairs, lambda making: ensemble_rows(
+        rows, making, study.searcher, study.collapsed))
+    if made.empty:
         return rows.head(0)
-    table = pd.concat([part for part in (made, kept) if len(part)]).drop_duplicates(
-        ["arm", "seed"])  # what is made now comes first
-    table = table.set_index(["arm", "seed"]).loc[list(wanted)].reset_index()
-    factors = [_factors(label, pairs[label, seed]) for label, seed in wanted]
-    return table.assign(**pd.DataFrame(factors))
+    factors = [_factors(arm, pairs[arm, seed]) for arm, seed in zip(made.arm, made.seed,
+                                                                    strict=True)]
+    return _with_endings(made, rows).assign(**pd.DataFrame(factors))
 
 
 def _factors(label: str, runs: Sequence[ArmRun]) -> dict[str, Any]:
@@ -83,7 +69,7 @@ def _factors(label: str, runs: Sequence[ArmRun]) -> dict[str, Any]:
     return {"setting": named, "loss": runs[0].factors.get("loss")}
 
 
-def ensemble_rows(rows: pd.DataFrame, pairs: Pairs, searcher: Callable[[ArmRun], Searcher],
+def ensemble_rows(rows: pd.DataFrame, pairs: Groups, searcher: Callable[[ArmRun], Searcher],
                   collapsed: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
     """Measure ensembles: a row each, without what an ensemble has not, such as dev_rsum.
 
@@ -130,11 +116,15 @@ def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
     kept = kept_table(figures, dataset, f"09_stronger_models__{figure}", rows)
     if kept is None:
         return rows.head(0)
-    kept = kept[kept["members"].notna()]  # single models may be there, too
+    return _with_endings(kept[kept["members"].notna()], rows)  # single models may be there, too
+
+
+def _with_endings(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Say of ensembles how their members ended, as `rows` has it."""
     known = rows.drop_duplicates("run").set_index("run")
-    ended = {name: [max(known[name].loc[runs.split(" + ")]) for runs in kept["members"]]
+    ended = {name: [max(known[name].loc[runs.split(" + ")]) for runs in table["members"]]
              for name in ENDINGS if name in known}  # the largest: "" is of those that have not
-    return kept.assign(seen=kept["seen"].fillna(""), **ended)
+    return table.assign(seen=table["seen"].fillna(""), **ended)
 
 
 def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:

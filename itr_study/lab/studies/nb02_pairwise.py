@@ -41,24 +41,24 @@ class Rung(NamedTuple):
 
 RUNGS: dict[str, Rung] = {
     "first guess": Rung("", {}),
-    "own words": Rung("first guess", {"tokens": "words"}),
-    "both ways": Rung("first guess", {"model_arguments.text": "bigru"}),
-    "wider state": Rung("first guess", {"model_arguments.text_size": 512,
+    "learnt word vectors": Rung("first guess", {"tokens": "words"}),
+    "GRU in both directions": Rung("first guess", {"model_arguments.text": "bigru"}),
+    "GRU of 512 numbers": Rung("first guess", {"model_arguments.text_size": 512,
                                         "model_arguments.hidden_dropout": 0.5}),
-    "hidden layer": Rung("first guess", {"model_arguments.image_hidden": 1024,
+    "hidden image layer": Rung("first guess", {"model_arguments.image_hidden": 1024,
                                          "model_arguments.hidden_dropout": 0.5}),
-    "words dropped": Rung("first guess", {"model_arguments.word_dropout": 0.2}),
+    "20 % of words dropped": Rung("first guess", {"model_arguments.word_dropout": 0.2}),
     "more dropout": Rung("first guess", {"model_arguments.dropout": 0.4,
                                          "model_arguments.image_dropout": 0.5}),
-    "mean of weights": Rung("first guess", {"settings.average": 3}),
-    "one network": Rung("first guess", {"images": "lite2:pooled:flip"}),
+    "mean of 3 epochs' weights": Rung("first guess", {"settings.average": 3}),
+    "one image network": Rung("first guess", {"images": "lite2:pooled:flip"}),
     "twice as long": Rung("first guess", {"settings.epochs": 24, "settings.warmup_epochs": 10}),
     "three times as long": Rung("twice as long", {"settings.epochs": 36,
                                                   "settings.warmup_epochs": 15}),
     "batches of 256": Rung("first guess", {"settings.batch_size": 256}),
     "batches of 64": Rung("first guess", {"settings.batch_size": 64}),
     "batches of 32": Rung("first guess", {"settings.batch_size": 32}),
-    "both ways in batches of 64": Rung("batches of 64", {"model_arguments.text": "bigru"}),
+    "both directions, batches of 64": Rung("batches of 64", {"model_arguments.text": "bigru"}),
 }
 
 
@@ -123,16 +123,16 @@ class PairwiseParameters(Parameters, title="02_pairwise_losses"):
     """Parameters of notebook 02."""
 
     epochs: NonNegativeInt = like(Parameters, "epochs", smoke=2)
-    seeds: PositiveInt = by_profile("runs of each loss in the comparison", 1, 3, 12)
+    seeds: PositiveInt = by_profile("runs of each loss in the comparison", 1, 5, 12)
     losses: Names = by_profile("losses compared", *3 * [
         ["sum", "hardest", "soft", "top5", "info_nce", "sigmoid"]], among=TERMS)
     margins: list[NonNegativeFloat] = by_profile(
         "margins of the hardest negative, units of score (cosine)",
-        [0.1, 0.2], *2 * [[0.05, 0.1, 0.2, 0.4, 0.8]])
-    margin_seeds: PositiveInt = by_profile("runs of each margin", 1, 1, 3)
+        [0.1, 0.2], [0.05, 0.1, 0.2, 0.4], [0.05, 0.1, 0.2, 0.4, 0.8])
+    margin_seeds: PositiveInt = by_profile("runs of each margin", 1, 5, 3)
     sibling_seeds: PositiveInt = by_profile(
-        "runs with and without false negatives of the same image", 1, 3, 3)
-    collapse_seeds: PositiveInt = by_profile("runs of the collapse and of each remedy", 1, 1, 3)
+        "runs with and without false negatives of the same image", 1, 5, 3)
+    collapse_seeds: PositiveInt = by_profile("runs of the collapse and of each remedy", 1, 5, 3)
     ladder_seeds: NonNegativeInt = by_profile("runs of each rung, 0: none", 0, 0, 2)
 
 

@@ -77,15 +77,15 @@ def sizes(most: int) -> list[int]:
 class TopkClaims(Parameters):
     """Parameters of notebooks 03 and 12: what claims are about."""
 
-    k_seeds: PositiveInt = by_profile("runs of each k", 1, 3, 10)
+    k_seeds: PositiveInt = by_profile("runs of each k", 1, 5, 10)
     ks: list[PositiveInt] = by_profile(
         "negatives in the mean, 1 and up", [1, 5], *2 * [[1, 2, 3, 4, 5, 6, 8, 10]])
     dims: list[PositiveInt] = by_profile("sizes d of the embedding", [200, 500], [
         200, 350, 500, 650, 800], list(range(200, 801, 50)))
-    dim_seeds: PositiveInt = by_profile("runs of each d", 1, 1, 5)
+    dim_seeds: PositiveInt = by_profile("runs of each d", 1, 5, 5)
     settings: Names = by_profile("rows of Table IV", ["two_branch+fisher", "vsepp+gru"], [
         "two_branch+fisher", "two_branch+sentence", "vsepp+gru"], SETTINGS, among=searched_settings)
-    setting_seeds: PositiveInt = by_profile("runs of each loss of Table IV", 1, 1, 5)
+    setting_seeds: PositiveInt = by_profile("runs of each loss of Table IV", 1, 5, 5)
 
     @model_validator(mode="after")
     def check_ks(self) -> Self:
@@ -126,7 +126,7 @@ def d_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def setting_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List the runs of Table IV: each setting with each loss at its frozen rate."""
-    rates = frozen_rates(dataset)
+    rates = frozen_rates(dataset, parameters.rates_here)
     return [arm for name in parameters.settings for loss in TABLE_IV for arm in over_seeds(
         f"{name}/{loss}", with_loss(dataset, name, parameters, loss, rates[name][loss]),
         parameters.setting_seeds, setting=name, loss=loss)]
@@ -137,7 +137,7 @@ def rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
     Without `parameters.rates` the grid of each setting is the one of its base file.
     """
-    grids = {} if parameters.rates else tried_rates(dataset)
+    grids = {} if parameters.rates else tried_rates(dataset, parameters.rates_here)
     return [arm for name in parameters.settings for loss in TABLE_IV
             for rate in parameters.rates or grids[name] for arm in over_seeds(
                 f"{name}/{loss}/{rate:g}", with_loss(dataset, name, parameters, loss, rate), 1,

@@ -92,17 +92,17 @@ AS_LONG = 5  # %, within which a training step takes the same time (margin of cl
 class ListwiseClaims(Parameters):
     """Parameters of notebooks 05 and 12: what claims are about."""
 
-    seeds: PositiveInt = by_profile("runs of each combination of losses", 1, 3, 5)
-    term_seeds: PositiveInt = by_profile("runs of the papers' terms alone and together", 1, 3, 12)
+    seeds: PositiveInt = by_profile("runs of each combination of losses", 1, 5, 5)
+    term_seeds: PositiveInt = by_profile("runs of the papers' terms alone and together", 1, 5, 12)
     losses: Names = by_profile("pairwise losses that Smooth-NDCG is added to", ["sum", "hardest"],
                                *2 * [["sum", "hardest", "top5"]], among=TERMS)
     plug_in_settings: Names = by_profile("models that it is added to", *PLUGGED_IN,
                                          among=searched_settings)
-    plug_in_seeds: PositiveInt = by_profile("runs of each of these models", 1, 1, 5)
+    plug_in_seeds: PositiveInt = by_profile("runs of each of these models", 1, 5, 5)
     taus: list[Factor] = by_profile(
         "temperatures of Smooth-NDCG, units of score, above 0", [0.01, 0.1],
         [0.001, 0.01, 0.03, 0.1, 1.0], [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0])
-    tau_seeds: PositiveInt = by_profile("runs of each temperature", 1, 1, 5)
+    tau_seeds: PositiveInt = by_profile("runs of each temperature", 1, 5, 5)
     label_sources: Names = by_profile(
         "who says how relevant a pair is", ["sentence", "cider", "binary"],
         ["sentence", "cider", "exact", "binary"], ["sentence", "cider", "binary"], among=RELEVANCE)
@@ -121,7 +121,7 @@ class ListwiseParameters(ListwiseClaims, title="05_listwise"):
 
     weights: list[Factor] = by_profile("of Smooth-NDCG added to the hardest negative, above 0",
                                        [0.3], [0.3, 1.0, 3.0], [0.1, 0.3, 1.0, 3.0, 10.0])
-    weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 1, 5)
+    weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 5, 5)
 
 
 def plug_in_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

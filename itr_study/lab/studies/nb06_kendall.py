@@ -49,19 +49,21 @@ GRADERS = [name for name in RELEVANCE if name not in ("binary", "sentence")]
 class KendallClaims(Parameters):
     """Parameters of notebooks 06 and 12: what claims are about."""
 
-    term_seeds: PositiveInt = by_profile("runs of the papers' terms alone and together", 1, 3, 12)
+    term_seeds: PositiveInt = by_profile("runs of the papers' terms alone and together", 1, 5, 12)
     alphas: list[Width] = by_profile("sizes of a window, cosine of labels, 0 to below 2",
-                                     [0.2, 0.4], *2 * [[0.0, 0.1, 0.2, 0.3, 0.4, 0.6]])
+                                     [0.2, 0.4], [0.0, 0.2, 0.4, 0.6],
+                                     [0.0, 0.1, 0.2, 0.3, 0.4, 0.6])
     betas: list[Annotated[float, Field(gt=0, le=WIDEST - DEFAULTS["relaxation"])]] = by_profile(
         "strides of a window, cosine of labels, above 0",
-        [0.1, 0.6], *2 * [[0.05, 0.1, 0.2, 0.3, 0.6]])
+        [0.1, 0.6], [0.05, 0.1, 0.3, 0.6], [0.05, 0.1, 0.2, 0.3, 0.6])
     gammas: list[Factor] = by_profile("sharpness of soft negatives, per unit of score, above 0",
-                                      [10.0, 50.0], *2 * [[10.0, 20.0, 50.0, 100.0, 200.0]])
-    sweep_seeds: PositiveInt = by_profile("runs of each beta, gamma, way to take pairs", 1, 1, 5)
-    alpha_seeds: PositiveInt = by_profile("runs of each alpha, and of the larger margin", 1, 1, 10)
+                                      [10.0, 50.0], [10.0, 20.0, 50.0, 200.0],
+                                      [10.0, 20.0, 50.0, 100.0, 200.0])
+    sweep_seeds: PositiveInt = by_profile("runs of each beta, gamma, way to take pairs", 1, 5, 5)
+    alpha_seeds: PositiveInt = by_profile("runs of each alpha, and of the larger margin", 1, 5, 10)
     bcls_settings: Names = by_profile("models that soft + windows is given to", *PLUGGED_IN,
                                       among=searched_settings)
-    bcls_seeds: PositiveInt = by_profile("runs of each of these models", 1, 1, 5)
+    bcls_seeds: PositiveInt = by_profile("runs of each of these models", 1, 5, 5)
     window_labels: Names = by_profile("sources of the windows' labels besides sentence",
                                       ["cider"], ["cider", "exact"], ["cider"],
                                       among=GRADERS)
@@ -85,7 +87,7 @@ class ComparedLosses(Parameters):
             "sum", "hardest", "soft", "top5", "info_nce", "sigmoid", "listwise", "hardest+listwise",
             "hardest+listnet", "windows", "bcls", "soft+listwise", "soft+listwise+windows",
             "ladder", "hardest+sam"]], among=COMPARED)
-    compared_seeds: PositiveInt = by_profile("runs of each of these", 1, 1, 12)
+    compared_seeds: PositiveInt = by_profile("runs of each of these", 1, 5, 12)
 
 
 class KendallParameters(KendallClaims, title="06_kendall"):
@@ -93,7 +95,7 @@ class KendallParameters(KendallClaims, title="06_kendall"):
 
     weights: list[Factor] = by_profile("of the windows next to soft negatives, above 0",
                                        [0.3], [0.3, 1.0, 3.0], [0.1, 0.3, 1.0, 3.0, 10.0])
-    weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 1, 5)
+    weight_seeds: PositiveInt = by_profile("runs of each weight", 1, 5, 5)
     grid_alphas: list[Width] = by_profile(
         "alphas and betas that are trained in pairs, one seed",
         [0.2, 0.4], [0.0, 0.2, 0.4], [0.0, 0.1, 0.2, 0.3, 0.4, 0.6])
@@ -107,10 +109,10 @@ class KendallParameters(KendallClaims, title="06_kendall"):
     batch_losses: Names = by_profile(
         "losses that are trained with each of them", *2 * [["hardest", "bcls"]],
         ["hardest", "top5", "hardest+listwise", "bcls"], among=COMPARED)
-    batch_seeds: PositiveInt = by_profile("runs of each of these", 1, 1, 5)
+    batch_seeds: PositiveInt = by_profile("runs of each of these", 1, 5, 5)
     compared: Names = by_profile("rivals on graded labels in section 5",
                                  *3 * [["ladder", "hardest+sam"]], among=COMPARED)
-    compared_seeds: PositiveInt = by_profile("runs of each of these", 1, 2, 12)
+    compared_seeds: PositiveInt = by_profile("runs of each of these", 1, 5, 12)
 
     @model_validator(mode="after")
     def check_grid(self) -> Self:

@@ -20,7 +20,6 @@ from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
 from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
 from itr_study.losses import OUTPUT_LOSSES
 from itr_study.metrics.attention import head_correlation, mean_correlation, rank_map, region_cosines
-from itr_study.metrics.entropy import TEMPERATURE, score_entropy
 from itr_study.metrics.retrieval_sets import r_precision
 from itr_study.metrics.truth import Truth
 from itr_study.models.base import ModelOutput
@@ -46,41 +45,25 @@ def parts_of(searcher: Searcher, *names: str) -> list[Tensor]:
     return [found[name] for name in names]
 
 
-def entropies(searchers: Mapping[str, Searcher], temperature: float = TEMPERATURE) -> pd.DataFrame:
-    """Measure the embedding entropy (dvse Eq. 2) of every image and head, over a split's texts.
+def head_cosines(searchers: Mapping[str, Searcher]) -> pd.DataFrame:
+    """Compute |cosine| of what the heads of the first image add (dvse Fig. 6), a line a head.
 
-    Gives kind (name of the model, with "each head" if it has several), image, head (from 1), nats,
-    noise; of a text that has several embeddings the closest counts.
+    Gives arm, head, "1" to "K", and of all images the mean |cosine| of two heads that are on:
+    `residuals`, and `finished` of the vectors that are compared (NaN if none has two on).
     """
     tables = []
-    for name, searcher in searchers.items():
-        (heads,) = parts_of(searcher, "head_scores")  # (K, I, T)
-        kind = name if len(heads) == 1 else f"{name}, each head"
-        for head, scores in enumerate(heads.numpy(), 1):
-            found = score_entropy(scores, searcher.split.image_of_text, temperature)
-            tables.append(pd.DataFrame({"kind": kind, "image": np.arange(len(scores)),
-                                        "head": head, "nats": found.nats, "noise": found.noise}))
-    return pd.concat(tables, ignore_index=True)
-
-
-def correlations(searchers: Mapping[str, Searcher], image: int) -> dict[str, np.ndarray]:
-    """Compute |cosine| of what the heads of one image add, (K, K) for each model (Fig. 6)."""
-    return {name: head_correlation(parts_of(one, "residuals")[0][image:image + 1])[0]
-            for name, one in searchers.items()}
-
-
-def mean_correlations(searchers: Mapping[str, Searcher],
-                      finished: bool = False) -> dict[str, float]:
-    """Average |cosine| of two heads that are on over all images, NaN if none has two on.
-
-    finished: of the vectors that are compared, not of the residuals.
-    """
-    vectors, means = "subembeddings" if finished else "residuals", {}
-    for name, one in searchers.items():
-        values, mask = parts_of(one, vectors, "mask")
+    for arm, searcher in searchers.items():
+        residuals, vectors, mask = parts_of(searcher, "residuals", "subembeddings", "mask")
         pairs = (mask.sum(dim=1) > 1).any()
-        means[name] = mean_correlation(values, mask) if pairs else math.nan
-    return means
+        means = [mean_correlation(values, mask) if pairs else math.nan
+                 for values in (residuals, vectors)]
+        matrix = head_correlation(residuals[:1])[0]
+        heads = np.arange(1, 1 + len(matrix))
+        tables.append(pd.DataFrame(matrix, columns=heads.astype(str)).assign(
+            residuals=means[0], finished=means[1]))
+        tables[-1].insert(0, "head", heads)
+        tables[-1].insert(0, "arm", arm)
+    return pd.concat(tables, ignore_index=True)
 
 
 def image_precision(searcher: Searcher) -> float:

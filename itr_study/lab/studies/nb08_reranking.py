@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveInt, model_validator
 
-from itr_study.evaluation.percent import percent
 from itr_study.evaluation.search import Searcher
+from itr_study.evaluation.table import percent
 from itr_study.lab.ledger.reported import RECALLS
 from itr_study.lab.studies.arms import (
     FACTORS,
@@ -45,12 +45,12 @@ class RerankingParameters(Parameters, title="08_reranking"):
     """Parameters of notebook 08."""
 
     seeds: PositiveInt = by_profile(
-        'runs of each model with a setting of its own, such as "vsepp+gru/..."', 1, 3, 5)
+        'runs of each model with a setting of its own, such as "vsepp+gru/..."', 1, 5, 5)
     reranked: Names = by_profile(
         "models that are re-ranked", ["hardest", "sum", "vsepp+gru/hardest"],
         [*RANKED, "vsepp+gru/bcls"], [*RANKED, "vsepp+gru/hardest+listwise", "vsepp+gru/bcls"],
         among=models_of)
-    compared_seeds: PositiveInt = by_profile("runs of each of the others", 1, 3, 12)
+    compared_seeds: PositiveInt = by_profile("runs of each of the others", 1, 5, 12)
     swept: str = by_profile("the one of them that most sections look at", *3 * ["hardest"])
     scales: list[Factor] = by_profile("grid of FR's scales, per unit of score, above 0",
                                       [5.0, 25.0, 100.0], *2 * [SCALES])
@@ -79,7 +79,7 @@ def reranked_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         start, seeds = base_config(dataset, "two_branch", parameters), parameters.compared_seeds
         loss = known[label]["loss"]
         if setting := known[label].get("setting"):
-            rates, seeds = frozen_rates(dataset)[setting], parameters.seeds
+            rates, seeds = frozen_rates(dataset, parameters.rates_here)[setting], parameters.seeds
             start = with_loss(dataset, setting, parameters, "hardest",
                               rates.get(loss, rates["hardest"]))
         runs += over_seeds(label, sum_of(start, *COMPARED[loss]), seeds, RERANKED, **known[label])

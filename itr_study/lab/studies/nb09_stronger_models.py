@@ -95,10 +95,12 @@ def best_clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunConfig:
     """Make a rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
-        return with_loss(dataset, FISHER, parameters, LOSS, frozen_rates(dataset)[FISHER][LOSS])
+        rates = frozen_rates(dataset, parameters.rates_here)[FISHER]
+        return with_loss(dataset, FISHER, parameters, LOSS, rates[LOSS])
     ladder = ladder_of(dataset)
     config = rung_config(dataset, name, parameters, ladder)
-    rate = rate_in(dataset, ladder.start, LOSS, config.settings.learning_rate)
+    usual = config.settings.learning_rate
+    rate = rate_in(dataset, ladder.start, LOSS, usual, parameters.rates_here)
     return sum_of(config, LOSS).with_(**{"settings.learning_rate": rate})
 
 

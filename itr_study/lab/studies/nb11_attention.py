@@ -1,20 +1,15 @@
 """The arms of notebook 11, and whether their models look at what words name.
 
-    rows = study.train(looks.looking_arms)
-    runs = study.arms(looks.looking_arms)
-    kept = looks.kept_places(study.figures, dataset, rows, runs)
-    making = looks.to_look_at(runs, kept, study.root)           none of models that are not here
-    made = looks.pointing_rows((run, study.searcher(run)) for run in making)
-    places = looks.with_kept(runs, made, kept)
+    rows, runs = study.train(looks.looking_arms), study.arms(looks.looking_arms)
+    places = study.of_models("places", rows, runs, lambda making: looks.pointing_rows(
+        (run, study.searcher(run)) for run in making))
 
 Labels: "saf/hardest" is that arm of notebook 09, at its learning rate, so that both share its runs;
 "sgr" alone is SGR with the loss that its rate was searched for, "dvse" a base as it stands.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
-import numpy as np
 import pandas as pd
 from pydantic import PositiveInt
 
@@ -30,7 +25,6 @@ from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb09_stronger_models import SEARCHED, stronger_config
 from itr_study.lab.studies.parameters import Names, Parameters, Scenes, by_profile, like
-from itr_study.lab.studies.results import kept_table, models_here
 
 WORDS = "saf"  # the model whose words look at regions, in which losses are compared
 OF_CLASSES = ("mass", "uniform", "centre", "area")  # told for classes, too, not for names alone
@@ -120,40 +114,3 @@ def pointing_rows(searchers: Iterable[tuple[ArmRun, Searcher]], first: bool = Fa
                          | {f"{measure}_of_classes": 100 * classes.loc[MEAN, measure]
                             for measure in OF_CLASSES})
     return pd.DataFrame(lines)
-
-
-def kept_places(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
-                runs: Collection[ArmRun]) -> pd.DataFrame:
-    """Read the lines of `pointing_rows` that notebook 11 saved of these runs, or none.
-
-    CONTROLS that were not measured then are NaN.
-    """
-    kept = kept_table(figures, dataset, "11_attention_maps__places", rows)
-    if kept is None or not COLUMNS <= set(kept):
-        return pd.DataFrame(columns=["arm", "seed"])
-    controls = {name: kept.get(name, np.nan) for name in CONTROLS}
-    kept = kept.assign(arm=kept["label"], **controls).drop(columns="label")
-    wanted = {(run.label, run.config.seed) for run in runs}
-    return kept[[key in wanted for key in zip(kept["arm"], kept["seed"], strict=True)]]
-
-
-def to_look_at(runs: Sequence[ArmRun], kept: pd.DataFrame,
-               root: Path | str | None = None) -> list[ArmRun]:
-    """List runs of which nothing is kept, and those of seeds whose models are all here.
-
-    Losses are compared seed by seed, and models that two machines trained are no pair.
-    """
-    there = set(zip(kept["arm"], kept["seed"], strict=True))
-    known = [run for run in runs if (run.label, run.config.seed) in there]
-    elsewhere = {run.config.seed for run in known if not models_here([run], root)}
-    return [run for run in runs if run not in known or run.config.seed not in elsewhere]
-
-
-def with_kept(runs: Sequence[ArmRun], made: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Join the lines made now and those kept of other runs, in the order of the runs."""
-    now = set(zip(made["arm"], made["seed"], strict=True)) if len(made) else set()
-    kept = kept[[key not in now for key in zip(kept["arm"], kept["seed"], strict=True)]]
-    table = pd.concat([table for table in (made, kept) if len(table)])
-    place = {(run.label, run.config.seed): number for number, run in enumerate(runs)}
-    order = [place[key] for key in zip(table["arm"], table["seed"], strict=True)]
-    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)

@@ -10,7 +10,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, model_validator
 
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
-from itr_study.evaluation.percent import percent
+from itr_study.evaluation.table import percent
 from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.ledger.replication import SECOND_BASE, on_second
 from itr_study.lab.ledger.report import ORIGINS, ledger_parts
@@ -368,7 +368,8 @@ def second_base_rates(dataset: str, parameters: Parameters) -> dict[str, float]:
     If nobody has searched, all take the base's.
     """
     usual = base_config(dataset, SECOND_BASE, parameters).settings.learning_rate
-    return {arm: rate_in(dataset, SECOND_BASE, KIN.get(arm, arm), usual) for arm in JUDGED}
+    return {arm: rate_in(dataset, SECOND_BASE, KIN.get(arm, arm), usual, parameters.rates_here)
+            for arm in JUDGED}
 
 
 def swept_configs(dataset: str, parameters: Parameters) -> dict[str, RunConfig]:

@@ -20,6 +20,7 @@ from pydantic import (
     JsonValue,
     NonNegativeInt,
     PositiveInt,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     create_model,
@@ -33,10 +34,13 @@ from itr_study.data.caption_noise import CHOICES, check_share
 from itr_study.data.scenes.styles import STYLES
 from itr_study.features.specs import image_parts
 from itr_study.lab.label_quality.agreement import label_sources
-from itr_study.lab.studies.bases import searched_rates
+from itr_study.lab.studies.bases import Tuned, searched_rates
 from itr_study.training.settings import StrictModel, problems
 
-PROFILES = ("smoke", "quick", "full")
+PROFILES, PAPER = ("smoke", "quick", "full"), "paper"
+# Notebooks that have profile paper, which is quick and as that paper trains (`presets.paper_arms`).
+PAPERS = {"03_topk": "topk", "05_listwise": "listwise", "06_kendall": "bcls",
+          "07_sub_embeddings": "dvse"}
 CHANGE_NO_RUN = ("figures", "workers", "device")
 Names = list[str]
 # What multiplies scores, losses or steps: at most a number far below where float32 ends.
@@ -71,7 +75,8 @@ def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices 
         empty: whether a list may be empty.
     """
     sizes = dict(zip(PROFILES, (smoke, quick, full), strict=True))
-    return Field(default_factory=lambda given: deepcopy(sizes[given.get("profile", "smoke")]),
+    return Field(default_factory=lambda given: deepcopy(
+        sizes[{PAPER: "quick"}.get(profile := given.get("profile", "smoke"), profile)]),
                  description=about,
                  json_schema_extra={"sizes": sizes, "among": among, "empty": empty})
 
@@ -99,8 +104,9 @@ class Parameters(StrictModel):
 
     noun: ClassVar[str] = "parameter"
     model_config = ConfigDict(validate_default=True)
+    _rates_here: Tuned = PrivateAttr(default_factory=dict)
 
-    profile: Literal["smoke", "quick", "full"] = Field(
+    profile: Literal["smoke", "quick", "full", "paper"] = Field(
         "quick", description="how much is computed: smoke, quick or full; it sets what is None")
     dataset: str = Field(
         "scenes", description="data set: scenes (generated here), flickr8k",
@@ -130,6 +136,17 @@ class Parameters(StrictModel):
             raise ValueError(problems(error)) from error
 
     @property
+    def rates_here(self) -> Tuned:
+        """Learning rates that were tuned on these data, by setting; nobody sets them in a cell."""
+        return self._rates_here
+
+    def with_rates(self, tuned: Tuned) -> Self:
+        """Return a copy with these."""
+        copy = self.model_copy()
+        copy._rates_here = tuned
+        return copy
+
+    @property
     def explicit(self) -> dict[str, Any]:
         """Return those that somebody set and that change a run, for provenance."""
         own = self.model_fields_set - {"profile", "dataset", "data", *CHANGE_NO_RUN}
@@ -146,6 +163,9 @@ class Parameters(StrictModel):
     def check_items(cls, value: Any, info: ValidationInfo) -> Any:
         """Check lists and names against what they may hold."""
         name, extra = info.field_name, cls.model_fields[info.field_name].json_schema_extra or {}
+        if value == PAPER and name == "profile" and cls.model_config.get("title") not in PAPERS:
+            raise ValueError(f"profile {PAPER} is for notebooks {', '.join(PAPERS)} alone; take "
+                             f"{', '.join(PROFILES)}")
         if isinstance(value, list):
             _check_list(name, value, extra["empty"])
         among, known = extra.get("among", ()), info.data

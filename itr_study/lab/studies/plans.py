@@ -45,6 +45,7 @@ from itr_study.lab.studies.parameters import (
     Parameters,
     RelevanceParameters,
 )
+from itr_study.lab.studies.presets import paper_arms
 from itr_study.progress import progress
 
 # The parameters of each notebook, and the makers of all runs that it trains.
@@ -52,11 +53,12 @@ STUDIES: dict[str, tuple[type[Parameters], tuple[Maker, ...]]] = {
     "00_start_here": (nb02_pairwise.StartParameters, (nb02_pairwise.first_arms,)),
     "01_data_and_judgements": (DataParameters, ()),
     "02_pairwise_losses": (nb02_pairwise.PairwiseParameters, nb02_pairwise.ARMS),
-    "03_topk": (nb03_topk.TopkParameters, nb03_topk.ARMS),
+    "03_topk": (nb03_topk.TopkParameters, (*nb03_topk.ARMS, paper_arms)),
     "04_relevance": (RelevanceParameters, ()),
-    "05_listwise": (nb05_listwise.ListwiseParameters, nb05_listwise.ARMS),
-    "06_kendall": (nb06_kendall.KendallParameters, nb06_kendall.ARMS),
-    "07_sub_embeddings": (nb07_sub_embeddings.SubEmbeddingParameters, nb07_sub_embeddings.ARMS),
+    "05_listwise": (nb05_listwise.ListwiseParameters, (*nb05_listwise.ARMS, paper_arms)),
+    "06_kendall": (nb06_kendall.KendallParameters, (*nb06_kendall.ARMS, paper_arms)),
+    "07_sub_embeddings": (nb07_sub_embeddings.SubEmbeddingParameters,
+                          (*nb07_sub_embeddings.ARMS, paper_arms)),
     "08_reranking": (nb08_reranking.RerankingParameters, nb08_reranking.ARMS),
     "09_stronger_models": (nb09_stronger_models.StrongerParameters, nb09_stronger_models.ARMS),
     "10_explorers": (nb10_explorers.ExplorerParameters, (nb05_listwise.explored_arms,)),

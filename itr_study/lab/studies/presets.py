@@ -12,7 +12,10 @@ from typing import Any
 
 from itr_study.checks import check_choice
 from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.lab.studies.parameters import PAPER, PAPERS, Parameters
 
+SEEDS = 3
 FILE = Path(__file__).with_name("presets.toml")
 # What a table says beside the fields of a config.
 BESIDE = ("about", "place", "inputs", "ours", "rerank")
@@ -40,6 +43,25 @@ def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
     fields = {key: value for key, value in table.items() if key not in BESIDE}
     return RunConfig.model_validate({"dataset": dataset, "images": images} | fields).with_(
         **changes)
+
+
+def paper_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the presets of a notebook's paper on the data at hand; none but in profile paper.
+
+    Each reads the images of the base that is most like it: pooled, boxes, or a grid.
+    """
+    arms: list[ArmRun] = []
+    paper = PAPERS[parameters.model_config["title"]] if parameters.profile == PAPER else None
+    for name, table in preset_tables().items():
+        if name.partition("+")[0] == paper and (name != "dvse+cub" or dataset == "cub"):
+            like = {1: "two_branch", 36: "saf"}.get(table["inputs"]["regions"], "dvse")
+            start = base_config(dataset, like, parameters)
+            config = preset(name, dataset, start.images, data_options=start.data_options)
+            if parameters.epochs:
+                config = config.with_(**{"settings.epochs": parameters.epochs})
+            if config not in [run.config for run in arms]:  # of two networks that we lack
+                arms += over_seeds(f"{name}, as its paper trains", config, SEEDS)
+    return arms
 
 
 def not_stated(name: str) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """Read what runs left: curves, ranks, intervals, judged scores and first results."""
 
+import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,19 +12,19 @@ import pandas as pd
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.evaluation.measures import measure_columns
-from itr_study.evaluation.table import bootstrap
+from itr_study.evaluation.table import bootstrap, recall_by_image
 from itr_study.files.paths import evidence_folder, kept_folders
+from itr_study.lab.ledger.paired import NoRanks, Part
 from itr_study.lab.runs.config import RunConfig, build_objective
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.published import arrays, curve
+from itr_study.lab.runs.published import NotKept, arrays, curve
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.metrics import Ranks
+from itr_study.metrics.intervals import crossed_error
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.training.collapse import collapse, equal_scores, flattened
 
-# Rows of runs travel with the project, trained models do not: a table made of models is taken from
-# where it was saved, or it would cost hours of training.
 
 def kept_table(figures: Path | str | None, dataset: str, name: str,
                rows: pd.DataFrame) -> pd.DataFrame | None:
@@ -198,3 +200,59 @@ def fair_columns(dataset: str) -> list[str]:
     part = {EXACTLY: "ndcg_exact", PEOPLE: "human", CAPTIONS: "tau_cider"}[fair_judge(dataset)]
     return [f"test_{name}" for name in measure_columns(dataset, "test", needs=())
             if part in name]
+
+
+RECALLED = re.compile("test_(rsum|(i2t|t2i)_r(1|5|10))")
+ERROR_KEY = ["arm_a", "arm_b", "metric", "pairs"]
+
+
+class ImageErrors:
+    """Standard errors over images, beyond those over seeds: from ranks, else from a kept table.
+
+    They are of paired differences of recall, for the ledger (`CrossedArms`). Ranks of most runs are
+    not published, so a table of the errors travels with the project: "12_claims__images".
+
+    Source: `crossed_error` of seeds and images, `recall_by_image`.
+
+    Args:
+        image_of_text: (T,) of the test split.
+        kept: a `table` of before, of runs that are here (`kept_table`), or None.
+    """
+
+    def __init__(self, image_of_text: np.ndarray, kept: pd.DataFrame | None = None) -> None:
+        self.image_of_text = image_of_text
+        self.kept = {} if kept is None else kept.set_index(ERROR_KEY)["error"].to_dict()
+        self.found: dict[tuple, float] = {}
+        self.by_image = cache(self._by_image)
+
+    def __call__(self, part: Part, runs_a: list[str], runs_b: list[str]) -> float:
+        """Compute or look up the error of a difference; the other arguments: its runs by seed.
+
+        Raises: NoRanks: neither can be; the metric is no recall, or the ranks do not give it.
+        """
+        key = (part.arm_a, part.arm_b, part.metric, part.n)
+        if not RECALLED.fullmatch(part.metric):
+            raise NoRanks(f"{part.metric} is no recall")
+        try:
+            one, other = (np.stack([self.by_image(run)[part.metric.removeprefix("test_")]
+                                    for run in runs]) for runs in (runs_a, runs_b))
+        except NotKept as error:
+            if key not in self.kept:
+                raise NoRanks(str(error)) from error
+            self.found[key] = self.kept[key]
+            return self.found[key]
+        if not np.allclose((one - other).mean(axis=1), part.differences, rtol=0, atol=1e-6):
+            raise NoRanks(f"the ranks of these runs do not give their {part.metric}")
+        self.found[key] = float(f"{crossed_error(one - other):.5g}")  # as the table has it
+        return self.found[key]
+
+    def table(self) -> pd.DataFrame:
+        """List what was asked for: arm_a, arm_b, metric, pairs, error (to five digits)."""
+        return pd.DataFrame([(*key, error) for key, error in self.found.items()],
+                            columns=[*ERROR_KEY, "error"])
+
+    def _by_image(self, run: str) -> dict[str, np.ndarray]:
+        ranks = ranks_of({"run": run})
+        if len(ranks.t2i) != len(self.image_of_text):
+            raise NotKept(f"run {run} has ranks of another test split")
+        return recall_by_image(ranks, self.image_of_text)

@@ -5,11 +5,13 @@ by_d = study.train(topk.d_arms)             one row per run, trained where it is
 study.save(plots.sweep_curve(by_d, "d", ...), by_d, "dimension", "R@5 hardly moves.", by_d)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from IPython.display import Image
 from matplotlib.figure import Figure
@@ -45,8 +47,17 @@ from itr_study.lab.studies.arms import (
 )
 from itr_study.lab.studies.bases import at_edge, tuned_on
 from itr_study.lab.studies.needs import leave_out
+from itr_study.lab.studies.parameters import PAPER
 from itr_study.lab.studies.plans import STUDIES
-from itr_study.lab.studies.results import collapses, curves, over_images, ranks_of
+from itr_study.lab.studies.presets import paper_arms
+from itr_study.lab.studies.results import (
+    collapses,
+    curves,
+    kept_table,
+    models_here,
+    over_images,
+    ranks_of,
+)
 from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import LEVEL
 from itr_study.plots.figures import COMMON, save_figure
@@ -57,6 +68,8 @@ from itr_study.plots.tables import Page, table_cells, table_html
 from itr_study.plots.tables import finding as plots_finding
 from itr_study.progress import in_lines
 from itr_study.training.devices import choose_device
+
+Groups = Mapping[tuple[str, int], Sequence[ArmRun]]  # (arm, seed) -> runs
 
 
 class Study:
@@ -81,6 +94,7 @@ class Study:
         self.parameters = reading(chosen, self.root)
         self.saved: dict[str, Path] = {}  # pictures by name
         self.collapsed: dict[str, str] = {}  # run -> why its scores have, of all trained here
+        self.made: set[str] = set()  # figures whose tables are made of models of this machine
         leave_out(self)
 
     @property
@@ -141,6 +155,10 @@ class Study:
         self._note_collapses(rows)
         return rows if failed else rows[rows["status"] == "done"]
 
+    def and_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Add the rows of the paper's presets, which profile paper trains."""
+        return pd.concat([rows, self.train(paper_arms)]) if self.profile == PAPER else rows
+
     def ended(self, arms: Maker | Sequence[ArmRun]) -> pd.DataFrame:
         """Return the rows of runs that have ended; nothing is trained, nothing missed."""
         runs = self.arms(arms) if callable(arms) else list(arms)
@@ -170,7 +188,7 @@ class Study:
             first = part.iloc[0]
             setting, loss = (first.get(name) for name in ("setting", "loss"))
             edge = setting is not None and loss is not None and at_edge(
-                self.dataset_name, setting, loss)
+                self.dataset_name, setting, loss, self.parameters.rates_here)
             notes[arm] = "; ".join(filter(None, [
                 "rate at the edge of its grid" * edge, "collapsed" * (arm in fallen),
                 "has seen captions" * bool(first.get("seen"))]))
@@ -231,7 +249,10 @@ class Study:
     def note(self, *words: str) -> str:
         """Write the words under a picture: data set, where its rates were tuned, words."""
         tuned = tuned_on(self.dataset_name, "two_branch")
-        taken = f"learning rates tuned on {tuned}" * (tuned != self.dataset_name)
+        here = ", ".join(self.parameters.rates_here)
+        rates = [f"tuned on {tuned}"] * (tuned != self.dataset_name)
+        rates += [f"those of {here} tuned here"] * bool(here)
+        taken = f"learning rates {', '.join(rates)}" * bool(rates)
         return "; ".join(filter(None, [self.dataset_name, taken, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -282,6 +303,55 @@ class Study:
         self.train(list(runs.values()), weights=True)
         return {name: self.searcher(run, split) for name, run in runs.items()}
 
+    def of_models(self, name: str, rows: pd.DataFrame, runs: Groups | Sequence[ArmRun],
+                  make: Callable[[Any], pd.DataFrame], needs: Collection[str] = (),
+                  values: Mapping[str, Collection] = MappingProxyType({})) -> pd.DataFrame:
+        """Return a table made of models: lines that a figure of these runs keeps, the others new.
+
+        Rows of runs travel with the project, trained models do not: of the lines that are not kept
+        the models that are missing are trained now. Kept lines of a seed are made again where all
+        their models are here, since models of two machines are no pair.
+
+        Args:
+            name: of the figure in this notebook.
+            rows: as `train` gives them; runs without a row are left out, and a table of runs that
+                are not among them is not taken.
+            runs: in the order of the lines; or (arm, seed) -> all whose models its lines need.
+            make: gets some of `runs` as they are given; returns their lines, with arm and seed.
+            needs: columns without which a kept table is of no use.
+            values: of columns, which a kept table must have; its other lines are left out.
+        """
+        single = not isinstance(runs, Mapping)
+        groups = {(run.label, run.config.seed): [run] for run in runs} if single else runs
+        ids = {(row.arm, row.seed): row.run for row in rows.itertuples()}
+        members = {key: [ids.get((run.label, run.config.seed)) for run in group]
+                   for key, group in groups.items()}
+        groups = {key: group for key, group in groups.items() if None not in members[key]}
+        kept = kept_table(self.figures, self.dataset_name, f"{self.notebook}__{name}", rows)
+        if kept is None or not {"arm", "seed", *needs, *values} <= set(kept) or not all(
+                set(asked) <= set(kept[column]) for column, asked in values.items()):
+            kept = pd.DataFrame(columns=["arm", "seed", *values])
+        for column, asked in values.items():
+            kept = kept[kept[column].isin(asked)]
+        keys = list(zip(kept["arm"], kept["seed"], strict=True))
+        if "members" in kept:  # the same runs, together
+            keys = [key if key in groups and " + ".join(members[key]) == of else None
+                    for key, of in zip(keys, kept["members"], strict=True)]
+        known = groups.keys() & set(keys)
+        elsewhere = {key[1] for key in known if not models_here(groups[key], self.root)}
+        making = {key: group for key, group in groups.items()
+                  if key not in known or key[1] not in elsewhere}
+        tables = [kept[np.array([key in known and key not in making for key in keys], bool)]]
+        if making:
+            missing = [run for group in making.values() for run in group]
+            self.train(missing, weights=True)
+            tables.append(make(missing if single else making))
+            self.made.add(name)
+        table = pd.concat([part for part in tables if len(part)] or tables)
+        place = {key: number for number, key in enumerate(groups)}
+        order = [place[key] for key in zip(table["arm"], table["seed"], strict=True)]
+        return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
     def save(self, picture: Figure | None, table: pd.DataFrame, name: str, summary: str,
              runs: pd.DataFrame | None = None, *, only: str | None = None, common: bool = False,
              **more: Any) -> Figure | None:
@@ -296,8 +366,8 @@ class Study:
             only: "generated" for pictures of images (photographs are not ours to publish), "real"
                 for what generated data lacks; on other data nothing is saved.
             common: no data set, profile or run changes it: saved once for all of them.
-            more: of its provenance: made_from (on what a common figure was trained or measured, in
-                words), from_models (True: the table is made of models, not of rows alone).
+            more: of its provenance, such as made_from: on what a common figure was trained or
+                measured, in words.
         """
         if only is not None:
             check_choice("only", only, ("generated", "real"))
@@ -307,6 +377,8 @@ class Study:
             picture.alt = summary
         if only is not None and self.generated != (only == "generated"):
             return picture
+        if name in self.made:
+            more["from_models"] = True
         origin = {"seeds": []} | more if common else self.provenance(runs, **more)
         own = self.generated and not common
         folder = output_folder(own, self.figures)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.checks import check_choice
-from itr_study.evaluation.percent import percent
+from itr_study.evaluation.table import percent
 
 PAPERS = ("topk", "listwise", "bcls", "dvse")
 COMPETITORS = ("clipscore",)  # not studied here, only compared with

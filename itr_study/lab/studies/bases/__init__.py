@@ -5,11 +5,15 @@ data: under `[all]` for every setting, and in a table for one. A setting is put 
 order: the setting that `like` names; the table of settings.toml, unless the data set names a
 `like` of its own; `[all]`; the data set's table. `settings` is merged key by key, any other key is
 replaced. Reading the tables does not load torch: the command answers a typo at once.
+
+`tuned` holds what `itr-study tune` chose on the very data at hand (`tuned_rates`), by setting: the
+`learning_rate` of its own objective and, where rates are by loss, its table of `rates`.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
@@ -17,27 +21,36 @@ from typing import TYPE_CHECKING, Any
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
+from itr_study.files.atomic import folder_lock, read_json, write_json
+from itr_study.files.paths import home
 
 if TYPE_CHECKING:
+    from itr_study.data.base import RetrievalDataset
     from itr_study.lab.runs.config import RunConfig
+
+Tuned = Mapping[str, Mapping[str, Any]]
+NOWHERE: Tuned = {}
 
 BASES = Path(__file__).parent
 TUNED = "flickr8k"  # where the common settings were tuned
 BESIDE = ("about", "rates", "side_weights")  # keys of a table that are no part of a config
 
 
-def base_tables(dataset: str) -> dict[str, dict[str, Any]]:
+def base_tables(dataset: str, tuned: Tuned = NOWHERE) -> dict[str, dict[str, Any]]:
     """Put together the settings of a data set by name, `about` included.
 
     Raises: ValueError: An unknown data set, a `like` that names no setting or itself.
     """
     check_choice("dataset", dataset, DATASETS)
-    return deepcopy(_settings(*_texts(dataset)))
+    tables = deepcopy(_settings(*_texts(dataset)))
+    for name in tables.keys() & tuned:
+        tables[name]["settings"]["learning_rate"] = tuned[name]["learning_rate"]
+    return tables
 
 
-def base_values(dataset: str, name: str) -> dict[str, Any]:
+def base_values(dataset: str, name: str, tuned: Tuned = NOWHERE) -> dict[str, Any]:
     """Return the fields of a base config. Raises: ValueError for an unknown name."""
-    tables = base_tables(dataset)
+    tables = base_tables(dataset, tuned)
     check_choice(f"base config of {dataset}", name, tables)
     return {"dataset": dataset} | {k: v for k, v in tables[name].items() if k not in BESIDE}
 
@@ -59,11 +72,11 @@ def tuned_on(dataset: str, setting: str) -> str:
     return TUNED
 
 
-def base(dataset: str, name: str, **changes: Any) -> RunConfig:
+def base(dataset: str, name: str, tuned: Tuned = NOWHERE, **changes: Any) -> RunConfig:
     """Build the frozen base config of a data set; changes as of `RunConfig.with_`."""
     from itr_study.lab.runs.config import RunConfig
 
-    return RunConfig.model_validate(base_values(dataset, name)).with_(**changes)
+    return RunConfig.model_validate(base_values(dataset, name, tuned)).with_(**changes)
 
 
 def own_rates(dataset: str, name: str) -> dict[str, float]:
@@ -79,18 +92,18 @@ def side_weights(dataset: str, name: str) -> dict[str, float]:
     return base_tables(dataset)[name].get("side_weights", {})
 
 
-def frozen_rates(dataset: str) -> dict[str, dict[str, float]]:
+def frozen_rates(dataset: str, tuned: Tuned = NOWHERE) -> dict[str, dict[str, float]]:
     """Return rates by setting and loss, chosen on dev from the grid of `rate_arms`."""
     return {setting: {loss: rate for loss, rate in rates.items() if loss != "tried"}
-            for setting, rates in searched_rates(dataset).items()}
+            for setting, rates in searched_rates(dataset, tuned).items()}
 
 
-def tried_rates(dataset: str) -> dict[str, list[float]]:
+def tried_rates(dataset: str, tuned: Tuned = NOWHERE) -> dict[str, list[float]]:
     """Return the grid of each setting that its frozen rates were chosen from."""
-    return {setting: rates["tried"] for setting, rates in searched_rates(dataset).items()}
+    return {setting: rates["tried"] for setting, rates in searched_rates(dataset, tuned).items()}
 
 
-def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
+def searched_rates(dataset: str, tuned: Tuned = NOWHERE) -> dict[str, dict[str, Any]]:
     """Read rates by setting and loss, with the grid `tried`; not searched: the common.
 
     Raises: ValueError: the grid of a setting is missing or empty.
@@ -103,21 +116,42 @@ def searched_rates(dataset: str) -> dict[str, dict[str, Any]]:
             raise ValueError(f'{BASES.name}/: [rates."{setting}"] of {dataset} needs the learning '
                              "rates that its own were chosen from, such as tried = [1e-3, 2e-3, "
                              f"4e-3]; found {of_setting.get('tried', 'no `tried`')}")
-    return rates
+    return rates | {name: found["rates"] for name, found in tuned.items() if "rates" in found}
 
 
-def rate_in(dataset: str, name: str, loss: str, usual: float) -> float:
+def rate_in(dataset: str, name: str, loss: str, usual: float, tuned: Tuned = NOWHERE) -> float:
     """Look up the rate of a loss in a setting, else of "hardest", else the usual one."""
-    rates = searched_rates(dataset).get(name, {})
+    rates = searched_rates(dataset, tuned).get(name, {})
     return rates.get(loss, rates.get("hardest", usual))
 
 
-def at_edge(dataset: str, setting: str, loss: str) -> bool:
+def at_edge(dataset: str, setting: str, loss: str, tuned: Tuned = NOWHERE) -> bool:
     """Tell whether a setting trains with a loss at the smallest or largest rate tried."""
-    rates = searched_rates(dataset).get(setting)
+    rates = searched_rates(dataset, tuned).get(setting)
     if rates is None:
         return False
     return not min(rates["tried"]) < rates.get(loss, rates["hardest"]) < max(rates["tried"])
+
+
+def tuned_rates(name: str, data: Callable[[], RetrievalDataset]) -> Tuned:
+    """Read what was tuned on these data; `data` gives them, where any of this name were tuned."""
+    if not any(_tuned_file(name, "").parent.glob(f"{name}-*.json")):
+        return NOWHERE
+    path = _tuned_file(name, data().fingerprint)
+    return read_json(path)["settings"] if path.exists() else NOWHERE
+
+
+def keep_tuned(name: str, fingerprint: str, setting: str, found: Mapping[str, Any]) -> Path:
+    """Keep what was tuned for a setting in the home, by the data's fingerprint; the file."""
+    path = _tuned_file(name, fingerprint)
+    with folder_lock(path.parent):
+        before = read_json(path)["settings"] if path.exists() else {}
+        write_json(path, {"data": fingerprint, "settings": before | {setting: dict(found)}})
+    return path
+
+
+def _tuned_file(name: str, fingerprint: str) -> Path:
+    return home() / "tuned" / f"{name}-{fingerprint[:16]}.json"
 
 
 def _texts(dataset: str) -> tuple[str, str]:

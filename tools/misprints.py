@@ -1,0 +1,30 @@
+"""Print docs/misprints.md: python -m tools.misprints > docs/misprints.md."""
+
+from itr_study.lab.ledger.report import markdown_lines
+from itr_study.lab.ledger.reported import load_claims
+
+HEAD = """# Misprints
+
+The four papers print some things that are not so: a sign, an index, a sum, a number in the text
+that its table does not have. This page lists what we found. Such slips are common and do not change
+what the papers propose. You need to know them if you write code from the equations. A test checks
+each line. If we misread something, please tell us.
+
+The command `python -m tools.misprints` prints this page from `claims.csv`. Do not edit it by hand.
+"""
+
+
+def page() -> str:
+    """Return the page: a table for each paper."""
+    wrong = load_claims().query("kind == 'misprint'")
+    parts = [HEAD]
+    for paper, rows in wrong.groupby("paper", sort=False):
+        shown = rows[["place", "statement", "note", "test"]].assign(
+            test=rows["test"].str.replace(";", "; ").map("`{}`".format))
+        parts += [f"## {paper}", "", *markdown_lines(shown.rename(columns={
+            "statement": "printed", "note": "correct", "test": "test"})), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
