@@ -96,7 +96,7 @@ def clone(tmp_path):
     """What git tracks, or would, in a new folder under git."""
     root, folder = project_root(), tmp_path / "clone"
     listed = run(root, "git", "ls-files", "-co", "--exclude-standard", "itr_study", "tests",
-                 "pyproject.toml", ".gitignore")
+                 "tools", "pyproject.toml", ".gitignore")
     for name in listed.splitlines():
         if (root / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
