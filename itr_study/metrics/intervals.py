@@ -71,7 +71,8 @@ def random_effects(means: np.ndarray, errors: np.ndarray, level: float = LEVEL) 
     """Summarise an effect that differs between groups, such as models.
 
     Source: the variance between groups of DerSimonian and Laird (1986); the interval of Hartung
-        and Knapp (2001).
+        and Knapp (2001), never narrower than the errors of the groups allow (Knapp and Hartung,
+        2003): groups that agree by chance settle nothing.
 
     Args:
         means: (k,) of k >= 2 groups.
@@ -94,7 +95,7 @@ def random_effects(means: np.ndarray, errors: np.ndarray, level: float = LEVEL) 
     between = max(spread / (weights.sum() - (weights**2).sum() / weights.sum()), 0.0)
     weights = 1 / (variances + between)
     mean = np.average(means, weights=weights)
-    scale = (weights * (means - mean)**2).sum() / free
+    scale = max((weights * (means - mean)**2).sum() / free, 1.0)
     half = stats.t.isf((1 - level) / 2, free) * np.sqrt(scale / weights.sum())
     return Pooled(float(mean), float(mean - half), float(mean + half), float(np.sqrt(between)))
 

@@ -76,6 +76,7 @@ def test_boxes_beside_the_features_say_where_regions_lie(repeat, tmp_path):
 @pytest.mark.parametrize("boxes, told", [
     (np.full((4, 4), 150, np.float32), r"row 0 lies outside its picture of \[200.0, 100.0\]"),
     (np.full((4, 4), np.nan, np.float32), "row 0 lies outside"),
+    (np.full((4, 4), 0.5, np.float32), "train_boxes.npy has fractions of the pictures"),
     (np.zeros((3, 4), np.float32), r"train_boxes.npy \(3, 3, 4\) .* of \(3, 4, 5\)")])
 def test_boxes_that_cannot_be_are_refused(boxes, told, folder):
     write_boxes(folder, boxes=boxes)

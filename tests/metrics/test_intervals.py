@@ -84,6 +84,8 @@ def test_random_effects_weigh_models_alike_where_models_differ():
     near = random_effects([1.0, 1.2, 1.1], [0.1, 0.1, 0.2])
     assert (near.mean, near.between) == (pytest.approx(1.1), 0)
     assert near.high - 1.1 == pytest.approx(4.3027 * (1 / 225) ** 0.5, abs=1e-4)
+    equal = random_effects([0.3, 0.3], [5.0, 5.0])  # they agree by chance
+    assert equal.high - 0.3 == pytest.approx(12.7062 * 5 / 2**0.5, abs=1e-3)
 
 
 @pytest.mark.parametrize("means, errors", [([1.0], [1.0]), ([1.0, 2.0], [1.0, 0.0])])

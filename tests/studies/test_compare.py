@@ -96,6 +96,10 @@ def test_all_are_trained_alike_and_once(file, monkeypatch):
     name, terms = compare.own_objective(f"{file}:mine")
     setup = small({name: terms, "hardest": (compare.TERMS["hardest"],)})
     assert compare.minutes_left(setup)[0] == 2 * (5 + 1)
+    with monkeypatch.context() as patch:  # published at the base's rate, which may not be the best
+        patch.setattr(compare, "ended_row", lambda config, root: (
+            config.settings.learning_rate == SMALL.settings.learning_rate) or None)
+        assert compare.minutes_left(setup)[0] == 2 * (1 + 4)
     sides, notes = compare.trained(setup, "cpu", workers=0)
     assert [side.name for side in sides] == ["mine", "hardest"] and len(count) == 2 * 6
     assert list(sides[0].tables) == list("01234") and "1, 2 × the rate" in notes[0]

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 import torch
 
+from itr_study.lab.batch.schedule import WITH_PRESETS
 from itr_study.lab.runs.rows import flat
 from itr_study.lab.runs.run import check_model
+from itr_study.lab.studies.parameters import PAPERS
 from itr_study.lab.studies.plans import arms_of
 from itr_study.lab.studies.presets import BESIDE, not_stated, preset, preset_tables
 from itr_study.lab.studies.timing import presets_file
@@ -269,5 +271,6 @@ def test_profile_paper_is_quick_and_the_paper_s_presets(notebook, names):
 
 
 def test_a_notebook_without_presets_has_no_profile_paper():
+    assert WITH_PRESETS == tuple(name[:2] for name in PAPERS)
     with pytest.raises(ValueError, match="profile paper is for notebooks 03_topk, 05_"):
         arms_of("02_pairwise_losses", "scenes", "paper")

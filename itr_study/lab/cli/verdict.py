@@ -82,12 +82,12 @@ def score_report(scores: Path | None, ids: Path | None, relevance: Path | None,
 def judge_files(a: str, rivals: Sequence[str], ids: Path | None, relevance: Path | None,
                 metric: str | None = None) -> Report:
     """Read all sides and compare them. Raises: ValueError: as `read_side` and `check_sides`."""
+    if len({a, *rivals}) <= len(rivals):
+        raise ValueError("a pattern is given twice; name each model once")
     owner = read_ids(ids) if ids else None
     graded = read_array(relevance) if relevance else None
     read = [read_side(pattern, owner, graded) for pattern in (a, *rivals)]
     sides, notes = [side for side, _ in read], [note for _, told in read for note in told]
-    if len({a, *rivals}) <= len(rivals):
-        raise ValueError("a pattern is given twice; name each model once")
     names = [side.name for side in sides]
     if len(set(names)) < len(names):
         sides = [Runs(pattern, *list(vars(side).values())[1:]) for pattern, side in zip(
@@ -123,7 +123,8 @@ def prepare(loss: str | None, rivals: Sequence[str], dataset: str | None, data: 
     named = [arms.own_objective(name) for name in (
         *[loss] * (loss is not None), *(rivals or [name for name in arms.RIVALS if name != loss]))]
     if twice := [name for name, count in Counter(name for name, _ in named).items() if count > 1]:
-        raise ValueError(f"{twice[0]} is compared with itself; name each objective once")
+        raise ValueError(f"two objectives are called {twice[0]}; name each once, and give another "
+                         "loss another name")
     check_choice(f"base config of {dataset}", base, base_tables(dataset))
     setup = arms.set_up(dataset, base, quick, data_root(dataset, data), dict(named))
     missing, minutes = arms.minutes_left(setup)
@@ -242,8 +243,7 @@ def page(found: Report) -> str:
             f"{escape(found.a.name)}</title><style>body {{ max-width: 60em; margin: 2em auto; "
             "padding: 0 1em; font-family: sans-serif } img { max-width: 100% } table { font-size: "
             "90%; border-spacing: 0.8em 0.2em; display: block; overflow-x: auto } th { text-align: "
-            f"left }}</style></head><body><h1>{escape(found.a.name)}</h1>{body}</body></html>\n"
-            )
+            f"left }}</style></head><body><h1>{escape(found.a.name)}</h1>{body}</body></html>\n")
 
 
 def model_card(found: Report) -> str:

@@ -102,8 +102,7 @@ def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str]) -> pd.Data
         for metric in metrics:
             part = differences_of(a, b, metric)
             spread = float(part.differences.std(ddof=1) or np.nan) if part.n > 1 else np.nan
-            p = stats.ttest_1samp(part.differences, 0).pvalue if spread > 0 else float(
-                part.mean == 0 or part.n < FEWEST)
+            p = min(part.sample(LEVEL, side).p_value() for side in (1, -1))
             low, high = images.get(metric, (np.nan, np.nan))
             records.append({
                 "rival": b.name, "metric": metric, "a": a.mean(metric), "b": b.mean(metric),

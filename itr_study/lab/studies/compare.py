@@ -100,12 +100,14 @@ def own_objective(name: str) -> tuple[str, tuple[Any, ...]]:
 
 def minutes_left(setup: Setup) -> tuple[int, float | None]:
     """Count the runs that are missing, at most, and estimate their minutes on one core."""
-    arms = [run for name in setup.objectives for factor in FACTORS
-            for run in setup.arms(name, factor, SEEDS if factor == 1 else 1)]
-    missing = [run for run in arms if ended_row(run.config, setup.root) is None]
+    missing = 0
+    for name in setup.objectives:
+        absent = [[ended_row(run.config, setup.root) is None
+                   for run in setup.arms(name, factor, SEEDS)] for factor in FACTORS]
+        missing += sum(first for first, *_ in absent) + max(sum(rest) for _, *rest in absent)
     rows = Published(setup.start.dataset).table.read() or Published(TIMED).table.read()
     each = expected_minutes(setup.start, rows)
-    return len(missing), None if each is None else each * len(missing)
+    return missing, None if each is None else each * missing
 
 
 def trained(setup: Setup, device: str, workers: int = 2) -> tuple[list[Runs], list[str]]:

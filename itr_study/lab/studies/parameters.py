@@ -75,8 +75,8 @@ def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices 
         empty: whether a list may be empty.
     """
     sizes = dict(zip(PROFILES, (smoke, quick, full), strict=True))
-    return Field(default_factory=lambda given: deepcopy(
-        sizes[{PAPER: "quick"}.get(profile := given.get("profile", "smoke"), profile)]),
+    every = sizes | {PAPER: quick}
+    return Field(default_factory=lambda given: deepcopy(every[given.get("profile", "smoke")]),
                  description=about,
                  json_schema_extra={"sizes": sizes, "among": among, "empty": empty})
 
