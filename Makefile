@@ -1,5 +1,5 @@
 # make figures   every figure of the notebooks       make test    tests, about six minutes
-# make lab       JupyterLab at notebook 00           make html    the executed notebooks as pages
+# make lab       JupyterLab at notebook 00           make site    lessons, docs, live losses
 # make test-all  those and the slow ones             make check-evidence  published rows and figures
 # make bench     speed ratios                        make soak    kill -9 ten times, same weights
 # make clean-venv  forget the environment
@@ -33,7 +33,7 @@ TORCH := $(shell grep '^torch==' requirements.lock)
 OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 TESTS ?= tests
 
-.PHONY: help figures test test-all check-evidence lab html bench soak venv clean-venv
+.PHONY: help figures test test-all check-evidence lab site bench soak venv clean-venv
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -15
 
@@ -74,8 +74,9 @@ check-evidence: $(STAMP)
 lab: $(STAMP)
 	$(BIN)/itr-study lab
 
-html: figures
-	$(BIN)/itr-study html --dataset $(DATASET)
+site: $(STAMP)
+	$(PIP) install -r tools/site/requirements.lock
+	$(BIN)/itr-study site --dataset $(DATASET)
 
 bench: $(STAMP)
 	@for file in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done

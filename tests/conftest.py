@@ -5,6 +5,7 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -60,3 +61,32 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty store of this test alone."""
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "store"))
     return tmp_path / "store"
+
+
+def no_browser(reason: str) -> None:
+    (pytest.fail if os.environ.get("ITR_REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
+
+
+@pytest.fixture
+def page():
+    """A page of Chromium; afterwards no error was logged and no request left this machine."""
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not program:
+        no_browser("no chromium: apt install chromium, or set CHROMIUM")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        no_browser("no playwright: pip install playwright")
+    wrong = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(120_000)
+        page.on("console", lambda m: wrong.append(f"{m.text} ({m.location.get('url')})")
+                if m.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if urlsplit(
+            request.url).hostname not in (None, "127.0.0.1") else None)
+        yield page
+        browser.close()
+    assert not wrong

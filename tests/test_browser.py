@@ -5,7 +5,6 @@ with ITR_REQUIRE_BROWSER=1.
 """
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
-from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import nbformat
@@ -29,10 +27,6 @@ from tests.posix import posix_only
 pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 SECONDS = 120  # of patience, on a busy machine
 PICTURE = ".jp-OutputArea-output .widget-output img, .jp-OutputArea-output .jupyter-widgets img"
-
-
-def lacking(reason: str) -> None:
-    (pytest.fail if os.environ.get("ITR_REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
 
 
 @contextmanager
@@ -67,31 +61,6 @@ def wait_for(address: str, process: subprocess.Popen, log: Path) -> str:
         except (URLError, TimeoutError):
             time.sleep(0.2)
     raise AssertionError(f"JupyterLab does not answer: {log.read_text()[-2000:]}")
-
-
-@pytest.fixture
-def page():
-    """A page of Chromium; afterwards no error was logged and no request left this machine."""
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if not program:
-        lacking("no chromium: apt install chromium, or set CHROMIUM")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        lacking("no playwright: pip install playwright")
-    wrong = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(1000 * SECONDS)
-        page.on("console", lambda m: wrong.append(f"{m.text} ({m.location.get('url')})")
-                if m.type == "error" else None)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url) if urlsplit(
-            request.url).hostname not in (None, "127.0.0.1") else None)
-        yield page
-        browser.close()
-    assert not wrong
 
 
 def test_a_slider_moves_its_picture(page, store, tmp_path):

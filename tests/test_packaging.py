@@ -58,6 +58,16 @@ def test_the_lock_satisfies_the_project():
         assert requirement.specifier.contains(locked()[name]), (name, locked()[name])
 
 
+def test_the_site_is_pinned_apart():
+    """So that `make venv` does not wait for it; no package is pinned twice."""
+    lines = (ROOT / "tools" / "site" / "requirements.lock").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    for line in project()["optional-dependencies"]["site"]:
+        requirement = Requirement(line)
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), line
+    assert not set(pins) & set(locked())
+
+
 def test_every_pin_installs_on_every_python_that_is_promised():
     """pip refuses a whole lock for one pin that asks for more, such as Python 3.11.5."""
     wrong = []
@@ -142,7 +152,7 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 @needs_make
 @pytest.mark.parametrize("target", ["figures", "test", "test-all", "check-evidence", "lab",
-                                    "html", "bench", "soak"])
+                                    "site", "bench", "soak"])
 def test_every_target_makes_the_environment_first(target, tmp_path):
     told = make("-n", target, f"VENV={tmp_path / 'env'}", f"PYTHON={sys.executable}").stdout
     install, use = told.find("install -r requirements.lock"), told.find(f"{tmp_path}/env/bin/", )
@@ -213,6 +223,7 @@ def test_ci_runs_all_tests_and_requires_the_data():
     script = (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK) and "set -euo pipefail" in script
     assert "make test-all\nmake check-evidence\n" in script and "ITR_REQUIRE_DATA=1" in script
+    assert "tools/site/requirements.lock" in script and "ITR_REQUIRE_SITE=1" in script
     assert "-m tests.golden.simulate avx2" in script and '/python" -m mypy\n' in script
 
 
@@ -287,7 +298,7 @@ def test_the_library_needs_no_extra():
     extras = project()["optional-dependencies"]
     names = {Requirement(line).name
              for extra in ("plots", "lab", "offline") for line in extras[extra]}
-    modules = {"scikit-learn": "sklearn", "beautifulsoup4": "bs4"}
+    modules = {"scikit-learn": "sklearn"}
     done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS, "IPython",
                            *(modules.get(n, n.replace("-", "_")) for n in sorted(names))],
                           capture_output=True, text=True, timeout=120)

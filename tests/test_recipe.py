@@ -128,7 +128,7 @@ def test_a_loss_touches_what_the_recipe_names(clone):
     registry = clone / "itr_study/losses/__init__.py"
     add_line(registry, "from itr_study.losses.info_nce import InfoNCELoss\n",
              "from itr_study.losses.dummy import DummyLoss\n")
-    add_line(registry, 'Losses("loss", (\n', "    DummyLoss,\n")
+    add_line(registry, 'Parts("loss", (\n', "    DummyLoss,\n")
     assert subprocess.run(check, cwd=clone, capture_output=True).returncode == 1  # no oracle
     (clone / "tests/oracles/dummy.py").write_text(ORACLE)
     run(clone, sys.executable, "-m", "tests.golden.make")

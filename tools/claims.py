@@ -23,8 +23,7 @@ from itr_study.lab.ledger.reported import load_claims, reported_differences
 from itr_study.lab.ledger.verdict import metrics_of, named_arms, units_of
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.studies.arms import base_config, ended_arms
-from itr_study.lab.studies.ensembles import kept_ensembles
-from itr_study.lab.studies.nb08_reranking import kept_grid, scale_rows, with_rerankers
+from itr_study.lab.studies.ensembles import ledger_rows
 from itr_study.lab.studies.nb12_claims import (
     ambiguous_queries,
     by_ambiguity,
@@ -93,10 +92,7 @@ def frames(data: str | None) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
         split = caption_split(dataset, ["minilm"], absent)
         rows = by_ambiguity(rows, ambiguous_queries(split))
     exact = milestones(ended_arms(exact_arms(DATASET, parameters)))
-    rows = with_rerankers(pd.concat(
-        [rows, kept_ensembles(None, DATASET, rows)], ignore_index=True))
-    rows = pd.concat([rows, scale_rows(kept_grid(None, DATASET, rows), rows)], ignore_index=True)
-    return rows, [exact, step_rows(), reranking_rows()]
+    return ledger_rows(None, DATASET, rows), [exact, step_rows(), reranking_rows()]
 
 
 def main(data: str | None) -> None:

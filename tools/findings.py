@@ -17,13 +17,14 @@ from itr_study.plots.tables import title_of
 Line = tuple[str, str, int | str]  # what is measured, its value, the number of pairs of runs
 HEAD = """# Findings
 
-The command `python -m tools.findings` prints this page from published rows and tables. Do not edit
-it by hand. All numbers are of Flickr8k, except where a line says `scenes`. A value with brackets is
-a mean difference over pairs of runs and its 95 % interval; [statistics.md](statistics.md) explains
-both. Over models, it is the random-effects mean and its interval, for other models like these. RSUM
-is the sum of six recalls, at most 600. Experts τ-c is the agreement with experts, times 100.
-Notebooks 02 to 06 explain the losses. FR is fast re-ranking. Two-branch, Clean GRU, SAF and SGR are
-models (notebooks 03, 09 and 12).
+The [README](../README.md#findings) answers each question in a sentence; here are the numbers. The
+command `python -m tools.findings` prints this page from published rows and tables. All numbers are
+of Flickr8k, except where a line says `scenes`. A value with brackets is a mean difference over
+pairs of runs and its 95 % interval; [statistics.md](statistics.md) explains both. "A − B" means A
+minus B. "Over 8 models" has the mean over models; its interval says what to expect of similar
+models. RSUM is the sum of six recalls, at most 600. Experts τ-c is the agreement with three experts
+who judged pairs, times 100. [The glossary](glossary.md) explains losses, models and other words;
+*windows* is the Kendall loss.
 """
 AGREEMENT = "test_human_expert_tau_c"
 
@@ -79,7 +80,7 @@ def tolerant() -> Iterator[Line]:
         yield from lines(rows, f", Clean GRU, {share:.0%} wrong matches".replace("%", " %"))
     fewer = table("13_when_to_forgive__near_duplicates").query("metric == 'test_rsum'")
     for base, rows in fewer.groupby("setting", sort=False):
-        yield from lines(rows, f", {name_of(base)}, change without near-duplicates")
+        yield from lines(rows, f", {name_of(base)}: change of it without near-duplicates")
 
 
 def reranked() -> Iterator[Line]:
@@ -87,9 +88,9 @@ def reranked() -> Iterator[Line]:
     gains = pd.concat(map(table, ("08_reranking__models", "09_stronger_models__reranked")))
     for whole, rows in gains.groupby(gains["group"].str.contains("transductive"), sort=False):
         queries = "all test queries" if whole else "queries of dev"
-        yield (f"models in which FR with {queries} raises RSUM",
+        yield (f"models in which FR with {queries} raises RSUM (interval above 0)",
                f"{(rows['low'] > 0).sum()} of {len(rows)}", "")
-        yield (f"RSUM gained by FR with {queries}, smallest and largest mean",
+        yield (f"mean RSUM that FR with {queries} adds, smallest and largest of all models",
                f"{rows['difference'].min():.1f} to {rows['difference'].max():.1f}"
                .replace("-", "−"), "")
 
@@ -101,7 +102,8 @@ def averaged() -> Iterator[Line]:
         members = rows["members"].str.split(r" \+ ", expand=True)
         for place, model in enumerate(("SAF", "SGR")):
             gain = rows["test_rsum"] - rsum.reindex(members[place]).to_numpy()
-            yield line(f"RSUM, SAF and SGR − {model}, {name_of(arm.partition('/')[2])}", gain)
+            loss = name_of(arm.partition("/")[2])
+            yield line(f"RSUM, mean of SAF and SGR − {model} alone; loss {loss}", gain)
     gains = table("09_stronger_models__gain").query("group in ('SAF', 'SGR')")
     for group, rows in gains.groupby("group", sort=False):
         rows = rows.assign(loss=rows["arm_a"].str.partition("/")[2])
@@ -113,7 +115,8 @@ def attended() -> Iterator[Line]:
     places = table("11_attention_maps__places").query("arm == 'saf/hardest'")
     for words, measure, centre in (("share of the weight inside the boxes", "mass", "centre"),
                                    ("overlap with the boxes", "iou", "centre_iou")):
-        yield line(f"{words}, in %: SAF − centre", places[measure] - places[centre])
+        yield line(f"{words}, in %: SAF − a map of the picture's centre",
+                   places[measure] - places[centre])
 
 
 def claimed() -> Iterator[Line]:

@@ -98,7 +98,7 @@ def recalled(scores: Matrix, owner: np.ndarray) -> Scorecard:
 
 def owners(shape: tuple[int, ...], image_of_text: np.ndarray | None) -> np.ndarray:
     """Return the image of each text of a matrix of this shape; ValueError if they do not fit."""
-    if len(shape) != 2 or 1 in shape:
+    if len(shape) != 2 or min(shape) < 2:
         raise ValueError(f"scores must be (n_images, n_texts), got {shape}: scores of pairs alone "
                          "say nothing of retrieval; score every image with every text")
     n_images, n_texts = shape
@@ -187,7 +187,7 @@ def looked_at(scores: Matrix, owner: np.ndarray, best: Ranks) -> list[str]:
             highest = [row[places[q]].max() for q, row in zip(
                 range(queries.start, queries.stop), rows, strict=True)]
             kept.append(1 + (rows > np.array(highest)[:, None]).sum(axis=1))
-            seen.update(hash(row.tobytes()) for row in rows)
+            seen.update(hash((row + 0).tobytes()) for row in rows)  # -0.0 is 0.0
         best_case, n = np.concatenate(kept), pair.shape[DIRECTIONS.index(direction)]
         again = n - len(seen)
         if again == n - 1 and best_case.max() == 1 and n > 1:

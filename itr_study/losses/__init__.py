@@ -8,7 +8,7 @@ one: its file, its class here, its oracle under tests/oracles. `check_loss` name
 
 from itr_study.checks import Registry
 from itr_study.losses.approx_ndcg import ApproxNDCGLoss
-from itr_study.losses.base import Losses, RankingLoss
+from itr_study.losses.base import Parts, RankingLoss
 from itr_study.losses.diversity import DiversityLoss
 from itr_study.losses.info_nce import InfoNCELoss
 from itr_study.losses.kendall import KendallLoss
@@ -28,7 +28,7 @@ from itr_study.losses.triplet_soft import TripletSoftLoss
 from itr_study.losses.triplet_sum import TripletSumLoss
 from itr_study.losses.variance_weighted import VarianceWeightedLoss
 
-LOSSES: Registry[type[RankingLoss]] = Losses("loss", (
+LOSSES: Registry[type[RankingLoss]] = Parts("loss", (
     TripletSumLoss, TripletHardestLoss, TripletSoftLoss, TopKLoss, KthLoss, InfoNCELoss,
     SigmoidLoss, SmoothNDCGLoss, ListNetLoss, ApproxNDCGLoss, KendallLoss, KendallWindowLoss,
     LadderLoss, SemanticMarginLoss,

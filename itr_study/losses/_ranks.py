@@ -13,6 +13,7 @@ The ideal is the largest value of any order: gains sorted down, equal ones at di
 """
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class _SmoothRank(torch.autograd.Function):
         cells = scores.device.type == "cpu" and _cells.suit(scores, temperature)
         ctx.method = _cells if cells else Pairs
         ctx.kept = ctx.method is Pairs and scores.numel() * scores.shape[1] <= KEPT
-        with torch.autocast(scores.device.type, enabled=False):
+        with _full_precision(scores):
             if ctx.kept:
                 ahead = _ahead(scores, temperature)
                 ctx.save_for_backward(ahead)
@@ -54,10 +55,16 @@ class _SmoothRank(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (saved,) = ctx.saved_tensors
-        with torch.autocast(saved.device.type, enabled=False):
+        with _full_precision(saved):
             if ctx.kept:
                 return _pull_back(saved, ctx.temperature, grad), None
             return ctx.method.pull_back(saved, ctx.temperature, grad), None
+
+
+def _full_precision(scores: Tensor) -> AbstractContextManager:
+    """Switch autocast off; it has no tensors without values ("meta"), which trace a graph."""
+    device = scores.device.type
+    return torch.autocast(device, enabled=False) if device != "meta" else nullcontext()
 
 
 class Pairs:

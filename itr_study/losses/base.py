@@ -109,50 +109,52 @@ def ranking_loss(loss: Callable[..., Tensor]) -> RankingLoss:
     return read
 
 
-# A loss of the reader's own, in a file, is copied into the home under a digest of its content that
-# its name has: runs of it are found again, and another text of the file is another loss.
+# A loss or model of the reader's own, in a file, is copied into the home under a digest of its
+# content that its name has: runs of it are found again, another text of the file is another part.
 OWN = re.compile(r"(\w+)@([0-9a-f]{12})")  # MyLoss@<digest>
 
 
-class Losses(Registry[type[RankingLoss]]):
-    """The losses of the library, and by their names those kept of files."""
+class Parts(Registry[Any]):
+    """Parts of the library, and by their names those kept of files."""
 
     def __missing__(self, name: str) -> Any:
         found = OWN.fullmatch(name)
-        return own_loss(*found.groups(), str(kept_in(found[2]))) if found else \
+        return own_part(*found.groups(), str(kept_in(found[2]))) if found else \
             super().__missing__(name)
 
 
 def kept_in(digest: str) -> Path:
-    """Locate the copy of a file."""
-    return home() / "losses" / f"{digest}.py"
+    """Locate the copy of a file; those of losses were in losses/ once."""
+    kept, former = (home() / folder / f"{digest}.py" for folder in ("own", "losses"))
+    return former if former.is_file() and not kept.is_file() else kept
 
 
-def keep_loss(path: Path, name: str) -> str:
-    """Copy the file of a loss into the home; return the name that configs have for the loss.
+def keep_part(path: Path, name: str) -> str:
+    """Copy the file of a loss or model into the home; return the name that configs have for it.
 
     Raises: ValueError: no such file, it does not import, or has no such class or function.
     """
     if not path.is_file():
-        raise ValueError(f"there is no file {path}; write a class or function called as "
-                         "loss(scores, relevance) into it, and name both: my_loss.py:MyLoss")
+        raise ValueError(f"there is no file {path}; write a loss, called as loss(scores, "
+                         "relevance), or the class of a model into it, and name both: "
+                         "my_loss.py:MyLoss")
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()[:12]
     write_atomic(kept_in(digest), content)
-    own_loss(name, digest, str(kept_in(digest)))
+    own_part(name, digest, str(kept_in(digest)))
     return f"{name}@{digest}"
 
 
 @lru_cache(maxsize=32)
-def own_loss(name: str, digest: str, path: str) -> Callable[..., Any]:
-    """Import a kept loss: a class, or what builds a function's module; each has a version.
+def own_part(name: str, digest: str, path: str) -> Callable[..., Any]:
+    """Import what is kept: a class, or what builds a function's module; each has a version.
 
-    Raises: ValueError: as `keep_loss`, and where the copy is missing or damaged.
+    Raises: ValueError: as `keep_part`, and where the copy is missing or damaged.
     """
     copy = Path(path)
     if not copy.is_file() or hashlib.sha256(copy.read_bytes()).hexdigest()[:12] != digest:
-        raise ValueError(f"the file of the loss {name}@{digest} is not in {copy.parent}, or "
-                         "damaged; compare it again: itr-study compare my_loss.py:" + name)
+        raise ValueError(f"the file of {name}@{digest} is not in {copy.parent}, or damaged; "
+                         f"compare it again: itr-study compare my_file.py:{name}")
     module_name = f"itr_study_own_{digest}"
     loader = SourceFileLoader(module_name, path)
     module = sys.modules[module_name] = ModuleType(module_name)
@@ -168,4 +170,5 @@ def own_loss(name: str, digest: str, path: str) -> Callable[..., Any]:
     part = defined[name]
     built: Any = part if isinstance(part, type) else lambda: OwnLoss(part)
     built.version = getattr(part, "version", None) or 1
+    built.display_name = vars(part).get("display_name") or name
     return built

@@ -59,7 +59,7 @@ def check_loss(loss: type[nn.Module] | nn.Module | Callable) -> Findings:
         >>> def mean_square(scores, relevance):
         ...     return (scores - relevance).square().mean(dim=1)
         >>> check_loss(mean_square).wrong
-        ['gives (7,) for scores (7, 12), not a 0-dim tensor: end with .mean() or .sum()']
+        ['gives (7,) for scores (7, 12), not a 0-dim tensor: compute it by torch, end with .mean()']
     """
     read = ranking_loss(loss() if isinstance(loss, type) else loss)
     part = type(loss) if isinstance(loss, nn.Module) else loss
@@ -157,10 +157,11 @@ def check_value(loss: RankingLoss) -> Iterator[str]:
         if not isinstance(value, Tensor) or value.shape != ():
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             yield (f"gives {shape} for scores {tuple(fields['scores'].shape)}, not a 0-dim tensor: "
-                   "end with .mean() or .sum()")
+                   "compute it by torch, end with .mean()")
             return
         if value.dtype != dtype or not value.isfinite():
-            yield f"gives {value.item()} in {value.dtype} for scores in {dtype}"
+            yield (f"gives {value.item()} in {value.dtype} for scores in {dtype}: keep that, and "
+                   "look for a division by 0, a log or a root of 0")
 
 
 def check_gradient(loss: RankingLoss) -> Iterator[str]:

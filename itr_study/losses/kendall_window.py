@@ -78,7 +78,7 @@ class KendallWindowLoss(RankingLoss):
 
         An item is positive in windows 1 ... positive_upto, negative in negative_after + 1 ... M.
         """
-        edges = torch.tensor(self.edges, dtype=torch.float64, device=relevance.device)
+        edges = torch.as_tensor(self.edges, dtype=torch.float64, device=relevance.device)
         labels = relevance.detach().double().contiguous() + TOLERANCE
         negative_after = torch.bucketize(labels, edges, right=True)
         positive_upto = torch.bucketize(labels - self.relaxation, edges, right=True)

@@ -66,7 +66,7 @@ def test_help_names_every_command(run):
     code, told, _ = run("--help")
     assert code == 0
     for name in ("doctor", "data", "features", "configs", "runs", "train", "evaluate", "search",
-                 "reproduce", "html", "audit", "score", "verdict", "compare", "claim", "lab",
+                 "reproduce", "site", "audit", "score", "verdict", "compare", "claim", "lab",
                  "test", "bench", "tune"):
         assert f"\n  {name} " in told
     assert "..." not in told.partition("Commands:")[2]  # every sentence whole
@@ -187,7 +187,6 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     (("features", "scenes", "--images", "lite9:pooled:one"), "lite"),
     (("reproduce", "nowhere"), "no notebook 'nowhere'"),
     (("audit",), "flickr8k is real data"),
-    (("html",), "no executed notebooks"),
 ])
 def test_errors_are_one_message_with_a_remedy(run, config, store, monkeypatch, arguments, told):
     monkeypatch.delenv("ITR_DATA", raising=False)
@@ -287,7 +286,7 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("features", "nosuch"), "'nosuch'"), (("features", "scenes", "--device", "gpu"), "'gpu'"),
     (("reproduce", "nosuch"), "'nosuch'"), (("reproduce", "--dataset", "nosuch"), "'nosuch'"),
     (("reproduce", "00", "-p", "profil=quick"), "did you mean 'profile'"),
-    (("audit", "--dataset", "nosuch"), "'nosuch'"), (("html", "--dataset", "nosuch"), "'nosuch'"),
+    (("audit", "--dataset", "nosuch"), "'nosuch'"), (("site", "--dataset", "nosuch"), "'nosuch'"),
     (("configs", "nosuch"), "'nosuch'"), (("runs", "nosuch"), "'nosuch'"),
     (("configs",), ""), (("runs",), "")]
 ANSWER = """
@@ -413,7 +412,7 @@ def test_every_make_target_has_its_twin(run):
     """So that nobody needs make, which Windows has not."""
     makefile = (project_root() / "Makefile").read_text()
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
-    twins = {"figures": ("reproduce",), "test": ("test",), "lab": ("lab",), "html": ("html",),
+    twins = {"figures": ("reproduce",), "test": ("test",), "lab": ("lab",), "site": ("site",),
              "test-all": ("test",),
              "check-evidence": ("test",), "bench": ("bench",), "soak": ("bench",)}
     assert targets - {"help", "venv", "clean-venv"} == set(twins)
@@ -468,9 +467,6 @@ def test_reproduce_prints_a_table_the_retry_and_the_truth(run, tmp_path, store):
     assert "-p k=7" in told
     code, told, _ = run("reproduce", good, "-p", "k=7", "--yes")
     assert code == 0 and "Retry" not in told
-    code, told, _ = run("html", "--folder", tmp_path / "pages")
-    assert code == 0 and (tmp_path / "pages" / "scenes" / "00_good.html").is_file()
-    assert not (tmp_path / "pages" / "scenes" / "01_bad.html").exists()
 
 
 @pytest.mark.parametrize(("given", "told"), [

@@ -190,3 +190,14 @@ def test_it_asks_nobody_about_news_and_keeps_the_state_of_controls(store, monkey
     changed = ConfigManager(config_dir_name="labconfig").get("default_setting_overrides")
     assert changed["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
     assert changed["@jupyter-widgets/jupyterlab-manager:plugin"]["saveState"] is True
+
+
+def test_a_site_without_its_packages_is_refused_with_the_remedy(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr(lab.subprocess, "call", lambda command, cwd: called.append(command) or 3)
+    monkeypatch.setattr(lab, "find_spec", lambda name: None if name == "furo" else name)
+    with pytest.raises(ValueError, match="the site needs furo: pip install -r tools/site/"):
+        lab.make_site("scenes", tmp_path)
+    monkeypatch.setattr(lab, "find_spec", str)
+    assert lab.make_site("scenes", tmp_path) == 3
+    assert called[0][1:] == ["-m", "tools.site", "--dataset", "scenes", "--folder", str(tmp_path)]

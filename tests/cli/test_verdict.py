@@ -47,7 +47,7 @@ def test_verdict_says_who_is_better_first_and_writes_what_is_asked(run, sides): 
     code, told, error = run(
         "verdict", "--a", sides / "a" / "*.npy", "--b", sides / "b", "--b", sides / "c",
         "--html", made["page.html"], "--card", made["README.md"], "--latex", made["t.tex"],
-        "--figure", made["d.svg"])
+        "--figure", made["d.svg"], "--figure", made["d.pdf"])
     assert code == 0, error
     first, second = told.splitlines()[:2]
     assert re.match(r"a is better than b: \+\d+\.\d \[.*\] rsum over 5 pairs of runs\.", first)
@@ -65,9 +65,9 @@ def test_verdict_says_who_is_better_first_and_writes_what_is_asked(run, sides): 
     rows = [line for line in latex.splitlines() if line.endswith(r"\\")]
     assert len({line.count("&") for line in rows}) == 1 and latex.count(r"\toprule") == 1
     assert latex.count("{") == latex.count("}") and r"\textbf" not in latex  # c is as good
-    code, *_ = run("verdict", "--a", sides / "a", "--b", sides / "b", "--latex", made["t.tex"],
-                   "--figure", made["d.pdf"])
-    assert r"\textbf{" in made["t.tex"].read_text() and made["d.pdf"].read_bytes()[:4] == b"%PDF"
+    assert made["d.pdf"].read_bytes()[:4] == b"%PDF" and b"<svg" in made["d.svg"].read_bytes()
+    code, *_ = run("verdict", "--a", sides / "a", "--b", sides / "b", "--latex", made["t.tex"])
+    assert r"\textbf{" in made["t.tex"].read_text()
 
 
 def test_one_run_each_cannot_tell(run, sides):  # noqa: F811
@@ -133,6 +133,10 @@ def test_ids_are_rows_or_names_in_their_order(tmp_path):
     (lambda at: (at / "b" / "seed4.npy").unlink(), "a has 0, 1, 2, 3, 4, b has 0, 1, 2, 3"),
     (lambda at: np.save(at / "b" / "run_4.npy", matrix(3, 2)), "a second file of seed 4"),
     (lambda at: (at / "b" / "seed2.npy").write_bytes(b"no"), r"seed2\.npy: "),
+    (lambda at: np.save(at / "b" / "seed2.npy", matrix(1, 1).astype(object)),
+     r"^\S+seed2\.npy: is no array of numbers"),
+    (lambda at: np.save(at / "b" / "seed2.npy", matrix(1, 1)[:0]), "got .0, 600.: scores of pairs"),
+    (lambda at: np.save(at / "b" / "seed0.npy", -0.0 * matrix(1, 1)), "all scores are equal"),
     (lambda at: np.savez(at / "b" / "seed5.npz", x=1), "must hold scores, or images and texts"),
     (lambda at: [p.unlink() for p in (at / "b").iterdir()], "no file of .npy, .npz, .json"),
     (lambda at: [(at / side / "ids.csv").write_text("image\n" + "\n".join(map(str, order)))
@@ -156,12 +160,39 @@ def test_another_order_of_queries_is_named(sides):
     assert not any("in another order?" in note for note in alike.notes)
 
 
+@pytest.mark.parametrize("part", ["rows", "columns", "ids"])
+def test_ranks_of_chance_are_named(sides, part):
+    order = np.random.default_rng(0).permutation(120 if part == "rows" else 600)
+    owner = OWNER[order] if part == "ids" else OWNER
+    for seed in range(5):
+        scores = matrix(10 + seed, 1.3)
+        np.save(sides / "b" / f"seed{seed}.npy", scores[order] if part == "rows" else
+                scores[:, order] if part == "columns" else scores)
+    if part == "ids":
+        (sides / "ids.csv").write_text("image\n" + "\n".join(map(str, owner)))
+    found = judge_files(str(sides / "a"), [str(sides / "b")],
+                        sides / "ids.csv" if part == "ids" else None, None)
+    named = {note.split()[0] for note in found.notes if "finds images as chance does" in note}
+    assert named == ({"a", "b"} if part == "ids" else {"b"})
+
+
+def test_looks_widen_the_intervals_of_more_than_five_pairs(run, sides):  # noqa: F811
+    for side, first in (("a", 40), ("b", 50)):
+        np.save(sides / side / "seed5.npy", matrix(first, 1.0 if side == "a" else 1.3))
+    halves = []
+    for looks in ((), ("--looks", 2)):
+        _, told, _ = run("verdict", "--a", sides / "a", "--b", sides / "b", *looks)
+        low, high = re.search(r"\[\+([\d.]+), \+([\d.]+)\] rsum over 6", told).groups()
+        halves.append(float(high) - float(low))
+    assert halves[1] > 1.2 * halves[0]  # t of 5 degrees at 97.5 %: 3.16 instead of 2.57
+
+
 def test_a_pattern_without_quotes_is_named(run, sides):  # noqa: F811
     code, _, error = run("verdict", "--a", sides / "a", "--b", sides / "b", sides / "c")
     assert code == 2 and "put patterns in quotes" in error
 
 
 def test_the_card_can_be_read_where_it_is_published(sides):
-    data = pytest.importorskip("huggingface_hub").ModelCard(model_card(judge_files(
-        str(sides / "a"), [str(sides / "b")], None, None))).data
+    data = pytest.importorskip("huggingface_hub").ModelCard(model_card([judge_files(
+        str(sides / "a"), [str(sides / "b")], None, None)])).data
     assert data.model_name == "a" and len(data.eval_results) >= 9

@@ -14,7 +14,6 @@ from tests.explorers.searchers import two_searchers
 from tests.explorers.test_page_alone import answer, opened, sent
 from tests.explorers.test_training import Said, Training
 from tests.posix import posix_only
-from tests.test_browser import page  # noqa: F401  (a fixture)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 COLUMNS = {1280: 848, 1920: 1488}  # of a cell's output, beside the list of files
@@ -128,7 +127,7 @@ MAKERS = {
     "judge": judged, "map": ranked_map, "training": lambda: Training(Said("running"))}
 
 
-def dressed(page, theme):  # noqa: F811
+def dressed(page, theme):
     """An empty page in a theme of JupyterLab."""
     page.set_content("<!doctype html><html lang='en'><title>explorers</title><body></body></html>")
     for sheet in (THEMES / f"theme-{theme}-extension" / "index.css", STATIC / "shell.css"):
@@ -151,7 +150,7 @@ ELSEWHERE = {
         False)}
 
 
-def bare(page, system, kind, colours):  # noqa: F811
+def bare(page, system, kind, colours):
     """An empty page without JupyterLab."""
     page.emulate_media(color_scheme=system)
     page.set_content("<!doctype html><html lang='en'><title>explorers</title><body></body></html>")
@@ -164,7 +163,7 @@ def bare(page, system, kind, colours):  # noqa: F811
     }""", [kind, colours])
 
 
-def shown(page, one):  # noqa: F811
+def shown(page, one):
     """The explorer on the page, with all that the page asked for."""
     opened(page, one)
     for _ in range(9):
@@ -176,7 +175,7 @@ def shown(page, one):  # noqa: F811
     return page.locator(".itr-explorer")
 
 
-def nameless(page):  # noqa: F811
+def nameless(page):
     """What has a role and no name, as the browser tells it to a screen reader."""
     told = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     roles = {"image": "image", "img": "image", "comboboxselect": "combobox"}
@@ -189,7 +188,7 @@ def nameless(page):  # noqa: F811
     return found
 
 
-def unseen(page, pane):  # noqa: F811
+def unseen(page, pane):
     """All that Tab comes to, and why its focus cannot be seen."""
     page.evaluate("document.activeElement.blur()")
     found = {}
@@ -208,7 +207,7 @@ def test_every_explorer_is_looked_at():
     assert set(MAKERS) == {file.stem for file in STATIC.glob("*.js")} - {"shell"}
 
 
-def test_everybody_can_use_and_read_every_explorer(page):  # noqa: F811
+def test_everybody_can_use_and_read_every_explorer(page):
     """In one browser, for it starts slowly."""
     explorers = {kind: make() for kind, make in MAKERS.items()}
     wrong = []
@@ -233,7 +232,7 @@ PAPER = "() => {" + SEEN + """
 }"""
 
 
-def test_everybody_can_read_every_explorer_elsewhere(page):  # noqa: F811
+def test_everybody_can_read_every_explorer_elsewhere(page):
     """In a page made from a notebook, and in VS Code; dark where these are."""
     explorers = {kind: make() for kind, make in MAKERS.items()}
     wrong = []
@@ -249,7 +248,7 @@ def test_everybody_can_read_every_explorer_elsewhere(page):  # noqa: F811
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_what_went_wrong_is_told_to_those_who_cannot_see_it(page):  # noqa: F811
+def test_what_went_wrong_is_told_to_those_who_cannot_see_it(page):
     one = MAKERS["who_moved"]()
     pane = shown(page, one)
     box = pane.get_by_label("Query")

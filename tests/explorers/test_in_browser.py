@@ -11,7 +11,7 @@ from itr_study.explorers.pictures import LARGEST
 from itr_study.explorers.widget import STATIC
 from tests.posix import posix_only
 from tests.small_runs import SMALL
-from tests.test_browser import page, server  # noqa: F401  (page is a fixture)
+from tests.test_browser import server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 CELLS = {
@@ -50,7 +50,7 @@ def reading(one):  # takes pictures: what is none is refused before a network se
 class Pane:
     """One explorer on the page."""
 
-    def __init__(self, page, place):  # noqa: F811
+    def __init__(self, page, place):
         self.page, self.root = page, page.locator(".itr-explorer").nth(place)
 
     def answered(self) -> "Pane":
@@ -67,7 +67,7 @@ class Pane:
 
 
 @pytest.fixture
-def panes(page, store, tmp_path):  # noqa: F811
+def panes(page, store, tmp_path):
     """Every explorer of CELLS by name, and the page."""
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS.values()],
@@ -90,7 +90,7 @@ def test_every_drawing_is_opened_here():
 
 
 def test_every_explorer_is_used(panes):
-    by_name, page = panes  # noqa: F811
+    by_name, page = panes
     push_and_pull(by_name["push_pull"])
     search(by_name["search"])
     who_moved(by_name["who_moved"])
@@ -217,7 +217,7 @@ def two_of_one_kind(again, first, other):
     assert named
 
 
-def kernel_is_restarted(pane, page):  # noqa: F811
+def kernel_is_restarted(pane, page):
     page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").first.click()
     page.get_by_text("Restart Kernel…", exact=True).first.click()
     page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
@@ -228,7 +228,7 @@ def kernel_is_restarted(pane, page):  # noqa: F811
     assert "Run its cell again" in pane.problem()
 
 
-def kernel_is_gone(pane, page):  # noqa: F811
+def kernel_is_gone(pane, page):
     page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").first.click()
     page.get_by_text("Shut Down Kernel", exact=True).first.click()
     page.get_by_text("No Kernel").first.wait_for()

@@ -16,7 +16,6 @@ from tests.explorers.test_rating_game import made as judge
 from tests.explorers.test_training import ROWS, Said, Training
 from tests.explorers.test_who_moved import made as who_moved
 from tests.posix import posix_only
-from tests.test_browser import page  # noqa: F401  (a fixture)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, posix_only]
 # Draws it as often as asked; window.sent has what was sent, window.answer gives another view.
@@ -37,21 +36,21 @@ OPEN = """async ([module, view, times]) => {
 }"""
 
 
-def opened(page, one, times=1):  # noqa: F811
+def opened(page, one, times=1):
     page.evaluate(OPEN, [read_module(one.drawing),
                          json.loads(json.dumps(one.view() | {"serial": 0})), times])
     return page.locator(".itr-explorer")
 
 
-def sent(page):  # noqa: F811
+def sent(page):
     return page.evaluate("window.sent")
 
 
-def answer(page, one, serial):  # noqa: F811
+def answer(page, one, serial):
     page.evaluate("view => window.answer(view)", one.view() | {"serial": serial})
 
 
-def test_what_the_page_does(page):  # noqa: F811
+def test_what_the_page_does(page):
     """In one browser, for it starts slowly."""
     for step in (one_message_at_a_time_and_only_the_newest_of_each_thing,
                  keys_on_whatever_can_be_focused_stay_in_the_explorer,
@@ -73,7 +72,7 @@ def test_what_the_page_does(page):  # noqa: F811
         step(page)
 
 
-def one_message_at_a_time_and_only_the_newest_of_each_thing(page):  # noqa: F811
+def one_message_at_a_time_and_only_the_newest_of_each_thing(page):
     one = PushPull(THREE)
     opened(page, one)
     for key, times in (("item-1", 4), ("item-2", 2)):
@@ -95,7 +94,7 @@ def one_message_at_a_time_and_only_the_newest_of_each_thing(page):  # noqa: F811
     assert page.locator(".itr-explorer").get_attribute("data-busy") == "0"
 
 
-def silence_is_told_and_an_answer_ends_it(page):  # noqa: F811
+def silence_is_told_and_an_answer_ends_it(page):
     page.clock.install()
     one = PushPull(THREE)
     pane = opened(page, one)
@@ -108,7 +107,7 @@ def silence_is_told_and_an_answer_ends_it(page):  # noqa: F811
     assert pane.locator(".itr-problem").text_content() == ""
 
 
-def what_was_lost_does_not_silence_what_comes_after(page):  # noqa: F811
+def what_was_lost_does_not_silence_what_comes_after(page):
     """A connection that broke takes a message with it, and no answer comes."""
     page.clock.install()
     one = PushPull(THREE)
@@ -130,7 +129,7 @@ def what_was_lost_does_not_silence_what_comes_after(page):  # noqa: F811
     assert pane.get_attribute("data-busy") == "0" and len(sent(page)) == 3
 
 
-def a_button_that_is_off_keeps_the_focus_and_does_nothing(page):  # noqa: F811
+def a_button_that_is_off_keeps_the_focus_and_does_nothing(page):
     """Without the focus the next key would be the notebook's."""
     one = Search(two_searchers())
     one.handle("go", 2)
@@ -151,7 +150,7 @@ def a_button_that_is_off_keeps_the_focus_and_does_nothing(page):  # noqa: F811
     assert sent(page)[-1]["name"] == "next"
 
 
-def a_button_that_is_pressed_is_not_made_anew(page):  # noqa: F811
+def a_button_that_is_pressed_is_not_made_anew(page):
     """An answer between the two halves of a click would else swallow it."""
     one = Search(two_searchers())
     pane = opened(page, one)
@@ -165,7 +164,7 @@ def a_button_that_is_pressed_is_not_made_anew(page):  # noqa: F811
     assert previous.get_attribute("aria-disabled") == "false"
 
 
-def two_clicks_on_a_grade_rate_one_pair(page):  # noqa: F811
+def two_clicks_on_a_grade_rate_one_pair(page):
     """The second would rate a pair that nobody has seen; so would a key that is held."""
     one = judge()
     pane = opened(page, one)
@@ -194,7 +193,7 @@ def two_clicks_on_a_grade_rate_one_pair(page):  # noqa: F811
     assert [message["value"]["grade"] for message in sent(page)] == [2, 3, 2]
 
 
-def scores_beyond_the_line_are_written(page):  # noqa: F811
+def scores_beyond_the_line_are_written(page):
     """And no arrow lies over what stands beside the line; who drags stays on it."""
     pane = opened(page, PushPull([Item("match", 1.0, 1.0), Item("near", 0.5, -0.6),
                                   Item("far", 0.2, 0.9)], "info_nce"))
@@ -214,7 +213,7 @@ def scores_beyond_the_line_are_written(page):  # noqa: F811
     assert page.get_by_text("←").count() == 0
 
 
-def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
+def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):
     """JupyterLab takes keys by the nearest mark: "d d" would delete the cell."""
     for one in (PushPull(THREE), judge(), who_moved(), cross(), Training(Said("running")),
                 Looking({"saf": searcher("saf")})):
@@ -225,7 +224,7 @@ def keys_on_whatever_can_be_focused_stay_in_the_explorer(page):  # noqa: F811
         assert not lacking and page.locator("[data-lm-suppress-shortcuts=true]").count()
 
 
-def arrows_of_push_and_pull_point_where_the_loss_pushes(page):  # noqa: F811
+def arrows_of_push_and_pull_point_where_the_loss_pushes(page):
     opened(page, PushPull(THREE))  # the match up, the next down, the last alone
     ends = page.evaluate("""[...document.querySelectorAll(".itr-arrow line")].map((line) =>
       Math.sign(line.getAttribute("x2") - line.getAttribute("x1")))""")
@@ -237,7 +236,7 @@ def arrows_of_push_and_pull_point_where_the_loss_pushes(page):  # noqa: F811
     assert line.get_by_role("cell").all_text_contents() == ["0.300", "▲", "▼", "·"]
 
 
-def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):  # noqa: F811
+def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):
     one = Looking({"saf": searcher("saf")})
     pane = opened(page, one)
     rows, heat = one.stage()["rows"], pane.get_by_role("img", name="most at").first
@@ -258,7 +257,7 @@ def a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused(page):  # no
     assert one.selected.rows[1] in pane.locator(".itr-numbers").text_content()
 
 
-def a_key_rates_the_pair_that_is_seen(page):  # noqa: F811
+def a_key_rates_the_pair_that_is_seen(page):
     one = judge()
     one.handle("forward")
     opened(page, one)
@@ -267,7 +266,7 @@ def a_key_rates_the_pair_that_is_seen(page):  # noqa: F811
         ("rate", {"grade": 3, "pair": 2})]
 
 
-def upwards_is_upwards_on_the_map(page):  # noqa: F811
+def upwards_is_upwards_on_the_map(page):
     one = cross()
     opened(page, one)
     names = [message["value"] for message in sent(page)]
@@ -282,7 +281,7 @@ def upwards_is_upwards_on_the_map(page):  # noqa: F811
     assert box.evaluate("node => parseFloat(node.style.top)") < top
 
 
-def numbers_stay_in_the_rectangle(page):  # noqa: F811
+def numbers_stay_in_the_rectangle(page):
     """Those of points at its right and upper edge stand on the other side of their point."""
     one = cross()
     one.handle("brush", {"x": [-3.01, 3.01], "y": [-1.01, 1.01]})
@@ -298,7 +297,7 @@ def numbers_stay_in_the_rectangle(page):  # noqa: F811
     assert page.locator("[aria-hidden=true] > span").count() == 4 and not outside
 
 
-def a_count_that_goes_on_leaves_what_is_read_alone(page):  # noqa: F811
+def a_count_that_goes_on_leaves_what_is_read_alone(page):
     one = who_moved()
     opened(page, one)
     assert page.locator("progress").count() == 0
@@ -316,7 +315,7 @@ def a_count_that_goes_on_leaves_what_is_read_alone(page):  # noqa: F811
     assert page.locator("progress").count() == 0
 
 
-def curves_rise_with_what_they_show(page):  # noqa: F811
+def curves_rise_with_what_they_show(page):
     opened(page, Training(Said("running", rows=ROWS)))  # RSUM 100, then 130.5
     points = page.locator("polyline").first.get_attribute("points").split(" ")
     (left, low), (right, high) = ([float(at) for at in point.split(",")] for point in points)
@@ -325,7 +324,7 @@ def curves_rise_with_what_they_show(page):  # noqa: F811
     assert float(star.get_attribute("x")) == right
 
 
-def a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice(page):  # noqa: F811
+def a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice(page):
     """Chromium tells nobody of a choice that equals the last one: none must be left."""
     one, given = Search(two_searchers()), {"name": "a.png", "mimeType": "image/png", "buffer": b"x"}
     pane = opened(page, one)
@@ -350,7 +349,7 @@ def a_file_that_cannot_be_read_is_said_and_one_can_be_chosen_twice(page):  # noq
     assert pane.get_attribute("data-busy") == "0"
 
 
-def a_match_among_results_is_marked(page):  # noqa: F811
+def a_match_among_results_is_marked(page):
     one = Search(two_searchers())
     one.handle("way", "i2t")
     opened(page, one)

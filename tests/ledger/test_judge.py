@@ -117,6 +117,14 @@ def test_peak_is_the_best_of_the_region_against_all_outside(inside, expected):
     assert outcome(claim("peak", "low;b", "c;d"), rows) == expected
 
 
+def test_a_peak_is_contradicted_by_any_arm_outside_that_is_above_the_whole_region():
+    """Not by that of the highest mean alone, which may be the least certain."""
+    rows = runs(low=-1, b=0, c=3, d=1)
+    rows.loc[rows["arm"] == "c", "test_rsum"] += 20 * np.resize([1, -1], 5)
+    assert outcome(claim("peak", "low;b", "c"), rows) == "undecided"
+    assert outcome(claim("peak", "low;b", "c;d"), rows) == "contradicted"
+
+
 def test_who_may_pick_among_places_is_judged_by_a_stricter_level():
     """For a peak the best of three is picked, against it any of two metrics and two arms outside;
     against an equivalence any of two pairs."""

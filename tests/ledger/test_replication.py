@@ -8,14 +8,10 @@ import pytest
 
 from itr_study.lab.ledger import replication
 from itr_study.lab.ledger.replication import (
-    GRU,
     SECOND_BASE,
-    SENTENCE,
-    both_settings,
     both_verdicts,
     has_run,
     on_second,
-    setting_of,
 )
 from itr_study.lab.ledger.report import (
     FILE,
@@ -27,6 +23,8 @@ from itr_study.lab.ledger.report import (
 )
 from itr_study.lab.ledger.reported import load_claims
 from tests.ledger.test_judge import fallen, runs
+
+SENTENCE = "two_branch+sentence"
 
 pytestmark = pytest.mark.usefixtures("no_margins")
 
@@ -229,63 +227,15 @@ def test_the_page_shows_both(table):
     assert page.index("| t | Higher") < page.index("| c | Higher") < page.index("| a | Higher")
 
 
-def test_claims_that_have_a_pair_of_their_own_keep_their_first_verdict():
-    """A claim whose arms name no setting is shown next to the one on VSE++ with a GRU."""
-    named = load_claims()
-    table = named[["id", "statement", "metric", "margin"]].assign(
-        ours="+9.0", outcome="contradicted", model=CLEAN, first_ours="+1.0",
-        first_outcome="reproduced", first_model=BASE, second_ours="+9.0",
-        second_outcome="contradicted")
-    line = both_settings(table).set_index("claim").loc["dvse-fr-sum"]
-    assert line["Two-branch, MiniLM"] == "+1.0"
-    assert line["verdict of Two-branch, MiniLM"] == "reproduced"
-
-
 def test_expressions_name_the_second_base_model_inside():
     assert on_second("mean(k=1|k=3)") == "mean(clean_gru/k=1|clean_gru/k=3)"
     assert on_second("step(a|b|c)") == "step(clean_gru/a|clean_gru/b|clean_gru/c)"
     assert on_second("hardest@fast(1<2)") == "clean_gru/hardest@fast(1<2)"
 
 
-def test_the_same_arms_in_two_settings_are_side_by_side():
-    claims = load_claims()
-    table = claims[["id", "statement"]].assign(ours="+1.0", outcome="undecided", model=BASE)
-    both = both_settings(table).set_index("claim")
-    names = ["statement", "unit", "Two-branch, MiniLM", "verdict of Two-branch, MiniLM",
-             "VSE++, GRU", "verdict of VSE++, GRU"]
-    assert list(both) == names
-    by_id = claims.set_index("id")
-    second = claims[claims["arm_a"].map(setting_of) == GRU].set_index("id")
-    assert len(both) >= 10 and {setting_of(by_id.loc[name, "arm_a"]) for name in both.index} == {
-        SENTENCE}
-    table.loc[table["id"] == "bcls-tab3-vsepp-gru", "outcome"] = "contradicted"
-    line = both_settings(table).set_index("claim").loc["bcls-tab3-two_branch-sentence"]
-    assert (line[names[3]], line[names[5]]) == ("undecided", "contradicted")
-    assert both_settings(table[table["id"].isin(second.index)]).empty
-    assert both_settings(table.assign(outcome="not tested")).empty
-    other = both_settings(table.assign(model="Two-branch on detector, fisher"))  # on scenes
-    assert "dvse-fr-sum" in both.index and "dvse-fr-sum" not in set(other["claim"])
-    assert "bcls-tab3-two_branch-sentence" in set(other["claim"])
-    assert not both_settings(table)["statement"].str.contains("two_branch").any()
-
-
-def test_claims_with_other_margins_or_in_several_settings_are_not_the_same_claim(monkeypatch):
-    same = {"paper": "topk", "kind": "equivalence", "metric": "test_rsum", "margin": "1"}
-    claims = pd.DataFrame([
-        same | {"id": "a", "arm_a": f"{SENTENCE}/top5", "arm_b": f"{SENTENCE}/sum"},
-        same | {"id": "b", "arm_a": f"{GRU}/top5", "arm_b": f"{GRU}/sum"}])
-    table = pd.DataFrame({"id": ["a", "b"], "ours": "+1.0", "outcome": "undecided",
-                          "model": [BASE, CLEAN]})
-    monkeypatch.setattr(replication, "load_claims", lambda: claims.assign(statement=""))
-    assert both_settings(table)["claim"].tolist() == ["a"]
-    claims.loc[1, "margin"] = "2"
-    assert both_settings(table).empty
-    assert setting_of(f"{SENTENCE}/top5; {GRU}/top5") == "" and setting_of("top5") == SENTENCE
-
-
 def test_the_first_folder_that_has_a_ledger_is_read(tmp_path):
     nothing = kept_ledger([tmp_path])
-    assert both_settings(nothing).empty and (summary(nothing) == 0).all(axis=None)
+    assert (summary(nothing) == 0).all(axis=None)
     for name in ("published", "own"):
         (tmp_path / name).mkdir()
         pd.DataFrame({"id": [name]}).to_csv(tmp_path / name / FILE, index=False)

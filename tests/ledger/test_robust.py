@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import t as student
 
 from itr_study.lab.ledger.paired import NoRanks, Sample
-from itr_study.lab.ledger.report import fragile, q_values
-from itr_study.lab.ledger.verdict import judge
+from itr_study.lab.ledger.report import fragile
+from itr_study.lab.ledger.verdict import judge, q_values
 from tests.ledger.test_judge import NOISE, claim, runs
 
 pytestmark = pytest.mark.usefixtures("no_margins")
@@ -48,9 +48,9 @@ def test_q_values_are_those_worked_by_hand_in_families():
     """p x m / rank, from the largest down: 0.04 x 3 / 2 = 0.06 is below 0.9."""
     table = pd.DataFrame({"origin": ["claim"] * 4 + ["composite"],
                           "p": [0.04, 0.01, np.nan, 0.9, 0.04]})
-    np.testing.assert_allclose(q_values(table), [0.06, 0.03, np.nan, 0.9, 0.04])
-    table = table.assign(id=list("abcde"), outcome="reproduced", q=q_values(table), ours="",
-                         images_ours="", images_outcome=["", "", "", "", "undecided"])
+    np.testing.assert_allclose(q_values(table, "origin"), [0.06, 0.03, np.nan, 0.9, 0.04])
+    table = table.assign(id=list("abcde"), outcome="reproduced", q=q_values(table, "origin"),
+                         ours="", images_ours="", images_outcome=["", "", "", "", "undecided"])
     assert fragile(table)["claim"].tolist() == ["a", "d", "e"]
 
 

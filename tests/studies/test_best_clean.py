@@ -1,4 +1,4 @@
-"""The ladder to best_clean: steps above the second base model, on dev, without a leak."""
+"""Steps to best_clean, above the second base model, on dev, without a leak."""
 
 
 import pytest
@@ -13,60 +13,61 @@ from itr_study.lab.runs.run import build_model, weights
 from itr_study.lab.studies.arms import train_arms
 from itr_study.lab.studies.bases import base
 from itr_study.lab.studies.ensembles import ensemble_rows
-from itr_study.lab.studies.nb02_pairwise import rung_config, worth
 from itr_study.lab.studies.nb03_topk import setting_arms
 from itr_study.lab.studies.nb09_stronger_models import (
     ALL,
+    BEST_CLEAN,
     FISHER,
-    LADDERS,
     TOGETHER,
     best_clean_arms,
     best_clean_config,
     put_together,
+    step_config,
     why_none,
+    worth,
 )
 from itr_study.lab.studies.nb12_claims import second_base_arms
 from itr_study.lab.studies.plans import choose, expected_minutes, kinds_of
 from itr_study.models.image import TunesNetwork
-from tests.studies.test_ladder import values
+from tests.studies.test_clean_gru import values
 
 PARAMETERS = choose("09_stronger_models", "full", best_clean_seeds=2, dear_seeds=1)
-RUNGS = [(dataset, name) for dataset, ladder in LADDERS.items() for name in ladder.rungs]
+STEPS = [(dataset, name) for dataset, steps in BEST_CLEAN.items() for name in steps.steps]
 
 
-@pytest.mark.parametrize("dataset, name", RUNGS)
-def test_a_rung_changes_what_it_says_of_the_one_below_and_nothing_else(dataset, name):
-    ladder = LADDERS[dataset]
-    rung, names = ladder.rungs[name], list(ladder.rungs)
-    assert not rung.below or names.index(rung.below) < names.index(name)
-    below = rung_config(dataset, rung.below, PARAMETERS, ladder) if rung.below else \
-        base(dataset, ladder.start)
+@pytest.mark.parametrize("dataset, name", STEPS)
+def test_a_step_changes_what_it_says_of_the_one_below_and_nothing_else(dataset, name):
+    steps = BEST_CLEAN[dataset]
+    step, names = steps.steps[name], list(steps.steps)
+    assert not step.below or names.index(step.below) < names.index(name)
+    below = step_config(dataset, step.below, PARAMETERS, steps) if step.below else \
+        base(dataset, steps.start)
     here, before = (values(config) for config in (
-        rung_config(dataset, name, PARAMETERS, ladder), below))
+        step_config(dataset, name, PARAMETERS, steps), below))
     changed = {path: value for path, value in here.items() if before.get(path) != value}
-    said = {path: value for path, value in rung.changes.items()
+    said = {path: value for path, value in step.changes.items()
             if path != "settings.learning_rate_factors"}
-    factors = rung.changes.get("settings.learning_rate_factors", {})
+    factors = step.changes.get("settings.learning_rate_factors", {})
     assert changed == said | {f"settings.learning_rate_factors.{k}": v for k, v in factors.items()}
     assert before.keys() <= here.keys()
 
 
-@pytest.mark.parametrize("dataset", LADDERS)
-def test_every_rung_and_the_fisher_vectors_are_trained_over_paired_seeds(dataset):
+@pytest.mark.parametrize("dataset", BEST_CLEAN)
+def test_every_step_and_the_fisher_vectors_are_trained_over_paired_seeds(dataset):
     """Dear ones over seeds of their own, and a network that is trained at a rate of its own."""
-    rungs = LADDERS[dataset].rungs
+    steps = BEST_CLEAN[dataset].steps
     for dear, least in ((1, 1), (0, 0)):
         arms = best_clean_arms(dataset, PARAMETERS.model_copy(update={"dear_seeds": dear}))
         assert [(arm.label, arm.config.seed) for arm in arms] == [
-            (f"{name}/hardest", seed) for name in [*rungs, FISHER]
-            for seed in range(least if name in rungs and rungs[name].dear else 2)]
+            (f"{name}/hardest", seed) for name in [*steps, FISHER]
+            for seed in range(least if name in steps and steps[name].dear else 2)]
         assert len({arm.config.model_dump_json() for arm in arms}) == len(arms)
-    for name, rung in rungs.items():
+    for name, step in steps.items():
         config = best_clean_config(dataset, name, PARAMETERS)
         assert bool(tuned_stages(config.images)) == (
             config.settings.learning_rate_factors == {"network": 0.01})
         if "grid" in config.images or "stage" in config.images:
-            assert rung.dear
+            assert step.dear
 
 
 def test_the_start_and_the_fisher_vectors_are_runs_that_other_notebooks_have():
@@ -79,7 +80,7 @@ def test_the_start_and_the_fisher_vectors_are_runs_that_other_notebooks_have():
         assert config.model_dump_json() in known, name
 
 
-@pytest.mark.parametrize("name", LADDERS["flickr8k"].rungs)
+@pytest.mark.parametrize("name", BEST_CLEAN["flickr8k"].steps)
 def test_no_part_has_seen_a_caption_and_every_model_can_be_built(name):
     config = best_clean_config("flickr8k", name, PARAMETERS)
     parts, vectors = image_parts(config.images), torch.zeros(9, 50)
@@ -92,33 +93,33 @@ def test_no_part_has_seen_a_caption_and_every_model_can_be_built(name):
     assert len(parts) == 1 or {part.kind for part in parts} == {"pooled"}  # others do not join
 
 
-@pytest.mark.parametrize("dataset", LADDERS)
-def test_the_base_is_the_rung_that_is_taken(dataset):
-    ladder = LADDERS[dataset]
-    assert ladder.best in ladder.rungs and not ladder.rungs[ladder.best].dear
+@pytest.mark.parametrize("dataset", BEST_CLEAN)
+def test_the_base_is_the_step_that_is_taken(dataset):
+    steps = BEST_CLEAN[dataset]
+    assert steps.best in steps.steps and not steps.steps[steps.best].dear
     if dataset == "flickr8k":
-        assert base(dataset, "best_clean") == best_clean_config(dataset, ladder.best, PARAMETERS)
+        assert base(dataset, "best_clean") == best_clean_config(dataset, steps.best, PARAMETERS)
 
 
-def test_no_seeds_or_data_without_a_ladder_train_nothing_and_say_why():
+def test_no_seeds_or_data_without_steps_train_nothing_and_say_why():
     none = PARAMETERS.model_copy(update={"best_clean_seeds": 0})
-    for dataset, told in (("flickr8k", f"4 rungs and {FISHER}, with dear_seeds = 1 9 others, too"),
-                          ("scenes", f"5 rungs and {FISHER}")):
+    for dataset, told in (("flickr8k", f"4 steps and {FISHER}, with dear_seeds = 1 9 others, too"),
+                          ("scenes", f"5 steps and {FISHER}")):
         assert best_clean_arms(dataset, none) == []
-        assert why_none(dataset, none) == ("nothing of this ladder is trained: best_clean_seeds is "
+        assert why_none(dataset, none) == ("none of these steps is trained: best_clean_seeds is "
                                            f"0. With 1 it trains {told}")
     assert {run.config.images for run in best_clean_arms("cub", PARAMETERS)} == {
-        "lite0:pooled:flip"}  # on other data the ladder of scenes, which changes no images
+        "lite0:pooled:flip"}  # on other data the steps of scenes, which change no images
     seeds = [choose("09_stronger_models", profile).best_clean_seeds
              for profile in ("smoke", "quick", "full")]
     assert seeds == [1, 0, 3]
 
 
-def test_the_best_rung_goes_together_with_the_fisher_vectors_seed_by_seed_and_all_of_them():
+def test_the_best_step_goes_together_with_the_fisher_vectors_seed_by_seed_and_all_of_them():
     runs = best_clean_arms("flickr8k", PARAMETERS)
     made = {key: [(run.label, run.config.seed) for run in members]
             for key, members in put_together("flickr8k", runs).items()}
-    best, fisher = f"{LADDERS['flickr8k'].best}/hardest", f"{FISHER}/hardest"
+    best, fisher = f"{BEST_CLEAN['flickr8k'].best}/hardest", f"{FISHER}/hardest"
     assert made == {(TOGETHER, 0): [(best, 0), (fisher, 0)],
                     (TOGETHER, 1): [(best, 1), (fisher, 1)],
                     (ALL, 0): [(best, 0), (best, 1), (fisher, 0), (fisher, 1)]}
@@ -128,7 +129,7 @@ def test_the_best_rung_goes_together_with_the_fisher_vectors_seed_by_seed_and_al
 
 def test_on_generated_data_it_trains_and_averages_models():
     parameters = choose("09_stronger_models", "smoke", scenes={"train": 12, "dev": 6, "test": 6})
-    wanted = [f"{name}/hardest" for name in (LADDERS["scenes"].best, FISHER, "learnt pool")]
+    wanted = [f"{name}/hardest" for name in (BEST_CLEAN["scenes"].best, FISHER, "learnt pool")]
     runs = [run for run in best_clean_arms("scenes", parameters) if run.label in wanted]
 
     def searcher(run):
@@ -136,7 +137,7 @@ def test_on_generated_data_it_trains_and_averages_models():
                         "test")
 
     rows = train_arms(runs, workers=0)
-    table = worth(rows, LADDERS["scenes"].rungs)
+    table = worth(rows, BEST_CLEAN["scenes"].steps)
     assert [*table["label"]] == ["learnt pool"] and table["difference"].notna().all()
     pairs = put_together("scenes", runs)
     made = ensemble_rows(rows, pairs, searcher)

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from itr_study.files.atomic import write_json
+from itr_study.lab.runs.published import Published
 from itr_study.lab.runs.run import weights
 from itr_study.lab.studies.arms import ArmRun
-from itr_study.lab.studies.results import kept_table, models_here
+from itr_study.lab.studies.results import is_published, kept_table, models_here
 from itr_study.lab.studies.study import Study
 from itr_study.plots.published import NEEDED
 from tests.small_runs import SMALL
@@ -48,10 +49,13 @@ def test_of_own_and_published_tables_that_of_most_runs_serves(tmp_path, monkeypa
         assert (kept if kept is None else kept["x"].tolist()) == (expected and [expected])
 
 
-def test_models_are_here_when_all_of_them_are(store):
+def test_models_are_here_and_rows_published_when_all_of_them_are(store, monkeypatch):
     assert models_here([]) and not models_here(RUNS[:1])
     weights(SMALL)
     assert models_here(RUNS[:1]) and not models_here(RUNS[:2])
+    assert is_published([]) and not is_published(RUNS[:1])
+    monkeypatch.setattr(Published, "complete", lambda own, run_id: {"run": run_id})
+    assert is_published(RUNS)
 
 
 LINES = pd.DataFrame({"arm": ["saf/sum", "saf/sum", "dvse", "dvse"], "seed": [0, 1, 0, 0],
@@ -63,13 +67,15 @@ TRAINED = pd.DataFrame({"arm": ["saf/sum", "saf/sum", "dvse"], "seed": [0, 1, 0]
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """A study of photographs; `here` are the runs whose models this machine has."""
+    """A study of photographs; `here` are the runs whose models this machine has, none published."""
     own = Study.__new__(Study)
     vars(own).update(figures=tmp_path, dataset_name="photos", root=None, made=set(), trained=[],
-                     notebook="11_attention_maps", here=[])
+                     notebook="11_attention_maps", here=[], published=[])
     own.train = lambda runs, weights: own.trained.extend(runs)
     monkeypatch.setattr("itr_study.lab.studies.study.models_here", lambda runs, _root: all(
         run in own.here for run in runs))
+    monkeypatch.setattr("itr_study.lab.studies.study.is_published", lambda runs, _root: all(
+        run in own.published for run in runs))
     return own
 
 
@@ -110,6 +116,14 @@ def test_of_a_seed_all_lines_are_kept_or_all_are_made(study):
     assert lines(study) == [KEPT[0], MADE[1], *KEPT[2:]]
     study.here = RUNS
     assert lines(study) == MADE
+    study.published = RUNS  # their rows are, too, and a model trained here again is another one
+    assert lines(study) == KEPT and not study.trained
+    save(study.figures, "11_attention_maps__places", LINES[:2], ["a", "b"])  # beside a new
+    assert lines(study) == [MADE[0], KEPT[1], *MADE[2:]]
+    save(study.figures, "11_attention_maps__places", LINES, ["a", "b", "c"])
+    study.published = RUNS[:2]  # of seed 0 one row is of this machine
+    assert lines(study) == [MADE[0], KEPT[1], *MADE[2:]]
+    study.published = []
     study.here = []
     save(study.figures, "11_attention_maps__places", LINES[:2], ["a", "b"])
     assert lines(study, [RUNS[0], RUNS[2]]) == [KEPT[0], *MADE[2:]]

@@ -104,7 +104,8 @@ def test_rates_that_are_given_replace_the_grid_of_every_setting():
 
 
 def test_terms_that_have_no_rate_of_their_own_train_at_that_of_the_hardest():
-    assert at_edge("scenes", "vsepp+bigru-glove", "hardest+listwise")
+    edge = {"two_branch+fisher": {"rates": {"tried": [1e-3, 2e-3], "hardest": 2e-3}}}
+    assert at_edge("scenes", "two_branch+fisher", "hardest+listwise", edge)
     assert not at_edge("scenes", "two_branch+sentence", "sum")
     assert not at_edge("flickr8k", "two_branch+fisher", "bcls")
     assert not at_edge("flickr8k", "no setting", "hardest")

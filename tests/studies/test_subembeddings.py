@@ -112,8 +112,8 @@ def test_a_bound_is_one_run_however_it_is_written():
     """A run is found again by its config, in which 0, 0.0 and -0.0 would be three."""
     written = [bound_arms("scenes", choose("07_sub_embeddings", "quick", bounds=[bound]))
                for bound in (0.0, 0, -0.0)]
-    assert [run.label for run, in written] == ["bound=0"] * 3
-    assert len({run.config.model_dump_json() for run, in written}) == 1
+    assert [runs[0].label for runs in written] == ["bound=0"] * 3
+    assert len({runs[0].config.model_dump_json() for runs in written}) == 1
 
 
 @pytest.mark.parametrize(("given", "message"), [

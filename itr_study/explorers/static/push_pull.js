@@ -1,18 +1,19 @@
 // Push and pull: each text a row, its score on the line, the arrow of minus the gradient.
 
-const ROW = 30, LEFT = 326, WIDE = 832, RIGHT_SIDE = 60; // in units of the drawing
-const LETTERS = 36; // of a text, next to its relevance; all of it is its title
-const LONGEST = 150, SHORTEST = 14; // arrows; a shorter one would be hidden below its mark
+// In units of the drawing; on a phone a text stands above its line.
+const LAYOUT = { row: 30, left: 326, wide: 832, right: 60, letters: 36, longest: 150, above: 0 };
+const NARROW = 560, PHONE = { row: 46, left: 14, right: 20, letters: 60, longest: 70, above: 14 };
+const SHORTEST = 14; // of an arrow; a shorter one would be hidden below its mark
 const LOW = -0.2, HIGH = 1;
 const UP = "var(--itr-up)", DOWN = "var(--itr-down)"; // signs and directions say it, too
 
-const across = (score) =>
-  LEFT + ((Math.min(Math.max(score, LOW), HIGH) - LOW) / (HIGH - LOW)) * (WIDE - LEFT - RIGHT_SIDE);
-function arrowOf(item, x, y) {
+const across = ({ left, wide, right }, score) =>
+  left + ((Math.min(Math.max(score, LOW), HIGH) - LOW) / (HIGH - LOW)) * (wide - left - right);
+function arrowOf(item, x, y, { left, wide, longest }) {
   if (!item.felt) return null;
   const way = Math.sign(item.up), colour = item.up > 0 ? UP : DOWN;
-  const far = x + way * Math.max(Math.abs(item.up) * LONGEST, SHORTEST);
-  const to = Math.min(Math.max(far, LEFT - SHORTEST), WIDE - 4); // what is next to it stays free
+  const far = x + way * Math.max(Math.abs(item.up) * longest, SHORTEST);
+  const to = Math.min(Math.max(far, left - SHORTEST), wide - 4); // what is next to it stays free
   return svg("g", { stroke: colour, fill: "none", "stroke-width": 3, class: "itr-arrow" }, [
     svg("line", { x1: x, y1: y, x2: to, y2: y }),
     svg("path", { d: `M${to - 7 * way},${y - 6} L${to},${y} L${to - 7 * way},${y + 6}` })]);
@@ -21,8 +22,7 @@ function arrowOf(item, x, y) {
 // Of each stage, where texts were moved to while Python has not answered yet: keys go on from there.
 const moving = new WeakMap();
 
-function handleOf(item, place, svgNode, send, ahead) {
-  const x = across(item.score), y = (place + 0.5) * ROW;
+function handleOf(item, x, y, place, svgNode, send, ahead, layout) {
   const move = (score) => {
     ahead.set(place, Math.min(1, Math.max(-1, Math.round(score * 100) / 100)));
     send("drag", { item: place, score: ahead.get(place) }, place);
@@ -46,36 +46,41 @@ function handleOf(item, place, svgNode, send, ahead) {
       const toDrawing = svgNode.getScreenCTM().inverse(); // of now: it is drawn again while dragged
       follow(e, (moved) => {
         const at = new DOMPoint(moved.clientX, moved.clientY).matrixTransform(toDrawing);
-        const score = LOW + ((at.x - LEFT) / (WIDE - LEFT - RIGHT_SIDE)) * (HIGH - LOW);
+        const score = LOW + (at.x - layout.left) / (layout.wide - layout.left - layout.right)
+          * (HIGH - LOW);
         move(Math.min(HIGH, Math.max(LOW, score))); // the line ends there
       });
     } }, [markOf(item.match, 7, look), svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
   return node;
 }
 
-function listOf(shown, send, ahead) {
-  const high = shown.items.length * ROW + 40;
-  const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "group",
+function listOf(shown, send, ahead, layout) {
+  const { row, left, wide, right, letters, above } = layout, high = shown.items.length * row + 40;
+  const ends = { x1: across(layout, LOW), x2: across(layout, HIGH) };
+  const node = svg("svg", { viewBox: `0 0 ${wide} ${high}`, width: wide, role: "group",
     "aria-label": `Texts of one picture by their score, with the arrows of ${shown.loss}` });
-  for (let tick = LOW; tick <= HIGH + 1e-9; tick += 0.2)
-    node.append(svg("line", { class: "rule", x1: across(tick), x2: across(tick), y1: 0,
-      y2: high - 36 }), svg("text", { x: across(tick), y: high - 21, "text-anchor": "middle",
+  for (let tick = LOW; tick <= HIGH + 1e-9; tick += 0.2) {
+    const x = across(layout, tick);
+    node.append(svg("line", { class: "rule", x1: x, x2: x, y1: 0, y2: high - 36,
+      opacity: above ? 0.4 : 1 }), svg("text", { x, y: high - 21, "text-anchor": "middle",
       class: "faint" }, fixed(tick, 1)));
-  node.append(svg("text", { x: across(0.4), y: high - 4, "text-anchor": "middle", class: "faint" },
-    "score"));
+  }
+  node.append(svg("text", { x: across(layout, 0.4), y: high - 4, "text-anchor": "middle",
+    class: "faint" }, "score"));
   shown.items.forEach((item, place) => {
-    const y = (place + 0.5) * ROW, x = across(item.score);
+    const y = (place + 0.5) * row + above, x = across(layout, item.score);
+    const words = above ? { x: left - 12, y: y - 20 } : { x: 0, y: y + 4 };
     node.append(
-      svg("text", { x: 0, y: y + 4 }, [`${item.rank}. ${item.text.length > LETTERS
-        ? `${item.text.slice(0, LETTERS - 2)} …` : item.text}`, svg("title", {}, item.text)]),
-      svg("text", { x: LEFT - 18, y: y + 4, "text-anchor": "end", class: "faint" },
-        item.relevance.toFixed(2)),
-      svg("line", { class: "rule", x1: LEFT, x2: WIDE - RIGHT_SIDE, y1: y, y2: y }));
-    const arrow = arrowOf(item, x, y);
+      svg("line", { class: "rule", ...ends, y1: y, y2: y }),
+      svg("text", words, [`${item.rank}. ${item.text.length > letters
+        ? `${item.text.slice(0, letters - 2)} …` : item.text}`, svg("title", {}, item.text)]),
+      svg("text", { x: above ? wide - 4 : left - 18, y: words.y, "text-anchor": "end",
+        class: "faint" }, item.relevance.toFixed(2)));
+    const arrow = arrowOf(item, x, y, layout);
     if (arrow) node.append(arrow);
     if (item.score < LOW) node.append(svg("text", { x: x + 13, y: y - 4, class: "faint" },
       `← ${fixed(item.score, 2)}`));
-    node.append(handleOf(item, place, node, send, ahead));
+    node.append(handleOf(item, x, y, place, node, send, ahead, layout));
   });
   return node;
 }
@@ -101,11 +106,13 @@ function tableOf(shown) {
 
 function draw(stage, shown, send) {
   if (!moving.has(stage) || send.idle()) moving.set(stage, new Map());
+  const wide = stage.clientWidth, narrow = wide > 0 && wide < NARROW;
+  const layout = narrow ? { ...PHONE, wide: wide - 12 } : LAYOUT; // less its padding
   stage.replaceChildren(
     make("p", { class: "itr-hint" },
       "Numbers: relevance; arrows: minus the gradient; hollow: left alone. ★ match, ● no match. "
       + "Drag a mark, or focus it and use the arrow keys. "
       + (shown.items.some((item) => item.score < LOW)
         ? `← and a number: a score below ${fixed(LOW, 1)}.` : "")),
-    listOf(shown, send, moving.get(stage)), tableOf(shown));
+    listOf(shown, send, moving.get(stage), layout), tableOf(shown));
 }

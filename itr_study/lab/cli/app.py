@@ -319,17 +319,17 @@ def ask(hours: float, plan: str) -> None:
     typer.confirm(f"{plan}\nThis takes about {hours:.1f} hours. Start?", abort=True)
 
 
-@app.command(epilog=example("reproduce", "html") + ". The pages lie in html/<dataset>/.")
-def html(dataset: Dataset = "scenes",
+@app.command(epilog=example("reproduce", "site") + ". Open html/index.html.")
+def site(dataset: Dataset = "scenes",
          folder: Annotated[Path, typer.Option(
              metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
-    """Make pages of the executed notebooks. They need neither Jupyter nor a network."""
+    """Make a site of lessons, docs and live losses."""
     from itr_study.lab.cli import chosen
 
     chosen.check_dataset(dataset)
-    from itr_study.lab.cli.lab import render_pages
+    from itr_study.lab.cli.lab import make_site
 
-    print(f"Open {render_pages(dataset, folder).resolve()}")
+    raise typer.Exit(make_site(dataset, folder))
 
 
 @app.command(epilog=example("audit --rows 2 --dataset flickr8k --data ~/data"))
@@ -360,7 +360,7 @@ Page = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML p
 Card = Annotated[Path | None, typer.Option(
     metavar="FILE", help="Write a model card (Markdown with model-index).")]
 Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table (booktabs).")]
-Drawn = Annotated[Path | None, typer.Option(
+Drawn = Annotated[list[Path] | None, typer.Option(
     metavar="FILE", help="Draw the differences: .svg, .pdf or .png.")]
 
 
@@ -393,16 +393,19 @@ def verdict(
         metavar="PATTERN", help="Runs of a rival; may be given more than once.")],
     ids: Ids = None, relevance: Graded = None,
     metric: Metric = None,
+    looks: Annotated[int, typer.Option(
+        min=1, metavar="COUNT", help="Judgements so far, this one too; they share the 5 %.")] = 1,
     html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
 ) -> None:
     """Say whether a model is better than another, by runs of both."""
     if context.args:
         raise ValueError(f"{context.args[0]} belongs to no option: put patterns in quotes, such as "
                          "--a 'runs_a/*.npy', or name the folder")
-    from itr_study.lab.cli.verdict import judge_files, write_reports
+    from itr_study.lab.cli.verdict import check_outputs, judge_files, written
 
-    found = judge_files(a, b, ids, relevance, metric)
-    print("\n".join([found.text, *write_reports(found, html, card, latex, figure)]))
+    outputs = html, card, latex, figure or ()
+    check_outputs(*outputs)
+    print(written([judge_files(a, b, ids, relevance, metric, looks)], *outputs))
 
 
 @app.command(epilog=example("claim topk-eq8-overstrict"))
@@ -416,15 +419,16 @@ def claim(claim_id: Annotated[str, typer.Argument(
 
 @app.command(epilog=example("compare my_loss.py:MyLoss --quick", "compare --data my_pictures"))
 def compare(
-    loss: Annotated[str | None, typer.Argument(
-        metavar="LOSS", help="file.py:Class or file.py:function, a .toml file with `objective`, or "
-        "a loss of the library; without: which of the others is best.")] = None,
+    own: Annotated[str | None, typer.Argument(
+        metavar="PART", help="A loss or model: file.py:Name, a .toml file with `objective`, or a "
+        "name of the library; without: which rival is best.")] = None,
     against: Annotated[list[str] | None, typer.Option(
-        metavar="LOSS", help="Rivals; default hardest, top5, soft, info_nce.")] = None,
+        metavar="PART", help="Rivals; default four losses, of a model the base's own.")] = None,
     dataset: Annotated[str | None, typer.Option(
         metavar="NAME", help="Default: folder if --data holds own pictures, else scenes.")] = None,
     data: Data = None,
-    base: Annotated[str, typer.Option(metavar="NAME", help="Base config.")] = "two_branch",
+    base: Annotated[list[str] | None, typer.Option(
+        metavar="NAME", help="Base configs; default two_branch.")] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="On less of the generated data: minutes.")] = False,
     device: Device = "auto",
@@ -432,22 +436,24 @@ def compare(
     metric: Metric = None,
     html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
 ) -> None:
-    """Train a loss like its rivals, and say whether it is better.
+    """Train a loss or model like its rivals: is it better?
 
     Each is trained at four learning rates; its best on dev is then trained with five seeds. If you
-    stop the command, run it again: it goes on.
+    stop the command, run it again: it goes on. --against, --base and --figure may come again.
     """
     from itr_study.lab.cli import chosen
 
     chosen.check_device(device)
     from itr_study.lab.cli import verdict
 
-    setup, plan, hours = verdict.prepare(loss, against or [], dataset, data, base, quick)
+    outputs = html, card, latex, figure or ()
+    verdict.check_outputs(*outputs)
+    setups, plan, hours = verdict.prepare(own, against or [], dataset, data,
+                                          base or ["two_branch"], quick, metric)
     print(plan, flush=True)
-    if not yes and (hours or 0) > 1:
+    if not yes and hours > 1:
         ask(hours, plan)
-    found = verdict.compare(setup, device, loss, metric)
-    print("\n".join([found.text, *verdict.write_reports(found, html, card, latex, figure)]))
+    print(verdict.written(verdict.compare(setups, device, own is not None, metric), *outputs))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

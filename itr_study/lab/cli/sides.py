@@ -36,13 +36,16 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (ValueError, EOFError, BadZipFile, KeyError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
 def read_array(path: Path) -> Any:
     """Open a .npy file without reading it, or a .npz file. Raises: ValueError naming the file."""
     with naming(path):
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError as error:
+            raise ValueError(f"is no array of numbers that numpy.save wrote ({error})") from error
 
 
 def read_ids(path: Path) -> np.ndarray:
@@ -210,14 +213,19 @@ def metrics_of(sides: list[Runs]) -> list[str]:
 
 
 def unlike(a: Runs, b: Runs) -> Iterator[str]:
-    """Name what tells of another order: which texts are hard has nothing in common."""
+    """Name what tells of another order: ranks of chance; hard texts that are easy for the other."""
     from scipy import stats
 
     if not (a.ranks and b.ranks) or len(a.owner) < 100:
         return
     hard = [np.mean([np.log(best.t2i) for best in side.ranks.values()], axis=0) for side in (a, b)]
-    better = [np.exp(logs.mean()) < (a.owner.max() + 1) / 8 for logs in hard]  # chance: a third
-    if all(better) and min(map(np.ptp, hard)) > 0 and (
-            stats.spearmanr(*hard).statistic < 3 * (a.owner.max() + 1) ** -0.5):
+    n_images = a.owner.max() + 1
+    shares = [np.exp(logs.mean()) / n_images for logs in hard]  # by chance about 1 / e
+    for side, share in zip((a, b), shares, strict=True):
+        if share > 0.25:
+            yield (f"{side.name} finds images as chance does: are rows, columns or ids in another "
+                   "order?")
+    if max(shares) < 0.125 and min(map(np.ptp, hard)) > 0 and (
+            stats.spearmanr(*hard).statistic < 3 * n_images ** -0.5):
         yield (f"which texts are hard for {a.name} has nothing to do with which are for {b.name}: "
                "are the queries in another order?")

@@ -63,6 +63,17 @@ class Part(NamedTuple):
     error: float = 0.0
     data: str = ""
 
+    @classmethod
+    def of(cls, arm_a: str, arm_b: str, metric: str, a: pd.Series, b: pd.Series,
+           relative: bool = False, times: float | None = None) -> "Part":
+        """Pair values by seed; times: of arm_b's arm. Raises: ValueError: they share no seed."""
+        if not (seeds := sorted(set(a.index) & set(b.index))):
+            raise ValueError(f"{arm_a!r} (seeds {sorted(a.index)}) and {arm_b!r} (seeds "
+                             f"{sorted(b.index)}) share no seed; run both with the same seeds")
+        a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
+        return cls(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative),
+                   times and times * a / b)
+
     @property
     def mean(self) -> float:
         """Mean of the differences."""
@@ -81,14 +92,14 @@ class Part(NamedTuple):
         """Take shift + sign x the differences, which a rule wants above zero at a level."""
         return Sample(shift + sign * self.differences, level, self.error)
 
-    def pairs_needed(self, margin: float) -> int | None:
+    def pairs_needed(self, margin: float, level: float = LEVEL) -> int | None:
         """Find the smallest n whose half width is the margin or less, at this spread of seeds."""
         from scipy import stats
 
         if self.n < 2 or self.error:
             return None
         n = np.arange(FEWEST, MOST + 1)
-        half = stats.t.isf((1 - LEVEL) / 2, n - 1) * self.differences.std(ddof=1) / np.sqrt(n)
+        half = stats.t.isf((1 - level) / 2, n - 1) * self.differences.std(ddof=1) / np.sqrt(n)
         return int(n[(half <= margin).argmax()]) if half[-1] <= margin else None
 
 
@@ -135,19 +146,14 @@ class Arms:
         Raises: ValueError: the arms share no seed, or were trained with other models and are no
             RIVALS.
         """
-        a, b = self.values(arm_a, metric), self.values(arm_b, metric)
-        seeds = sorted(set(a.index) & set(b.index))
-        if not seeds:
-            raise ValueError(f"{arm_a!r} (seeds {sorted(a.index)}) and {arm_b!r} (seeds "
-                             f"{sorted(b.index)}) share no seed; run both with the same seeds")
+        part = Part.of(arm_a, arm_b, metric, self.values(arm_a, metric), self.values(
+            arm_b, metric), relative, factor_of(arm_b) if arm_b.startswith("times(") else None)
         models = [self.model(set(arms_in(arm))) for arm in (arm_a, arm_b) if arm != "zero"]
         named = {inner.partition("/")[0] for arm in (arm_a, arm_b) for inner in arms_in(arm)}
         if len(set(models)) > 1 and named not in RIVALS:
             raise ValueError(f"{arm_a!r} is {models[0]} but {arm_b!r} is {models[1]}; only runs "
                              "of one model can be paired")
-        a, b = a[seeds].to_numpy(), b[seeds].to_numpy()
-        ratios = factor_of(arm_b) * a / b if arm_b.startswith("times(") else None
-        return Part(arm_a, arm_b, metric, tuple(seeds), difference(a, b, relative), ratios)
+        return part
 
     def mixed(self, arms: set[str]) -> set[int]:
         """Find the seeds at which these arms mix older rows with rows that state their arithmetic.

@@ -11,7 +11,7 @@ import pandas as pd
 
 from itr_study.lab.ledger.evidence import LABELS
 from itr_study.lab.ledger.paired import FEWEST, ImageError, arms_in
-from itr_study.lab.ledger.reported import load_claims, split_list
+from itr_study.lab.ledger.reported import split_list
 from itr_study.lab.ledger.verdict import (
     DECIDED,
     HELD,
@@ -19,7 +19,6 @@ from itr_study.lab.ledger.verdict import (
     Verdict,
     judge,
     named_arms,
-    units_of,
 )
 
 SAME = "the same"
@@ -28,9 +27,6 @@ STANDS = {(True, True): "opposite", (True, False): "only the first decides",
           (False, True): "only the second decides", (False, False): "neither decides"}
 ONE_FLAT = "one shows no effect"
 ORDER = (*STANDS.values(), ONE_FLAT, SAME)
-# Settings of Table IV that have claims of their own: as the first base model, and with a GRU.
-SENTENCE, GRU = "two_branch+sentence", "vsepp+gru"
-OF_A_CLAIM = ["paper", "kind", "metric", "margin", "arm_a", "arm_b"]  # equal in both settings
 
 
 class Replication(NamedTuple):
@@ -111,42 +107,8 @@ def both_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """
     twice = replicated(table).sort_values("both", key=lambda both: both.map(ORDER.index),
                                           kind="stable", ignore_index=True)
-    return _side_by_side(twice, "first base model", "second base model").join(twice["both"])
-
-
-def both_settings(table: pd.DataFrame) -> pd.DataFrame:
-    """List the claims with the same arms and metric in the settings SENTENCE and GRU.
-
-    Argument and columns as in `both_verdicts`, without both; claim is the id in SENTENCE.
-    """
-    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
-
-    first = ["first_ours", "first_outcome", "first_model"]
-    if first[0] not in table:  # the second base model has not run
-        table = table.assign(**{name: table[name.removeprefix("first_")] for name in first})
-    claims = load_claims().merge(table[["id", *first]], on="id")
-    claims = claims[(claims["arm_a"] != "") & (claims["first_outcome"] != "not tested")]
-    named = claims["arm_a"].str.contains("/") | claims["first_model"].str.endswith(", minilm")
-    setting = claims["arm_a"].map(setting_of).where(named, "")  # else: of another base model
-    for side in ("arm_a", "arm_b"):
-        claims[side] = claims[side].str.replace(r"[^;]*/", "", regex=True)
-    second = claims[setting == GRU].set_index(OF_A_CLAIM)[first[:2]]
-    second.columns = ["second_ours", "second_outcome"]
-    both = claims[setting == SENTENCE].merge(second, left_on=OF_A_CLAIM, right_index=True)
-    both["statement"] = both["statement"].str.split(f": {SENTENCE}", regex=False).str[0]
-    both["unit"] = list(map(units_of, both["metric"], both["margin"]))
-    return _side_by_side(both, name_of(SENTENCE), name_of(GRU))
-
-
-def setting_of(arms: str) -> str:
-    """Find the setting that all arms of a claim name: SENTENCE if they name none, "" if several."""
-    settings = {arm.rpartition("/")[0] or SENTENCE for arm in split_list(arms)}
-    return settings.pop() if len(settings) == 1 else ""
-
-
-def _side_by_side(table: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
-    """Take two verdicts of each claim as columns for readers."""
     columns = {"id": "claim", "statement": "statement", "unit": "unit",
-               "first_ours": first, "first_outcome": f"verdict of {first}",
-               "second_ours": second, "second_outcome": f"verdict of {second}"}
-    return table.reindex(columns=list(columns)).rename(columns=columns)
+               "first_ours": "first base model", "first_outcome": "verdict of first base model",
+               "second_ours": "second base model",
+               "second_outcome": "verdict of second base model", "both": "both"}
+    return twice.reindex(columns=list(columns)).rename(columns=columns)

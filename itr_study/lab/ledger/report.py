@@ -12,10 +12,8 @@ from itr_study.files.atomic import write_atomic
 from itr_study.lab.ledger.evidence import kept_file
 from itr_study.lab.ledger.paired import ImageError, Part, arms_in
 from itr_study.lab.ledger.replication import (
-    GRU,
     ORDER,
     Replication,
-    both_settings,
     both_verdicts,
     has_run,
     replicate,
@@ -30,6 +28,7 @@ from itr_study.lab.ledger.verdict import (
     Verdict,
     judge,
     metrics_of,
+    q_values,
     units_of,
 )
 from itr_study.metrics.intervals import LEVEL, student_interval
@@ -107,10 +106,10 @@ def printed_above(claim: dict[str, str], verdict: Verdict) -> str:
 
 def factor(part: Part) -> str:
     """Write how many times as long one takes as another, if that is claimed; else nothing."""
-    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
-
     if part.metric not in TIMES or part.ratios is None or part.n < 2:
         return ""
+    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
+
     low, high = student_interval(part.ratios)
     other, = arms_in(part.arm_b)
     return (f"; {name_of(part.arm_a)} takes {number(part.ratios.mean(), 2)} [{number(low, 2)}, "
@@ -133,7 +132,7 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
     Returns: Frame of id, paper, place, origin (one of ORIGINS), statement, kind, metric, margin,
         unit, reported_on, reported_difference, ours, levels, dataset, model, pairs, outcome,
         needed, missing, verdict (a sentence), parts (ids of those of a composite), note, waits_for
-        (data, model, people or empty), fixed_on, p and q (of the outcome, see `q_values`), and
+        (data, model, people or empty), fixed_on, p and q (of the outcome, by origin), and
         images_ours and images_outcome (over seeds and images, of decided claims with ranks). If the
         second base model has run, ours to missing are those of the headline, and more columns
         follow: first_ours, first_outcome, first_model, second_ours, second_outcome (empty if a
@@ -160,24 +159,9 @@ def ledger(claims: pd.DataFrame, rows: pd.DataFrame, evidence: pd.DataFrame | No
             "p": verdict.p, "q": None, "images_ours": measured_span(verdict, verdict.crossed),
             "images_outcome": verdict.crossed_outcome, **of_both})
     table = pd.DataFrame(records).astype({"needed": "Int64", "p": float})
-    table["q"] = q_values(table)
-    digits = {name: table[name].map("{:.3g}".format).astype(float) for name in ("p", "q")}
+    table["q"] = q_values(table, "origin")
+    digits = {name: table[name].map("{:.4g}".format).astype(float) for name in ("p", "q")}
     return table.assign(**digits)  # so few digits are the same on every processor
-
-
-def q_values(table: pd.DataFrame) -> pd.Series:
-    """Compute the q-value of every p: the share of false discoveries if all up to it count.
-
-    The claims of the papers, counter-checks and composites are three families.
-
-    Source: Benjamini and Hochberg (1995).
-    Args: table: origin and p, NaN where nothing is measured.
-    """
-    from scipy import stats
-
-    measured = table.dropna(subset="p")
-    return measured.groupby("origin")["p"].transform(
-        stats.false_discovery_control).reindex(table.index)
 
 
 def fragile(table: pd.DataFrame) -> pd.DataFrame:
@@ -263,11 +247,8 @@ def contradicted_parts(table: pd.DataFrame) -> pd.DataFrame:
 
 def ledger_markdown(table: pd.DataFrame) -> str:
     """Write the ledger as Markdown: counts, what the words mean, then a table for each origin."""
-    from itr_study.plots.names import name_of  # here: the ledger must not wait for matplotlib
-
     counts = outcome_counts(table).rename(TITLES).rename_axis("").reset_index()
     tables = {"Tested on both base models": both_verdicts(table),
-              f"Also tested on {name_of(GRU)}": both_settings(table),
               "Undecided composites with a contradicted part": contradicted_parts(table),
               "Decided, but open by q or by other images (*)": fragile(table)}
     listed = table[table["kind"] != "misprint"]  # docs/misprints.md has the others

@@ -1,9 +1,9 @@
 """Any two models compared by their runs, by the rule of the ledger.
 
-Runs are paired by seed, as claims are (`paired`): a difference is settled where the 95 % Student-t
-interval of its mean, over five pairs or more, lies on one side of zero. Of several rivals the share
-of false discoveries is held at 5 % for each metric (Benjamini and Hochberg, 1995). Queries are
-paired, too: a second interval says what other images would change, and decides nothing.
+That one is better than a rival is a claim of kind `difference` (`verdict.case_of`), to be settled
+by five pairs of runs or more. Of several rivals the share of false discoveries is held at 5 % for
+each metric (`verdict.q_values`). Queries are paired, too: a second interval says what other images
+would change, and decides nothing.
 """
 
 import json
@@ -14,15 +14,26 @@ import numpy as np
 import pandas as pd
 
 from itr_study.digits import counted, number, signed, with_interval
-from itr_study.evaluation.table import bootstrap_difference
-from itr_study.lab.ledger.paired import FEWEST, MOST, Part, sign
+from itr_study.evaluation.table import Interval, bootstrap_difference
+from itr_study.lab.ledger.paired import FEWEST, MOST, Part
+from itr_study.lab.ledger.verdict import (
+    SMALLEST,
+    at_looks,
+    case_of,
+    decide,
+    in_margins,
+    p_value,
+    q_values,
+    unit_in,
+)
 from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import LEVEL
 
 POWER = 0.8  # share of tries that would show the smallest detectable difference
 FALSE = 1 - LEVEL  # discoveries that may be false, of several rivals
 LOWER = ("medr", "meanr", "hubness")  # endings of metrics of which less is better
-OUTCOMES = {"higher": "better", "lower": "worse", "undecided": "not settled"}
+NO_EFFECT, OPEN, NONE = "no effect", "not settled", Interval(np.nan, np.nan, np.nan)
+OUTCOMES = {"reproduced": "better", "contradicted": "worse", NO_EFFECT: NO_EFFECT}
 
 
 @dataclass(frozen=True)
@@ -44,8 +55,8 @@ class Runs:
         return float(np.mean([table[metric] for table in self.tables.values()]))
 
 
-def paired_seeds(a: Runs, b: Runs) -> list[str]:
-    """List the seeds of two models, the same for both; of one run each, whatever they are called.
+def differences_of(a: Runs, b: Runs, metric: str) -> Part:
+    """Pair two models by seed on a metric; one run each, whatever their seeds are called.
 
     Raises: ValueError: they have other seeds.
     """
@@ -54,24 +65,17 @@ def paired_seeds(a: Runs, b: Runs) -> list[str]:
         raise ValueError(f"runs are paired by seed, and {has}: leave out what has no partner, or "
                          "name the files alike (seed0, seed1 …; of models that share nothing any "
                          "order will do)")
-    return sorted(a.tables)
+    return Part.of(a.name, b.name, metric, *(pd.Series(
+        [side.tables[seed][metric] for seed in sorted(side.tables)], sorted(a.tables), float)
+        for side in (a, b)))
 
 
-def differences_of(a: Runs, b: Runs, metric: str) -> Part:
-    """Pair two models by seed on a metric."""
-    seeds = paired_seeds(a, b)
-    others = seeds if len(seeds) > 1 else list(b.tables)
-    values = [a.tables[one][metric] - b.tables[two][metric]
-              for one, two in zip(seeds, others, strict=True)]
-    return Part(a.name, b.name, metric, tuple(range(len(seeds))), np.array(values, float))
-
-
-def detectable(spread: float, pairs: int) -> float:
+def detectable(spread: float, pairs: int, level: float = LEVEL) -> float:
     """Compute the smallest true mean that POWER of such comparisons would settle.
 
     By the noncentral t distribution; NaN below FEWEST pairs, which settle nothing.
 
-    Args: spread: standard deviation of the differences; pairs: how many.
+    Args: spread: standard deviation of the differences; pairs: how many; level: of confidence.
     Example: five pairs that spread by 1 settle a mean of 1.68 in four of five tries
         >>> round(detectable(1.0, 5), 2), round(detectable(2.0, 10), 2)
         (1.68, 1.99)
@@ -80,58 +84,53 @@ def detectable(spread: float, pairs: int) -> float:
 
     if pairs < FEWEST:
         return float("nan")
-    least = stats.t.ppf((1 + LEVEL) / 2, pairs - 1)
+    least = stats.t.ppf((1 + level) / 2, pairs - 1)
     return spread / pairs**0.5 * float(optimize.brentq(
         lambda shift: stats.nct.sf(least, pairs - 1, shift) - POWER, 0, 50))
 
 
-def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str]) -> pd.DataFrame:
-    """Compare a model with each rival by each metric.
+def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str],
+             looks: int = 1) -> pd.DataFrame:
+    """Compare a model with each rival by each metric, after so many looks (`verdict.at_looks`).
 
-    Returns: Frame of rival, metric, a and b (means), n (pairs), difference, low, high (95 %, over
-        seeds), q (false discovery rate over the rivals), detectable, needed (pairs that would
-        settle it, NaN: unknown), image_low, image_high (95 %, over images), and verdict: better,
-        worse, not settled, or undecided with its reason (`paired.sign`).
+    Returns: Frame of rival, metric, a and b (means), n (pairs), difference, low, high (over seeds,
+        at the level, 0.95 or more), p and q (of a difference; the rivals are a family), margin
+        (the least difference that counts), detectable, needed (pairs that would settle it),
+        image_low, image_high (95 %, over images), NaN where unknown, and verdict: better, worse, no
+        effect, not settled, or undecided for want of pairs.
     Raises: ValueError: seeds that differ.
     """
-    from scipy import stats
-
     records = []
     for b in rivals:
         images = over_images(a, b)
         for metric in metrics:
             part = differences_of(a, b, metric)
             spread = float(part.differences.std(ddof=1) or np.nan) if part.n > 1 else np.nan
-            p = min(part.sample(LEVEL, side).p_value() for side in (1, -1))
-            low, high = images.get(metric, (np.nan, np.nan))
+            case = at_looks(case_of([part], -1 if metric.endswith(LOWER) else 1), looks)
+            level, outcome = case.support[0].level, decide(case)
+            low, high = part.interval(level)
             records.append({
                 "rival": b.name, "metric": metric, "a": a.mean(metric), "b": b.mean(metric),
-                "n": part.n, "difference": part.mean, "low": part.interval()[0],
-                "high": part.interval()[1], "p": p, "detectable": detectable(spread, part.n),
-                "needed": part.pairs_needed(abs(part.mean)) or np.nan, "image_low": low,
-                "image_high": high})
-    table = pd.DataFrame(records)
-    table["q"] = table.groupby("metric")["p"].transform(stats.false_discovery_control)
-    table["verdict"] = [verdict_of(row) for row in table.itertuples()]
+                "n": part.n, "difference": part.mean, "low": low, "high": high, "level": level,
+                "p": p_value(case._replace(small=[]), "undecided"),
+                "margin": SMALLEST.get(unit_in(metric), np.nan),
+                "detectable": detectable(spread, part.n, level),
+                "needed": (part.mean and part.pairs_needed(abs(part.mean), level)) or np.nan,
+                "image_low": images.get(metric, NONE).low,
+                "image_high": images.get(metric, NONE).high,
+                "verdict": OUTCOMES.get(outcome, OPEN)})
+    table = pd.DataFrame(records).assign(q=lambda found: q_values(found, "metric"))
+    few, false = table["n"] < FEWEST, (table["q"] > FALSE) & (table["verdict"] != NO_EFFECT)
+    table["verdict"] = table["verdict"].mask(false, OPEN).mask(
+        few, "undecided (" + table["n"].map(lambda n: counted(n, "seed")) + ")")
     return table
 
 
-def verdict_of(row: object) -> str:
-    """Say which way one comparison is settled, if it is; of the lower metrics, less is better."""
-    found = sign(row.low, row.high, row.n)
-    if row.q > FALSE and found in ("higher", "lower"):
-        found = "undecided"
-    if row.metric.endswith(LOWER):
-        found = {"higher": "lower", "lower": "higher"}.get(found, found)
-    return OUTCOMES.get(found, found)
-
-
-def over_images(a: Runs, b: Runs) -> dict[str, tuple[float, float]]:
+def over_images(a: Runs, b: Runs) -> dict[str, Interval]:
     """Compute the intervals of the mean differences over images, where both have all ranks."""
     if a.owner is None or b.owner is None or not (a.ranks and b.ranks):
         return {}
-    found = bootstrap_difference(list(a.ranks.values()), list(b.ranks.values()), a.owner)
-    return {metric: (interval.low, interval.high) for metric, interval in found.items()}
+    return bootstrap_difference(list(a.ranks.values()), list(b.ranks.values()), a.owner)
 
 
 def headline(metrics: Sequence[str]) -> str:
@@ -160,7 +159,8 @@ def sentence(a: str, row: object, differing: np.ndarray | None = None) -> str:
         return f"{a} is {row.verdict} than {row.rival}: {pairs}"
     end = max(abs(row.low), abs(row.high))
     more = row.needed - row.n
-    hint = (f"more than {MOST:,} pairs would settle it at this mean" if np.isnan(more) else
+    hint = (f"less than {in_margins([row.metric])} counts as none" if row.verdict == NO_EFFECT else
+            f"more than {MOST:,} pairs would settle it at this mean" if np.isnan(more) else
             f"{counted(int(more), 'more seed')} would settle it if mean and spread stay so"
             if more > 0 else f"settled alone, but not among several rivals (q = {row.q:.2f})")
     return (f"No difference larger than ±{number(end)} {row.metric} between {a} and {row.rival}: "

@@ -19,7 +19,7 @@ seeds: see evidence.py.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -79,12 +79,16 @@ def units_of(metrics: str, margin: str = "") -> str:
         >>> units_of("step_milliseconds", "5%"), units_of("minutes"), units_of("")
         ('% of the second', 'minutes a run', '')
     """
-    from itr_study.plots.tables import title_of  # here: the ledger must not wait for matplotlib
+    from itr_study.plots.tables import title_of  # here: a verdict must not wait for matplotlib
 
-    units = ["% of the second" if margin.endswith("%") else next(
-        (unit for part, unit in UNITS.items() if part in name), title_of(name))
+    units = ["% of the second" if margin.endswith("%") else unit_in(name) or title_of(name)
              for name in split_list(metrics)]
     return "; ".join(dict.fromkeys(units))
+
+
+def unit_in(metric: str) -> str:
+    """Find the unit that a metric shares with others, or an empty text."""
+    return next((unit for part, unit in UNITS.items() if part in metric), "")
 
 
 # Kinds without a measurement, and their outcomes.
@@ -113,7 +117,7 @@ def adjusted(places: int) -> float:
 
 def none_matters(parts: list[Part], places: int = 1) -> list[Sample]:
     """List what must be above zero if no part is as large as SMALLEST; empty if one has no such."""
-    margins = [SMALLEST.get(units_of(part.metric)) for part in parts]
+    margins = [SMALLEST.get(unit_in(part.metric)) for part in parts]
     return [] if None in margins else [
         part.sample(adjusted(places), sign, margin)
         for part, margin in zip(parts, margins, strict=True) for sign in (1, -1)]
@@ -125,9 +129,14 @@ def difference_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
     couples = pairwise(first) if claim["kind"] == "order" else zip(first, second, strict=True)
     parts = [arms.part(a, b, metric)
              for metric, (a, b) in product(split_list(claim["metric"]), couples)]
+    return case_of(parts)
+
+
+def case_of(parts: list[Part], sign: int = 1) -> Case:
+    """Want every difference, times a sign, above zero."""
     level = adjusted(len(parts))
-    return Case([part.sample(LEVEL) for part in parts],
-                [[part.sample(level, -1)] for part in parts], parts, none_matters(parts))
+    return Case([part.sample(LEVEL, sign) for part in parts],
+                [[part.sample(level, -sign)] for part in parts], parts, none_matters(parts))
 
 
 def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
@@ -136,6 +145,11 @@ def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
     couples = zip(split_list(claim["arm_a"]), split_list(claim["arm_b"]), strict=True)
     parts = [arms.part(a, b, metric, relative)
              for (a, b), metric in product(couples, split_list(claim["metric"]))]
+    return equivalence_of(parts, margin)
+
+
+def equivalence_of(parts: list[Part], margin: float) -> Case:
+    """Want every difference inside the margin."""
     level = adjusted(len(parts))
     inside = [part.sample(LEVEL, sign, margin) for part in parts for sign in (1, -1)]
     outside = [[part.sample(level, sign, -margin)] for part in parts for sign in (1, -1)]
@@ -143,17 +157,16 @@ def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
 
 
 def peak_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
-    """Pair the best of a region with each arm outside, the best outside with the region."""
+    """Pair the best of a region with each arm outside, and each of these with the whole region."""
     region, outside = split_list(claim["arm_a"]), split_list(claim["arm_b"])
     metrics, support, against, shown = split_list(claim["metric"]), [], [], []
+    level = adjusted(len(metrics) * len(outside))
     for metric in metrics:
-        best_in, best_out = (max(group, key=lambda arm: arms.values(arm, metric).mean())
-                             for group in (region, outside))
-        parts = [arms.part(best_in, other, metric) for other in outside]
+        best = max(region, key=lambda arm: arms.values(arm, metric).mean())
+        parts = [arms.part(best, other, metric) for other in outside]
         support += [part.sample(adjusted(len(region))) for part in parts]
-        level = adjusted(len(metrics) * len(outside))
-        against.append([arms.part(inside, best_out, metric).sample(level, -1)
-                        for inside in region])
+        against += [[arms.part(inside, other, metric).sample(level, -1) for inside in region]
+                    for other in outside]
         shown += parts
     return Case(support, against, shown, none_matters(shown, len(region)))
 
@@ -182,12 +195,29 @@ def p_value(case: Case, outcome: str) -> float:
     return min(max(sample.p_value() for sample in group) for group in groups if group)
 
 
+def q_values(table: pd.DataFrame, family: str) -> pd.Series:
+    """Compute the q-value of every p: the share of false discoveries if all up to it count.
+
+    Source: Benjamini and Hochberg (1995).
+    Args: table: p, NaN where nothing is measured; family: the column by which they are apart.
+    """
+    from scipy import stats
+
+    measured = table.dropna(subset="p")
+    return measured.groupby(family)["p"].transform(
+        stats.false_discovery_control).reindex(table.index)
+
+
 def at_looks(case: Case, looks: int) -> Case:
-    """Share the 5 % among so many looks at the runs, each before more seeds were added."""
+    """Share the 5 % among so many looks at the runs, each before more seeds were added.
+
+    A look at five pairs, the fewest that decide, is the first.
+    """
     def shared(samples: list) -> list:
         return [sample._replace(level=1 - (1 - sample.level) / looks) for sample in samples]
 
-    return case if looks == 1 else case._replace(
+    first = looks == 1 or min(part.n for part in case.shown) <= FEWEST
+    return case if first else case._replace(
         support=shared(case.support), against=list(map(shared, case.against)),
         small=shared(case.small))
 
@@ -197,7 +227,7 @@ def planned(parts: list[Part], margin: float | None) -> int | None:
 
     None: more than MOST, a unit without a margin, or a spread that is not known.
     """
-    margins = [SMALLEST.get(units_of(part.metric)) if margin is None else margin for part in parts]
+    margins = [SMALLEST.get(unit_in(part.metric)) if margin is None else margin for part in parts]
     counts = [part.pairs_needed(width) if width else None
               for part, width in zip(parts, margins, strict=True)]
     return None if None in counts else max(counts)
@@ -249,7 +279,8 @@ class Verdict:
         conditions = f"on {self.dataset} with {about}n = {self.pairs:,} {unit}"
         if self.outcome == "collapsed":
             return f"{self.missing}, {conditions}"
-        width = f"± {self.margin:g}" if self.margin is not None else in_margins(self.parts)
+        margins = in_margins(part.metric for part in self.parts)
+        width = f"± {self.margin:g}" if self.margin is not None else margins
         remedy = ("only more judged images would decide" if unit == "images" else
                   "no number of pairs is planned" if self.needed is None else
                   f"about {self.needed} pairs would narrow its intervals to {width}"
@@ -257,8 +288,7 @@ class Verdict:
         older = f"; at {self.mixed} seeds older rows are paired with newer ones" * bool(self.mixed)
         flat = ("; no collapse, but scores drew together towards a minimum of that loss: "
                 f"{self.flat}") * bool(self.flat)
-        within = in_margins(self.parts) if self.small else ""
-        small = f" beyond {within}" if self.outcome == "no effect" else f", within {within},"
+        small = f" beyond {margins}" if self.outcome == "no effect" else f", within {margins},"
         return (f"{self.outcome}{small * self.small} {conditions}"
                 f"{f'; {remedy}' * (self.outcome == 'undecided')}{older}{flat}")
 
@@ -268,21 +298,18 @@ class Verdict:
             return "unlike fit"
         if named_arms(part.arm_a, part.arm_b) & set(self.collapsed):
             return "collapsed"
-        low, high = part.interval() if part.n >= FEWEST else (-float("inf"), float("inf"))
-        if (width := self.margin) is None:
-            return "for" if low > 0 else "against" if high < 0 else "open"
-        outside = low > width or high < -width
-        return "for" if -width < low and high < width else "against" if outside else "open"
+        case = case_of([part]) if self.margin is None else equivalence_of([part], self.margin)
+        return {"reproduced": "for", "contradicted": "against"}.get(decide(case), "open")
 
 
-def in_margins(parts: Sequence[Part]) -> str:
-    """Write the SMALLEST of the units of some parts.
+def in_margins(metrics: Iterable[str]) -> str:
+    """Write the SMALLEST of the units of some metrics.
 
     Example:
-        >>> in_margins([Part("a", "b", name, (), ()) for name in ("test_i2t_r1", "i2t_ndcg_exact")])
+        >>> in_margins(["test_i2t_r1", "i2t_ndcg_exact"])
         '± 0.5 points of recall, ± 0.5 of NDCG × 100'
     """
-    units = dict.fromkeys(units_of(part.metric) for part in parts)
+    units = dict.fromkeys(map(unit_in, metrics))
     return ", ".join(f"± {SMALLEST[unit]:g} {unit}" if unit.startswith("points") else
                      f"± {SMALLEST[unit]:g} of {unit.replace(', ×', ' ×')}"
                      for unit in units if unit in SMALLEST)
@@ -367,10 +394,8 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame, evidence: pd.DataFrame |
 
 
 def looked_at(claim: Mapping[str, str], arms: Arms) -> Case:
-    """Build the case of a claim; more than five pairs have been looked at claim["looks"] times."""
-    case = CASES[claim["kind"]](claim, arms)
-    more = min(part.n for part in case.shown) > FEWEST
-    return at_looks(case, int(claim.get("looks") or 1) if more else 1)
+    """Build the case of a claim, which has been looked at claim["looks"] times."""
+    return at_looks(CASES[claim["kind"]](claim, arms), int(claim.get("looks") or 1))
 
 
 def crossed_case(claim: Mapping[str, str], rows: pd.DataFrame, error_of: ImageError) -> Case | None:

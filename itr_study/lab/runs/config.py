@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import model_validator
 
-from itr_study.checks import check_arguments, check_choice
+from itr_study.checks import check_arguments
 from itr_study.data import DATASETS
 from itr_study.lab.runs.fields import ConfigFields, TermConfig
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
@@ -28,7 +28,6 @@ class RunConfig(ConfigFields):
     @model_validator(mode="after")
     def parts_exist(self) -> "RunConfig":
         """Look up the model, the losses and the label sources, and check their arguments."""
-        check_choice("model", self.model, MODELS)
         check_arguments(f"model {self.model!r}", MODELS[self.model], self.model_arguments, skip=1)
         for terms in filter(None, (self.objective, self.warmup_objective)):
             build_objective(terms)

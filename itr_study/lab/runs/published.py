@@ -42,8 +42,8 @@ LEAST_TEST = 100  # test images of generated data: R@K of fewer says little
 
 
 def keeps_rows(config: RunConfig) -> bool:
-    """Whether runs may be published: of losses here, and of real data or LEAST_TEST images."""
-    if any(OWN.fullmatch(term.loss) for term in config.terms):
+    """Whether runs may be published: of parts here, and of real data or LEAST_TEST images."""
+    if any(map(OWN.fullmatch, (config.model, *(term.loss for term in config.terms)))):
         return False
     return (not DATASETS[config.dataset].generated
             or config.data_options.get("test", LEAST_TEST) >= LEAST_TEST)
@@ -206,8 +206,8 @@ def _finished(run_id: str) -> Finished:
     config, facts = RunConfig.model_validate(result.config), result.facts
     if not keeps_rows(config):
         raise ValueError(f"run {run_id} is of a part of {config.dataset} ({config.data_options}), "
-                         "which anybody trains in minutes, or of a loss of your own, which nobody "
-                         "else has; only runs of its own size and of losses here are published")
+                         "which anybody trains in minutes, or of a loss or model of your own; only "
+                         "runs of its own size and of losses and models here are published")
     return Run(config, run_id, facts["data"], facts["encoded"], facts["versions"]), result
 
 

@@ -36,7 +36,9 @@ from itr_study.lab.runs.identity import Run, digest, hash_run, identify, part_ve
 from itr_study.lab.runs.published import Published
 from itr_study.lab.runs.rows import SPLITS, is_complete, make_row
 from itr_study.lab.runs.store import RunResult, RunStore, WarmUps, kept_scores
+from itr_study.losses.base import OWN
 from itr_study.models import MODELS
+from itr_study.models.base import check_model as check_methods
 from itr_study.models.base import device_of
 from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.devices import choose_device, claimed, float32_products, matmul_on
@@ -246,12 +248,16 @@ def check_model(config: RunConfig) -> None:
              that the model needs; OutOfMemory for one that is too large by itself.
     """
     stages = tuned_stages(config.images)
-    inputs = InputSpec(region_size=0 if stages else 1, vocabulary=2 if config.tokens else 0,
-                       sentence_size=1 if config.sentences else 0, stages=stages)
+    size = 720 if OWN.fullmatch(config.model) else 1  # heads or groups of theirs must divide it
+    inputs = InputSpec(region_size=0 if stages else size, vocabulary=2 if config.tokens else 0,
+                       sentence_size=size if config.sentences else 0, stages=stages)
     try:
         with memory_advice(config.settings.batch_size):
-            build_model(config, inputs)
-    except (TypeError, ValueError) as error:
+            check_methods(build_model(config, inputs))
+    except OutOfMemory:
+        raise
+    except (AssertionError, AttributeError, LookupError, RuntimeError, TypeError,
+            ValueError) as error:
         raise ValueError(f"model {config.model!r} cannot be built with model_arguments "
                          f"{config.model_arguments}: {error}") from error
 

@@ -1,11 +1,13 @@
-"""A loss or an objective compared with others: all trained alike, each at the best of four rates.
+"""Losses or models compared with others: all trained alike, each at the best of four rates.
 
 Rates are multiples of the base config's, the same for all, and the best on dev (seed 0) is taken.
 Runs that are published, or in the store, are read; a stopped comparison goes on where it was.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,149 +15,224 @@ import pandas as pd
 
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
+from itr_study.data.folder import too_small
 from itr_study.evaluation.table import RETRIEVAL
 from itr_study.lab.ledger.rivals import Runs
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.runs.published import Published
+from itr_study.lab.runs.data import dataset_of
+from itr_study.lab.runs.published import NotKept, Published
+from itr_study.lab.runs.run import check_model
 from itr_study.lab.runs.sweeps import ended_row
-from itr_study.lab.studies.arms import (
-    TERMS,
-    ArmRun,
-    base_config,
-    over_seeds,
-    reading,
-    sum_of,
-    train_arms,
-)
+from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, over_seeds, reading, train_arms
+from itr_study.lab.studies.bases import base_tables
 from itr_study.lab.studies.parameters import Parameters
 from itr_study.lab.studies.plans import expected_minutes
-from itr_study.lab.studies.results import collapses, fair_columns
+from itr_study.lab.studies.results import collapses, fair_columns, ranks_of
 from itr_study.losses import LOSSES
-from itr_study.losses.base import keep_loss
+from itr_study.losses.base import keep_part
 from itr_study.losses.check import check_loss
+from itr_study.models import MODELS
 
 RIVALS = ("hardest", "top5", "soft", "info_nce")
 FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the base's learning rate
 SEEDS = 5
 FATAL = ("gives", "passes no gradient", "check_value", "check_gradient")  # how such findings begin
 TIMED = "flickr8k"  # whose rows tell how long a run takes, where data has none of its own
+Changes = Mapping[str, Any]  # of a base config
 
 
 class Setup(NamedTuple):
-    """Where all are trained, and what: terms of each objective by name."""
+    """A base config, what is compared in it (what each changes, by name), and what to know."""
 
+    base: str
     start: RunConfig
-    objectives: dict[str, tuple[Any, ...]]
-    root: str | None
+    variants: dict[str, Changes]
+    root: str | None = None
+    notes: Sequence[str] = ()
 
     def arms(self, name: str, factor: float, seeds: int) -> list[ArmRun]:
-        """List the runs of an objective at a multiple of the base's rate."""
-        rate = factor * self.start.settings.learning_rate
-        return over_seeds(f"{name}@{factor:g}", sum_of(self.start, *self.objectives[name]).with_(
-            **{"settings.learning_rate": rate}), seeds, loss=name, rate=factor)
+        """List the runs of a variant at a multiple of the base's rate."""
+        rate = {"settings.learning_rate": factor * self.start.settings.learning_rate}
+        return over_seeds(f"{name}@{factor:g}", self.start.with_(**self.variants[name] | rate),
+                          seeds, loss=name, rate=factor)
 
 
 def set_up(dataset: str, base: str, quick: bool, root: str | None,
-           objectives: Mapping[str, Sequence[Any]]) -> Setup:
-    """Build what is trained: the base config on all of the data, or quick: on less of it."""
+           variants: Mapping[str, Changes]) -> Setup:
+    """Build what is trained: the base config on all of the data, or quick: on less of it.
+
+    A model without a rival is compared with the base's own.
+    Raises: ValueError: no such base, a model that cannot be built, or nothing to compare.
+    """
+    check_choice(f"base config of {dataset}", base, base_tables(dataset))
     profile = "quick" if quick or not DATASETS[dataset].generated else "full"
-    parameters = reading(Parameters.of(profile=profile, dataset=dataset, data=root), root)
-    return Setup(base_config(dataset, base, parameters),
-                 {name: tuple(terms) for name, terms in objectives.items()}, root)
+    start = base_config(dataset, base, reading(
+        Parameters.of(profile=profile, dataset=dataset, data=root), root))
+    found = {name: {} if changes.get("model") == start.model else changes  # its own arguments
+             for name, changes in variants.items()}
+    if len(found) == 1:
+        found.setdefault(start.model, {})
+    if len(found) == 1:
+        raise ValueError(f"{start.model} is the model of {base} itself: name a rival, such as "
+                         "--against my_model.py:MyModel")
+    setup = Setup(base, start, found, root, too_small(dataset_of(start, root)))
+    for name in found:
+        config = setup.arms(name, 1.0, 1)[0].config
+        try:
+            check_model(config)
+        except ValueError as error:
+            raise ValueError(f"{error}; a model is built as {name}(inputs), and another --base may "
+                             "have the inputs that it reads") from error
+    return setup
 
 
-def own_objective(name: str) -> tuple[str, tuple[Any, ...]]:
-    """Read what is compared: file.py:Loss, file.toml with `objective`, or a loss of the library.
+def read_variants(names: Sequence[str]) -> dict[str, Changes]:
+    """Read what is compared; two of one name are called by what was typed.
 
-    Returns: its name, and its terms.
-    Raises: ValueError: what is wrong with the file, or with the loss: its value is no number or
-        NaN, or has no gradient.
+    Raises: ValueError: as `read_variant`; the same twice.
     """
-    file, _, part = name.rpartition(":")
+    read = [(typed, *read_variant(typed)) for typed in names]
+    called = Counter(name for _, name, _ in read)
+    found: dict[str, Changes] = {}
+    for typed, name, changes in read:
+        if same := next((other for other, known in found.items() if known == changes), None):
+            raise ValueError(f"{typed} is the same as {same}; name each once")
+        found[name if called[name] == 1 else typed] = changes
+    return found
+
+
+def read_variant(typed: str) -> tuple[str, Changes]:
+    """Read file.py:Part, file.toml with `objective`, or the name of a loss or a model.
+
+    Returns: its name, and what it changes of a base config.
+    Raises: ValueError: what is wrong with the file, or with the loss, as `check_own`.
+    """
+    file, _, part = typed.rpartition(":")
     if file.endswith(".py"):
-        loss = keep_loss(Path(file).expanduser(), part)
-        try:
-            wrong = check_loss(LOSSES[loss]()).wrong
-        except TypeError as error:
-            raise ValueError(f"{part} cannot be built: {error}; give each argument of its "
-                             "constructor a default") from error
-        if fatal := [found for found in wrong if found.startswith(FATAL)]:
-            raise ValueError(f"{part} cannot be trained: {fatal[0]}")
-        for found in wrong:
-            print(f"note: {part} {found}")
-        return part, ({"loss": loss},)
-    if name.endswith(".py"):
-        raise ValueError(f"say which class or function of the file, such as {name}:MyLoss")
-    if name.endswith(".toml"):
-        try:
-            terms = tomllib.loads(Path(name).expanduser().read_text(encoding="utf-8"))["objective"]
-            return Path(name).stem, tuple(dict(term) for term in terms)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{name} needs a list of terms, such as objective = [{{ loss = "
-                             f'"topk", arguments = {{ k = 3 }} }}]; {error!r}') from error
-    if name not in TERMS:
-        check_choice("objective", name, [*TERMS, *LOSSES])
-    return name, (TERMS.get(name, {"loss": name}),)
+        kept = keep_part(Path(file).expanduser(), part)
+        if hasattr(MODELS[kept], "encode_images"):
+            return part, {"model": kept, "model_arguments": {}}
+        check_own(kept, part)
+        return part, {"objective": [{"loss": kept}]}
+    if typed.endswith(".py"):
+        raise ValueError(f"say which class or function of the file, such as {typed}:MyLoss")
+    if typed.endswith(".toml"):
+        return Path(typed).stem, {"objective": read_terms(Path(typed).expanduser())}
+    if typed in MODELS:
+        return typed, {"model": typed, "model_arguments": {}}
+    if typed not in TERMS:
+        check_choice("what is compared", typed, [*TERMS, *LOSSES, *MODELS])
+    return typed, {"objective": [TERMS.get(typed, {"loss": typed})]}
 
 
-def minutes_left(setup: Setup) -> tuple[int, float | None]:
-    """Count the runs that are missing, at most, and estimate their minutes on one core."""
-    missing = 0
-    for name in setup.objectives:
-        absent = [[ended_row(run.config, setup.root) is None
-                   for run in setup.arms(name, factor, SEEDS)] for factor in FACTORS]
-        missing += sum(first for first, *_ in absent) + max(sum(rest) for _, *rest in absent)
-    rows = Published(setup.start.dataset).table.read() or Published(TIMED).table.read()
-    each = expected_minutes(setup.start, rows)
-    return missing, None if each is None else each * missing
+def check_own(kept: str, part: str) -> None:
+    """Refuse a loss of a file that cannot be trained; print what else is wrong with it."""
+    try:
+        wrong = check_loss(LOSSES[kept]()).wrong
+    except TypeError as error:
+        raise ValueError(f"{part} cannot be built: {error}; give each argument of its constructor "
+                         "a default") from error
+    if fatal := [found for found in wrong if found.startswith(FATAL)]:
+        call = "; it is called as loss(scores, relevance), both (images, texts)"
+        raise ValueError(f"{part} cannot be trained: {fatal[0]}{call * ('Error' in fatal[0])}")
+    for found in wrong:
+        print(f"note: {part} {found}")
 
 
-def trained(setup: Setup, device: str, workers: int = 2) -> tuple[list[Runs], list[str]]:
-    """Train all that is missing: first the rates, then the best of each with all seeds.
+def read_terms(path: Path) -> list[dict[str, Any]]:
+    """Read the terms of a saved objective; their losses may be of files, too."""
+    try:
+        terms = [dict(term) for term in
+                 tomllib.loads(path.read_text(encoding="utf-8"))["objective"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} needs a list of terms, such as objective = [{{ loss = "
+                         f'"topk", arguments = {{ k = 3 }} }}]; {error!r}') from error
+    for term in terms:
+        file, _, part = str(term.get("loss", "")).rpartition(":")
+        if file.endswith(".py"):
+            term["loss"] = keep_part(path.parent / Path(file).expanduser(), part)
+            check_own(term["loss"], part)
+    return terms
 
-    Returns: the runs of each objective, and what is to be known of them.
-    Raises: ValueError: fewer than two objectives have been trained with all seeds.
+
+def minutes_left(setups: Sequence[Setup]) -> tuple[int, float]:
+    """Count the missing runs, at most, and estimate their minutes on one core; NaN: unknown."""
+    runs, minutes = 0, 0.0
+    for setup in setups:
+        rows = Published(setup.start.dataset).table.read() or Published(TIMED).table.read()
+        for name in setup.variants:
+            first, *others = [setup.arms(name, factor, 1)[0].config for factor in FACTORS]
+            ended = [ended_row(config, setup.root) for config in (first, *others)]
+            missing = ended.count(None) and ended.count(None) + SEEDS - 1
+            if not missing and (best := best_factor(ended)):
+                missing = [ended_row(run.config, setup.root)
+                           for run in setup.arms(name, best, SEEDS)].count(None)
+            each = missing and (expected_minutes(first, rows) or expected_minutes(
+                setup.start, rows) or float("nan"))
+            runs, minutes = runs + missing, minutes + each * missing
+    return runs, minutes
+
+
+def best_factor(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Find which of FACTORS was best on dev; None: all diverged."""
+    done = {factor: row["dev_rsum"] for factor, row in zip(FACTORS, rows, strict=True)
+            if row["status"] == "done"}
+    return max(done, key=done.__getitem__, default=None)
+
+
+def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
+            begin: Callable[[str], None] = print) -> tuple[list[Runs], list[str]]:
+    """Train what is missing of each variant: first its rates, then the best with all seeds.
+
+    Args: ours: the variant that all others are compared with; begin: is told the name of each.
+    Returns: the runs of each variant, and what is to be known of them.
+    Raises: ValueError: a run failed, or a run of ours or of all others diverged.
     """
-    searched = train_arms([run for name in setup.objectives for factor in FACTORS
-                           for run in setup.arms(name, factor, 1)],
-                          root=setup.root, workers=workers, device=device)
-    best, notes = {}, [f"each was trained at {', '.join(f'{f:g}' for f in FACTORS)} × the rate of "
-                       f"the base config, {setup.start.settings.learning_rate:g}, and takes the "
-                       "best on dev of seed 0"]
-    for name, part in searched.groupby("loss", sort=False):
-        done = part[part["status"] == "done"]
-        if done.empty:
-            raise ValueError(f"{name}: all runs ended without a model, the first one because: "
-                             f"{part['reason'].iloc[0]}")
-        best[name] = float(done.loc[done["dev_rsum"].astype(float).idxmax(), "rate"])
-        if best[name] in (FACTORS[0], FACTORS[-1]):
-            notes.append(f"{name}: the best rate, {best[name]:g} × the base's, is an end of what "
-                         "was tried; a better one may lie beyond")
-    rows = train_arms([run for name in setup.objectives
-                       for run in setup.arms(name, best[name], SEEDS)],
-                      root=setup.root, workers=workers, device=device)
-    return sides_of(rows, fair_columns(setup.start.dataset), notes), notes
-
-
-def sides_of(rows: pd.DataFrame, graded: Sequence[str], notes: list[str]) -> list[Runs]:
-    """Make the runs of each objective from rows; add to the notes what keeps one out."""
-    sides = []
-    for name, part in rows.groupby("loss", sort=False):
-        done = part[part["status"] == "done"]
-        if len(done) < len(part):
-            lost = part[part["status"] != "done"].iloc[0]
-            notes.append(f"{name} is left out: {len(part) - len(done)} of {len(part)} runs "
-                         f"{lost['status']}: {lost['reason']}")
+    sides, notes = [], [f"each was trained at {', '.join(f'{f:g}' for f in FACTORS)} × the rate of "
+                        f"the base config, {setup.start.settings.learning_rate:g}, and takes the "
+                        "best on dev of seed 0", *setup.notes]
+    train = partial(train_arms, root=setup.root, workers=workers, device=device)
+    for name in setup.variants:
+        begin(name)
+        found = train([run for factor in FACTORS for run in setup.arms(name, factor, 1)])
+        if best := best_factor(found.to_dict("records")):
+            found = train(setup.arms(name, best, SEEDS))
+        lost = found[found["status"] != "done"]
+        if len(lost):
+            why = f"{len(lost)} of {len(found)} runs {lost['status'].iloc[0]}: " \
+                  f"{lost['reason'].iloc[0]}"
+            if name == ours or set(lost["status"]) != {"diverged"}:
+                raise ValueError(f"{name} has no result, {why}. Runs that ended are kept; mend "
+                                 "this and run the command again")
+            notes.append(f"{name} is left out, {why}")
             continue
-        if fallen := [why for why in collapses(done) if why]:
-            notes.append(f"{name}: {len(fallen)} of {len(done)} runs have {fallen[0]}")
-        columns = [name for name in (*(f"test_{key}" for key in RETRIEVAL), *graded)
-                   if name in done and done[name].notna().all()]
-        seen = done["seen"].fillna("").iloc[0]
-        sides.append(Runs(name, {str(seed): {column.removeprefix("test_"): float(value) for
-                                             column, value in zip(columns, values, strict=True)}
-                                 for seed, *values in done[["seed", *columns]].itertuples(
-                                     index=False)}, seen=f"{seen} has seen captions" * bool(seen)))
+        if best in (FACTORS[0], FACTORS[-1]):
+            notes.append(f"{name}: the best rate, {best:g} × the base's, is an end of what was "
+                         "tried; a better one may lie beyond")
+        if fallen := [why for why in collapses(found) if why]:
+            notes.append(f"{name}: {len(fallen)} of {len(found)} runs have {fallen[0]}")
+        sides.append(side_of(name, found, setup))
     if len(sides) < 2:
         raise ValueError("; ".join(["nothing is left to compare", *notes[1:]]))
-    return sides
+    return sides, notes
+
+
+def metrics_in(setup: Setup) -> list[str]:
+    """List what all variants of a setup are measured by."""
+    columns = [name.removeprefix("test_") for name in fair_columns(setup.start.dataset)]
+    return [name for name in (*RETRIEVAL, *columns) if not name.endswith("medr")]  # in steps
+
+
+def side_of(name: str, rows: pd.DataFrame, setup: Setup) -> Runs:
+    """Make the runs of a variant from rows that are done; with ranks, where they are kept."""
+    records = rows.to_dict("records")
+    tables = {str(row["seed"]): {metric: float(row[f"test_{metric}"])
+                                 for metric in metrics_in(setup)
+                                 if pd.notna(row.get(f"test_{metric}"))} for row in records}
+    seen = rows["seen"].fillna("").iloc[0]
+    try:
+        ranks = dict(zip(tables, map(ranks_of, records), strict=True))
+        owner = dataset_of(setup.start, setup.root).splits["test"].image_of_text
+    except NotKept:  # of published runs
+        ranks, owner = {}, None
+    return Runs(name, tables, ranks, owner, f"{seen} has seen captions" * bool(seen))

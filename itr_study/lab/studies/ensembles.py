@@ -17,6 +17,7 @@ import pandas as pd
 from itr_study.evaluation.ensemble import ensemble
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.studies.arms import ArmRun
+from itr_study.lab.studies.nb08_reranking import kept_grid, scale_rows, with_rerankers
 from itr_study.lab.studies.results import kept_table
 from itr_study.lab.studies.study import Groups, Study
 
@@ -117,6 +118,14 @@ def kept_ensembles(figures: Path | str | None, dataset: str, rows: pd.DataFrame,
     if kept is None:
         return rows.head(0)
     return _with_endings(kept[kept["members"].notna()], rows)  # single models may be there, too
+
+
+def ledger_rows(figures: Path | str | None, dataset: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add to runs what the ledger judges beside: ensembles, re-ranked runs, the scales of FR."""
+    rows = with_rerankers(pd.concat(
+        [rows, kept_ensembles(figures, dataset, rows)], ignore_index=True))
+    return pd.concat([rows, scale_rows(kept_grid(figures, dataset, rows), rows)],
+                     ignore_index=True)
 
 
 def _with_endings(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

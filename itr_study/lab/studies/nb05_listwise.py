@@ -96,7 +96,7 @@ class ListwiseClaims(Parameters):
     term_seeds: PositiveInt = by_profile("runs of the papers' terms alone and together", 1, 5, 12)
     losses: Names = by_profile("pairwise losses that Smooth-NDCG is added to", ["sum", "hardest"],
                                *2 * [["sum", "hardest", "top5"]], among=TERMS)
-    plug_in_settings: Names = by_profile("models that it is added to", *PLUGGED_IN,
+    plug_in_settings: Names = by_profile("models that Smooth-NDCG is added to", *PLUGGED_IN,
                                          among=searched_settings)
     plug_in_seeds: PositiveInt = by_profile("runs of each of these models", 1, 5, 5)
     taus: list[Factor] = by_profile(

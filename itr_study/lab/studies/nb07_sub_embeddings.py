@@ -172,13 +172,13 @@ class SubEmbeddingClaims(Parameters):
         'rows of Table V, such as "dvse/heads"', *2 * [[WHOLE, "dvse/heads", SINGLE]],
         list(COMPONENTS), among=COMPONENTS)
     heads: list[Heads] = by_profile(
-        "sub-embeddings of an image, 0: a single embedding", *2 * [[0, 2, 6]],
+        "sub-embeddings of an image, 0: a single embedding", [0, 2, 6], [0, 2, 4, 6],
         [0, 2, 4, 6, 8, 10, 12])
     bounds: list[NonNegativeFloat] = by_profile(
-        "bounds of the orthogonality (β), |cosine|, 0 and up", [0.0, 0.4], [0.4, 1.0],
+        "bounds of the orthogonality (β), |cosine|, 0 and up", [0.0, 0.4], [0.0, 0.2, 0.4, 1.0],
         [0.0, 0.2, 0.4, 0.6, 1.0])
     balances: list[Balance] = by_profile(
-        "weights of the ranking loss (η), above 0, 1 at most", *2 * [[0.6, 1.0]],
+        "weights of the ranking loss (η), above 0, 1 at most", [0.6, 1.0], [0.2, 0.4, 0.6, 1.0],
         [0.2, 0.4, 0.6, 0.8, 1.0])
     pvse_heads: list[Several] = by_profile(
         "embeddings of PVSE, 1 and up", [1, 2], [1, 4], [1, 2, 4])
@@ -205,8 +205,8 @@ class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):
     """Parameters of notebook 07."""
 
     epochs: NonNegativeInt = like(Parameters, "epochs", smoke=6)  # five of them are warm-up
-    seeds: PositiveInt = by_profile("runs of the parts and numbers of heads that decide", 1, 2, 5)
-    other_seeds: PositiveInt = by_profile("runs of all else", 1, 1, 3)
+    seeds: PositiveInt = by_profile("runs of the parts and numbers of heads that decide", 1, 5, 5)
+    other_seeds: PositiveInt = by_profile("runs of all else", 1, 5, 3)
     choices: Names = by_profile("what the paper leaves open, chosen otherwise", ["mask=loss"], [
         "s=sigmoid", "ort=mean"], list(CHOICES), among=CHOICES)
 

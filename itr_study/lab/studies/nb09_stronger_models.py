@@ -4,7 +4,8 @@ Labels: "<model>/<loss>", the loss as in the sweeps; "dspe" is the base `structu
 within the views stay beside the loss. Runs that are put together: `ensembles`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import NonNegativeInt, PositiveInt
@@ -14,7 +15,6 @@ from itr_study.lab.ledger.reported import load_claims, reported_differences
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, over_seeds, sum_of, with_loss
 from itr_study.lab.studies.bases import frozen_rates, own_rates, rate_in, side_weights
-from itr_study.lab.studies.nb02_pairwise import Ladder, Rung, rung_config
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
 from itr_study.lab.studies.parameters import (
@@ -26,102 +26,196 @@ from itr_study.lab.studies.parameters import (
     like,
 )
 
-# The ladder from `clean_gru` up to `best_clean`, the best single model without a leak: what each
-# step is worth on dev, one at a time.
-#
-# Trained with the hardest negative alone, the better of the two losses on the upper rungs of
-# the ladder of notebook 02, which tried the mean of weights, too. Only the rate of the start was
-# searched: each rung keeps it, and a network that is fine-tuned has a hundredth of it. Regions of
-# two networks, 7 x 7 and 9 x 9, cannot be joined along D, so that rungs with a grid or a network
-# that is trained have one network. There all cells of an image lack the same features, as their
-# mean does below: else more would change. Those rungs and ten crops are dear, with those below
-# them: a step over 81 cells costs 7 to 12 times as much as over their mean, and a run that trains
-# the last stages takes 40 minutes of a core, of the bigger network 66.
+# Steps to the model `clean_gru`: what each adds on dev, one at a time. `best_clean` goes on
+# from there. A run must take at most six minutes on one core, so that none has regions: 9 x 9
+# vectors an image make a step of training 7 times as long.
+
+START = "clean_gru_start"  # the base before the first step
+STEP_LOSSES = ("sum", "hardest")  # the steps are chosen for both
+
+
+class Step(NamedTuple):
+    """One step from the step `below` it ("": the base that the steps start from).
+
+    `changes` are fields of the config with their new values; a `dear` one has its own number of
+    seeds.
+    """
+
+    below: str
+    changes: Mapping[str, Any]
+    dear: bool = False
+
+
+TO_CLEAN_GRU: dict[str, Step] = {
+    "first guess": Step("", {}),
+    "learnt word vectors": Step("first guess", {"tokens": "words"}),
+    "GRU in both directions": Step("first guess", {"model_arguments.text": "bigru"}),
+    "GRU of 512 numbers": Step("first guess", {"model_arguments.text_size": 512,
+                                        "model_arguments.hidden_dropout": 0.5}),
+    "hidden image layer": Step("first guess", {"model_arguments.image_hidden": 1024,
+                                         "model_arguments.hidden_dropout": 0.5}),
+    "20 % of words dropped": Step("first guess", {"model_arguments.word_dropout": 0.2}),
+    "more dropout": Step("first guess", {"model_arguments.dropout": 0.4,
+                                         "model_arguments.image_dropout": 0.5}),
+    "mean of 3 epochs' weights": Step("first guess", {"settings.average": 3}),
+    "one image network": Step("first guess", {"images": "lite2:pooled:flip"}),
+    "twice as long": Step("first guess", {"settings.epochs": 24, "settings.warmup_epochs": 10}),
+    "three times as long": Step("twice as long", {"settings.epochs": 36,
+                                                  "settings.warmup_epochs": 15}),
+    "batches of 256": Step("first guess", {"settings.batch_size": 256}),
+    "batches of 64": Step("first guess", {"settings.batch_size": 64}),
+    "batches of 32": Step("first guess", {"settings.batch_size": 32}),
+    "both directions, batches of 64": Step("batches of 64", {"model_arguments.text": "bigru"}),
+}
+
+
+class Steps(NamedTuple):
+    """Steps from a base to a better one, each before those built on it; `best` is taken."""
+
+    start: str
+    steps: Mapping[str, Step]
+    best: str
+
+
+CLEAN_GRU = Steps(START, TO_CLEAN_GRU, "twice as long")
+
+
+def clean_gru_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """Return every step with both losses: "step/loss"."""
+    networks = ":" in base_config(dataset, START, parameters).images  # not features of the data
+    return [arm for name, step in TO_CLEAN_GRU.items() if networks or "images" not in step.changes
+            for loss in STEP_LOSSES for arm in over_seeds(
+        f"{name}/{loss}", sum_of(step_config(dataset, name, parameters), loss),
+        parameters.clean_gru_seeds, loss=loss)]
+
+
+def worth(rows: pd.DataFrame, steps: Mapping[str, Step] = TO_CLEAN_GRU) -> pd.DataFrame:
+    """Compute what each step adds on dev to the step below it, seed by seed.
+
+    Of rows of `clean_gru_arms` with dev_rsum and minutes, a line per loss and step, in their order:
+    group (the loss), label (the step), difference (mean over seeds), low, high (the smallest and
+    the largest of them: no interval), n, dev_rsum, minutes (means).
+    """
+    of = {arm: part.set_index("seed") for arm, part in rows.groupby("arm")}
+    records = []
+    for loss in STEP_LOSSES:
+        for name, step in steps.items():
+            here, below = of.get(f"{name}/{loss}"), of.get(f"{step.below}/{loss}")
+            if here is None or below is None:
+                continue
+            gains = (here["dev_rsum"] - below["dev_rsum"]).dropna()
+            records.append((loss, name, gains.mean(), gains.min(), gains.max(), len(gains),
+                            here["dev_rsum"].mean(), here["minutes"].mean()))
+    return pd.DataFrame(records, columns=["group", "label", "difference", "low", "high", "n",
+                                          "dev_rsum", "minutes"])
+
+
+def step_config(dataset: str, name: str, parameters: Parameters,
+                steps: Steps = CLEAN_GRU) -> RunConfig:
+    """Return the config of a step: the base with its changes and those of all below it."""
+    step = steps.steps[name]
+    start = (step_config(dataset, step.below, parameters, steps) if step.below else
+             base_config(dataset, steps.start, parameters))
+    changes = dict(step.changes)
+    if "settings.average" in changes:  # a profile of fewer epochs has fewer weights
+        changes["settings.average"] = min(changes["settings.average"], start.settings.epochs)
+    return start.with_(**changes)
+
+
+# Steps from `clean_gru` to `best_clean`, the best single model without a leak: what each adds on
+# dev, one at a time. Trained with the hardest negative alone, the better of the two losses on the
+# last steps to clean_gru. Only the rate of the start was searched: each step keeps it, and a
+# network that is fine-tuned has a hundredth of it. Regions of two networks, 7 x 7 and 9 x 9, cannot
+# be joined along D, so that steps with a grid or a network that is trained have one network. There
+# all cells of an image lack the same features, as their mean does below: else more would change.
+# Those steps and ten crops are dear, with those below them: 81 cells cost 7 to 12 times as much as
+# their mean, and a run that trains the last stages takes 40 minutes of a core, of the bigger
+# network 66.
 
 LOSS = "hardest"
 TRAINED = {"settings.learning_rate_factors": {"network": 0.01}}  # a first guess
 ALIKE = {"model_arguments.dropout_alike": True}
-PHOTOGRAPHS = Ladder("clean_gru", {
-    "clean_gru": Rung("", {}),
-    "batches of 64": Rung("clean_gru", {"settings.batch_size": 64}),
-    "half as long again": Rung("batches of 64", {"settings.epochs": 36,
+PHOTOGRAPHS = Steps("clean_gru", {
+    "clean_gru": Step("", {}),
+    "batches of 64": Step("clean_gru", {"settings.batch_size": 64}),
+    "half as long again": Step("batches of 64", {"settings.epochs": 36,
                                                  "settings.warmup_epochs": 15}),
-    "a third network": Rung("half as long again", {
+    "a third network": Step("half as long again", {
         "images": "lite0:pooled:flip+lite1:pooled:flip+lite2:pooled:flip"}),
-    "wider embedding": Rung("clean_gru", {"model_arguments.size": 512}, dear=True),
-    "smaller network alone": Rung("clean_gru", {"images": "lite0:pooled:one"}, dear=True),
-    "bigger network alone": Rung("clean_gru", {"images": "lite2:pooled:one"}, dear=True),
-    "ten crops": Rung("smaller network alone", {"images": "lite0:pooled:ten"}, dear=True),
-    "learnt pool of its grid": Rung("smaller network alone", {
+    "wider embedding": Step("clean_gru", {"model_arguments.size": 512}, dear=True),
+    "smaller network alone": Step("clean_gru", {"images": "lite0:pooled:one"}, dear=True),
+    "bigger network alone": Step("clean_gru", {"images": "lite2:pooled:one"}, dear=True),
+    "ten crops": Step("smaller network alone", {"images": "lite0:pooled:ten"}, dear=True),
+    "learnt pool of its grid": Step("smaller network alone", {
         "images": "lite0:grid:one", "model_arguments.pool": "gpo"} | ALIKE, dear=True),
-    "cells dropped": Rung("learnt pool of its grid", {"model_arguments.region_dropout": 0.2},
+    "cells dropped": Step("learnt pool of its grid", {"model_arguments.region_dropout": 0.2},
                           dear=True),
-    "last stages trained": Rung("smaller network alone", {
+    "last stages trained": Step("smaller network alone", {
         "images": "lite0:stage7:one"} | ALIKE | TRAINED, dear=True),
-    "last stages, mirrored": Rung("last stages trained", {"images": "lite0:stage7:flip"},
+    "last stages, mirrored": Step("last stages trained", {"images": "lite0:stage7:flip"},
                                   dear=True),
-    "bigger's last stages": Rung("bigger network alone", {
+    "bigger's last stages": Step("bigger network alone", {
         "images": "lite2:stage7:one"} | ALIKE | TRAINED, dear=True),
 }, "a third network")
-SCENES = Ladder("vsepp+gru", {
-    "vsepp+gru": Rung("", {}),
-    "mean of weights": Rung("vsepp+gru", {"settings.average": 3}),
-    "wider embedding": Rung("vsepp+gru", {"model_arguments.size": 256}),
-    "learnt pool": Rung("vsepp+gru", {"model_arguments.pool": "gpo"}),
-    "regions dropped": Rung("learnt pool", {"model_arguments.region_dropout": 0.2}),
+SCENES = Steps("vsepp+gru", {
+    "vsepp+gru": Step("", {}),
+    "mean of weights": Step("vsepp+gru", {"settings.average": 3}),
+    "wider embedding": Step("vsepp+gru", {"model_arguments.size": 256}),
+    "learnt pool": Step("vsepp+gru", {"model_arguments.pool": "gpo"}),
+    "regions dropped": Step("learnt pool", {"model_arguments.region_dropout": 0.2}),
 }, "vsepp+gru")
-LADDERS = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}  # on other data that of scenes
-# Whose scores are added to those of the best rung: the base FISHER, and all runs of both.
+BEST_CLEAN = {"flickr8k": PHOTOGRAPHS, "scenes": SCENES}  # on other data that of scenes
+# Whose scores are added to those of the best step: the base FISHER, and all runs of both.
 FISHER = "two_branch+fisher"
 TOGETHER, ALL = "best_clean and Two-branch (Fisher)", "all runs of both"
 
 
-def ladder_of(dataset: str) -> Ladder:
-    """Return the ladder of a data set; other data take that of scenes, which changes no images."""
-    return LADDERS.get(dataset, SCENES)
+def steps_of(dataset: str) -> Steps:
+    """Return the steps of a data set; other data take those of scenes, which changes no images."""
+    return BEST_CLEAN.get(dataset, SCENES)
 
 
 def best_clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List every rung, and the base FISHER, as "rung/hardest"; dear ones over their own seeds."""
+    """List every step, and the base FISHER, as "step/hardest"; dear ones over their own seeds."""
     if not parameters.best_clean_seeds:
         return []
-    seeds = {name: parameters.dear_seeds if rung.dear else parameters.best_clean_seeds
-             for name, rung in ladder_of(dataset).rungs.items()}
+    seeds = {name: parameters.dear_seeds if step.dear else parameters.best_clean_seeds
+             for name, step in steps_of(dataset).steps.items()}
     return [arm for name, count in (seeds | {FISHER: parameters.best_clean_seeds}).items()
             for arm in over_seeds(f"{name}/{LOSS}", best_clean_config(dataset, name, parameters),
                                   count, setting=name, loss=LOSS)]
 
 
 def best_clean_config(dataset: str, name: str, parameters: Parameters) -> RunConfig:
-    """Make a rung, or FISHER, at the rate that was searched for LOSS, seed 0."""
+    """Make a step, or FISHER, at the rate that was searched for LOSS, seed 0."""
     if name == FISHER:
         rates = frozen_rates(dataset, parameters.rates_here)[FISHER]
         return with_loss(dataset, FISHER, parameters, LOSS, rates[LOSS])
-    ladder = ladder_of(dataset)
-    config = rung_config(dataset, name, parameters, ladder)
+    steps = steps_of(dataset)
+    config = step_config(dataset, name, parameters, steps)
     usual = config.settings.learning_rate
-    rate = rate_in(dataset, ladder.start, LOSS, usual, parameters.rates_here)
+    rate = rate_in(dataset, steps.start, LOSS, usual, parameters.rates_here)
     return sum_of(config, LOSS).with_(**{"settings.learning_rate": rate})
 
 
 def put_together(dataset: str, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ...]]:
     """List the members of ensembles by (label, seed), as `ensembles` takes them.
 
-    TOGETHER is the best rung and FISHER at each seed, ALL all runs of both.
+    TOGETHER is the best step and FISHER at each seed, ALL all runs of both.
     """
     best, fisher = ([run for run in runs if run.factors["setting"] == setting]
-                    for setting in (ladder_of(dataset).best, FISHER))
+                    for setting in (steps_of(dataset).best, FISHER))
     pairs = {(TOGETHER, one.config.seed): (one, other)
              for one, other in zip(best, fisher, strict=True)}
     return pairs | {(ALL, 0): (*best, *fisher)} if len(best) > 1 else pairs
 
 
 def why_none(dataset: str, parameters: Parameters) -> str:
-    """Say why no rung is trained here, and how one trains them."""
-    dear = [rung.dear for rung in ladder_of(dataset).rungs.values()]
+    """Say why no step is trained here, and how one trains them."""
+    dear = [step.dear for step in steps_of(dataset).steps.values()]
     more = f", with dear_seeds = 1 {sum(dear)} others, too" * any(dear)
-    return (f"nothing of this ladder is trained: best_clean_seeds is {parameters.best_clean_seeds}."
-            f" With 1 it trains {len(dear) - sum(dear)} rungs and {FISHER}{more}")
+    return (f"none of these steps is trained: best_clean_seeds is {parameters.best_clean_seeds}."
+            f" With 1 it trains {len(dear) - sum(dear)} steps and {FISHER}{more}")
 
 
 BASES = {"saf": "saf", "sgr": "sgr", "vse_infinity": "vse_infinity", "dan": "dan",
@@ -161,9 +255,11 @@ class StrongerParameters(Parameters, title="09_stronger_models"):
         "of SAF and SGR, how many are put together, 0: none", 1, 1, 5)
     two_run_seeds: NonNegativeInt = by_profile(  # five seeds give two: they settle nothing
         "of VSE∞, how many are put together two by two, 0: none", 0, 0, 0)
+    clean_gru_seeds: NonNegativeInt = by_profile(
+        "of each step to clean_gru, 0: none", 0, 0, 2)
     best_clean_seeds: NonNegativeInt = by_profile(
-        "of each rung of the ladder to best_clean, 0: none", 1, 0, 3)
-    dear_seeds: NonNegativeInt = by_profile("of its dear rungs (section 8), 0: none", 0, 0, 0)
+        "of each step to best_clean, 0: none", 1, 0, 3)
+    dear_seeds: NonNegativeInt = by_profile("of its dear steps (section 8), 0: none", 0, 0, 0)
 
 
 def stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -233,7 +329,7 @@ def _over_seeds(label: str, dataset: str, parameters: Parameters, seeds: int) ->
                       setting=model, loss=loss)
 
 
-ARMS = (stronger_arms, shown_arms, stronger_rate_arms, best_clean_arms)
+ARMS = (stronger_arms, shown_arms, stronger_rate_arms, clean_gru_arms, best_clean_arms)
 
 
 def printed_gains(arms: Collection[str]) -> pd.DataFrame:

@@ -120,7 +120,7 @@ class Parameters(StrictModel):
     workers: NonNegativeInt = Field(2, description="processes that train side by side")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1")
     epochs: NonNegativeInt = by_profile(
-        "passes over the training texts, None: the profile's, 0: the base's", 1, 0, 0)
+        "passes over the texts, None: set by the profile, 0: by the model", 1, 0, 0)
     images: str | None = Field(
         None, description="image features such as lite0:pooled:flip, None: the setting's")
     scenes: Scenes = by_profile(

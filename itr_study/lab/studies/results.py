@@ -17,7 +17,7 @@ from itr_study.files.paths import evidence_folder, kept_folders
 from itr_study.lab.ledger.paired import NoRanks, Part
 from itr_study.lab.runs.config import RunConfig, build_objective
 from itr_study.lab.runs.identity import identify
-from itr_study.lab.runs.published import NotKept, arrays, curve
+from itr_study.lab.runs.published import NotKept, Published, arrays, curve
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.metrics import Ranks
@@ -51,6 +51,12 @@ def models_here(runs: Collection[ArmRun], root: Path | str | None = None) -> boo
     """Tell whether this machine has the models of these runs, but for diverged ones."""
     store = RunStore()
     return all(store.result(identify(run.config, root).id) is not None for run in runs)
+
+
+def is_published(runs: Collection[ArmRun], root: Path | str | None = None) -> bool:
+    """Tell whether the rows of these runs are the published ones, of another machine perhaps."""
+    return all(Published(run.config.dataset).complete(identify(run.config, root).id)
+               for run in runs)
 
 
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it

@@ -53,6 +53,7 @@ from itr_study.lab.studies.presets import paper_arms
 from itr_study.lab.studies.results import (
     collapses,
     curves,
+    is_published,
     kept_table,
     models_here,
     over_images,
@@ -309,8 +310,9 @@ class Study:
         """Return a table made of models: lines that a figure of these runs keeps, the others new.
 
         Rows of runs travel with the project, trained models do not: of the lines that are not kept
-        the models that are missing are trained now. Kept lines of a seed are made again where all
-        their models are here, since models of two machines are no pair.
+        the models that are missing are trained now. Models of two machines are no pair: if a line
+        of a seed is new, or a row of it is not published, its kept lines are made again where all
+        their models are here.
 
         Args:
             name: of the figure in this notebook.
@@ -339,8 +341,10 @@ class Study:
                     for key, of in zip(keys, kept["members"], strict=True)]
         known = groups.keys() & set(keys)
         elsewhere = {key[1] for key in known if not models_here(groups[key], self.root)}
+        again = {key[1] for key in groups.keys() - known} | {
+            key[1] for key in known if not is_published(groups[key], self.root)}
         making = {key: group for key, group in groups.items()
-                  if key not in known or key[1] not in elsewhere}
+                  if key not in known or key[1] in again - elsewhere}
         tables = [kept[np.array([key in known and key not in making for key in keys], bool)]]
         if making:
             missing = [run for group in making.values() for run in group]

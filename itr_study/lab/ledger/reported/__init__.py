@@ -59,7 +59,8 @@ def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
     """Arrange a printed table with one method per row, in the order printed.
 
     Columns are method and ours in percent: the six recalls, test_rsum if it is printed, the metrics
-    of ECCV Caption, or Kendall's tau; NaN for a dash. Arguments as in `reported`.
+    of ECCV Caption, or Kendall's tau; NaN for a dash. A method that is printed for several settings
+    (features and text encoder) is named with them. Arguments as in `reported`.
 
     Example:
         >>> float(wide("topk", "I").set_index("method").loc["TOP-k Ranking, k=5", "test_i2t_r1"])
@@ -73,6 +74,8 @@ def wide(paper: str, table: str, dataset: str | None = None) -> pd.DataFrame:
         column=("eccv_" if eccv else "test_") + frame["direction"] + "_"
         + frame["metric"].map(short).fillna(frame["metric"]))
     named["column"] = named["column"].replace("test_both_RSUM", "test_rsum")
+    if named.duplicated(["method", "column"]).any():  # once for each kind of features
+        named["method"] += " (" + named["setting"] + ")"
     order, names = pd.unique(named["method"]), pd.unique(named["column"])
     recalls = set(RECALLS) <= set(names)
     columns = [*RECALLS, *({"test_rsum"} & set(names))] if recalls else list(names)
