@@ -122,9 +122,9 @@ def step_config(dataset: str, name: str, parameters: Parameters,
     return start.with_(**changes)
 
 
-# Steps from `clean_gru` to `best_clean`, the best single model without a leak: what each adds on
-# dev, one at a time. Trained with the hardest negative alone, the better of the two losses on the
-# last steps to clean_gru. Only the rate of the start was searched: each step keeps it, and a
+# Steps from `clean_gru` to `best_clean`, the best single model that has seen no captions: what each
+# adds on dev, one at a time. Trained with the hardest negative alone, the better of the two losses
+# on the last steps to clean_gru. Only the rate of the start was searched: each step keeps it, and a
 # network that is fine-tuned has a hundredth of it. Regions of two networks, 7 x 7 and 9 x 9, cannot
 # be joined along D, so that steps with a grid or a network that is trained have one network. There
 # all cells of an image lack the same features, as their mean does below: else more would change.
