@@ -87,21 +87,22 @@ def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     hold = counts["reproduced"] + counts["held by a test"]
     not_so = counts["contradicted"] + counts["not as printed"]
     others = counts[["undecided", "not tested", "collapsed"]].sum()
-    assert (f"Of {counts.sum()}, {hold} hold and {not_so} are contradicted or misprinted; "
-            f"{counts['no effect']} effects are too small to count; {others} are open") in readme
+    assert (f"Of {counts.sum()}, {hold} hold, {not_so} are contradicted or misprinted, "
+            f"{counts['no effect']} are about effects too small to count, {others} are open"
+            ) in readme
     fast = pd.concat(pd.read_csv(FLICKR8K / f"{name}.csv") for name in (
         "08_reranking__models", "09_stronger_models__reranked"))
     settled = (fast["low"] > 0).groupby(fast["group"].str.contains("transductive")).agg(
         ["sum", "size"])
     assert settled.loc[True].tolist() == [27, 27] and settled.loc[False].tolist() == [24, 27]
-    assert "27 of 27 models gain with all test queries, 24 with dev queries." in readme
+    assert "helps 27 of 27 models if the other queries are from test, 24 if from dev." in readme
     both = [float(value.split()[0]) for what, value, _ in findings.averaged()
             if what.startswith("RSUM, mean of SAF and SGR")]
-    assert f"gains {min(both):.0f} to {max(both):.0f} points of RSUM" in readme
+    assert f"gain {min(both):.0f} to {max(both):.0f} points of RSUM" in readme
     table = findings.table("13_when_to_forgive__which_loss").query("base == 'clean_gru'")
     means = table.groupby("method")["test_rsum"].mean()
     assert (means > means.max() - 3).sum() == 7
-    assert "for Clean GRU, seven losses are nearly equal" in readme
+    assert "For Clean GRU, seven losses are nearly equal" in readme
 
 
 def test_what_the_readme_says_over_models_is_what_their_table_says():
@@ -117,4 +118,4 @@ def test_what_the_readme_says_over_models_is_what_their_table_says():
     assert told["bcls", "hardest", experts] == (7, "higher")
     assert told["top5", "hardest", rsum] == (5, "lower")
     assert told["top5", "sum", rsum] == (7, "undecided")
-    assert "Smooth-NDCG raises agreement with experts on average over 8 models" in readme
+    assert "On average over 8 models, scores agree more with the experts." in readme
