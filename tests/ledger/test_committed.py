@@ -88,14 +88,14 @@ def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     not_so = counts["contradicted"] + counts["not as printed"]
     others = counts[["undecided", "not tested", "collapsed"]].sum()
     assert (f"Of {counts.sum()}, {hold} hold, {not_so} are contradicted or misprinted, "
-            f"{counts['no effect']} are about effects too small to count, {others} are open"
+            f"{counts['no effect']} are about effects too small to matter, {others} are open"
             ) in readme
     fast = pd.concat(pd.read_csv(FLICKR8K / f"{name}.csv") for name in (
         "08_reranking__models", "09_stronger_models__reranked"))
     settled = (fast["low"] > 0).groupby(fast["group"].str.contains("transductive")).agg(
         ["sum", "size"])
     assert settled.loc[True].tolist() == [27, 27] and settled.loc[False].tolist() == [24, 27]
-    assert "helps 27 of 27 models if the other queries are from test, 24 if from dev." in readme
+    assert "helps 27 of 27 models if it uses other test queries, 24 if it uses dev" in readme
     both = [float(value.split()[0]) for what, value, _ in findings.averaged()
             if what.startswith("RSUM, mean of SAF and SGR")]
     assert f"gain {min(both):.0f} to {max(both):.0f} points of RSUM" in readme
