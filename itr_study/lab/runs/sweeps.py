@@ -4,10 +4,9 @@
                for k in (1, 2, 5) for s in range(3)]
     sweep(configs, root=DATA)       one row per config, in that order
 
-Any executor of `concurrent.futures` will do: threads here, or tasks on a cluster (Dask's
-`Client.get_executor()`) that share the data and $ITR_STUDY_HOME. What is submitted is
-`run_in_worker`, a `run.Job` as JSON in, an answer as JSON out: its thread starts a worker process,
-and keeps it, so that start-up is paid once.
+Any executor of `concurrent.futures` will do: threads here, or the workers of a Dask scheduler
+(`cluster.Cluster`). What is submitted is `run_in_worker`, a `run.Job` as JSON in, an answer as JSON
+out: its thread starts a worker process, and keeps it, so that start-up is paid once.
 
 A worker that dies (killed, out of memory) fails its run only; the next run gets a new one. Workers
 end within seconds of their parent, however it ends. An interrupt lets the runs of this process save
@@ -28,7 +27,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import closing, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -46,6 +45,9 @@ from itr_study.progress import counting, in_lines
 from itr_study.training.devices import choose_device
 from itr_study.training.state import epoch_note
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
@@ -54,6 +56,7 @@ LOOK = 0.5  # seconds between looks at how far the runs are
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
           device: str = "auto", executor: Executor | None = None,
+          cluster: "Client | str | None" = None,
           needs: Sequence[Collection[str]] | None = None, weights: bool = False) -> pd.DataFrame:
     """Give one row per config, in their order; train the runs that have not ended yet.
 
@@ -62,11 +65,14 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
 
     Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
              in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
-             not shut down; needs: of each config the measures that its row must have, of those that
+             not shut down; cluster: a Client of Dask or the address of its scheduler, instead of
+             both; default: what $ITR_STUDY_CLUSTER names; needs: of each config the measures that
+             its row must have, of those that
              are `asked` (`evaluation.measures`): a run that ended without is evaluated again where
              its weights are, else trained again; weights: train those, too, whose row is published
              and whose model is not on this machine; their row stays.
     Raises:  KeyboardInterrupt, after the running ones have saved; of an `executor`, see above.
+             ClusterError: as `cluster.Cluster` and `cluster.check_workers`; its scheduler is gone.
     """
     runs = [identify(config, root) for config in configs]
     asked: dict[str, set[str]] = {}
@@ -76,7 +82,8 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
     missing = {run.id: run for run in runs if rows[run.id] is None
                or weights and not _has_ended_here(rows[run.id])}
     if missing:
-        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor))
+        rows |= _train(missing, rows, asked, root, device,
+                       *_place(workers, executor, cluster))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
 
@@ -103,8 +110,14 @@ def _has_ended_here(row: dict[str, Any]) -> bool:
     return row["status"] != "done" or RunStore().result(row["run"]) is not None
 
 
-def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
+def _place(workers: int, executor: Executor | None, cluster: "Client | str | None"
+           ) -> tuple[Executor, Callable[[str], str]]:
     """An executor, and what to submit to it."""
+    cluster = cluster or (None if executor else os.environ.get("ITR_STUDY_CLUSTER"))
+    if cluster is not None:
+        from itr_study.lab.runs.cluster import Cluster, connect
+
+        return connect(cluster) if isinstance(cluster, str) else Cluster(cluster), run_in_worker
     if executor is None and workers < 1:
         return SerialExecutor(), attempt
     return executor or _threads(workers), run_in_worker
@@ -158,7 +171,7 @@ def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str
     except BaseException:
         for future in waiting:
             future.cancel()
-        end_workers()
+        getattr(executor, "end_runs", end_workers)()
         if wait(waiting, timeout=1).not_done:  # a worker was just being started
             end_workers()
         raise
@@ -179,6 +192,8 @@ def _answer(future: Future) -> Answer:
     """The answer of a run whose future is done; a broken executor fails the run, not the sweep."""
     try:
         return Answer.model_validate_json(future.result())
+    except ClusterError:
+        raise
     except Exception as error:
         return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
 
@@ -204,6 +219,10 @@ def _report(rows: Sequence[dict[str, Any]]) -> None:
         if row["status"] != "done" or row["reason"]:
             print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
                            f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)
+
+
+class ClusterError(ValueError):
+    """There is no scheduler or no worker, or a worker that must not train; says what to do."""
 
 
 class Watch:
@@ -259,13 +278,19 @@ _workers: weakref.WeakSet["Worker"] = weakref.WeakSet()  # those of all threads
 _lock = threading.Lock()  # of _workers
 
 
-def run_in_worker(job: str) -> str:
-    """Execute the run of a job in this thread's worker process; the answer."""
+def worker_of_thread() -> "Worker":
+    """The worker process that this thread keeps, started anew where it has ended."""
     worker = getattr(_thread, "worker", None)
     if worker is None or not worker.serves():
         with _lock:
             worker = _thread.worker = Worker()
             _workers.add(worker)
+    return worker
+
+
+def run_in_worker(job: str) -> str:
+    """Execute the run of a job in this thread's worker process; the answer."""
+    worker = worker_of_thread()
     try:
         return worker.ask(job)
     except BaseException:  # Ctrl-C in a process of its own (`ProcessPoolExecutor`)
