@@ -67,10 +67,10 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
              in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
              not shut down; cluster: a Client of Dask or the address of its scheduler, instead of
              both; default: what $ITR_STUDY_CLUSTER names; needs: of each config the measures that
-             its row must have, of those that
-             are `asked` (`evaluation.measures`): a run that ended without is evaluated again where
-             its weights are, else trained again; weights: train those, too, whose row is published
-             and whose model is not on this machine; their row stays.
+             its row must have, of those that are `asked` (`evaluation.measures`): a run that ended
+             without is evaluated again where its weights are, else trained again; weights: train
+             those, too, whose row is published and whose model is not on this machine; their row
+             stays.
     Raises:  KeyboardInterrupt, after the running ones have saved; of an `executor`, see above.
              ClusterError: as `cluster.Cluster` and `cluster.check_workers`; its scheduler is gone.
     """
