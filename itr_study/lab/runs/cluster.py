@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from itr_study.data.base import DataError
-from itr_study.files.paths import home
+from itr_study.files.paths import check_home, home
 from itr_study.lab.processes import KEEP_MEMORY
 from itr_study.lab.runs.identity import digest, identify
 from itr_study.lab.runs.run import Job
@@ -130,6 +130,7 @@ def check_workers(client: "Client", job: str) -> None:
         address = client.scheduler.address
         raise ClusterError(f"the Dask scheduler at {address} has no worker: start some, as "
                            f"`dask worker {address} --nthreads 1` does") from error
+    check_home()
     probe = home() / f"probe-{uuid.uuid4().hex}"
     probe.write_text("")
     try:
