@@ -60,8 +60,9 @@ def step_time(name: str, device: torch.device, pairs: int | None, steps: int, pr
     model = build_model(config, inputs).train().to(device)
     objective, settings = build_objective(config.objective), config.settings
     optimizer = build_optimizer(model, settings)
-    for part in ("encode_images", "encode_texts") if compiled else ():
-        setattr(model, part, torch.compile(getattr(model, part)))
+    if compiled:
+        model.encode_images = torch.compile(model.encode_images)
+        model.encode_texts = torch.compile(model.encode_texts)
     if on_card:
         torch.cuda.reset_peak_memory_stats(device)
     taken, texts = [], np.arange(split.n_texts)

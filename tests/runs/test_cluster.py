@@ -10,12 +10,12 @@ import time
 import pytest
 
 from itr_study.files.paths import home, project_root
-from itr_study.lab.runs import cluster
-from itr_study.lab.runs.cluster import Cluster, check_workers, describe
+from itr_study.lab.runs import executors
+from itr_study.lab.runs.executors import Cluster, ClusterError, check_workers, connect, describe
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import Answer, Job, execute
 from itr_study.lab.runs.store import RunStore
-from itr_study.lab.runs.sweeps import ClusterError, sweep
+from itr_study.lab.runs.sweeps import sweep
 from itr_study.training.checkpoints import Checkpoints
 from tests.posix import posix_only
 from tests.small_runs import SMALL
@@ -59,9 +59,9 @@ def test_a_sweep_on_a_cluster_gives_the_rows_of_one_here(client, monkeypatch, tm
 def test_the_environment_names_a_scheduler(client, monkeypatch):
     monkeypatch.setenv("ITR_STUDY_CLUSTER", client.scheduler.address)
     called = []
-    monkeypatch.setattr(cluster, "check_workers", lambda client, job: called.append(client))
+    monkeypatch.setattr(executors, "check_workers", lambda client, job: called.append(client))
     assert sweep([SMALL])["status"].tolist() == ["done"] and len(called) == 1
-    cluster.connect.cache_clear()
+    connect.cache_clear()
 
 
 def test_a_killed_worker_costs_nothing_but_time(client, monkeypatch, tmp_path):
@@ -100,9 +100,9 @@ def test_two_clients_with_one_plan_train_each_run_once(client):
 
 def test_short_tasks_cost_little(client, monkeypatch):
     """200 tasks that do nothing: 5 ms each on two idle cores, the first one left out."""
-    monkeypatch.setattr(cluster, "train_there", lambda key, job: Answer(
+    monkeypatch.setattr(executors, "train_there", lambda key, job: Answer(
         state="done").model_dump_json())
-    monkeypatch.setattr(cluster, "check_workers", lambda client, job: None)
+    monkeypatch.setattr(executors, "check_workers", lambda client, job: None)
     sender = Cluster(client)
     sender.submit(None, "{}").result(60)
     start = time.monotonic()
@@ -144,7 +144,7 @@ def test_workers_that_differ_are_refused_by_name(client, monkeypatch):
 def test_without_a_scheduler_or_workers_a_sentence_says_what_to_start(monkeypatch):
     with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127.0.0.1:9.*Start"):
         Cluster("tcp://127.0.0.1:9")
-    monkeypatch.setattr(cluster, "FIRST_WORKER", 0.2)
+    monkeypatch.setattr(executors, "FIRST_WORKER", 0.2)
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as empty, \
             distributed.Client(empty, set_as_default=False) as client, \
             pytest.raises(ClusterError, match="has no worker: start some, as `dask worker tcp"):
@@ -166,5 +166,5 @@ def test_a_scheduler_that_dies_ends_a_sweep_with_one_sentence(tmp_path):
         with pytest.raises(ClusterError, match="scheduler at tcp.* is gone. Runs that ended are"):
             sweep([ended, ENDLESS], cluster=address)
         timer.join()
-    cluster.connect.cache_clear()
+    connect.cache_clear()
     assert sweep([ended], workers=0)["status"].tolist() == ["done"]

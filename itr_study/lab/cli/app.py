@@ -311,7 +311,7 @@ def reproduce(
     if not yes and (hours := request.hours()) > 1:
         ask(hours, request.plan())
     if cluster is not None:
-        from itr_study.lab.runs.cluster import connect
+        from itr_study.lab.runs.executors import connect
 
         os.environ["ITR_STUDY_CLUSTER"] = connect(cluster).client.scheduler.address
     raise typer.Exit(request.run())
@@ -321,7 +321,7 @@ def reproduce(
 def cluster(local: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="Processes on this machine.")] = 2) -> None:
     """Try a Dask scheduler with workers on this machine, until Ctrl-C."""
-    from itr_study.lab.runs.cluster import serve
+    from itr_study.lab.runs.executors import serve
 
     serve(local)
 
