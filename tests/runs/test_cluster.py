@@ -21,14 +21,22 @@ from tests.posix import posix_only
 from tests.small_runs import SMALL
 
 distributed = pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, posix_only, pytest.mark.usefixtures("store")]
-SECONDS = SMALL.with_(**{"settings.epochs": 150})  # long enough to be killed in the midst
+pytestmark = [pytest.mark.slow, posix_only]
+SECONDS = SMALL.with_(**{"settings.epochs": 60})  # long enough to be killed in the midst
 ENDLESS = SMALL.with_(**{"settings.epochs": 100000})
 
 
-@pytest.fixture
-def client(store, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(project_root()))
+@pytest.fixture(scope="module", autouse=True)
+def own_home(tmp_path_factory):
+    """An empty store of these tests alone, which workers inherit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ITR_STUDY_HOME", str(tmp_path_factory.mktemp("store")))
+        patch.setenv("PYTHONPATH", str(project_root()))
+        yield
+
+
+@pytest.fixture(scope="module")
+def client(own_home):
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0,
                                   dashboard_address=None, silence_logs=50) as local, \
             distributed.Client(local, set_as_default=False) as client:
@@ -60,7 +68,7 @@ def test_the_environment_names_a_scheduler(client, monkeypatch):
     monkeypatch.setenv("ITR_STUDY_CLUSTER", client.scheduler.address)
     called = []
     monkeypatch.setattr(executors, "check_workers", lambda client, job: called.append(client))
-    assert sweep([SMALL])["status"].tolist() == ["done"] and len(called) == 1
+    assert sweep([SMALL.with_(seed=10)])["status"].tolist() == ["done"] and len(called) == 1
     connect.cache_clear()
 
 
@@ -77,7 +85,7 @@ def test_a_killed_worker_costs_nothing_but_time(client, monkeypatch, tmp_path):
         least.append(epochs(SECONDS))
         time.sleep(0.01)
     assert Answer.model_validate_json(answer.result()).state == "done"
-    assert 5 < before < 150 and min(least) >= before - 1  # it did not begin again
+    assert 5 < before < 60 and min(least) >= before - 1  # it did not begin again
     killed = RunStore().result(identify(SECONDS).id)
     monkeypatch.setenv("ITR_STUDY_HOME", str(tmp_path / "other"))
     whole = execute(identify(SECONDS))
@@ -85,7 +93,7 @@ def test_a_killed_worker_costs_nothing_but_time(client, monkeypatch, tmp_path):
 
 
 def test_two_clients_with_one_plan_train_each_run_once(client):
-    configs = [SMALL.with_(seed=seed) for seed in range(4)]
+    configs = [SMALL.with_(seed=seed) for seed in range(20, 24)]
     with distributed.Client(client.scheduler.address, set_as_default=False) as other:
         found = []
         threads = [threading.Thread(target=lambda one=one: found.append(
@@ -148,7 +156,7 @@ def test_without_a_scheduler_or_workers_a_sentence_says_what_to_start(monkeypatc
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as empty, \
             distributed.Client(empty, set_as_default=False) as client, \
             pytest.raises(ClusterError, match="has no worker: start some, as `dask worker tcp"):
-        sweep([SMALL], cluster=client)
+        sweep([SMALL.with_(seed=40)], cluster=client)
 
 
 def test_a_scheduler_that_dies_ends_a_sweep_with_one_sentence(tmp_path):
@@ -158,13 +166,13 @@ def test_a_scheduler_that_dies_ends_a_sweep_with_one_sentence(tmp_path):
                           env=environment, stdout=subprocess.PIPE, text=True,
                           start_new_session=True) as process:
         address = process.stdout.readline().split()[-1]
-        ended = SMALL.with_(seed=1)
+        ended, other = SMALL.with_(seed=30), ENDLESS.with_(seed=1)
         assert sweep([ended], cluster=address)["status"].tolist() == ["done"]
         timer = threading.Thread(target=lambda: (
-            wait_for(lambda: epochs(ENDLESS) > 2), os.killpg(process.pid, signal.SIGKILL)))
+            wait_for(lambda: epochs(other) > 2), os.killpg(process.pid, signal.SIGKILL)))
         timer.start()
         with pytest.raises(ClusterError, match="scheduler at tcp.* is gone. Runs that ended are"):
-            sweep([ended, ENDLESS], cluster=address)
+            sweep([ended, other], cluster=address)
         timer.join()
     connect.cache_clear()
     assert sweep([ended], workers=0)["status"].tolist() == ["done"]
