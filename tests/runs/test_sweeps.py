@@ -15,12 +15,13 @@ import pytest
 from itr_study.data.base import DataError
 from itr_study.files.paths import project_root
 from itr_study.lab import processes
-from itr_study.lab.runs import sweeps
+from itr_study.lab.runs import executors, sweeps
+from itr_study.lab.runs.executors import SerialExecutor, end_workers, run_in_worker
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import publish
 from itr_study.lab.runs.run import Answer, Job, execute
 from itr_study.lab.runs.store import RunStore
-from itr_study.lab.runs.sweeps import SerialExecutor, end_workers, ended_row, run_in_worker, sweep
+from itr_study.lab.runs.sweeps import ended_row, sweep
 from itr_study.lab.runs.worker import STOPPED
 from itr_study.lab.studies.bases import base
 from tests.posix import posix_only
@@ -164,7 +165,7 @@ def test_workers_are_kept_for_the_next_sweep_of_as_many(store):
 @posix_only
 def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkeypatch):
     """Also where that is in a session of its own, which a process group misses."""
-    monkeypatch.setattr(sweeps, "PATIENCE", 0.2)
+    monkeypatch.setattr(executors, "PATIENCE", 0.2)
     code = ("import signal, subprocess, sys, time\n"
             "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
             "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
@@ -175,7 +176,7 @@ def test_a_worker_that_will_not_stop_is_ended_with_what_it_started(store, monkey
                               env=os.environ | {processes.MARK: mark})
     child = psutil.Process(int(worker.stdout.readline()))
     worker.stdout.close()
-    sweeps._end(worker, threading.Event(), mark)
+    executors._end(worker, threading.Event(), mark)
     assert worker.poll() == -signal.SIGKILL
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
@@ -226,7 +227,7 @@ def test_ending_the_workers_lets_a_training_save(store, monkeypatch):
 @pytest.mark.parametrize("seconds", [0, 0.3, 1.5])
 def test_a_worker_asked_to_end_while_it_starts_does(store, seconds):
     """A signal that came while it loaded torch was lost, or told as a failure of the run."""
-    worker, answers = sweeps.Worker(), []
+    worker, answers = executors.Worker(), []
     asking = threading.Thread(target=lambda: answers.append(worker.ask(job(SLOW))))
     asking.start()
     time.sleep(seconds)
@@ -316,7 +317,7 @@ def test_a_worker_that_cannot_start_fails_the_run(store, monkeypatch):
     def fail(*arguments, **named):
         raise OSError("too many processes")
 
-    monkeypatch.setattr(sweeps.subprocess, "Popen", fail)
+    monkeypatch.setattr(executors.subprocess, "Popen", fail)
     frame = sweep([SMALL], workers=1)
     assert frame["status"][0] == "failed" and "too many processes" in frame["reason"][0]
 

@@ -23,6 +23,7 @@ from itr_study.lab.studies.timing import (
     step_rows,
 )
 from itr_study.rerank import RERANKERS
+from tools import scale
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("arm", "seed", STEPS, "dataset", "model")
@@ -223,3 +224,10 @@ def test_what_would_spoil_the_kept_scores_is_refused(monkeypatch, capsys, given,
     with pytest.raises(SystemExit):
         benchmark.main()
     assert told in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.evidence
+def test_the_page_on_scale_holds_what_its_tool_prints(capsys):
+    scale.main()
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert page.endswith(capsys.readouterr().out)

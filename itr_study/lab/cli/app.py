@@ -291,6 +291,8 @@ def reproduce(
     device: Device = "auto",
     fresh: Annotated[bool, typer.Option(
         "--fresh", help="Train what is published, too.")] = False,
+    cluster: Annotated[str | None, typer.Option(
+        metavar="ADDRESS", help="Train on the workers of this Dask scheduler.")] = None,
     plan: Plan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
@@ -308,7 +310,20 @@ def reproduce(
         return
     if not yes and (hours := request.hours()) > 1:
         ask(hours, request.plan())
+    if cluster is not None:
+        from itr_study.lab.runs.executors import connect
+
+        os.environ["ITR_STUDY_CLUSTER"] = connect(cluster).client.scheduler.address
     raise typer.Exit(request.run())
+
+
+@app.command(epilog=example("cluster --local 2") + ". Then: itr-study reproduce --cluster ADDRESS")
+def cluster(local: Annotated[int, typer.Option(
+        min=1, metavar="COUNT", help="Processes on this machine.")] = 2) -> None:
+    """Try a Dask scheduler with workers on this machine, until Ctrl-C."""
+    from itr_study.lab.runs.executors import serve
+
+    serve(local)
 
 
 def ask(hours: float, plan: str) -> None:

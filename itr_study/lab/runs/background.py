@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from itr_study.files.paths import check_home
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import absolute, dataset_of
+from itr_study.lab.runs.executors import Worker
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import Answer, Job
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.lab.runs.sweeps import Worker
 from itr_study.training.checkpoints import Checkpoints
 
 SAVE_SECONDS = 20.0  # between checkpoints: what a kernel that is killed may lose

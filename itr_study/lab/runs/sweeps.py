@@ -4,56 +4,55 @@
                for k in (1, 2, 5) for s in range(3)]
     sweep(configs, root=DATA)       one row per config, in that order
 
-Any executor of `concurrent.futures` will do: threads here, or tasks on a cluster (Dask's
-`Client.get_executor()`) that share the data and $ITR_STUDY_HOME. What is submitted is
-`run_in_worker`, a `run.Job` as JSON in, an answer as JSON out: its thread starts a worker process,
-and keeps it, so that start-up is paid once.
+Any executor of `concurrent.futures` will do: threads here, or the workers of a Dask scheduler
+(`executors.Cluster`). What is submitted is `run_in_worker`, a `run.Job` as JSON in, an answer as
+JSON out.
 
-A worker that dies (killed, out of memory) fails its run only; the next run gets a new one. Workers
-end within seconds of their parent, however it ends. An interrupt lets the runs of this process save
-first; so do other processes of this machine (`ProcessPoolExecutor`) that get the signal too
-(Ctrl-C, the button of a notebook). What another machine runs goes on to its end.
+An interrupt lets the runs of this process and of a cluster save first; so do other processes of
+this machine (`ProcessPoolExecutor`) that get the signal too (Ctrl-C, the button of a notebook).
 """
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import threading
-import uuid
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from itr_study.data.base import DataError
-from itr_study.files.paths import check_home, home, project_root
-from itr_study.lab.processes import KEEP_MEMORY, MARK, kill_marked, new_mark
+from itr_study.files.paths import check_home
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import absolute, data_part, encoded_data
+from itr_study.lab.runs.executors import (
+    Cluster,
+    ClusterError,
+    SerialExecutor,
+    connect,
+    end_workers,
+    run_in_worker,
+)
 from itr_study.lab.runs.identity import Run, identify
 from itr_study.lab.runs.rows import first_columns, hyperparameters, make_row
 from itr_study.lab.runs.run import Answer, Job, attempt, ended
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.lab.runs.worker import STOP, STOPPED
 from itr_study.progress import counting, in_lines
 from itr_study.training.devices import choose_device
 from itr_study.training.state import epoch_note
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-KILLED = -9  # by SIGKILL, which Windows does not have
-PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
+if TYPE_CHECKING:
+    from distributed import Client
+
 LOOK = 0.5  # seconds between looks at how far the runs are
 
 
 def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | None = None,
           device: str = "auto", executor: Executor | None = None,
+          cluster: "Client | str | None" = None,
           needs: Sequence[Collection[str]] | None = None, weights: bool = False) -> pd.DataFrame:
     """Give one row per config, in their order; train the runs that have not ended yet.
 
@@ -62,11 +61,14 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
 
     Args:    workers: processes, 0 = in this one; root: folder of the real data; device: as
              in `fit`; executor: of `concurrent.futures`, instead of `workers` threads here; it is
-             not shut down; needs: of each config the measures that its row must have, of those that
-             are `asked` (`evaluation.measures`): a run that ended without is evaluated again where
-             its weights are, else trained again; weights: train those, too, whose row is published
-             and whose model is not on this machine; their row stays.
+             not shut down; cluster: a Client of Dask or the address of its scheduler, instead of
+             both; default: what $ITR_STUDY_CLUSTER names; needs: of each config the measures that
+             its row must have, of those that are `asked` (`evaluation.measures`): a run that ended
+             without is evaluated again where its weights are, else trained again; weights: train
+             those, too, whose row is published and whose model is not on this machine; their row
+             stays.
     Raises:  KeyboardInterrupt, after the running ones have saved; of an `executor`, see above.
+             ClusterError: as `executors.Cluster` and `check_workers`; its scheduler is gone.
     """
     runs = [identify(config, root) for config in configs]
     asked: dict[str, set[str]] = {}
@@ -76,7 +78,8 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
     missing = {run.id: run for run in runs if rows[run.id] is None
                or weights and not _has_ended_here(rows[run.id])}
     if missing:
-        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor))
+        rows |= _train(missing, rows, asked, root, device,
+                       *_place(workers, executor, cluster))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
 
@@ -103,8 +106,12 @@ def _has_ended_here(row: dict[str, Any]) -> bool:
     return row["status"] != "done" or RunStore().result(row["run"]) is not None
 
 
-def _place(workers: int, executor: Executor | None) -> tuple[Executor, Callable[[str], str]]:
+def _place(workers: int, executor: Executor | None, cluster: "Client | str | None"
+           ) -> tuple[Executor, Callable[[str], str]]:
     """An executor, and what to submit to it."""
+    cluster = cluster or (None if executor else os.environ.get("ITR_STUDY_CLUSTER"))
+    if cluster is not None:
+        return connect(cluster) if isinstance(cluster, str) else Cluster(cluster), run_in_worker
     if executor is None and workers < 1:
         return SerialExecutor(), attempt
     return executor or _threads(workers), run_in_worker
@@ -158,7 +165,7 @@ def _answers(jobs: dict[str, str], executor: Executor, work: Callable[[str], str
     except BaseException:
         for future in waiting:
             future.cancel()
-        end_workers()
+        getattr(executor, "end_runs", end_workers)()
         if wait(waiting, timeout=1).not_done:  # a worker was just being started
             end_workers()
         raise
@@ -179,6 +186,8 @@ def _answer(future: Future) -> Answer:
     """The answer of a run whose future is done; a broken executor fails the run, not the sweep."""
     try:
         return Answer.model_validate_json(future.result())
+    except ClusterError:
+        raise
     except Exception as error:
         return Answer(state="failed", reason=f"no worker: {type(error).__name__}: {error}")
 
@@ -239,120 +248,3 @@ class Watch:
             self.before[run_id] = len(rows)
             done += len(rows)
         return done, ", ".join(filter(None, [f"{len(ended)} of {self.count} runs", self.newest]))
-
-
-class SerialExecutor(Executor):
-    """Calls what is submitted at once, in this thread; its futures are done when returned."""
-
-    def submit(self, fn: Callable, /, *arguments: Any, **named: Any) -> Future:
-        """Call a function; its result, or its error, as a future."""
-        future: Future = Future()
-        try:
-            future.set_result(fn(*arguments, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-_thread = threading.local()  # .worker: the one that this thread keeps
-_workers: weakref.WeakSet["Worker"] = weakref.WeakSet()  # those of all threads
-_lock = threading.Lock()  # of _workers
-
-
-def run_in_worker(job: str) -> str:
-    """Execute the run of a job in this thread's worker process; the answer."""
-    worker = getattr(_thread, "worker", None)
-    if worker is None or not worker.serves():
-        with _lock:
-            worker = _thread.worker = Worker()
-            _workers.add(worker)
-    try:
-        return worker.ask(job)
-    except BaseException:  # Ctrl-C in a process of its own (`ProcessPoolExecutor`)
-        worker.end()
-        raise
-
-
-def end_workers() -> None:
-    """End the workers of all threads: trainings save first, their runs are "interrupted"."""
-    with _lock:
-        workers = list(_workers)
-    for worker in workers:  # all are asked before the first is waited for
-        worker.stop()
-    for worker in workers:
-        worker.end()
-
-
-class Worker:
-    """One process of `itr_study.lab.runs.worker`, in a session of its own, and its log.
-
-    `end()` asks it to stop and waits, `stop()` only asks. At the latest it ends with the thread
-    that started it: then Linux kills it.
-    """
-
-    def __init__(self) -> None:
-        self.home = home()
-        self.log = self.home / "logs" / f"worker-{uuid.uuid4().hex[:8]}.log"
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "itr_study.lab.runs.worker", str(os.getpid())]
-        mark = new_mark()
-        environment = KEEP_MEMORY | os.environ | dict.fromkeys(THREADS, "1") | {
-            "ITR_STUDY_HOME": str(self.home), "ITR_STUDY_HEADLESS": "1", MARK: mark}
-        with open(self.log, "wb") as stderr:
-            self.process = subprocess.Popen(command, env=environment, cwd=project_root(),
-                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=stderr, encoding="utf-8",
-                                            start_new_session=True)
-        self.asked = threading.Event()  # to end
-        self.end = weakref.finalize(self, _end, self.process, self.asked, mark)
-
-    def serves(self) -> bool:
-        """Whether it lives and keeps its runs where this process does now."""
-        return self.process.poll() is None and self.home == home()
-
-    def stop(self) -> None:
-        """Ask it to end: a training saves first."""
-        _ask_to_end(self.process, self.asked)
-
-    def ask(self, job: str) -> str:
-        """Have a job done; the answer, also where the process ended instead of answering."""
-        try:
-            self.process.stdin.write(job + "\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-        except (OSError, ValueError):  # of a pipe that is broken, or closed: it ends
-            answer = ""
-        return answer or self._how_it_ended().model_dump_json()
-
-    def _how_it_ended(self) -> Answer:
-        code = self.process.wait()
-        how = (f"by signal {-code} ({signal.Signals(-code).name})" if code < 0 else
-               f"with code {code}")
-        memory = ", which the system sends when memory runs out" if code == KILLED else ""
-        text = self.log.read_text(encoding="utf-8", errors="replace")
-        last_lines = text.strip().splitlines()[-3:]
-        output = f"; it said: {' / '.join(last_lines)}" if last_lines else ""
-        # by a signal from elsewhere it is ended before Python is ready to end itself
-        stopped = code in (STOPPED, -signal.SIGTERM)
-        return Answer(state="interrupted" if stopped else "failed",
-                      reason=f"its worker ended {how}{memory}{output}; the whole log: {self.log}")
-
-
-def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:
-    """Send the worker STOP, once: asked twice, it would stop without saving."""
-    if not asked.is_set():
-        asked.set()
-        with suppress(OSError, ValueError):  # its pipe is closed: it has ended
-            process.stdin.write(STOP)
-            process.stdin.close()
-
-
-def _end(process: subprocess.Popen, asked: threading.Event, mark: str) -> None:
-    """Ask it to end, and wait; after a while it is killed with all that it started."""
-    _ask_to_end(process, asked)
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()  # before others wait for it: its exit code is told once
-        kill_marked(mark)
