@@ -45,7 +45,7 @@ def two(monkeypatch):
     ("99.2", "d", "takes one of 'a', 'b', 'c', got 'd'"), ("99.2", "", "got ''"),
     ("99.2", 2, 'of type int. Type, for example: itr.check_answer("99.2", "a")'),
     ("99.3", 1, "exercise must be one of 99.1, 99.2; got '99.3'; did you mean"),
-    ([], 1, "got 'list'. Type, for example: itr.check_answer(\"99.1\", guess_1)")])
+    ([], 1, "got 'list'\nType, for example: itr.check_answer(\"99.1\", guess_1)")])
 def test_a_guess_is_answered_in_a_sentence(two, exercise, guess, said):
     reply = check_answer(exercise, guess)
     assert said in repr(reply) and reply.right == (said == "right")

@@ -119,8 +119,9 @@ def check_answer(exercise: str, guess: float | str | None) -> Reply:
     known = exercises()
     if not isinstance(exercise, str) or exercise not in known:
         name = exercise if isinstance(exercise, str) else type(exercise).__name__
-        return Reply(f"{not_among('exercise', name, known)}. Type, for example: "
-                     f'itr.check_answer("{next(iter(known))}", guess_1)')
+        near = [one for one in known if one[:2] == name[:2]] or list(known)  # of its notebook
+        return Reply(f"{not_among('exercise', name, near)}\nType, for example: "
+                     f'itr.check_answer("{near[0]}", guess_1)')
     asked = known[exercise]
     if guess is None:
         return Reply(f"{exercise}: write {asked.wanted}, in the place of None, and run this again.")

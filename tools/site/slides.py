@@ -20,6 +20,7 @@ from tools.site.build import HERE, read_lesson, write
 REVEAL = files("sphinx_revealjs") / "_static" / "revealjs" / "dist"
 HEADING = re.compile(r"^#{1,2} (.*)$", re.M)
 SENTENCE = re.compile(r".+?(?<!Fig)(?<!Figs)(?<!Eq)(?<!Eqs)(?<! al)[.?!](?=\s|$)", re.S)
+BREAK = "\n\n"  # between blocks of Markdown
 LAST = "Takeaways"  # what follows is no part of the lesson
 Slide = tuple[str, str]  # a heading, and the HTML below it
 Picture = Callable[[bytes], str]  # keeps a PNG file and gives its address
@@ -65,29 +66,31 @@ def slides_of(notebook: nbformat.NotebookNode, picture: Picture) -> Iterator[Sli
             yield heading, rendered(cell.source)
             continue
         before, *parts = HEADING.split(cell.source)
-        if formulas := formulas_of(before):
-            yield heading, rendered(f"## {heading}\n\n{formulas}")
+        if formulas_of(before):
+            yield heading, rendered(f"## {heading}{BREAK}{shortened(before)}")
         for heading, text in zip(parts[::2], parts[1::2], strict=True):
-            level = "##" if notebook.cells.index(cell) else "#"
-            yield heading, rendered(f"{level} {heading}\n\n{shortened(heading, text)}")
             if heading == LAST:
+                points = [block for block in text.split(BREAK) if block.startswith("- ")]
+                yield heading, rendered(BREAK.join([f"## {heading}", *points]))
                 return
+            if cell is notebook.cells[0]:  # the goal
+                yield heading, rendered(f"# {heading}{BREAK}{text.strip().partition(BREAK)[0]}")
+            else:
+                yield heading, rendered(f"## {heading}{BREAK}{shortened(text)}")
 
 
-def shortened(heading: str, text: str) -> str:
-    """Keep the list of takeaways, else the first sentence and all formulas of a section."""
-    blocks = [block for block in text.strip().split("\n\n") if block]
-    if heading == LAST:
-        return "\n\n".join(block for block in blocks if block.startswith("- "))
-    prose = [block for block in blocks if not block.startswith(("$$", "|", "- "))]
+def shortened(text: str) -> str:
+    """Keep the first sentence, and all formulas."""
+    prose = [block for block in text.strip().split(BREAK)
+             if not block.startswith(("$$", "|", "- "))]
     first = SENTENCE.match(prose[0]) if prose else None
-    return "\n\n".join(filter(None, [first[0] if first else "", formulas_of(text)]))
+    return BREAK.join([first[0] if first else "", *formulas_of(text)])
 
 
-def formulas_of(text: str) -> str:
+def formulas_of(text: str) -> list[str]:
     """Keep what is between $$, and tables with formulas."""
-    return "\n\n".join(block for block in text.strip().split("\n\n")
-                       if block.startswith("$$") or (block.startswith("|") and "$" in block))
+    return [block for block in text.strip().split(BREAK)
+            if block.startswith("$$") or (block.startswith("|") and "$" in block)]
 
 
 def figure(output: nbformat.NotebookNode, picture: Picture) -> str:
