@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from numbers import Real
+from numbers import Rational, Real
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,10 @@ class Exercise:
             return letter if letter in tuple(self.choices) else None
         if isinstance(guess, bool) or not isinstance(guess, Real):
             return None
-        # NaN is within no bounds
-        return math.floor(guess / self.width + 0.5) if -LARGEST < guess < LARGEST else None
+        number = guess if isinstance(guess, Rational) else float(guess)  # a large integer is no float
+        if not -LARGEST < number < LARGEST:  # NaN is within no bounds
+            return None
+        return math.floor(number / self.width + 0.5)
 
     def digest(self, place: str | int) -> str:
         """Hash a letter or a bin; the salt is the name, so equal answers look different."""
