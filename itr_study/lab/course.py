@@ -75,7 +75,8 @@ class Exercise:
             return letter if letter in tuple(self.choices) else None
         if isinstance(guess, bool) or not isinstance(guess, Real):
             return None
-        number = guess if isinstance(guess, Rational) else float(guess)  # a large integer is no float
+        # an integer may be too large for a float
+        number = guess if isinstance(guess, Rational) else float(guess)
         if not -LARGEST < number < LARGEST:  # NaN is within no bounds
             return None
         return math.floor(number / self.width + 0.5)
