@@ -19,7 +19,8 @@ says which may import which):
     lab.label_quality  label sources compared with human ratings
     lab.ledger     claims of the papers (reported/claims.csv), rules, verdicts
     lab.studies    the runs and parameters of each notebook, settings, and `Study`
-    lab.batch lab.cli  notebooks executed without a browser; the command
+    lab.batch lab.course lab.cli  notebooks executed without a browser; exercises and copies for a
+                   class; the command
 
 To read it: a picture's way is data, encoders, features; a batch's way training, models, losses;
 a number's way metrics, evaluation, runs, plots; a claim's way studies, ledger.
@@ -45,6 +46,7 @@ PUBLIC = {
     "Scores": "metrics", "ranks": "metrics", "retrieval_table": "evaluation.table",
     "score": "evaluation.protocol",
     "RunConfig": "lab.runs.config", "sweep": "lab.runs.sweeps", "Study": "lab.studies.study",
+    "check_answer": "lab.course",
     "rows": "lab.runs.published", "curve": "lab.runs.published", "arrays": "lab.runs.published",
 }
 # What has more to give than these names: `itr_study.losses.TopKLoss`, `itr_study.metrics.ndcg`.

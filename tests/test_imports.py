@@ -27,6 +27,7 @@ FLOORS = (
     {"lab.runs", "lab.label_quality", "lab.ledger"},
     {"lab.studies"},
     {"lab.batch"},
+    {"lab.course"},
     {"lab.cli"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,21 +1,26 @@
 """pyproject.toml, the lock, environment.yml and the Makefile name the same things."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import zipfile
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from itr_study.lab.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
@@ -159,6 +164,32 @@ def test_every_target_makes_the_environment_first(target, tmp_path):
     assert 0 <= use and 0 <= install
     assert told.find("install --no-deps") < told.rfind(f"{tmp_path}/env/bin/")
     assert "index-url" not in told
+
+
+def test_the_container_installs_what_make_installs_and_starts_the_command():
+    """By its text: there is no Docker here."""
+    lines = (ROOT / "Dockerfile").read_text().replace("\\\n", "").splitlines()
+    steps = [line.partition(" ") for line in lines if not line.startswith("#")]
+    (image,) = (rest for name, _, rest in steps if name == "FROM")
+    assert f"{image.removeprefix('python:').removesuffix('-slim')}.0" in PYTHONS
+    places = [next(place for place, (_, _, rest) in enumerate(steps) if part in rest) for part in (
+        "requirements.lock .", "-r requirements.lock", ". .", "-e .")]
+    assert places == sorted(places)
+    made = (ROOT / "Makefile").read_text()
+    for shared in ("install --no-deps --no-build-isolation -e .",
+                   "grep '^torch==' requirements.lock"):
+        assert shared in made and shared in "\n".join(lines), shared
+    (folder,) = (rest for name, _, rest in steps if name == "WORKDIR")
+    (user,) = (rest for name, _, rest in steps if name == "USER")
+    (command,) = (json.loads(rest) for name, _, rest in steps if name == "CMD")
+    typer.main.get_command(app).commands[command[1]].make_context(command[1], command[2:])
+    assert command[0] in project()["scripts"]
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert {".git", ".venv", ".itr_study"} <= set(ignored)
+    opened = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    assert (ROOT / ".devcontainer" / opened["build"]["dockerfile"]).samefile(ROOT / "Dockerfile")
+    assert opened["workspaceFolder"] == folder and f"target={folder}," in opened["workspaceMount"]
+    assert opened["remoteUser"] == user and f"useradd --create-home {user}" in "\n".join(lines)
 
 
 @needs_make
@@ -324,3 +355,21 @@ def test_the_wheel_has_notebooks_and_evidence(tmp_path):
               if name.startswith(("notebooks/", "itr_study/", "figures/common/"))
               or re.match(r"evidence/(\w+/(packs/)?[^/]+)$", name)]
     assert not sorted(set(wanted) - inside)
+    # Installed elsewhere, with the packages of this environment: outside a checkout.
+    python = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            [python, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True, env={
+                name: value for name, value in os.environ.items() if name != "PYTHONPATH"}).stdout
+
+    own = Path(run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    (own / "others.pth").write_text(sysconfig.get_path("purelib"))
+    run("-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel))
+    assert str(own) in run("-c", "import itr_study; print(itr_study.__file__)")
+    assert "14 notebooks" in run("-m", "itr_study", "student", "class")
+    assert run("-c", "import itr_study; print(itr_study.check_answer('02.3', 99))").startswith(
+        "02.3: not yet")
+    copies = run("-c", "from itr_study.lab.cli import lab; print(lab.working_copies())")
+    assert str(tmp_path / "my" / "00_start_here.ipynb") in copies

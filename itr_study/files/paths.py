@@ -25,8 +25,12 @@ def shipped_folder(name: str) -> Path:
 
 
 def shipped_copy(name: str) -> Path:
-    """Return the copy of a folder of the project that an installed package came with."""
-    return Path(sys.prefix) / "share" / "itr_study" / name
+    """Return the copy of a folder of the project that an installed package came with.
+
+    It lies above the package, which need not be under sys.prefix: after `pip install --user`.
+    """
+    shares = (above / "share" / "itr_study" for above in Path(__file__).resolve().parents)
+    return next(filter(Path.is_dir, shares), Path(sys.prefix) / "share" / "itr_study") / name
 
 
 def home() -> Path:

@@ -67,7 +67,7 @@ def test_help_names_every_command(run):
     assert code == 0
     for name in ("doctor", "data", "features", "configs", "runs", "train", "evaluate", "search",
                  "reproduce", "site", "audit", "score", "verdict", "compare", "claim", "lab",
-                 "test", "bench", "tune"):
+                 "student", "test", "bench", "tune"):
         assert f"\n  {name} " in told
     assert "..." not in told.partition("Commands:")[2]  # every sentence whole
 

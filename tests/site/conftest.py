@@ -44,7 +44,7 @@ def node(tmp_path_factory):
 @pytest.fixture(scope="session")
 def sphinx():
     """Skips where the site cannot be built."""
-    wanted = ("sphinx", "myst_nb", "furo", "sphinx-mathjax-offline")
+    wanted = ("sphinx", "myst_nb", "furo", "sphinx-mathjax-offline", "sphinx_revealjs")
     absent = [name for name in wanted if importlib.util.find_spec(name) is None]
     if absent:
         lacking(f"no {', '.join(absent)}: pip install -r tools/site/requirements.lock")

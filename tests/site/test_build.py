@@ -77,8 +77,9 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(site):
 def test_all_parts_are_there(site):
     lessons = {path.stem for path in (site / "notebooks").glob("*.html")}
     assert lessons == {path.stem for path in (project_root() / "notebooks").glob("*.ipynb")}
+    assert lessons == {path.stem for path in (site / "slides").glob("*.html")}
     for name in ("index", "play", "equations", "ledger", "search", "api/losses", "docs/glossary",
-                 "figures/README", "figures/flickr8k/claims", "CONTRIBUTING"):
+                 "docs/course", "figures/README", "figures/flickr8k/claims", "CONTRIBUTING"):
         assert (site / f"{name}.html").is_file(), name
     losses = (site / "api" / "losses.html").read_text(encoding="utf-8")
     assert all(cls.__name__ in losses for cls in LOSSES.values())
@@ -168,6 +169,45 @@ def test_without_javascript_pictures_and_texts_stay(site, page):
     assert plain.locator("[data-explorer=push_pull] img").get_attribute("alt")
     assert "The loss falls from" in plain.locator("[data-explorer=learning]").text_content()
     assert "PICTURE:" not in plain.content()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_slides_open_without_a_network(site, page):
+    """Formulas are drawn, a figure has its sentence, keys turn pages."""
+    page.context.set_offline(True)
+    page.goto((site / "slides" / "03_topk.html").as_uri())
+    page.wait_for_function("() => window.Reveal && Reveal.isReady()")
+    assert page.locator("section.present section.present h1").text_content() == "03 Executed: one"
+    page.locator("section.present mjx-container svg").first.wait_for()
+    page.keyboard.press("Space")
+    picture = page.locator("section.present section.present img")
+    assert picture.evaluate("picture => picture.naturalWidth") > 0
+    assert page.locator("section.present section.present .said").text_content() == SENTENCE
+
+
+def test_a_deck_has_headings_formulas_figures_exercises_and_ends_with_takeaways():
+    pytest.importorskip("sphinx_revealjs")
+    from tools.site.slides import slides_of
+
+    output = new_output("display_data", {"image/png": PNG},
+                        metadata={"image/png": {"alt": SENTENCE}})
+    texts = ["# 99 A [title](a.md)\n\nFirst *one*. Second.\n\nNext.",
+             "Prose.\n\n## 2. Two\n\n| a |\n|---|\n| $y$ |\n\n| b |\n|---|\n| c |",
+             "**Exercise 99.1.** Why?", "Then (Eq. 2). No.\n\n$$z < 1$$",
+             "## Takeaways\n\n- One.\n\nNext: 00.", "## Tables"]
+    cells = [new_markdown_cell(text) for text in texts]
+    cells.insert(2, new_code_cell("draw()", outputs=[output]))
+    slides = list(slides_of(new_notebook(cells=cells), lambda png: f"{len(png)}.png"))
+    assert [heading for heading, _ in slides] == [
+        "99 A [title](a.md)", *["2. Two"] * 4, "Takeaways"]
+    title, two, drawn, asked, then, last = (html for _, html in slides)
+    assert "<h1>99 A title</h1>" in title
+    assert "<em>one</em>. Second." in title and "Next." not in title
+    assert "\\(y\\)" in two and "<td>c" not in two and "Prose" not in two
+    assert '<img src="' in drawn and "&quot;k&quot; = 5 &amp; falls." in drawn
+    assert "Why?" in asked and "\\[z &lt; 1\\]" in then and "(Eq. 2).</p>" in then
+    assert "<li>One." in last and "Next" not in last
 
 
 def test_only_a_site_or_an_empty_folder_is_replaced(tmp_path):

@@ -22,8 +22,9 @@ from tools.site.docstrings import read_equations
 HERE = Path(__file__).parent
 DRAWINGS = ("push_pull", "who_moved", "judge", "search")  # of the widgets
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-DOCS = ("your-own-loss-or-model", "verdict", "your-own-data", "real-data", "commands",
-        "windows-macos-gpu", "scale", "statistics", "evidence", "findings", "misprints", "glossary")
+DOCS = ("course", "ways-in", "your-own-loss-or-model", "verdict", "your-own-data", "real-data",
+        "fine-tuning", "commands", "windows-macos-gpu", "scale", "statistics", "evidence", "findings",
+        "misprints", "glossary")
 # Pages of the API: a title, and what is on it, of registries and of names.
 API: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "losses": ("Losses", ("LOSSES", "OUTPUT_LOSSES"), ("itr_study.losses.base.RankingLoss",
@@ -76,6 +77,9 @@ def build(dataset: str, target: Path, work: Path,
         raise ValueError(f"Sphinx could not build the site:\n{said[-3000:]}")
     print(said, end="")
     add_live(target, made)
+    from tools.site.slides import lay_slides  # only the site needs its packages
+
+    lay_slides(target, dataset)
     return target / "index.html"
 
 
@@ -140,7 +144,8 @@ def lay_lessons(work: Path, dataset: str) -> None:
     source = project_root() / "notebooks"
     for path in sorted(source.glob("*.ipynb")):
         notebook, said = read_lesson(path, executed_folder(dataset) / path.name, dataset)
-        said += " [Drag the scores yourself](../play.md)."
+        said += (" [Drag the scores yourself](../play.md). "
+                 f'<a href="../slides/{path.stem}.html">Slides</a>.')
         for place, cell in enumerate(notebook.cells):
             if cell.cell_type == "markdown":
                 cell.source = linked(cell.source, "notebooks", work)

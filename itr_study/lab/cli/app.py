@@ -6,13 +6,12 @@
 import os
 import sys
 import warnings
-from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from itr_study.files.paths import HOME_REMEDY, home
+from itr_study.files.paths import home
 from itr_study.lab.processes import replace_letters
 
 Dataset = Annotated[str, typer.Option(
@@ -68,10 +67,6 @@ def example(*commands: str) -> str:
     return "For example: " + "; or ".join(f"itr-study {command}" for command in commands)
 
 
-# The system's errors for a folder that cannot be written.
-NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
-
-
 class App(typer.Typer):
     """Prints an expected error, or a warning, as one message without a traceback."""
 
@@ -100,21 +95,12 @@ def plain(error: Exception) -> str:
     """An error's message without what only programmers need."""
     pydantic = sys.modules.get("pydantic")
     if pydantic is None or not isinstance(error, pydantic.ValidationError):
+        from itr_study.lab.cli.chosen import remedy
+
         return str(error) + remedy(error)
     from itr_study.training.settings import problems
 
     return problems(error)
-
-
-def remedy(error: Exception) -> str:
-    """What to do about a home that cannot be written; empty for other errors."""
-    if not (isinstance(error, OSError) and error.filename):
-        return ""
-    if error.errno not in NOT_WRITABLE and home().exists():
-        return ""
-    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
-        return ""
-    return f"\n{HOME_REMEDY}"
 
 
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
@@ -488,6 +474,21 @@ def lab(context: typer.Context, fresh: Annotated[list[str] | None, typer.Option(
     if folder is not None:  # for the notebooks, too
         os.environ["ITR_STUDY_MY"] = str(folder)
     open_lab(context.args, fresh or [])
+
+
+@app.command(epilog=example("student my_class"))
+def student(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the copies go.")],
+    install: Annotated[str | None, typer.Option(
+        metavar="REQUIREMENT", help="What their first cell installs, as for Colab: "
+        "docs/ways-in.md.")] = None,
+    otter: Annotated[bool, typer.Option(
+        "--otter", help="Also write tests for otter-grader.")] = False,
+) -> None:
+    """Copy the notebooks for a class, without solutions."""
+    from itr_study.lab.course import student_copies
+
+    print(student_copies(folder, install, otter))
 
 
 @app.command()

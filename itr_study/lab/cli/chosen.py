@@ -10,6 +10,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import SPLITS
 from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
-from itr_study.files.paths import check_writable, evidence_folder, home
+from itr_study.files.paths import HOME_REMEDY, check_writable, evidence_folder, home
 from itr_study.lab.batch.declared import readings, split_values
 from itr_study.lab.runs.fields import ConfigFields
 from itr_study.lab.runs.table import Table
@@ -33,8 +34,21 @@ from itr_study.lab.studies.bases import (
 )
 
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
+# The system's errors for a folder that cannot be written.
+NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
 OTHER_DEVICES = ("mps", "xpu")
+
+
+def remedy(error: Exception) -> str:
+    """What to do about a home that cannot be written; empty for other errors."""
+    if not (isinstance(error, OSError) and error.filename):
+        return ""
+    if error.errno not in NOT_WRITABLE and home().exists():
+        return ""
+    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
+        return ""
+    return f"\n{HOME_REMEDY}"
 
 
 class Chosen(NamedTuple):

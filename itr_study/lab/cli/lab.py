@@ -157,8 +157,8 @@ def run_benchmarks(names: Sequence[str]) -> int:
 def make_site(dataset: str, folder: Path) -> int:
     """Make the site, with executed notebooks of a data set; the exit code."""
     root = _source("tools")
-    absent = [name for name in ("sphinx", "myst_nb", "furo", "sphinx-mathjax-offline")
-              if find_spec(name) is None]
+    absent = [name for name in ("sphinx", "myst_nb", "furo", "sphinx-mathjax-offline",
+                                "sphinx_revealjs") if find_spec(name) is None]
     if absent:
         raise ValueError(f"the site needs {', '.join(absent)}: "
                          "pip install -r tools/site/requirements.lock")
