@@ -22,8 +22,9 @@ from tools.site.docstrings import read_equations
 HERE = Path(__file__).parent
 DRAWINGS = ("push_pull", "who_moved", "judge", "search")  # of the widgets
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-DOCS = ("your-own-loss-or-model", "verdict", "your-own-data", "real-data", "commands",
-        "windows-macos-gpu", "statistics", "evidence", "findings", "misprints", "glossary")
+DOCS = ("your-own-loss-or-model", "fine-tuning", "verdict", "your-own-data", "real-data",
+        "commands", "windows-macos-gpu", "statistics", "evidence", "findings", "misprints",
+        "glossary")
 # Pages of the API: a title, and what is on it, of registries and of names.
 API: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "losses": ("Losses", ("LOSSES", "OUTPUT_LOSSES"), ("itr_study.losses.base.RankingLoss",
@@ -39,6 +40,8 @@ API: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         "itr_study.training.settings.Settings", "itr_study.training.loop.fit",
         "itr_study.evaluation.evaluate.evaluate", "itr_study.evaluation.search.Searcher",
         "itr_study.evaluation.table.retrieval_table", "itr_study.evaluation.protocol.score")),
+    "adapters": ("In the training of others", (), tuple(f"itr_study.adapters.{name}" for name in (
+        "contrastive", "RankingLoss", "captions", "ImageTextEvaluator"))),
 }
 
 
