@@ -43,8 +43,9 @@ def joined(own: type, module: str, name: str) -> type:
     try:
         other = vars(import_module(f"sentence_transformers.{module}"))[name]
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"itr_study.adapters.{own.__name__} needs {error.name}: pip "
-                                  "install 'itr-study[adapters]'", name=error.name) from error
+        needed = str(error.name).partition(".")[0]
+        raise ModuleNotFoundError(f"itr_study.adapters.{own.__name__} needs {needed}: pip "
+                                  "install 'itr-study[adapters]'", name=needed) from error
     return own if issubclass(own, other) else type(own.__name__, (own, other), {})
 
 
@@ -153,7 +154,7 @@ class RankingLoss(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
         self.own = [one for one in (*self.objective.parameters(), self.log_scale)
                     if one.requires_grad]  # weights that are learnt and not the model's
-        self.seen, self.own_gradients = None, ()
+        self.own_gradients, self.seen = [], None
 
     def forward(self, sentence_features: Iterable[dict[str, Any]],
                 labels: Tensor | None = None) -> Tensor:
@@ -179,7 +180,7 @@ class RankingLoss(nn.Module):
         """Return the loss () of columns embedded in parts; GradCache asks for their gradients."""
         images, *texts = (torch.cat(column) for column in reps)
         value = self.of_embeddings(images, torch.cat(texts), labels)
-        self.own_gradients = ()
+        self.own_gradients = []
         if not with_backward:
             return value
         parts = [part for column in reps for part in column]
@@ -244,15 +245,17 @@ class RankingLoss(nn.Module):
 
     def note_parted(self, ids: Any) -> None:
         """Warn if two batches of one step of the optimizer have texts of one image."""
-        step = sum(weight._version for weight in self.model.parameters())  # a step changes them
-        if self.seen is not None and self.seen[0] == step and (self.split or self.labels == "ids"):
-            if torch.isin(ids, self.seen[1]).any():
+        if self.split is None and self.labels != "ids":
+            return
+        if self.seen is not None and any(weight.grad is not None for weight in
+                                         self.model.parameters()):  # a step leaves none behind
+            if torch.isin(ids, self.seen).any():
                 warnings.warn("gradient accumulation parts texts of one image, which are then no "
                               "matches of each other, and adds no negatives: take "
                               "gradient_accumulation_steps=1, a larger per_device_train_batch_size "
                               "and RankingLoss(..., mini_batch_size=32)", stacklevel=2)
-            ids = torch.cat((self.seen[1], ids))
-        self.seen = step, ids
+            ids = torch.cat((self.seen, ids))
+        self.seen = ids
 
 
 def captions(image_of_text: Sequence[int] | np.ndarray, **label_vectors: Any) -> EncodedSplit:
