@@ -51,7 +51,7 @@ class Clip(nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.clip = CLIPModel(CLIPConfig(
-            text_config=LAYERS | {"vocab_size": 5000, "eos_token_id": 4999},
+            text_config=LAYERS | {"vocab_size": 5000, "bos_token_id": 4998, "eos_token_id": 4999},
             vision_config=LAYERS | {"image_size": 64, "patch_size": 16}, projection_dim=128))
 
     def __getitem__(self, place: int) -> nn.Module:  # what the cached loss asks of a model
@@ -75,8 +75,8 @@ def steps(loss: nn.Module, optimizer: torch.optim.Optimizer, rows: int) -> Itera
     labels = torch.arange(rows) // 2
     while True:
         start = time.process_time()
-        value = loss([dict(column) for column in columns], labels)
         optimizer.zero_grad()
+        value = loss([dict(column) for column in columns], labels)
         value.backward()
         optimizer.step()
         yield 1000 * (time.process_time() - start)

@@ -8,7 +8,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,22 +34,23 @@ from itr_study.training.objective import Objective, Term, read_terms
 # What the column "label" of a batch holds, and the scale of the relevance that it gives.
 SCALES = {"ids": "binary", "pairs": "binary", "column": "unit"}
 LARGEST_SCALE = 100.0  # of cosines, as in CLIP
+ACCUMULATED = ("gradient accumulation adds no negatives, and texts of one image in two batches are "
+               "no matches of each other: take gradient_accumulation_steps=1, a larger "
+               "per_device_train_batch_size, and RankingLoss(..., mini_batch_size=32) for memory")
 
 
-@cache
 def joined(own: type, module: str, name: str) -> type:
     """Make the subclass of a class here and one of sentence-transformers, imported now."""
     try:
         other = vars(import_module(f"sentence_transformers.{module}"))[name]
     except ModuleNotFoundError as error:
-        needed = str(error.name).partition(".")[0]
-        raise ModuleNotFoundError(f"itr_study.adapters.{own.__name__} needs {needed}: pip "
-                                  "install 'itr-study[adapters]'", name=needed) from error
+        raise ModuleNotFoundError(f"{own.__name__} needs sentence-transformers: pip install "
+                                  "'itr-study[adapters]'", name=error.name) from error
     return own if issubclass(own, other) else type(own.__name__, (own, other), {})
 
 
-def compare(images: Tensor, texts: Tensor) -> ModelOutput:
-    """Compute the cosines (I, T) of embeddings (I, D) and (T, D), in float32 at least."""
+def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
+    """Scale the cosines (I, T) of embeddings (I, D) and (T, D), in float32 at least."""
     for name, vectors in (("images", images), ("texts", texts)):
         if not isinstance(vectors, Tensor) or vectors.ndim != 2 or not vectors.is_floating_point():
             raise ValueError(f"{name} must be embeddings (n, D), got {described(vectors)}; of a "
@@ -61,7 +61,7 @@ def compare(images: Tensor, texts: Tensor) -> ModelOutput:
     with torch.autocast(images.device.type, enabled=False):
         first, second = (normalize(one if one.dtype == torch.float64 else one.float(), dim=1)
                          for one in (images, texts))
-        return ModelOutput(first @ second.T, subembeddings=first[:, None],
+        return ModelOutput(scale * (first @ second.T), subembeddings=first[:, None],
                            text_subembeddings=second[:, None])
 
 
@@ -84,8 +84,7 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
         >>> contrastive(images, texts, LOSSES["triplet_hardest"](margin=0.5)).item()
         1.25
     """
-    output = compare(images, texts)
-    output = replace(output, scores=output.scores * scale)
+    output = compare(images, texts, scale)
     if output.scores.numel() == 1:
         raise ValueError("one pair has no negatives, so nothing is learnt; give larger batches")
     if isinstance(objective, str):
@@ -115,7 +114,7 @@ class RankingLoss(nn.Module):
             objective's graded labels, or those of sentences. Their scores count as the least.
         mini_batch_size: rows embedded at a time: GradCache, which embeds all twice.
     Raises: ValueError: a batch without pictures, labels or negatives; labels of another kind.
-    Warns: UserWarning: if gradient accumulation parts the texts of an image.
+    Warns: UserWarning: if gradients are accumulated over batches.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> "RankingLoss":
@@ -129,16 +128,14 @@ class RankingLoss(nn.Module):
         super().__init__()
         check_number("scale", scale, above=0, most=LARGEST_SCALE)
         self.model, self.labels, self.forgive = model, labels, forgive
-        self.mini_batch_size = mini_batch_size
-        self.uses_gradient_cache = mini_batch_size is not None
+        self.mini_batch_size, self.uses_gradient_cache = mini_batch_size, bool(mini_batch_size)
         self.split = labels if isinstance(labels, EncodedSplit) else None
         terms = objective.terms if isinstance(objective, Objective) else read_terms(
             [Term(objective)] if callable(objective) else objective)
         if self.split is not None:
             self.register_buffer("owners", torch.from_numpy(self.split.image_of_text), False)
         else:
-            if not callable(labels):
-                check_choice("labels", labels, SCALES)
+            check_choice("labels", labels, [*SCALES, *[labels] * callable(labels)])
             graded = [repr(term.labels) for term in terms if term.labels != "binary"]
             graded += [f"forgive={forgive}"] * (forgive is not None)
             if graded and labels in ("ids", "pairs"):
@@ -152,9 +149,9 @@ class RankingLoss(nn.Module):
         graders = [one for one in self.objective.sources.values() if one.scale != "binary"]
         self.grader = (graders or [RELEVANCE["sentence"]()])[0]
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
-        self.own = [one for one in (*self.objective.parameters(), self.log_scale)
-                    if one.requires_grad]  # weights that are learnt and not the model's
-        self.own_gradients, self.seen = [], None
+        self.own = [weight for weight in (*self.objective.parameters(), self.log_scale)
+                    if weight.requires_grad]
+        self.own_gradients: list[Tensor] = []
 
     def forward(self, sentence_features: Iterable[dict[str, Any]],
                 labels: Tensor | None = None) -> Tensor:
@@ -165,15 +162,13 @@ class RankingLoss(nn.Module):
             raise ValueError("a batch needs a column of pictures, then one of texts, and has "
                              f"{len(features)}, with pictures in {sum(pictures)}: "
                              'dataset.select_columns(["image", "text", "label"])')
-        if self.mini_batch_size is None:
+        if not self.mini_batch_size:
             embed = import_module("sentence_transformers.base.losses.merged_forward").embed_columns
             images, *texts = embed(self.model, features)
             return self.of_embeddings(images, torch.cat(texts), labels)
         loss = self.forward_cached(features, labels)
-        for weight, gradient in zip(self.own, self.own_gradients, strict=False):
-            if gradient is not None:  # adds 0; the trainer may scale the gradient
-                loss = loss + (gradient * (weight - weight.detach())).sum()
-        return loss
+        return loss + sum((gradient * (weight - weight.detach())).sum() for weight, gradient in zip(
+            self.own, self.own_gradients, strict=False))  # adds 0, for the gradient
 
     def calculate_loss(self, reps: list[list[Tensor]], labels: Tensor | None = None, *,
                        with_backward: bool = False) -> Tensor:
@@ -184,7 +179,7 @@ class RankingLoss(nn.Module):
         if not with_backward:
             return value
         parts = [part for column in reps for part in column]
-        *gradients, = torch.autograd.grad(value, [*parts, *self.own], allow_unused=True)
+        *gradients, = torch.autograd.grad(value, [*parts, *self.own])
         for part in parts:
             part.grad = gradients.pop(0)
         self.own_gradients = gradients
@@ -200,7 +195,8 @@ class RankingLoss(nn.Module):
                 check_values(match.all(), lambda all_match: f"this batch of {len(images)} has no "
                              "negative: raise per_device_train_batch_size, shuffle, and set "
                              "dataloader_drop_last=True" if all_match[0] else None)
-                self.note_parted(batch.image_ids if batch else labels)
+                if any(weight.grad is not None for weight in self.model.parameters()):
+                    warnings.warn(ACCUMULATED, stacklevel=2)  # a step of the trainer leaves none
             if self.forgive is not None:
                 likely = (self.grader(batch, self.split) >= self.forgive) & ~match
                 scores = scores.masked_fill(likely, scores.detach().amin() - 1)
@@ -229,8 +225,7 @@ class RankingLoss(nn.Module):
             ids = self.owners[labels.clamp(0, most)]
             return (batch := Batch(ids, labels, ids)), batch.match
         if self.labels == "column" and labels.numel() == texts:
-            given = labels if labels.is_floating_point() else labels.float()
-            relevance = torch.cat([torch.diag(one) for one in given.reshape(rows, -1).T], dim=1)
+            relevance = torch.cat([torch.diag(one + 0.0) for one in labels.reshape(rows, -1).T], 1)
         elif self.labels in ("ids", "pairs"):
             same = torch.arange(rows, device=scores.device) if labels is None else labels
             relevance = pad((same[:, None] == same).float(), (0, texts - rows))
@@ -242,20 +237,6 @@ class RankingLoss(nn.Module):
                              'labels="column" give each row a number for each of its texts')
         self.relevance = relevance
         return None, relevance >= MATCH
-
-    def note_parted(self, ids: Any) -> None:
-        """Warn if two batches of one step of the optimizer have texts of one image."""
-        if self.split is None and self.labels != "ids":
-            return
-        if self.seen is not None and any(weight.grad is not None for weight in
-                                         self.model.parameters()):  # a step leaves none behind
-            if torch.isin(ids, self.seen).any():
-                warnings.warn("gradient accumulation parts texts of one image, which are then no "
-                              "matches of each other, and adds no negatives: take "
-                              "gradient_accumulation_steps=1, a larger per_device_train_batch_size "
-                              "and RankingLoss(..., mini_batch_size=32)", stacklevel=2)
-            ids = torch.cat((self.seen, ids))
-        self.seen = ids
 
 
 def captions(image_of_text: Sequence[int] | np.ndarray, **label_vectors: Any) -> EncodedSplit:
@@ -298,9 +279,9 @@ class ImageTextEvaluator:
         self.images, self.texts, self.relevance = list(images), list(texts), relevance
         self.owners = owners((len(self.images), len(self.texts)),
                              None if image_of_text is None else np.asarray(image_of_text))
-        self.name, self.batch_size, self.primary_metric = name, batch_size, primary
+        self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
         self.csv_file = "_".join(filter(None, ("image_text_evaluation", name, "results.csv")))
-        self.write_csv = write_csv
+        self.primary_metric = primary
 
     def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1,
                  steps: int = -1) -> dict[str, float]:

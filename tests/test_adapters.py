@@ -247,22 +247,20 @@ def test_bad_arguments_are_refused(options, told):
         made(**options)
 
 
-@pytest.mark.parametrize("fused", [False, True])
-def test_accumulation_that_parts_an_image_is_warned_of(fused):
+def test_accumulation_is_warned_of():
     loss = made()
-    optimizer = torch.optim.AdamW(loss.parameters(), fused=fused)
+    optimizer = torch.optim.AdamW(loss.parameters())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(3):  # a step after each batch
             loss(batch(), IDS).backward()
             optimizer.step()
             optimizer.zero_grad()
-        loss(batch(), IDS + 100).backward()
-        loss(batch(seed=1), IDS + 200).backward()  # accumulated, but of other images
+        loss(batch(), IDS).backward()
         with torch.no_grad():
-            loss(batch(), IDS + 100)
+            loss(batch(), IDS)
     with pytest.warns(UserWarning, match="gradient_accumulation_steps=1.*mini_batch_size=32"):
-        loss(batch(), IDS + 103)
+        loss(batch(), IDS)
 
 
 def test_contrastive_takes_losses_objectives_and_ids():
@@ -371,7 +369,7 @@ def test_the_example_scripts_run(script, clip, tmp_path):
 
 def test_without_sentence_transformers_the_remedy_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers.base.evaluation", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs sentence_transformers: pip .*adapters\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs sentence-transformers: pip .*adapters\]"):
         type("Fresh", (ImageTextEvaluator,), {})([], [])
 
 

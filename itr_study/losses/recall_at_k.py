@@ -19,8 +19,7 @@ class RecallAtKLoss(RankingLoss):
     The measure itself, its two steps made smooth. A match at rank k counts half, so the least value
     is not 0. Memory O(I T).
 
-    Use: as the rival of topk. A match far from every k, or first already, has hardly a gradient:
-        add it to a loss that has one.
+    Use: as the rival of topk; beside another loss, for a match far from k has hardly a gradient.
     See: topk (a hinge on the k hardest), smooth_ndcg (the same ranks, the whole list).
 
     Args:

@@ -11,8 +11,8 @@ class SoftLabelsLoss(ListNetLoss):
         L = mean_i sum_j p_ij log(p_ij / q_ij) + the same over images for every text
         p_i = softmax_j(r_ij / tau_r),  q_i = softmax_j(s_ij / tau)
 
-    A Kullback-Leibler divergence, 0 where both are alike: listnet less the entropy of the labels.
-    So at equal temperatures both train alike. A list without a match counts as any other.
+    A Kullback-Leibler divergence: listnet less the entropy of the labels. So at equal temperatures
+    both train alike. It is 0 where scores are as labels. A list without a match counts, too.
 
     Use: beside a loss on matches, with a small weight, so that texts that fit several images are
         not pushed away: CUSA adds a tenth of it to info_nce.
