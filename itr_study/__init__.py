@@ -15,6 +15,7 @@ says which may import which):
     plots          one function per picture, and the names that readers see
     training       loop, devices, objective, settings, batch order, checkpoints
     explorers      for lessons: controls, queries to show, the code behind a formula
+    adapters       losses and evaluation in sentence-transformers, or in a loop of yours
     lab.runs       a run's config, id and row; store, sweeps, workers; what is published; audit
     lab.label_quality  label sources compared with human ratings
     lab.ledger     claims of the papers (reported/claims.csv), rules, verdicts
@@ -50,8 +51,8 @@ PUBLIC = {
     "rows": "lab.runs.published", "curve": "lab.runs.published", "arrays": "lab.runs.published",
 }
 # What has more to give than these names: `itr_study.losses.TopKLoss`, `itr_study.metrics.ndcg`.
-PACKAGES = ("data", "encoders", "explorers", "losses", "metrics", "models", "plots", "relevance",
-            "rerank")
+PACKAGES = ("adapters", "data", "encoders", "explorers", "losses", "metrics", "models", "plots",
+            "relevance", "rerank")
 
 __all__ = list(PUBLIC)
 

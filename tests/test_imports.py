@@ -23,7 +23,7 @@ FLOORS = (
     {"features", "relevance", "models", "rerank"},
     {"evaluation", "plots"},
     {"training", "explorers"},
-    {"lab.processes"},
+    {"adapters", "lab.processes"},
     {"lab.runs", "lab.label_quality", "lab.ledger"},
     {"lab.studies"},
     {"lab.batch"},

@@ -36,8 +36,8 @@ def project() -> dict:
 def wanted() -> dict[str, Requirement]:
     """Requirements of the package with the extras that `make` installs."""
     extras = project()["optional-dependencies"]
-    lines = [*project()["dependencies"], *(line for name in ("plots", "lab", "offline", "dev")
-                                              for line in extras[name])]
+    lines = [*project()["dependencies"], *(
+        line for name in ("plots", "lab", "offline", "adapters", "dev") for line in extras[name])]
     return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
 
 

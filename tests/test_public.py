@@ -35,9 +35,10 @@ def test_a_public_name_is_the_thing_itself(name):
 
 def test_packages_are_attributes_that_give_their_classes_and_functions():
     """Without imports of their own, in a fresh interpreter."""
-    parts = {"data": "RetrievalDataset", "encoders": "word_vectors", "explorers": "PushPull",
-             "losses": "TopKLoss", "metrics": "ndcg", "models": "TwoBranch",
-             "plots": "learning_curves", "relevance": "Sentence", "rerank": "fast"}
+    parts = {"adapters": "contrastive", "data": "RetrievalDataset", "encoders": "word_vectors",
+             "explorers": "PushPull", "losses": "TopKLoss", "metrics": "ndcg",
+             "models": "TwoBranch", "plots": "learning_curves", "relevance": "Sentence",
+             "rerank": "fast"}
     assert tuple(parts) == itr_study.PACKAGES and set(parts) <= set(dir(itr_study))
     used = " and ".join(f"callable(itr.{package}.{part})" for package, part in parts.items())
     subprocess.run([sys.executable, "-c", f"import itr_study as itr; assert {used}"], check=True)

@@ -74,7 +74,10 @@ SLIDERS: dict[str, dict[str, tuple[str, float, float, float]]] = {
     "kendall": {"relaxation": ("relaxation", 0.0, 1.0, 0.05)},
     "kendall_window": {"relaxation": ("size α", 0.0, 0.8, 0.05),
                        "stride": ("stride β", 0.05, 0.6, 0.05)},
-    "ladder": {}, "semantic_margin": {"temperature": ("temperature", 0.5, 10, 0.5)}}
+    "ladder": {}, "semantic_margin": {"temperature": ("temperature", 0.5, 10, 0.5)},
+    "soft_labels": {"temperature": ("temperature", 0.05, 1.0, 0.05)},
+    "recall_at_k": {"temperature": ("temperature τ", 0.005, 0.3, 0.005),
+                    "rank_temperature": ("ranks τₖ", 0.5, 5.0, 0.5)}}
 
 
 class Push(NamedTuple):

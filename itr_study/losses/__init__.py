@@ -18,9 +18,11 @@ from itr_study.losses.ladder import LadderLoss
 from itr_study.losses.listnet import ListNetLoss
 from itr_study.losses.mmd import MMDLoss
 from itr_study.losses.orthogonality import OrthogonalityLoss
+from itr_study.losses.recall_at_k import RecallAtKLoss
 from itr_study.losses.semantic_margin import SemanticMarginLoss
 from itr_study.losses.sigmoid import SigmoidLoss
 from itr_study.losses.smooth_ndcg import SmoothNDCGLoss
+from itr_study.losses.soft_labels import SoftLabelsLoss
 from itr_study.losses.structure import StructureLoss
 from itr_study.losses.topk import TopKLoss
 from itr_study.losses.triplet_hardest import TripletHardestLoss
@@ -31,7 +33,7 @@ from itr_study.losses.variance_weighted import VarianceWeightedLoss
 LOSSES: Registry[type[RankingLoss]] = Parts("loss", (
     TripletSumLoss, TripletHardestLoss, TripletSoftLoss, TopKLoss, KthLoss, InfoNCELoss,
     SigmoidLoss, SmoothNDCGLoss, ListNetLoss, ApproxNDCGLoss, KendallLoss, KendallWindowLoss,
-    LadderLoss, SemanticMarginLoss,
+    LadderLoss, SemanticMarginLoss, SoftLabelsLoss, RecallAtKLoss,
 ))
 OUTPUT_LOSSES: Registry[type[RankingLoss]] = Registry("loss on outputs", (
     VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss, StructureLoss))

@@ -47,7 +47,8 @@ def test_every_label_is_its_own():
 
 
 # They order a list by its labels, also where its match is elsewhere.
-ON_THE_LIST = {"smooth_ndcg", "listnet", "approx_ndcg", "kendall", "kendall_window", "ladder"}
+ON_THE_LIST = {"smooth_ndcg", "listnet", "approx_ndcg", "kendall", "kendall_window", "ladder",
+               "soft_labels"}
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -189,7 +190,8 @@ BAD_ARGUMENTS = [("margin", -0.1), ("margin", True), ("margin", float("nan")),
                  ("relaxation", -0.1), ("relaxation", 2.0), ("relaxation", float("nan")),
                  ("stride", 0), ("stride", -1), ("stride", 1.9), ("hard", "yes"),
                  ("negatives", "random"), ("thresholds", (0.5, 0.7)), ("thresholds", (-1,)),
-                 ("margins", (-0.1, 0.2)), ("margins", (0.2,)), ("weights", (-1,))]
+                 ("margins", (-0.1, 0.2)), ("margins", (0.2,)), ("weights", (-1,)),
+                 ("rank_temperature", 0), ("ks", ()), ("ks", 5), ("ks", (0,)), ("ks", (1.5,))]
 
 
 @pytest.mark.parametrize(("argument", "value"), BAD_ARGUMENTS)

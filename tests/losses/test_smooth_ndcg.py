@@ -214,6 +214,30 @@ def test_listnet_is_least_where_scores_are_the_cosines_of_the_labels():
     assert scores.grad.abs().max() < 1e-12
 
 
+def test_soft_labels_are_listnet_less_the_entropy_of_the_labels():
+    scores, relevance = batch(7, 9)
+    leaves = [scores.clone().requires_grad_() for _ in range(2)]
+    values = [LOSSES[name](0.2, 0.1)(leaf, relevance)
+              for name, leaf in zip(("soft_labels", "listnet"), leaves, strict=True)]
+    entropy = sum(torch.distributions.Categorical(logits=labels / 0.1).entropy().mean()
+                  for labels in (relevance, relevance.T))
+    assert values[0].item() == pytest.approx(values[1].item() - entropy.item())
+    for value in values:
+        value.backward()
+    torch.testing.assert_close(leaves[0].grad, leaves[1].grad)
+
+
+@pytest.mark.parametrize("k", [1, 3, 100])
+def test_recall_at_k_tends_to_recall(k):
+    """Of one match each; k + 1/2 in place of k would give a match at rank k all, not half."""
+    scores, _ = batch(20, 20)
+    loss, match = LOSSES["recall_at_k"]((k,), 1e-6, 1e-3), torch.eye(20).double()
+    at = [(1 + (scores > scores.diag()[:, None]).sum(dim=1)),
+          (1 + (scores > scores.diag()).sum(dim=0))]
+    missed = sum(1 - ((ranks < k).double() + 0.5 * (ranks == k)).mean() for ranks in at)
+    assert loss(scores, match).item() == pytest.approx(missed.item(), abs=1e-9)
+
+
 def test_smooth_rank_is_differentiable_once():
     scores = batch(2, 3)[0].requires_grad_()
     (grad,) = torch.autograd.grad(smooth_rank(scores, 0.1).square().sum(), scores,

@@ -40,6 +40,8 @@ API: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         "itr_study.training.settings.Settings", "itr_study.training.loop.fit",
         "itr_study.evaluation.evaluate.evaluate", "itr_study.evaluation.search.Searcher",
         "itr_study.evaluation.table.retrieval_table", "itr_study.evaluation.protocol.score")),
+    "adapters": ("In the training of others", (), tuple(f"itr_study.adapters.{name}" for name in (
+        "contrastive", "RankingLoss", "captions", "ImageTextEvaluator"))),
 }
 
 

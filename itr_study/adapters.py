@@ -1,0 +1,304 @@
+"""The losses and metrics of this package in the training of others; see docs/fine-tuning.md.
+
+`RankingLoss` and `ImageTextEvaluator` are for SentenceTransformerTrainer, which is imported when
+one of them is made; `contrastive` is for a loop of your own.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize, pad
+
+from itr_study.checks import MATCH, check_choice, check_number, check_values, gathered
+from itr_study.data.batches import Batch, EncodedSplit
+from itr_study.evaluation.protocol import owners, score
+from itr_study.evaluation.table import retrieval_table
+from itr_study.losses import LOSSES, OUTPUT_LOSSES
+from itr_study.losses.base import ranking_loss
+from itr_study.metrics import ranks_from_embeddings
+from itr_study.metrics.truth import check_image_of_text
+from itr_study.models.base import ModelOutput, described
+from itr_study.relevance import RELEVANCE
+from itr_study.training.loop import Given
+from itr_study.training.objective import Objective, Term, read_terms
+
+# What the column "label" of a batch holds, and the scale of the relevance that it gives.
+SCALES = {"ids": "binary", "pairs": "binary", "column": "unit"}
+LARGEST_SCALE = 100.0  # of cosines, as in CLIP
+ACCUMULATED = ("gradient accumulation adds no negatives, and texts of one image in two batches are "
+               "no matches of each other: take gradient_accumulation_steps=1, a larger "
+               "per_device_train_batch_size, and RankingLoss(..., mini_batch_size=32) for memory")
+
+
+def joined(own: type, module: str, name: str) -> type:
+    """Make the subclass of a class here and one of sentence-transformers, imported now."""
+    try:
+        other = vars(import_module(f"sentence_transformers.{module}"))[name]
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{own.__name__} needs sentence-transformers: pip install "
+                                  "'itr-study[adapters]'", name=error.name) from error
+    return own if issubclass(own, other) else type(own.__name__, (own, other), {})
+
+
+def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
+    """Scale the cosines (I, T) of embeddings (I, D) and (T, D), in float32 at least."""
+    for name, vectors in (("images", images), ("texts", texts)):
+        if not isinstance(vectors, Tensor) or vectors.ndim != 2 or not vectors.is_floating_point():
+            raise ValueError(f"{name} must be embeddings (n, D), got {described(vectors)}; of a "
+                             "CLIPModel give image_embeds and text_embeds")
+    if images.shape[1] != texts.shape[1]:
+        raise ValueError(f"the towers disagree: images have {images.shape[1]} numbers, texts "
+                         f"{texts.shape[1]}; end one of them in a linear layer of the other's size")
+    with torch.autocast(images.device.type, enabled=False):
+        first, second = (normalize(one if one.dtype == torch.float64 else one.float(), dim=1)
+                         for one in (images, texts))
+        return ModelOutput(scale * (first @ second.T), subembeddings=first[:, None],
+                           text_subembeddings=second[:, None])
+
+
+def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", relevance: Any = None,
+                scale: float | Tensor = 1.0) -> Tensor:
+    """Compute a loss () of embeddings (I, D) and (T, D), of any length.
+
+    Args:
+        images: of a batch.
+        texts: of it.
+        objective: a loss (of scores and relevance) or its name; or an Objective, whose label
+            sources `relevance` replaces.
+        relevance: what a loss takes: (I, T), 1 for a match; or ids, equal for a match, (N,) of N
+            pairs or (image_ids, text_ids); None: image i belongs to text i alone.
+        scale: of the cosines, such as CLIP's `logit_scale.exp()`, for a loss with temperature=1.
+    Raises: ValueError: as the losses; towers that differ in size; one pair alone.
+
+    Example: the second text is nearer to the first image than to its own
+        >>> images, texts = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+        >>> contrastive(images, texts, LOSSES["triplet_hardest"](margin=0.5)).item()
+        1.25
+    """
+    output = compare(images, texts, scale)
+    if output.scores.numel() == 1:
+        raise ValueError("one pair has no negatives, so nothing is learnt; give larger batches")
+    if isinstance(objective, str):
+        objective = (LOSSES | OUTPUT_LOSSES).create(objective, {})
+    weighted = ([(term.weight, loss) for term, loss in zip(
+        objective.terms, objective.ranking_losses, strict=True)]
+        if isinstance(objective, Objective) else [(1.0, ranking_loss(objective))])
+    return sum((weight * loss(output if loss.takes == "output" else output.scores, relevance)
+                for weight, loss in weighted), output.scores.new_zeros(()))
+
+
+class RankingLoss(nn.Module):
+    """A loss of this package for SentenceTransformerTrainer, on the cosines of a batch.
+
+    A row has a picture, then its text; texts of further columns are hard negatives.
+
+    Args:
+        objective: what `fit` takes: a name, a loss, a list of Term, an Objective.
+        labels: what the column "label" holds. "ids": a whole number, equal for texts of one image.
+            "pairs": there is no such column. "column": relevance in [0, 1] of the row's texts to
+            its image, a number or a list; to other images it is 0. An EncodedSplit (`captions`):
+            the number of the text, for label sources. A function: anything; it makes relevance
+            (I, T) of it, on the scale that its attribute `scale` names, or "unit".
+        scale: > 0, of the cosines, for losses with a temperature of 1.
+        learn_scale: whether the trainer learns it too, up to 100.
+        forgive: leave out likely false negatives: no matches, but at least so relevant by the
+            objective's graded labels, or those of sentences. Their scores count as the least.
+        mini_batch_size: rows embedded at a time: GradCache, which embeds all twice.
+    Raises: ValueError: a batch without pictures, labels or negatives; labels of another kind.
+    Warns: UserWarning: if gradients are accumulated over batches.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> "RankingLoss":
+        """Make an instance with the GradCache of sentence-transformers."""
+        return super().__new__(joined(cls, "base.losses.gradcache", "CachedLossMixin"))
+
+    def __init__(self, model: nn.Module, objective: Given = "info_nce",
+                 labels: str | EncodedSplit | Callable[[Tensor], Tensor] = "ids", *,
+                 scale: float = 1.0, learn_scale: bool = False, forgive: float | None = None,
+                 mini_batch_size: int | None = None) -> None:
+        super().__init__()
+        check_number("scale", scale, above=0, most=LARGEST_SCALE)
+        self.model, self.labels, self.forgive = model, labels, forgive
+        self.mini_batch_size, self.uses_gradient_cache = mini_batch_size, bool(mini_batch_size)
+        self.split = labels if isinstance(labels, EncodedSplit) else None
+        terms = objective.terms if isinstance(objective, Objective) else read_terms(
+            [Term(objective)] if callable(objective) else objective)
+        if self.split is not None:
+            self.register_buffer("owners", torch.from_numpy(self.split.image_of_text), False)
+        else:
+            check_choice("labels", labels, [*SCALES, *[labels] * callable(labels)])
+            graded = [repr(term.labels) for term in terms if term.labels != "binary"]
+            graded += [f"forgive={forgive}"] * (forgive is not None)
+            if graded and labels in ("ids", "pairs"):
+                raise ValueError(f"{graded[0]} needs graded labels, and {labels!r} are matches: "
+                                 "give labels=captions(image_of_text, ...), with numbers of texts "
+                                 'in the column "label", or a function that gives relevance')
+            given: Any = lambda batch, split: self.relevance  # noqa: E731
+            given.scale = getattr(labels, "scale", "unit") if callable(labels) else SCALES[labels]
+            terms = tuple(replace(term, labels=given, label_arguments={}) for term in terms)
+        self.objective = Objective(terms)
+        graders = [one for one in self.objective.sources.values() if one.scale != "binary"]
+        self.grader = (graders or [RELEVANCE["sentence"]()])[0]
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
+        self.own = [weight for weight in (*self.objective.parameters(), self.log_scale)
+                    if weight.requires_grad]
+        self.own_gradients: list[Tensor] = []
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]],
+                labels: Tensor | None = None) -> Tensor:
+        """Return the loss () of a batch as the trainer collates it."""
+        features = list(sentence_features)
+        pictures = ["pixel_values" in column for column in features]
+        if len(features) < 2 or pictures[0] < any(pictures):
+            raise ValueError("a batch needs a column of pictures, then one of texts, and has "
+                             f"{len(features)}, with pictures in {sum(pictures)}: "
+                             'dataset.select_columns(["image", "text", "label"])')
+        if not self.mini_batch_size:
+            embed = import_module("sentence_transformers.base.losses.merged_forward").embed_columns
+            images, *texts = embed(self.model, features)
+            return self.of_embeddings(images, torch.cat(texts), labels)
+        loss = self.forward_cached(features, labels)
+        return loss + sum((gradient * (weight - weight.detach())).sum() for weight, gradient in zip(
+            self.own, self.own_gradients, strict=False))  # adds 0, for the gradient
+
+    def calculate_loss(self, reps: list[list[Tensor]], labels: Tensor | None = None, *,
+                       with_backward: bool = False) -> Tensor:
+        """Return the loss () of columns embedded in parts; GradCache asks for their gradients."""
+        images, *texts = (torch.cat(column) for column in reps)
+        value = self.of_embeddings(images, torch.cat(texts), labels)
+        self.own_gradients = []
+        if not with_backward:
+            return value
+        parts = [part for column in reps for part in column]
+        *gradients, = torch.autograd.grad(value, [*parts, *self.own])
+        for part in parts:
+            part.grad = gradients.pop(0)
+        self.own_gradients = gradients
+        return value.detach()
+
+    def of_embeddings(self, images: Tensor, texts: Tensor, labels: Tensor | None) -> Tensor:
+        """Return the loss () of images (N, D) and texts (T, D), T a multiple of N: columns."""
+        output = compare(images, texts)
+        scores = output.scores
+        with gathered() as checks:
+            batch, match = self.read_labels(labels, scores)
+            if torch.is_grad_enabled():
+                check_values(match.all(), lambda all_match: f"this batch of {len(images)} has no "
+                             "negative: raise per_device_train_batch_size, shuffle, and set "
+                             "dataloader_drop_last=True" if all_match[0] else None)
+                if any(weight.grad is not None for weight in self.model.parameters()):
+                    warnings.warn(ACCUMULATED, stacklevel=2)  # a step of the trainer leaves none
+            if self.forgive is not None:
+                likely = (self.grader(batch, self.split) >= self.forgive) & ~match
+                scores = scores.masked_fill(likely, scores.detach().amin() - 1)
+            scores = scores * self.log_scale.exp().clamp(max=LARGEST_SCALE)
+            value, _ = self.objective(replace(output, scores=scores), batch, self.split)
+            checks.read()
+        return value
+
+    def read_labels(self, labels: Any, scores: Tensor) -> tuple[Any, Tensor]:
+        """Return the Batch, if label sources read one, and which pairs (I, T) match."""
+        (rows, texts), split = scores.shape, self.split is not None
+        if (labels is None) != (self.labels == "pairs"):
+            raise ValueError(f'the batch has {"no" if labels is None else "a"} column "label": for '
+                             'texts that share images dataset.add_column("label", image_ids), and '
+                             'labels="ids"; for one text an image no column, and labels="pairs"')
+        if (split or self.labels == "ids") and (
+                labels.shape != (rows,) or labels.is_floating_point() or split and texts > rows):
+            raise ValueError(f'the column "label" must hold {rows} whole numbers, and has '
+                             f"{described(labels)}" + ", and of texts there must be one column"
+                             * split + '; relevance is for labels="column"')
+        if split:
+            most = len(self.owners) - 1
+            check_values(torch.stack(labels.aminmax()), lambda ends: None
+                         if 0 <= ends[0] and ends[1] <= most else 'the column "label" must hold '
+                         f"numbers of texts, 0 to {most}; has {ends[0]:.0f} to {ends[1]:.0f}")
+            ids = self.owners[labels.clamp(0, most)]
+            return (batch := Batch(ids, labels, ids)), batch.match
+        if self.labels == "column" and labels.numel() == texts:
+            relevance = torch.cat([torch.diag(one + 0.0) for one in labels.reshape(rows, -1).T], 1)
+        elif self.labels in ("ids", "pairs"):
+            same = torch.arange(rows, device=scores.device) if labels is None else labels
+            relevance = pad((same[:, None] == same).float(), (0, texts - rows))
+        else:
+            relevance = self.labels(labels) if callable(self.labels) else labels
+        if not isinstance(relevance, Tensor) or relevance.shape != scores.shape:
+            raise ValueError(f'of the column "label", {described(labels)}, must come relevance '
+                             f"{tuple(scores.shape)}, and comes {described(relevance)}; for "
+                             'labels="column" give each row a number for each of its texts')
+        self.relevance = relevance
+        return None, relevance >= MATCH
+
+
+def captions(image_of_text: Sequence[int] | np.ndarray, **label_vectors: Any) -> EncodedSplit:
+    """Describe T texts to label sources, for `RankingLoss(labels=...)`.
+
+    Args:
+        image_of_text: (T,) the image of each, 0 to I - 1; ValueError if an image has no text.
+        label_vectors: what sources read, by name: minilm=, (T, 384) sentence vectors, for
+            "sentence"; cider=Ngrams().fit(texts, image_of_text).encode(texts) for "cider".
+    """
+    owner = np.asarray(image_of_text)
+    images = int(owner.max(initial=-1)) + 1
+    return EncodedSplit("train", check_image_of_text(owner, images, len(owner)),
+                        np.zeros((images, 1, 1, 0), np.float32), label_vectors=label_vectors)
+
+
+class ImageTextEvaluator:
+    """R@K in percent, ranks and RSUM of both directions, without all scores in memory.
+
+    Args:
+        images: pictures or their paths.
+        texts: captions.
+        image_of_text: (T,) the place of each text's image; None: equally many texts an image.
+        relevance: (I, T) in [0, 1], for all measures of `itr.score`, which keeps all scores.
+        name: before the name of each number, and in that of the CSV file.
+        primary: the number that chooses the best checkpoint.
+        write_csv: whether to add a line to image_text_evaluation_<name>_results.csv.
+    Raises: ValueError: images and texts that do not fit; another `primary` than there are.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> "ImageTextEvaluator":
+        """Make an instance that the trainer knows as an evaluator."""
+        return super().__new__(joined(cls, "base.evaluation", "BaseEvaluator"))
+
+    def __init__(self, images: Sequence[Any], texts: Sequence[str],
+                 image_of_text: Sequence[int] | np.ndarray | None = None, *,
+                 relevance: Any = None, name: str = "", batch_size: int = 32,
+                 primary: str = "rsum", write_csv: bool = True) -> None:
+        super().__init__()
+        self.images, self.texts, self.relevance = list(images), list(texts), relevance
+        self.owners = owners((len(self.images), len(self.texts)),
+                             None if image_of_text is None else np.asarray(image_of_text))
+        self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
+        self.csv_file = "_".join(filter(None, ("image_text_evaluation", name, "results.csv")))
+        self.primary_metric = primary
+
+    def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1,
+                 steps: int = -1) -> dict[str, float]:
+        """Measure a model: the numbers by name."""
+        images, texts = (encode(items, batch_size=self.batch_size, convert_to_tensor=True,
+                                normalize_embeddings=True)
+                         for encode, items in ((model.encode_query, self.images),
+                                               (model.encode_document, self.texts)))
+        table = retrieval_table(ranks_from_embeddings(images, texts, self.owners)) \
+            if self.relevance is None else score(None, self.owners, self.relevance, images=images,
+                                                 texts=texts, similarity="cosine").table
+        if output_path is not None and self.write_csv:
+            path = Path(output_path, self.csv_file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pd.DataFrame([{"epoch": epoch, "steps": steps} | table]).to_csv(
+                path, mode="a", header=not path.exists(), index=False)
+        numbers = self.prefix_name_to_metrics(table, self.name)
+        check_choice("primary", self.primary_metric, numbers)
+        self.store_metrics_in_model_card_data(model, numbers, epoch, steps)
+        return numbers
