@@ -23,8 +23,8 @@ HERE = Path(__file__).parent
 DRAWINGS = ("push_pull", "who_moved", "judge", "search")  # of the widgets
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 DOCS = ("course", "ways-in", "your-own-loss-or-model", "verdict", "your-own-data", "real-data",
-        "fine-tuning", "commands", "windows-macos-gpu", "scale", "statistics", "evidence", "findings",
-        "misprints", "glossary")
+        "fine-tuning", "commands", "windows-macos-gpu", "scale", "statistics", "evidence",
+        "findings", "misprints", "glossary")
 # Pages of the API: a title, and what is on it, of registries and of names.
 API: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "losses": ("Losses", ("LOSSES", "OUTPUT_LOSSES"), ("itr_study.losses.base.RankingLoss",
