@@ -11,9 +11,13 @@ import threading
 import time
 import uuid
 from contextlib import suppress
+from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from io import TextIOWrapper
+from pathlib import Path
 
 import psutil
+
+from itr_study.files.paths import HOME_REMEDY, home
 
 MARK = "ITR_STUDY_FAMILY"
 # Of a process that trains. glibc gives every large buffer back to the system and asks for it again
@@ -21,6 +25,8 @@ MARK = "ITR_STUDY_FAMILY"
 # slow (virtual machines); other C libraries ignore these names, and no number depends on them.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**32),
                "MALLOC_TOP_PAD_": str(2**26)}
+# The system's errors for a folder that cannot be written.
+NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 PAUSE = 0.2  # seconds, above what starting a program takes on a busy machine
 
 
@@ -31,6 +37,27 @@ def replace_letters(encoding: str | None = None) -> None:
             stream.reconfigure(encoding=encoding, errors="replace")
     if isinstance(sys.stdin, TextIOWrapper) and sys.stdin.errors == "strict":
         sys.stdin.reconfigure(errors="surrogateescape")
+
+
+def plain(error: Exception) -> str:
+    """An error's message without what only programmers need."""
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None or not isinstance(error, pydantic.ValidationError):
+        return str(error) + remedy(error)
+    from itr_study.training.settings import problems
+
+    return problems(error)
+
+
+def remedy(error: Exception) -> str:
+    """What to do about a home that cannot be written; empty for other errors."""
+    if not (isinstance(error, OSError) and error.filename):
+        return ""
+    if error.errno not in NOT_WRITABLE and home().exists():
+        return ""
+    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
+        return ""
+    return f"\n{HOME_REMEDY}"
 
 
 def new_mark() -> str:

@@ -6,14 +6,13 @@
 import os
 import sys
 import warnings
-from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from itr_study.files.paths import HOME_REMEDY, home
-from itr_study.lab.processes import replace_letters
+from itr_study.files.paths import home
+from itr_study.lab.processes import plain, replace_letters
 
 Dataset = Annotated[str, typer.Option(
     metavar="NAME", help="scenes, flickr8k, flickr30k, coco, cub or folder.")]
@@ -68,10 +67,6 @@ def example(*commands: str) -> str:
     return "For example: " + "; or ".join(f"itr-study {command}" for command in commands)
 
 
-# The system's errors for a folder that cannot be written.
-NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
-
-
 class App(typer.Typer):
     """Prints an expected error, or a warning, as one message without a traceback."""
 
@@ -94,27 +89,6 @@ class App(typer.Typer):
 def warn(message: Warning | str, *_where: object) -> None:
     """Print a warning without the line of code that gave it."""
     print(f"warning: {message}", file=sys.stderr)
-
-
-def plain(error: Exception) -> str:
-    """An error's message without what only programmers need."""
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None or not isinstance(error, pydantic.ValidationError):
-        return str(error) + remedy(error)
-    from itr_study.training.settings import problems
-
-    return problems(error)
-
-
-def remedy(error: Exception) -> str:
-    """What to do about a home that cannot be written; empty for other errors."""
-    if not (isinstance(error, OSError) and error.filename):
-        return ""
-    if error.errno not in NOT_WRITABLE and home().exists():
-        return ""
-    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
-        return ""
-    return f"\n{HOME_REMEDY}"
 
 
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
@@ -348,6 +322,31 @@ def audit(
 
     audited = audit(dataset, data_root(dataset, data), rows, seed)
     raise typer.Exit(not all(row.good for row in audited))
+
+
+@app.command(epilog=example("audit-captions --data my_pictures",
+                            "audit-captions --data my_pictures --apply audit.csv"))
+def audit_captions(
+    dataset: Annotated[str | None, typer.Option(
+        metavar="NAME", help="Default: folder if --data is given, else scenes.")] = None,
+    data: Data = None, changes: DataChanges = None,
+    html: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = Path("audit.html"),
+    table: Annotated[Path, typer.Option(
+        "--csv", metavar="FILE", help="The table to correct.")] = Path("audit.csv"),
+    apply: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="That table, corrected: makes a data set and trains on both.")] = None,
+    to: Annotated[Path, typer.Option(
+        metavar="FOLDER", help="Where the data set goes.")] = Path("corrected"),
+) -> None:
+    """List captions that may be wrong, to correct them."""
+    from itr_study.lab.cli import chosen
+
+    dataset = dataset or ("folder" if data else "scenes")
+    chosen.check_dataset(dataset, changes or ())
+    from itr_study.lab.cli import audit
+
+    print(audit.apply(dataset, data, changes or [], apply, to) if apply else
+          audit.audit_captions(dataset, data, changes or [], html, table))
 
 
 Ids = Annotated[Path | None, typer.Option(
