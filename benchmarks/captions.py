@@ -6,8 +6,8 @@
 Some captions of the training pictures are given to other pictures (`data/caption_noise.py`). On
 `scenes` one that holds there as well, by the exact relevance, is not wrong. Every method orders all
 captions; 100 is a perfect order, and an order by chance has the share of wrong captions. Baselines:
-the hinges of a caption in one two_branch after its training on all pairs; the distance of a caption
-to the mean of the other captions of its picture. --net takes two_branch instead of CCA in the audit.
+the hinges of a caption in one two_branch after its training on all pairs, and the distance of a
+caption to the mean of the other captions of its picture. --net takes two_branch instead of CCA.
 """
 
 import argparse

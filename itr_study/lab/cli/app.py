@@ -325,28 +325,26 @@ def audit(
 
 
 @app.command(epilog=example("audit-captions --data my_pictures",
-                            "audit-captions --data my_pictures --apply audit.csv"))
+                            "audit-captions --data my_pictures --apply audit.csv --to corrected"))
 def audit_captions(
     dataset: Annotated[str | None, typer.Option(
         metavar="NAME", help="Default: folder if --data is given, else scenes.")] = None,
     data: Data = None, changes: DataChanges = None,
-    html: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = Path("audit.html"),
-    table: Annotated[Path, typer.Option(
-        "--csv", metavar="FILE", help="The table to correct.")] = Path("audit.csv"),
     apply: Annotated[Path | None, typer.Option(
-        metavar="FILE", help="That table, corrected: makes a data set and trains on both.")] = None,
+        metavar="FILE", help="audit.csv, corrected: makes a data set, trains on both.")] = None,
     to: Annotated[Path, typer.Option(
-        metavar="FOLDER", help="Where the data set goes.")] = Path("corrected"),
+        metavar="FOLDER", help="For audit.html and audit.csv, or for that data set.")] = Path("."),
 ) -> None:
     """List captions that may be wrong, to correct them."""
     from itr_study.lab.cli import chosen
 
     dataset = dataset or ("folder" if data else "scenes")
     chosen.check_dataset(dataset, changes or ())
-    from itr_study.lab.cli import audit
+    from itr_study.lab.cli import audit, commands
 
-    print(audit.apply(dataset, data, changes or [], apply, to) if apply else
-          audit.audit_captions(dataset, data, changes or [], html, table))
+    found = commands.read_data(dataset, data, changes or [])
+    print(audit.apply(found, apply, to, commands.data_root(dataset, data)) if apply else
+          audit.audit_captions(found, to))
 
 
 Ids = Annotated[Path | None, typer.Option(

@@ -24,34 +24,34 @@ FOLDS, SEEDS = 5, 3
 REGULARISATION, POWER = 1.0, 2.0
 ALIKE = 0.9  # cosine of the features of two pictures, the mean taken off
 SAMPLE = 1_000_000  # pairs of a fold that stand for all that do not belong together
-MOST = 50  # findings of the other kinds, each
-REASONS = ("without content", "other script", "other language", "fits another picture better",
-           "picture in two splits", "nearly the same pictures", "caption of several pictures",
-           "fits many pictures")
-EMPTY = frozenset("a an the of this is it image images photo photos photograph picture pictures "
+MOST = 50  # captions listed for fitting many pictures
+EMPTY, TONGUE, WRONG, OVERLAP, NEAR, SHARED, MANY = REASONS = (
+    "without content", "other language or script", "fits another picture better",
+    "picture in two splits", "nearly the same pictures", "caption of several pictures",
+    "fits many pictures")  # the surest first
+BLANK = frozenset("a an the of this is it image images photo photos photograph picture pictures "
                   "img untitled caption description none null nan n na no unknown test".split())
 FILE = re.compile(r"\S+\.(jpe?g|png|gif|webp|bmp|tiff?|heic)\b|\b(img|dsc[nf]?|pxl|image|photo)"
                   r"[ _-]?\d{2,}\b", re.I)
 MARKUP = re.compile(r"&(#\d+|#x[\da-f]+|[a-z]+\d*);|</?[a-z][^<>]*>", re.I)
-# The most frequent words that tell a language from the others.
-LANGUAGES = {
+LANGUAGES = {name: frozenset(words.split()) for name, words in {  # words that tell them apart
     "English": "the of and with is are on at two his her",
     "German": "der das ein eine und mit auf ist im einem einen",
     "French": "le les des et dans sur une avec est du au",
     "Spanish": "el los las y con una por del su sobre",
     "Italian": "il di che e gli nel della uno sulla mentre",
-    "Dutch": "het een van op met zijn en aan naar bij"}
+    "Dutch": "het een van op met zijn en aan naar bij"}.items()}
+Score = Callable[[Tensor, Tensor], Tensor]  # images (I, P) and texts (T, Q) -> (I, T)
 
 
 class Judged(NamedTuple):
-    """What models that never saw a picture say of its captions; all but the last (T,)."""
+    """What models that never saw a picture say of its captions, (T,) each."""
 
     own: np.ndarray  # score with its own picture, in deviations of pairs that do not belong
     chance: np.ndarray  # share of such pairs that score as high: uniform for wrong captions
     best: np.ndarray  # score with the other picture that it fits best
     other: np.ndarray  # that picture
-    fits: np.ndarray  # estimated number of other pictures that it fits as well as a usual caption
-    single: int  # pictures with one caption, which cannot be compared with others of its picture
+    fits: np.ndarray  # estimated number of other pictures that it fits as usual captions fit theirs
 
     @property
     def wrong(self) -> int:
@@ -63,24 +63,20 @@ class Judged(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One thing to look at: indices of the picture, the caption and the other picture, or None."""
+    """One thing to look at: a picture, its caption and another picture by index, -1 for none."""
 
     reason: str
     doubt: float  # higher comes first within a reason
     image: int
-    text: int | None
-    other: int | None
+    text: int
+    other: int
     detail: str
 
 
-Fit = Callable[[Tensor, Tensor], Callable[[Tensor, Tensor], Tensor]]
-
-
-def fit_linear(images: Tensor, texts: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+def fit_linear(images: Tensor, texts: Tensor) -> Score:
     """Fit regularised CCA to pairs (N, P), (N, Q); directions count by their correlation.
 
-    Returns: a function that scores images (I, P) with texts (T, Q): (I, T).
-    Source: the weights are those of Gong et al., IJCV 2014 (there the fourth power in the cosine).
+    Source: the weights are those of Gong et al., IJCV 2014, with another power.
     """
     model = cca(images, texts, regularisation=REGULARISATION)
     weight = model.correlations ** POWER
@@ -110,23 +106,20 @@ def check_audit(split: Split) -> None:
                          "fits its picture better than another; give each picture its own")
 
 
-def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, folds: int = FOLDS,
-          seeds: int = SEEDS, fit: Fit = fit_linear) -> Judged:
+def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, seeds: int = SEEDS,
+          fit: Callable[[Tensor, Tensor], Score] = fit_linear) -> Judged:
     """Judge every pair by cross-fitting: models of the other folds, and the siblings of a caption.
 
-    A pair has two pieces of evidence: the score of a model that was trained without its picture
-    and the cosine of the caption with the mean of the other captions of the picture. Each counts
-    by how far it lifts a picture's own captions above those of others, over the variance of these
-    (as in linear discriminant analysis). Half of the means of picture and caption is taken off.
+    A pair has two pieces of evidence: the score of a model that was trained without its picture,
+    and the cosine of the caption with the mean of the other captions of the picture.
 
     Args:
         looks: (I, P) as of `arrays`.
         said: (T, Q) as of `arrays`.
         owner: (T,) the image of each text.
         twins: (P, 2) pictures that are nearly the same: they are in one fold.
-        folds: in which the pictures are cut, by chance.
-        seeds: how often they are cut; the mean is taken.
-        fit: trains on pairs and returns what scores others.
+        seeds: how often the pictures are cut into folds, by chance; the mean is taken.
+        fit: trains on pairs of a picture and a caption.
     """
     images, texts = len(looks), len(owner)
     links = coo_array((np.ones(len(twins)), twins.T.reshape(2, -1)), shape=(images, images))
@@ -134,64 +127,59 @@ def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, fol
     own, chance, fits = np.zeros((3, texts))
     best, other = np.full(texts, -np.inf), np.zeros(texts, np.int64)
     total = torch.zeros(images, said.shape[1]).index_add_(0, torch.from_numpy(owner), said)
-    with counting("auditing", folds * seeds, "models") as show:
-        for seed in range(seeds):
-            fold = np.random.default_rng(seed).permutation(groups)[group] % folds
-            for k in range(folds):
-                rows, columns = np.flatnonzero(fold == k), np.flatnonzero(fold[owner] == k)
-                if not len(rows):
-                    continue
-                train = torch.from_numpy(np.flatnonzero(fold[owner] != k))
-                place = np.searchsorted(rows, owner[columns]), np.arange(len(columns))
-                siblings = normalize(total[rows], dim=1) @ said[columns].T
-                alone = total[owner[columns]] - said[columns]
-                siblings[place] = (normalize(alone, dim=1) * said[columns]).sum(dim=1)
-                siblings[:, alone.norm(dim=1) < 1e-4] = 0  # an only caption has nothing to say
-                model = fit(looks[owner[train]], said[train])(looks[rows], said[columns])
-                pairs = standard([model.numpy(), siblings.numpy()], place)
-                mine = pairs[place]
-                pairs[place] = -np.inf
-                null = np.sort(pairs[:, ::-(-pairs.size // SAMPLE)].ravel())[len(columns):]
-                own[columns] += mine / seeds
-                chance[columns] += (1 - np.searchsorted(null, mine) / max(len(null), 1)) / seeds
-                fits[columns] += (pairs >= np.median(mine)).mean(axis=0) * images / seeds
-                found = pairs.argmax(axis=0), np.arange(len(columns))
-                better = pairs[found] > best[columns]
-                best[columns[better]] = pairs[found][better]
-                other[columns[better]] = rows[found[0][better]]
-                show(seed * folds + k + 1, "")
-    return Judged(own, chance, best, other, fits, int((np.bincount(owner) == 1).sum()))
+    with counting("auditing", FOLDS * seeds, "models") as show:
+        for seed, k in np.ndindex(seeds, FOLDS):
+            fold = np.random.default_rng(seed).permutation(groups)[group] % FOLDS
+            rows, columns = np.flatnonzero(fold == k), np.flatnonzero(fold[owner] == k)
+            train = torch.from_numpy(np.flatnonzero(fold[owner] != k))
+            place = np.searchsorted(rows, owner[columns]), np.arange(len(columns))
+            siblings = normalize(total[rows], dim=1) @ said[columns].T
+            alone = total[owner[columns]] - said[columns]
+            siblings[place] = (normalize(alone, dim=1) * said[columns]).sum(dim=1)
+            siblings[:, alone.norm(dim=1) < 1e-4] = 0  # an only caption has nothing to say
+            model = fit(looks[owner[train]], said[train])(looks[rows], said[columns])
+            pairs = standard([model.numpy(), siblings.numpy()], place)
+            mine, pairs[place] = pairs[place], -np.inf
+            null = np.sort(pairs[pairs > -np.inf][::-(-pairs.size // SAMPLE)])
+            own[columns] += mine / seeds
+            chance[columns] += (1 - np.searchsorted(null, mine) / len(null)) / seeds
+            fits[columns] += (pairs >= np.median(mine)).mean(axis=0) * images / seeds
+            better = columns[pairs.max(axis=0) > best[columns]]
+            other[better] = rows[pairs.argmax(axis=0)[np.isin(columns, better)]]
+            best[columns] = np.maximum(best[columns], pairs.max(axis=0))
+            show(seed * FOLDS + k + 1, "")
+    return Judged(own, chance, best, other, fits)
 
 
 def standard(evidence: Sequence[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Add matrices (I, T) of evidence, and express the sum in deviations of pairs not of `own`."""
+    """Add matrices (I, T) of evidence, and express the sum in deviations of pairs not of `own`.
+
+    Half of the means of picture and caption is taken off. Each counts by how far it lifts the pairs
+    of `own` above the others, over the variance of these, as in linear discriminant analysis.
+    """
     total = np.zeros_like(evidence[0])
-    mask = np.ones(total.shape, bool)
-    mask[own] = False
+    others = np.ones(total.shape, bool)
+    others[own] = False
     for one in evidence:
         one = one - (one.mean(axis=0) + one.mean(axis=1, keepdims=True)) / 2
-        null = one[mask]
-        lift = one[own].mean() - null.mean()
-        total += max(lift, 0.0) / max(null.var(), 1e-12) * (one - null.mean())
-    null = total[mask]
-    return (total - null.mean()) / max(null.std(), 1e-12)
+        lift = one[own].mean() - one[others].mean()
+        total += max(lift, 0.0) / max(one[others].var(), 1e-12) * one
+    return (total - total[others].mean()) / max(total[others].std(), 1e-12)
 
 
 def near_pictures(looks: Tensor, least: float = ALIKE) -> tuple[np.ndarray, np.ndarray]:
     """Find pairs of pictures whose features (I, P) have a cosine of at least `least`.
 
-    Returns: pairs (P, 2), the lower index first, and their cosines (P,); most alike first.
+    Returns: pairs (N, 2), the lower index first, and their cosines (N,); most alike first.
     """
     unit, pairs, alike = normalize(looks, dim=1), [], []
     for start in range(0, len(unit), 1024):
         cosines = unit[start:start + 1024] @ unit.T
-        rows, columns = (cosines >= least).nonzero(as_tuple=True)
-        above = columns > rows + start
-        pairs.append(torch.stack((rows + start, columns), dim=1)[above])
-        alike.append(cosines[rows, columns][above])
-    cosines = torch.cat(alike)
-    order = cosines.argsort(descending=True, stable=True)
-    return torch.cat(pairs)[order].numpy(), cosines[order].numpy()
+        rows, columns = (cosines.triu(start + 1) >= least).nonzero(as_tuple=True)
+        pairs.append(torch.stack((rows + start, columns), dim=1))
+        alike.append(cosines[rows, columns])
+    order = torch.cat(alike).argsort(descending=True, stable=True)
+    return torch.cat(pairs)[order].numpy(), torch.cat(alike)[order].numpy()
 
 
 def content_problem(text: str) -> str:
@@ -201,7 +189,7 @@ def content_problem(text: str) -> str:
         >>> [content_problem(t) for t in ("a photo", "IMG_2041.jpg", "a dog &amp; a cat", "A dog")]
         ['says nothing', 'has the name of a file', 'has markup (&amp;)', '']
     """
-    if EMPTY.issuperset(tokenize(text)):
+    if BLANK.issuperset(tokenize(text)):
         return "says nothing"
     if FILE.search(text):
         return "has the name of a file"
@@ -215,17 +203,16 @@ def content_problem(text: str) -> str:
 
 
 def script(text: str) -> str:
-    """Name the script of most letters of a text, as Unicode does: LATIN, CYRILLIC, CJK; or ""."""
+    """Name the script of most letters of a text, as Unicode does: Latin, Cyrillic, Cjk; or ""."""
     names = Counter(unicodedata.name(letter, " ").split()[0] for letter in text if letter.isalpha())
-    return names.most_common(1)[0][0] if names else ""
+    return max(names, key=names.__getitem__, default="").title()
 
 
 def language(text: str) -> str:
-    """Guess the language from frequent words; "" unless one alone has two or more of them."""
-    words = Counter({name: len(set(known.split()) & set(tokenize(text)))
-                     for name, known in LANGUAGES.items()})
-    (first, most), (_, second) = words.most_common(2)
-    return first if most >= 2 and second == 0 else ""
+    """Guess the language by frequent words; "" unless there are two of one, and of no other."""
+    words = {name: len(known.intersection(tokenize(text))) for name, known in LANGUAGES.items()}
+    first = max(words, key=words.__getitem__)
+    return first if words[first] == sum(words.values()) >= 2 else ""
 
 
 def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndarray,
@@ -236,54 +223,45 @@ def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndar
         split: all splits in one.
         splits: (I,) the name of the split of each image.
         judged: by `judge`.
-        twins: by `near_pictures`.
-        alike: the same.
+        twins: (N, 2) by `near_pictures`.
+        alike: (N,) their cosines.
     """
-    found = [*text_findings(split), *twin_findings(splits, twins, alike)]
-    owner = split.image_of_text.tolist()
-    named = {one.text for one in found}
-    worst = np.argsort(-judged.chance, kind="stable")[:max(20, judged.wrong)]
-    worst = sorted(worst.tolist(), key=lambda t: judged.own[t])
-    found += [Finding(REASONS[3], -judged.own[t], owner[t], t, int(judged.other[t]),
+    owner, found = split.image_of_text.tolist(), list(by_words(split))
+    named = {one.text for one in found if one.reason != SHARED}
+    worst = np.argsort(-judged.chance, kind="stable")[:max(20, judged.wrong)].tolist()
+    found += [Finding(WRONG, -judged.own[t], owner[t], t, int(judged.other[t]),
                       f"score {judged.own[t]:.1f} with its picture, {judged.best[t]:.1f} with the "
                       "other; pairs that do not belong together have 0 on average")
               for t in worst if t not in named and judged.best[t] > judged.own[t]]
+    for (one, two), cosine in zip(twins.tolist(), alike.tolist(), strict=True):
+        apart = splits[one] != splits[two]
+        found.append(Finding(OVERLAP if apart else NEAR, cosine, one, -1, two,
+                             f"cosine {cosine:.2f}, {splits[one]} and {splits[two]}"))
     named |= {one.text for one in found}
     many = [t for t in np.argsort(-judged.fits, kind="stable").tolist() if t not in named]
-    found += [Finding(REASONS[7], judged.fits[t], owner[t], t, None, "fits some "
-                      f"{judged.fits[t]:.0f} other pictures as well as usual captions fit theirs")
+    found += [Finding(MANY, judged.fits[t], owner[t], t, -1, f"fits some {judged.fits[t]:.0f} other"
+                      " pictures as usual captions fit theirs")
               for t in many[:MOST] if judged.fits[t] >= 1]
     return sorted(found, key=lambda one: (REASONS.index(one.reason), -one.doubt))
 
 
-def text_findings(split: Split) -> Iterator[Finding]:
-    """Find what the words alone tell."""
+def by_words(split: Split) -> Iterator[Finding]:
+    """Find what the words of captions alone tell."""
     owner, shared = split.image_of_text.tolist(), defaultdict(list)
-    scripts, languages = [script(t) for t in split.texts], [language(t) for t in split.texts]
-    usual = [Counter(filter(None, names)).most_common(1)[0][0] if any(names) else ""
-             for names in (scripts, languages)]
+    tongues = [(language(text), script(text)) for text in split.texts]
+    usual = [max(counts, key=counts.__getitem__, default="") for counts in (
+        Counter(filter(None, names)) for names in zip(*tongues, strict=True))]
     for t, text in enumerate(split.texts):
-        shared[" ".join(tokenize(text))].append(t)
+        shared[tuple(tokenize(text))].append(t)
+        strange = [(name, most) for name, most in zip(tongues[t], usual, strict=True)
+                   if name not in ("", most)]
         if why := content_problem(text):
-            yield Finding(REASONS[0], 1.0, owner[t], t, None, why)
-        elif scripts[t] not in ("", usual[0]):
-            yield Finding(REASONS[1], 1.0, owner[t], t, None,
-                          f"written in {scripts[t].title()}, most in {usual[0].title()}")
-        elif languages[t] not in ("", usual[1]):
-            yield Finding(REASONS[2], 1.0, owner[t], t, None,
-                          f"seems to be {languages[t]}, most are {usual[1]}")
-    for group in sorted(shared.values(), key=len, reverse=True):
+            yield Finding(EMPTY, 1.0, owner[t], t, -1, why)
+        elif strange:
+            yield Finding(TONGUE, 1.0, owner[t], t, -1, "seems to be {}, most are {}".format(
+                *strange[-1]))
+    for group in shared.values():
         pictures = list(dict.fromkeys(owner[t] for t in group))
         if len(pictures) > 1:
-            yield Finding(REASONS[6], len(pictures), pictures[0], group[0], pictures[1],
+            yield Finding(SHARED, len(pictures), pictures[0], group[0], pictures[1],
                           f"{len(pictures)} pictures have it")
-
-
-def twin_findings(splits: Sequence[str], twins: np.ndarray, alike: np.ndarray
-                  ) -> Iterator[Finding]:
-    """Find pictures that are nearly the same, those in two splits apart."""
-    for (one, two), cosine in zip(twins.tolist(), alike.tolist(), strict=True):
-        apart = splits[one] != splits[two]
-        where = f", in {splits[one]} and in {splits[two]}" * apart
-        yield Finding(REASONS[4 if apart else 5], cosine, one, None, two,
-                      f"cosine {cosine:.2f}{where}")
