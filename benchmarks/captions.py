@@ -29,6 +29,7 @@ from itr_study.features.texts import EncodedData  # noqa: E402
 from itr_study.lab.label_quality import audit  # noqa: E402
 
 SENTENCES = "minilm"
+FIRST_SEED = 10  # the settings of the audit were chosen on the scenes of seeds 0 and 1
 
 
 def average_precision(doubt: np.ndarray, wrong: np.ndarray) -> float:
@@ -100,7 +101,7 @@ def one(dataset, data, images: int, share: float, seed: int, net: bool) -> dict[
     twins, _ = audit.near_pictures(looks)
     judged = audit.judge(looks, said, owner, twins, fit=fit_net if net else audit.fit_linear)
     seconds = time.perf_counter() - start
-    found = {"audit": -judged.own, "final loss": final_loss(looks, said, owner),
+    found = {"audit": judged.doubt, "final loss": final_loss(looks, said, owner),
              "distance": distance(said, owner)}
     return {name: average_precision(doubt, wrong) for name, doubt in found.items()} | {
         "wrong %": 100 * float(wrong.mean()), "estimate %": 100 * judged.wrong / len(owner),
@@ -118,7 +119,7 @@ def main() -> None:
     asked = parser.parse_args()
     for share in asked.shares:
         tables = []
-        for seed in range(asked.seeds):
+        for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds):
             if asked.data:
                 dataset = itr.load_dataset("flickr8k", asked.data)
             else:

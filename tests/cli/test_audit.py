@@ -53,7 +53,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     assert code == 0, error
     rows = read(tmp_path / "audit.csv")
     assert sorted(row["text"] for row in rows[:6]) == sorted(SPOILED)
-    assert "240 captions of 60 pictures, of which at most about" in found
+    assert "240 captions of 60 pictures, of which about" in found
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert page.count("<tr>") == len(rows) + 1 and "a tree &amp;amp; a boat" in page
     assert page.count('src="data:image/jpeg') >= min(len(rows), audit.SHOWN)
@@ -109,7 +109,7 @@ def test_what_makes_an_audit_weak_is_said():
     split, judged = scenes.splits["train"], audit.audit.Judged(*np.zeros((5, 3)))
     del scenes.splits["dev"]
     first, single, dev = audit.told(scenes, split, judged)
-    assert first == "3 captions of 3 pictures, of which at most about 0 are wrong by their scores"
+    assert first == "3 captions of 3 pictures, of which about 0 are wrong by their scores"
     assert single.startswith("3 pictures with one caption") and dev.startswith("there is no dev")
     other = type(split)("train", split.image_ids, split.text_ids, ("собака",) * 3,
                         split.image_of_text)

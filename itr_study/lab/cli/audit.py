@@ -69,7 +69,7 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
 def told(dataset: RetrievalDataset, split: Split, judged: audit.Judged) -> list[str]:
     """Say how many captions may be wrong, and what makes the audit weak."""
     notes = [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
-             f", of which at most about {judged.wrong:,} are wrong by their scores"]
+             f", of which about {judged.wrong:,} are wrong by their scores"]
     if single := int((np.bincount(split.image_of_text) == 1).sum()):
         notes.append(f"{counted(single, 'picture')} with one caption, which cannot be compared with"
                      " other captions of its picture: less is found")
