@@ -69,15 +69,17 @@ class Hits(list[Hit]):
 
     @property
     def refusal(self) -> str:
-        """Say that nothing fits, and why; "" where something does, or nobody can know."""
-        if self.fits is not False:
+        """Say that nothing fits, or that nobody knows, and why; "" where something fits."""
+        level, best = self._searcher.level, self[0].score
+        if level is None:
+            return "whether something fits is not known: there is no dev split to try captions of"
+        if best >= level.score:
             return ""
-        level, score = self._searcher.level, self[0].score
         if level.score == np.inf:
             return ("nothing here can be said to fit: at no score do half of the answers hold "
                     f"(tried with {counted(level.queries, 'caption')} of dev)")
-        digits = 2 if level.score - score > 0.01 else 4
-        return (f"nothing here fits (the best score, {score:.{digits}f}, is below "
+        digits = 2 if level.score - best > 0.01 else 4
+        return (f"nothing here fits (the best score, {best:.{digits}f}, is below "
                 f"{level.score:.{digits}f}, the level at which {10 * (1 - level.wrong):.0f} of 10 "
                 "answers hold)")
 
@@ -160,9 +162,9 @@ class Searcher:
     def level(self) -> Level | None:
         """The best score from which answers hold (`answer_level`); None without dev captions.
 
-        Captions of dev ask for a picture each, which joins those searched if it is not among them.
-        An answer holds if it is among the first 10. The promise is the first that lets answer a
-        tenth of the queries: 9 of 10 answers hold, else 8 of 10, down to 5.
+        Captions of dev ask for their pictures, which join those searched. An answer holds if the
+        picture is among the first 10. Of the promises, that 9, 8, ... or 5 of 10 answers hold, the
+        first is taken that a tenth of the queries meets.
         """
         dev = self.data.splits.get("dev") if self.calibration is None else self.calibration
         if dev is None or dev.sentences is None and dev.tokens is None:
@@ -174,12 +176,9 @@ class Searcher:
                 return level
         return level._replace(score=np.inf, answered=0.0)
 
-    def asked(self, dev: EncodedSplit, removed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
         """Ask some captions of a split for their pictures; see `level`.
 
-        Args:
-            dev: encoded as the data are.
-            removed: without the picture of the caption, so that nothing is right.
         Returns: the best score (Q,), and whether the picture is among the first 10 (Q,).
         """
         queries = torch.linspace(0, dev.n_texts - 1, min(dev.n_texts, ASKED)).long()
@@ -192,10 +191,7 @@ class Searcher:
             place = {image: n for n, image in enumerate(self.split.image_ids)}
             rows = np.array([place.get(known.image_ids[i], -1) for i in owner])
             others[rows[rows >= 0], np.flatnonzero(rows >= 0)] = -np.inf
-        best = others.max(axis=0)
-        if removed:
-            return best, np.zeros(len(best), bool)
-        return np.maximum(best, own), (others >= own).sum(axis=0) < FIRST
+        return np.maximum(others.max(axis=0), own), (others >= own).sum(axis=0) < FIRST
 
     def search_text(self, text: int | str, top: int = 10) -> Hits:
         """Find the images most alike to a text, each with its first text.

@@ -20,17 +20,16 @@ def answer_level(best: np.ndarray, right: np.ndarray, wrong: float = 0.1,
                  lost: float = 0.1) -> Level:
     """Find the lowest score from which answers hold, by queries whose answers are known.
 
-    It is the higher of two levels. From the first on, at most a share `wrong` of the answers is
-    wrong, a new query counted as one more wrong answer: (W + 1) / (A + 1) <= wrong for the W wrong
-    ones among A. The second loses at most a share `lost` of the right answers: it is the k-th
-    lowest score of R right ones, k = floor(lost (R + 1)). Both hold on average over new queries
-    that are drawn like these.
+    It is the higher of two levels. From the first on, (W + 1) / (A + 1) <= wrong for the W wrong
+    ones among A answers: a new one counts as wrong. The second loses a share `lost` of the right
+    answers: it is the k-th lowest score of R right ones, k = floor(lost (R + 1)). Both promises
+    hold on average over new queries that are drawn like these.
 
     Args:
         best: (Q,) the highest score of each query.
         right: (Q,) bool, whether its answer holds.
-        wrong: in (0, 1).
-        lost: in [0, 1).
+        wrong: share of answers that may be wrong, in (0, 1].
+        lost: share of right answers that may be refused, in [0, 1].
     Raises: ValueError: lengths that differ, no query, NaN.
     Source: split conformal prediction, Vovk et al., 2005; the first level is the estimate of Jin
         and Candès, Selection by prediction with conformal p-values, JMLR 2023, for one query.
@@ -56,20 +55,3 @@ def answer_level(best: np.ndarray, right: np.ndarray, wrong: float = 0.1,
     if k := int(lost * (len(kept) + 1) + 1e-9):
         level = max(level, kept[k - 1])
     return Level(float(level), wrong, float((best >= level).mean()), len(best))
-
-
-def auroc(positive: np.ndarray, negative: np.ndarray) -> float:
-    """Compute the chance that a positive scores above a negative, ties counted half.
-
-    So of best scores with and without the right picture in the gallery: 0.5 if the scores do not
-    tell whether it is there.
-
-    Source: Hanley and McNeil, Radiology 1982: the statistic of Mann and Whitney.
-
-    Example:
-        >>> auroc(np.array([0.9, 0.5]), np.array([0.5, 0.1]))
-        0.875
-    """
-    ordered = np.sort(negative)
-    below = np.searchsorted(ordered, positive, "left") + np.searchsorted(ordered, positive, "right")
-    return float(below.mean() / (2 * len(ordered)))

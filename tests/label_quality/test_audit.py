@@ -120,7 +120,7 @@ def test_captions_without_content_are_told(text, why):
 def test_another_language_or_script_is_one_that_most_do_not_have():
     assert audit.language("Ein Hund und das Meer") == "German" and audit.language("a dog") == ""
     assert audit.language("the dog and der Hund das") == ""  # of two
-    assert [audit.script(text) for text in ("a dog", "собака 2", "42")] == ["Latin", "Cyrillic", ""]
+    assert [audit.script(text) for text in ("a dog", "собака 2", "42")] == ["LATIN", "CYRILLIC", ""]
     texts = ["the dog is on the sand"] * 3 + ["a dog", "Ein Hund und das Meer", "собака"]
     split = Split("all", ("a.jpg",) * 6, tuple("123456"), tuple(texts), np.arange(6))
     found = [one for one in audit.by_words(split) if one.reason == audit.TONGUE]

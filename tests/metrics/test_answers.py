@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import itr_study.metrics.answers as module
-from itr_study.metrics.answers import answer_level, auroc
+from itr_study.metrics.answers import answer_level
 
 
 def test_examples():
@@ -71,10 +71,3 @@ def test_the_promise_is_kept_within_two_points_on_new_queries(wrong):
 def test_what_is_no_calibration_is_refused(best, right):
     with pytest.raises(ValueError, match="best and right must be"):
         answer_level(np.array(best), np.array(right, bool))
-
-
-def test_the_area_is_the_share_of_pairs_in_order():
-    random = np.random.default_rng(0)
-    one, two = random.integers(0, 9, 30) / 3, random.integers(0, 7, 20) / 3
-    slow = np.mean([(a > b) + 0.5 * (a == b) for a in one for b in two])
-    assert auroc(one, two) == pytest.approx(slow) and auroc(one, one) == pytest.approx(0.5)

@@ -1,6 +1,5 @@
 """What `itr-study audit-captions` writes: a page, a table to correct, and a corrected data set."""
 
-import csv
 import shutil
 from collections import Counter
 from html import escape
@@ -20,7 +19,6 @@ from itr_study.evaluation.table import bootstrap_difference
 from itr_study.explorers.pictures import encode_thumbnail
 from itr_study.features.dataset import PLAIN, encode_dataset
 from itr_study.files.atomic import write_atomic
-from itr_study.files.paths import check_writable
 from itr_study.lab.label_quality import audit
 from itr_study.lab.runs.config import build_objective
 from itr_study.lab.runs.run import build_model
@@ -28,18 +26,20 @@ from itr_study.lab.studies.bases import base
 from itr_study.training.loop import fit
 
 LEFT_OUT = "-"  # in the column `correction`
+COLUMNS = ["rank", "reason", "image", "text_id", "text", "other", "detail", "correction"]
 SHOWN = 200  # findings on the page, two pictures each
 SEEDS = 3
-STYLE = "body { margin: 2em; font-family: sans-serif } td { padding: 0.4em; vertical-align: top }"
+HEAD = ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions of {0}'
+        "</title><style>body { margin: 2em; font-family: sans-serif } th { text-align: left } "
+        "td { padding: 0.4em; vertical-align: top }</style></head><body><h1>Captions of {0}</h1>")
 
 
 def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
     """Write audit.html and audit.csv into a folder; say what was found in lines."""
-    check_writable(folder.absolute(), "Name a folder that you may write: --to FOLDER")
     page, table = folder / "audit.html", folder / "audit.csv"
     if table.exists():
-        raise ValueError(f"{table} is there and may hold your corrections: name another folder "
-                         f"(--to audit2), or correct the data by it (--apply {table})")
+        raise ValueError(f"{table} is there and may hold your corrections: name another folder, "
+                         "such as --to audit2")
     split = joined([*dataset.splits.values()])
     audit.check_audit(split)
     looks, said = audit.arrays(encode_dataset(dataset, tokens=None, sentences="minilm"))
@@ -47,15 +47,14 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
     judged = audit.judge(looks, said, split.image_of_text, twins)
     splits = [one.name for one in dataset.splits.values() for _ in one.image_ids]
     found = audit.findings(split, splits, judged, twins, alike)
-    ids, text_ids, texts = (*split.image_ids, ""), (*split.text_ids, ""), (*split.texts, "")
+    ids, text_ids, texts = ((*values, "") for values in (split.image_ids, split.text_ids,
+                                                         split.texts))
     lines = pd.DataFrame([(rank, one.reason, ids[one.image], text_ids[one.text], texts[one.text],
                            ids[one.other], one.detail, "")
-                          for rank, one in enumerate(found, start=1)],
-                         columns=["rank", "reason", "image", "text_id", "text", "other", "detail",
-                                  "correction"])
-    write_atomic(table, lines.to_csv(index=False, lineterminator="\n").encode("utf-8-sig"))
-    notes = told(dataset, split, judged)
+                          for rank, one in enumerate(found, start=1)], columns=COLUMNS)
+    notes = told(split, judged)
     write_atomic(page, page_of(dataset, lines, notes).encode())
+    write_atomic(table, lines.to_csv(index=False, lineterminator="\n").encode("utf-8-sig"))
     counts = Counter(lines["reason"])
     return "\n".join([
         *notes, *(f"{counts[reason]:>6,}  {reason}" for reason in audit.REASONS if counts[reason]),
@@ -66,46 +65,62 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
         f"{table}"])
 
 
-def told(dataset: RetrievalDataset, split: Split, judged: audit.Judged) -> list[str]:
+def told(split: Split, judged: audit.Judged) -> list[str]:
     """Say how many captions may be wrong, and what makes the audit weak."""
     notes = [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
              f", of which about {judged.wrong:,} are wrong by their scores"]
     if single := int((np.bincount(split.image_of_text) == 1).sum()):
         notes.append(f"{counted(single, 'picture')} with one caption, which cannot be compared with"
                      " other captions of its picture: less is found")
-    if "dev" not in dataset.splits:
-        notes.append("there is no dev split: search cannot say when nothing fits")
-    scripts = Counter(map(audit.script, split.texts))
-    if (usual := max(scripts, key=scripts.__getitem__)) != "Latin":
-        notes.append(f"most captions are {usual}, and MiniLM, which reads them, has learnt "
+    if (usual := audit.most(map(audit.script, split.texts))) != "LATIN":
+        notes.append(f"most captions are {usual.title()}, and MiniLM, which reads them, has learnt "
                      "English: little of what is wrong is found")
     return notes
 
 
 def page_of(dataset: RetrievalDataset, lines: pd.DataFrame, notes: list[str]) -> str:
     """Write a page that needs no network: findings, and the pictures of the first 200."""
-    rows = ""
-    for place, row in enumerate(lines.itertuples()):
-        one, other = (
-            f'<img alt="" src="{encode_thumbnail(dataset.open_image(image))}"><br>{escape(image)}'
-            if image and place < SHOWN else escape(image) for image in (row.image, row.other))
-        rows += (f"<tr><td>{row.rank}<td>{escape(row.reason)}<td>{one}<td>{escape(row.text)}"
-                 f"<td>{other}<td>{escape(row.detail)}</tr>\n")
-    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions of '
-            f"{dataset.name}</title><style>{STYLE}</style></head><body><h1>Captions of "
-            f"{dataset.name}</h1>{''.join(f'<p>{escape(note)}.</p>' for note in notes)}<table>"
-            "<tr><th><th>reason<th>picture<th>caption<th>other picture<th></tr>\n"
-            f"{rows}</table></body></html>\n")
+    def drawn(image: str, place: int) -> str:
+        return escape(image) if not image or place >= SHOWN else (
+            f'<img alt="" src="{encode_thumbnail(dataset.open_image(image))}"><br>{escape(image)}')
+
+    shown = lines.drop(columns=["text_id", "correction"]).assign(
+        text=lines["text"].map(escape), detail=lines["detail"].map(escape), **{
+            side: list(map(drawn, lines[side], range(len(lines)))) for side in ("image", "other")})
+    with pd.option_context("display.max_colwidth", None):
+        table = shown.to_html(escape=False, index=False, border=0)
+    told = "".join(f"<p>{escape(note)}.</p>" for note in notes)
+    return HEAD.replace("{0}", dataset.name) + f"{told}{table}</body></html>\n"
 
 
 def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None) -> str:
     """Write a corrected data set into a folder, train on both, and say what changed in R@1."""
-    if not dataset.has_pictures:
-        raise ValueError(f"{dataset.name} has features and no pictures, which a new data set needs;"
-                         " correct the file of its captions by hand")
-    made = corrected(dataset, corrections(table, dataset), folder, root)
-    return "\n".join([made, *gains(dataset, load(folder)), f"The data set is in {folder}: "
-                      f"itr-study train first --dataset folder --data {folder}"])
+    changes = corrections(table, dataset)
+    if not dataset.has_pictures or (folder / "images").exists():
+        raise ValueError(f"{folder} holds a data set: name another folder, such as --to corrected2"
+                         if dataset.has_pictures else f"{dataset.name} has features and no pictures"
+                         ", which a new data set needs; correct the file of its captions by hand")
+    source = find_root(root, "folder", marks=(TABLE,)) if dataset.name == "folder" else folder
+    lines, before = [], sum(len(split.texts) for split in dataset.splits.values())
+    for split in dataset.splits.values():
+        for i, image in enumerate(split.image_ids):
+            texts = [changes.get(split.text_ids[t], split.texts[t])
+                     for t in np.flatnonzero(split.image_of_text == i)]
+            texts = [text for text in texts if LEFT_OUT not in (text, changes.get(image))]
+            given = source / "images" / image
+            made = folder / "images" / (image if given.is_file() else f"{image}.png")
+            lines += [(made.relative_to(folder / "images"), text, split.name) for text in texts]
+            made.parent.mkdir(parents=True, exist_ok=True)
+            if texts and given.is_file():
+                shutil.copyfile(given, made)
+            elif texts:
+                dataset.open_image(image).save(made)
+    found = pd.DataFrame(lines, columns=["image", "text", "split"])
+    write_atomic(folder / TABLE, found.to_csv(index=False, lineterminator="\n").encode())
+    return "\n".join([
+        f"{counted(len(changes), 'correction')}: {before:,} captions before, {len(found):,} of "
+        f"{found['image'].nunique():,} pictures now", *gains(dataset, load(folder)), "The data set "
+        f"is in {folder}: itr-study train first --dataset folder --data {folder}"])
 
 
 def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
@@ -115,51 +130,17 @@ def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
     rows = pd.read_csv(StringIO(read_text(table)), sep=None, engine="python", dtype=str,
                        keep_default_na=False)
     if missing := {"image", "text_id", "correction"} - set(rows.columns):
-        raise ValueError(f"{table} lacks the column {', '.join(sorted(missing))}; expected the "
-                         "table that an audit writes")
+        raise ValueError(f"{table} lacks {', '.join(sorted(missing))}; keep the head of audit.csv")
     found = {row.text_id or row.image: row.correction.strip() for row in rows.itertuples()
              if row.correction.strip()}
     if not found:
         raise ValueError(f"{table} has no correction: write into the column `correction` what is "
                          f"right, or {LEFT_OUT} to leave out the caption")
-    split = joined([*dataset.splits.values()])
     for one, correction in found.items():
-        check_choice(f"id in {table}", one, (*split.text_ids, *split.image_ids))
-        if one in split.image_ids and correction != LEFT_OUT:
-            raise ValueError(f"{table}: a picture can only be left out ({LEFT_OUT}), got "
-                             f"{correction!r} for {one}")
+        out, split = correction == LEFT_OUT, joined([*dataset.splits.values()])
+        check_choice(f"id in {table}" + f" with {LEFT_OUT}" * out, one,
+                     split.text_ids + split.image_ids * out)
     return found
-
-
-def corrected(dataset: RetrievalDataset, changes: dict[str, str], folder: Path,
-              root: str | None) -> str:
-    """Write the data set anew as a folder, its pictures as they are; say what changed."""
-    if (folder / "images").exists():
-        raise ValueError(f"{folder} holds a data set: name another folder, such as --to corrected2")
-    source = find_root(root, "folder", marks=(TABLE,)) if dataset.name == "folder" else folder
-    lines, before = [], 0
-    for split in dataset.splits.values():
-        before += len(split.texts)
-        for i, image in enumerate(split.image_ids):
-            texts = [changes.get(split.text_ids[t], split.texts[t])
-                     for t in np.flatnonzero(split.image_of_text == i)]
-            texts = [text for text in texts if LEFT_OUT not in (text, changes.get(image))]
-            if not texts:
-                continue
-            file, made = source / "images" / image, folder / "images" / image
-            made = made if file.is_file() else made.with_name(f"{made.name}.png")
-            made.parent.mkdir(parents=True, exist_ok=True)
-            if file.is_file():
-                shutil.copyfile(file, made)
-            else:
-                dataset.open_image(image).save(made)
-            lines += [(made.relative_to(folder / "images").as_posix(), text, split.name)
-                      for text in texts]
-    written = StringIO()
-    csv.writer(written, lineterminator="\n").writerows([("image", "text", "split"), *lines])
-    write_atomic(folder / TABLE, written.getvalue().encode())
-    return (f"{counted(len(changes), 'correction')}: {before:,} captions before, {len(lines):,} of "
-            f"{len({name for name, _, _ in lines}):,} pictures now")
 
 
 def gains(old: RetrievalDataset, new: RetrievalDataset) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +39,7 @@ LANGUAGES = {name: frozenset(words.split()) for name, words in {  # words that t
     "German": "der das ein eine und mit auf ist im einem einen",
     "French": "le les des et dans sur une avec est du au",
     "Spanish": "el los las y con una por del su sobre",
-    "Italian": "il di che e gli nel della uno sulla mentre",
-    "Dutch": "het een van op met zijn en aan naar bij"}.items()}
+    "Italian": "il di che e gli nel della uno sulla mentre"}.items()}
 Score = Callable[[Tensor, Tensor], Tensor]  # images (I, P) and texts (T, Q) -> (I, T)
 
 
@@ -60,10 +59,7 @@ class Judged(NamedTuple):
 
     @property
     def wrong(self) -> int:
-        """Estimate how many captions are wrong: twice those in the worse half of chance.
-
-        Source: Storey, JRSS B 2002, with lambda = 1/2; right captions in that half make it larger.
-        """
+        """Estimate how many are wrong: twice those in the worse half of chance (Storey, 2002)."""
         return min(len(self.chance), 2 * int((self.chance > 0.5).sum()))
 
 
@@ -79,10 +75,7 @@ class Finding(NamedTuple):
 
 
 def fit_linear(images: Tensor, texts: Tensor) -> Score:
-    """Fit regularised CCA to pairs (N, P), (N, Q); directions count by their correlation.
-
-    Source: the weights are those of Gong et al., IJCV 2014, with another power.
-    """
+    """Fit CCA to pairs (N, P), (N, Q), weighted by the correlations (Gong et al., IJCV 2014)."""
     model = cca(images, texts, regularisation=REGULARISATION)
     weighted = [directions * model.correlations for directions in (model.image_map, model.text_map)]
     return lambda some, others: (model.project(some, model.image_mean, weighted[0])
@@ -90,10 +83,7 @@ def fit_linear(images: Tensor, texts: Tensor) -> Score:
 
 
 def arrays(data: EncodedData) -> tuple[Tensor, Tensor]:
-    """Take mean regions (I, P), and sentence vectors (T, Q) of length 1, of all splits in order.
-
-    Of both the mean is taken off.
-    """
+    """Take mean regions (I, P) and sentence vectors (T, Q) of all splits, each less the mean."""
     splits = data.splits.values()
     looks = torch.cat([pooled(split.image_batch(np.arange(split.n_images))) for split in splits])
     said = torch.cat([sentences(split.text_batch(np.arange(split.n_texts))) for split in splits])
@@ -101,7 +91,7 @@ def arrays(data: EncodedData) -> tuple[Tensor, Tensor]:
 
 
 def check_audit(split: Split) -> None:
-    """Raise ValueError for data that no audit can judge: few pictures, captions that are equal."""
+    """Raise ValueError for few pictures, and for captions that are all equal."""
     if len(split.image_ids) < FEWEST:
         raise ValueError(f"an audit needs {FEWEST} pictures or more, got {len(split.image_ids)}: "
                          "a picture is judged by models that learn from the others")
@@ -112,18 +102,11 @@ def check_audit(split: Split) -> None:
 
 def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, seeds: int = SEEDS,
           fit: Callable[[Tensor, Tensor], Score] = fit_linear) -> Judged:
-    """Judge every pair by cross-fitting: models of the other folds, and the siblings of a caption.
+    """Judge every pair by a model that was trained on the pictures of other folds.
 
-    A pair has two pieces of evidence: the score of a model that was trained without its picture,
-    and the cosine of the caption with the mean of the other captions of the picture.
-
-    Args:
-        looks: (I, P) as of `arrays`.
-        said: (T, Q) as of `arrays`.
-        owner: (T,) the image of each text.
-        twins: (N, 2) pictures that are nearly the same, the most alike first: in one fold.
-        seeds: how often the pictures are cut into folds, by chance; the mean is taken.
-        fit: trains on pairs of a picture and a caption.
+    The cosine of the caption with the mean of the other captions of the picture is added. Takes
+    the means over `seeds` ways to cut the pictures into folds, each group of twins (N, 2) in one;
+    `owner` (T,) is the image of each text, `fit` trains on pairs. Source: ours.
     """
     images, texts = len(looks), len(owner)
     groups, group = together(twins, images)
@@ -155,23 +138,18 @@ def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, see
 
 
 def together(twins: np.ndarray, images: int) -> tuple[int, np.ndarray]:
-    """Group the pictures that are nearly the same: the number of groups, and that of each (I,).
-
-    Where a group would hold more than half a fold, the less alike half of the pairs is given up.
-    """
-    while True:
-        links = coo_array((np.ones(len(twins)), twins.T.reshape(2, -1)), shape=(images, images))
-        groups, group = connected_components(links, directed=False)
-        if not len(twins) or np.bincount(group).max() <= images / (2 * FOLDS):
-            return groups, group
-        twins = twins[:len(twins) // 2]
+    """Group pictures that are nearly the same: the number of groups, and that of each (I,)."""
+    links = coo_array((np.ones(len(twins)), twins.T.reshape(2, -1)), shape=(images, images))
+    groups, group = connected_components(links, directed=False)
+    if len(twins) and np.bincount(group).max() > images / (2 * FOLDS):
+        return together(twins[:len(twins) // 2], images)  # else one fold would hold nearly all
+    return groups, group
 
 
 def standard(evidence: Sequence[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Add matrices (I, T) of evidence, and express the sum in deviations of pairs not of `own`.
+    """Add matrices (I, T) less half their means, in deviations of the pairs that are not `own`.
 
-    Half of the means of picture and caption is taken off. Each counts by how far it lifts the pairs
-    of `own` above the others, over the variance of these, as in linear discriminant analysis.
+    Each counts by the lift of `own` over the variance of the others, as a discriminant does.
     """
     total = np.zeros_like(evidence[0])
     others = np.ones(total.shape, bool)
@@ -184,10 +162,7 @@ def standard(evidence: Sequence[np.ndarray], own: tuple[np.ndarray, np.ndarray])
 
 
 def near_pictures(looks: Tensor, least: float = ALIKE) -> tuple[np.ndarray, np.ndarray]:
-    """Find pairs of pictures whose features (I, P) have a cosine of at least `least`.
-
-    Returns: pairs (N, 2), the lower index first, and their cosines (N,); most alike first.
-    """
+    """Find pairs (N, 2) of pictures by the cosine (N,) of their features (I, P), highest first."""
     unit, pairs, alike = normalize(looks, dim=1), [], []
     for start in range(0, len(unit), 1024):
         cosines = unit[start:start + 1024] @ unit.T
@@ -218,36 +193,34 @@ def content_problem(text: str) -> str:
     return f"is damaged, perhaps {mended!r}" if mended != text or "\ufffd" in text else ""
 
 
+def most(names: Iterable[str]) -> str:
+    """Return the most frequent name that is not empty; "" if there is none."""
+    return next((name for name, _ in Counter(filter(None, names)).most_common(1)), "")
+
+
 def script(text: str) -> str:
-    """Name the script of most letters of a text, as Unicode does: Latin, Cyrillic, Cjk; or ""."""
-    names = Counter(unicodedata.name(letter, " ").split()[0] for letter in text if letter.isalpha())
-    return max(names, key=names.__getitem__, default="").title()
+    """Name the script of most letters of a text, as Unicode does: LATIN, CYRILLIC, CJK; or ""."""
+    return most(unicodedata.name(sign, " ").split()[0] for sign in text if sign.isalpha())
 
 
 def language(text: str) -> str:
     """Guess the language by frequent words; "" unless there are two of one, and of no other."""
-    words = {name: len(known.intersection(tokenize(text))) for name, known in LANGUAGES.items()}
-    first = max(words, key=words.__getitem__)
-    return first if words[first] == sum(words.values()) >= 2 else ""
+    found = [name for word in set(tokenize(text)) for name in LANGUAGES if word in LANGUAGES[name]]
+    return found[0] if len(found) > 1 and len(set(found)) == 1 else ""
 
 
 def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndarray,
              alike: np.ndarray) -> list[Finding]:
-    """List what to look at, the surest reason first.
+    """List what to look at in all splits as one; `splits` names that of each image (I,).
 
-    Args:
-        split: all splits in one.
-        splits: (I,) the name of the split of each image.
-        judged: by `judge`.
-        twins: (N, 2) by `near_pictures`.
-        alike: (N,) their cosines.
+    `twins` (N, 2) and `alike` (N,) are of `near_pictures`. The surest reason comes first.
     """
     owner, found = split.image_of_text.tolist(), list(by_words(split))
     named = {one.text for one in found if one.reason != SHARED}
     worst = np.argsort(-judged.doubt, kind="stable")[:max(20, judged.wrong)].tolist()
     found += [Finding(WRONG, judged.doubt[t], owner[t], t, int(judged.other[t]),
                       f"score {judged.own[t]:.1f} with its picture, {judged.best[t]:.1f} with the "
-                      "other; pairs that do not belong together have 0 on average")
+                      "other; the average is 0")
               for t in worst if t not in named and judged.best[t] > judged.own[t]]
     for (one, two), cosine in zip(twins[:MOST].tolist(), alike.tolist(), strict=False):
         apart = splits[one] != splits[two]
@@ -263,21 +236,17 @@ def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndar
 
 def by_words(split: Split) -> Iterator[Finding]:
     """Find what the words of captions alone tell."""
-    owner, shared = split.image_of_text.tolist(), defaultdict(list)
-    tongues = [(language(text), script(text)) for text in split.texts]
-    usual = [max(counts, key=counts.__getitem__, default="") for counts in (
-        Counter(filter(None, names)) for names in zip(*tongues, strict=True))]
-    for t, text in enumerate(split.texts):
-        shared[tuple(tokenize(text))].append(t)
-        strange = [(name, most) for name, most in zip(tongues[t], usual, strict=True)
-                   if name not in ("", most)]
+    shared = defaultdict(dict)  # what is said -> picture -> its caption
+    usual = {kind: most(map(kind, split.texts)) for kind in (script, language)}
+    for t, (text, image) in enumerate(zip(split.texts, split.image_of_text.tolist(), strict=True)):
+        shared[tuple(tokenize(text))][image] = t
+        strange = [f"seems to be {kind(text).title()}, most are {name.title()}"
+                   for kind, name in usual.items() if kind(text) not in ("", name)]
         if why := content_problem(text):
-            yield Finding(EMPTY, 1.0, owner[t], t, -1, why)
+            yield Finding(EMPTY, 1.0, image, t, -1, why)
         elif strange:
-            yield Finding(TONGUE, 1.0, owner[t], t, -1, "seems to be {}, most are {}".format(
-                *strange[-1]))
+            yield Finding(TONGUE, 1.0, image, t, -1, strange[0])
     for group in shared.values():
-        pictures = list(dict.fromkeys(owner[t] for t in group))
-        if len(pictures) > 1:
-            yield Finding(SHARED, len(pictures), pictures[0], group[0], pictures[1],
-                          f"{len(pictures)} pictures have it")
+        if len(group) > 1:
+            (one, t), (other, _) = [*group.items()][:2]
+            yield Finding(SHARED, len(group), one, t, other, f"{len(group)} pictures have it")
