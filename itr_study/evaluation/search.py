@@ -1,7 +1,7 @@
 """Search a split with a trained model, by words or by a picture."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -18,6 +18,7 @@ from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch, EncodedSplit, evaluation_view, pad
 from itr_study.data.picture_files import as_rgb
 from itr_study.data.vocabulary import check_query
+from itr_study.digits import counted
 from itr_study.evaluation.evaluate import (
     encode_images,
     encode_texts,
@@ -27,6 +28,7 @@ from itr_study.evaluation.evaluate import (
     take,
 )
 from itr_study.features.texts import EncodedData
+from itr_study.metrics.answers import Level, answer_level
 from itr_study.models.base import device_of
 from itr_study.progress import counting
 
@@ -34,6 +36,10 @@ ALL = "all"  # instead of a split's name: all splits in one
 NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or without texts
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 SAMPLE, NEAR = 8, 0.05  # images and texts whose known scores are compared; of their spread
+FIRST = 10  # results of an answer: it holds if a match is among them
+ASKED = 500  # queries of the calibration, at most: a model with attention scores pairs slowly
+LEAST = 0.1  # share of queries that must be answered for a promise to be worth something
+PROMISES = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of wrong answers: the first that can be kept
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -48,6 +54,36 @@ class Hit(NamedTuple):
     match: bool | None  # None where the right answer is not known
 
 
+class Hits(list[Hit]):
+    """Results, best first; whether something fits is computed when it is asked for."""
+
+    def __init__(self, hits: Iterable[Hit], searcher: "Searcher") -> None:
+        super().__init__(hits)
+        self._searcher = searcher
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the best score reaches `Searcher.level`; None: there are no dev captions."""
+        level = self._searcher.level
+        return None if level is None else self[0].score >= level.score
+
+    @property
+    def refusal(self) -> str:
+        """Say that nothing fits, or that nobody knows, and why; "" where something fits."""
+        level, best = self._searcher.level, self[0].score
+        if level is None:
+            return "whether something fits is not known: there is no dev split to try captions of"
+        if best >= level.score:
+            return ""
+        if level.score == np.inf:
+            return ("nothing here can be said to fit: at no score do half of the answers hold "
+                    f"(tried with {counted(level.queries, 'caption')} of dev)")
+        digits = 2 if level.score - best > 0.01 else 4
+        return (f"nothing here fits (the best score, {best:.{digits}f}, is below "
+                f"{level.score:.{digits}f}, the level at which {10 * (1 - level.wrong):.0f} of 10 "
+                "answers hold)")
+
+
 @dataclass(eq=False)
 class Searcher:
     """A split encoded and scored once, ready for queries; only new words and pictures are encoded.
@@ -58,6 +94,7 @@ class Searcher:
         data: the same after encoding (of new pictures: `with_pictures`).
         name: of the split searched; "all": all of them in one.
         known: scores that need not be computed again, by the names of `measures.all_scores`.
+        calibration: split whose captions tell what a good score is; None: dev, if there is one.
     Raises: ValueError: a split that the data does not have, known scores of other data or weights.
     """
 
@@ -66,6 +103,7 @@ class Searcher:
     data: EncodedData
     name: str = "test"
     known: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+    calibration: EncodedSplit | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_choice("split to search", self.name, [*self.dataset.splits, ALL])
@@ -120,8 +158,45 @@ class Searcher:
         first = dict(reversed(list(zip(self.split.image_of_text, self.split.texts, strict=True))))
         return [first.get(i, "") for i in range(len(self.split.image_ids))]
 
-    def search_text(self, text: int | str, top: int = 10) -> list[Hit]:
+    @cached_property
+    def level(self) -> Level | None:
+        """The best score from which answers hold (`answer_level`); None without dev captions.
+
+        Captions of dev ask for their pictures, which join those searched. An answer holds if the
+        picture is among the first 10. Of the promises, that 9, 8, ... or 5 of 10 answers hold, the
+        first is taken that a tenth of the queries meets.
+        """
+        dev = self.data.splits.get("dev") if self.calibration is None else self.calibration
+        if dev is None or dev.sentences is None and dev.tokens is None:
+            return None
+        best, right = self.asked(dev)
+        for wrong in PROMISES:
+            level = answer_level(best, right, wrong)
+            if level.answered >= LEAST:
+                return level
+        return level._replace(score=np.inf, answered=0.0)
+
+    def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
+        """Ask some captions of a split for their pictures; see `level`.
+
+        Returns: the best score (Q,), and whether the picture is among the first 10 (Q,).
+        """
+        queries = torch.linspace(0, dev.n_texts - 1, min(dev.n_texts, ASKED)).long()
+        texts, owner = take(encode_texts(self.model, dev), queries), dev.image_of_text[queries]
+        others = score(self.model, self.images, texts).numpy()  # (I, Q)
+        own = score(self.model, encode_images(self.model, dev), texts).numpy()
+        own = own[owner, np.arange(len(owner))]
+        known = self.dataset.splits.get(dev.name)
+        if known is not None:  # the picture itself may be among those searched
+            place = {image: n for n, image in enumerate(self.split.image_ids)}
+            rows = np.array([place.get(known.image_ids[i], -1) for i in owner])
+            others[rows[rows >= 0], np.flatnonzero(rows >= 0)] = -np.inf
+        return np.maximum(others.max(axis=0), own), (others >= own).sum(axis=0) < FIRST
+
+    def search_text(self, text: int | str, top: int = 10) -> Hits:
         """Find the images most alike to a text, each with its first text.
+
+        The result tells by `fits` and `refusal` whether something fits at all.
 
         Args:
             text: its index in the split, or any words; new ones have no known match.
@@ -136,9 +211,9 @@ class Searcher:
         else:
             index = self._index("text", text, len(texts))
             scores, matches = self._scores_of(text=index), {owners[index]}
-        return [Hit(rank, value, i, self.split.image_ids[i], self.first_texts[i],
-                    None if matches is None else i in matches)
-                for rank, value, i in best(scores, top)]
+        return Hits((Hit(rank, value, i, self.split.image_ids[i], self.first_texts[i],
+                         None if matches is None else i in matches)
+                     for rank, value, i in best(scores, top)), self)
 
     def search_image(self, image: int | str | Image.Image, top: int = 10) -> list[Hit]:
         """Find the texts most alike to an image.

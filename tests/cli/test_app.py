@@ -18,8 +18,8 @@ from itr_study.files.atomic import write_json
 from itr_study.files.paths import figures_folder, project_root
 from itr_study.lab.batch.schedule import Request
 from itr_study.lab.cli import commands, lab, search
-from itr_study.lab.cli.app import app, plain
-from itr_study.lab.cli.chosen import choose, class_names
+from itr_study.lab.cli.app import app
+from itr_study.lab.cli.chosen import choose, class_names, plain
 from itr_study.lab.cli.commands import LEGEND, metric_lines, words_in
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.identity import identify

@@ -16,6 +16,7 @@ from itr_study.evaluation.search import Hit, Searcher, hit_table
 from itr_study.features.dataset import encode_dataset
 from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.run import weights
+from itr_study.metrics.answers import Level, answer_level
 from tests.small_runs import SMALL
 
 
@@ -198,3 +199,52 @@ def test_a_word_is_unknown_where_nothing_reads_it(changes, expected):
 def test_sentence_encoders_name_what_they_leave_out():
     for name, expected in (("fisher", ["qwrtz"]), ("glove-mean", ["qwrtz"]), ("minilm", [])):
         assert TEXT_ENCODERS[name]("cpu").unread(["red qwrtz"]) == [(expected, False, 0)]
+
+
+@pytest.mark.parametrize("name", ["test", "dev", "all"])
+def test_captions_of_dev_ask_for_their_picture_among_those_searched(searcher, name):
+    one = Searcher(searcher.model, searcher.dataset, searcher.data, name)
+    dev, encoded = searcher.dataset.splits["dev"], searcher.data.splits["dev"]
+    texts = search.encode_texts(one.model, encoded)
+    searched = dict(zip(one.split.image_ids, search.score(one.model, one.images, texts).numpy(),
+                        strict=True))
+    asking = dict(zip(dev.image_ids, search.score(one.model, search.encode_images(
+        one.model, encoded), texts).numpy(), strict=True))
+    best, right = one.asked(encoded)
+    assert len(best) == len(dev.texts)
+    for t, owner in enumerate(dev.image_of_text):
+        own = dev.image_ids[owner]
+        others = [scores[t] for image, scores in searched.items() if image != own]
+        np.testing.assert_allclose(best[t], max(*others, asking[own][t]), atol=1e-5)
+        above = [other - asking[own][t] for other in others]
+        if min(map(abs, above)) > 1e-5:
+            assert right[t] == (sum(value > 0 for value in above) < 10)
+    levels = [answer_level(best, right, wrong) for wrong in search.PROMISES]
+    expected = next((level for level in levels if level.answered >= search.LEAST), None)
+    assert one.level == expected or expected is None and one.level.score == np.inf
+
+
+def test_new_words_are_told_whether_something_fits(searcher):
+    one = copy(searcher)
+    score = one.search_text("a red boat")[0].score
+    for level, fits, said in (
+            (score - 0.1, True, ""), (score, True, ""),
+            (score + 0.1, False, f"nothing here fits (the best score, {score:.2f}, is below "
+             f"{score + 0.1:.2f}, the level at which 9 of 10 answers hold)"),
+            (score + 0.001, False, f"nothing here fits (the best score, {score:.4f}, is below "
+             f"{score + 0.001:.4f}, the level at which 9 of 10 answers hold)"),
+            (np.inf, False, "nothing here can be said to fit: at no score do half of the answers "
+             "hold (tried with 50 captions of dev)")):
+        vars(one)["level"] = Level(level, 0.1, 0.5, 50)
+        hits = one.search_text("a red boat", top=3)
+        assert (hits.fits, hits.refusal) == (fits, said) and len(hits) == 3
+
+
+def test_without_captions_of_dev_nobody_knows_whether_something_fits(searcher):
+    splits = {name: split for name, split in searcher.data.splits.items() if name != "dev"}
+    one = Searcher(searcher.model, searcher.dataset, replace(searcher.data, splits=splits))
+    hits = one.search_text("a red boat")
+    assert one.level is None and hits.fits is None
+    assert hits.refusal.startswith("whether something fits is not known: there is no dev split")
+    lent = replace(one, calibration=searcher.data.splits["dev"])
+    assert lent.level == searcher.level and lent.level is not None

@@ -16,6 +16,7 @@ from itr_study.explorers.pictures import LARGEST
 from itr_study.explorers.ranked import Asked
 from itr_study.explorers.search import TOP, Search
 from itr_study.metrics import first, ranks
+from itr_study.metrics.answers import Level
 from itr_study.rerank import RERANKERS
 from tests.explorers.searchers import two_searchers
 
@@ -165,6 +166,18 @@ def test_unknown_words_are_said(pane, monkeypatch):
                             lambda texts: [Unread(["zorb"], False, 0)])
     pane.handle("write", "a red zorb")
     assert pane.note.startswith("Not known to the model, which cannot read it: zorb.")
+
+
+def test_a_sentence_that_nothing_fits_is_told_so_and_one_of_the_split_is_not(pane, monkeypatch):
+    one, two = two_searchers().values()
+    monkeypatch.setitem(vars(one), "level", Level(9.0, 0.1, 0.5, 50))
+    monkeypatch.setitem(vars(two), "level", Level(-9.0, 0.1, 0.5, 50))
+    pane.handle("write", "a giraffe")
+    first, second = (side["refusal"] for side in pane.stage()["sides"])
+    assert first.startswith("nothing here fits (the best score") and "below 9.00" in first
+    assert second == ""
+    pane.handle("next")
+    assert [side["refusal"] for side in pane.stage()["sides"]] == ["", ""]
 
 
 def test_a_result_asks_back(pane):

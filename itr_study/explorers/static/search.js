@@ -22,7 +22,7 @@ function hitOf(hit, side, send) {
 }
 
 function sideOf(side, place, send) {
-  const match = side.match === null ? "no match is known"
+  const match = side.match === null ? side.refusal || "no match is known"
     : `match at rank ${side.match.toLocaleString("en")}`;
   return make("div", { class: "itr-side" }, [
     make("h4", {}, `${side.name}: ${side.hits[0]?.hub ? "found most often" : match}`),

@@ -57,6 +57,8 @@ class App(typer.Typer):
                 warnings.showwarning = warn
                 return super().__call__(*args, **options)
         except (ValueError, OSError) as error:
+            from itr_study.lab.cli.chosen import plain
+
             print(f"error: {plain(error)}", file=sys.stderr)
             sys.exit(2)
 
@@ -64,18 +66,6 @@ class App(typer.Typer):
 def warn(message: Warning | str, *_where: object) -> None:
     """Print a warning without the line of code that gave it."""
     print(f"warning: {message}", file=sys.stderr)
-
-
-def plain(error: Exception) -> str:
-    """An error's message without what only programmers need."""
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is None or not isinstance(error, pydantic.ValidationError):
-        from itr_study.lab.cli.chosen import remedy
-
-        return str(error) + remedy(error)
-    from itr_study.training.settings import problems
-
-    return problems(error)
 
 
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
@@ -324,6 +314,29 @@ def audit(
 
     audited = audit(dataset, data_root(dataset, data), rows, seed)
     raise typer.Exit(not all(row.good for row in audited))
+
+
+@app.command(epilog=example("audit-captions --data my_pictures",
+                            "audit-captions --data my_pictures --apply audit.csv --to corrected"))
+def audit_captions(
+    dataset: Annotated[str | None, typer.Option(
+        metavar="NAME", help="Default: folder if --data is given, else scenes.")] = None,
+    data: Data = None, changes: DataChanges = None,
+    apply: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="audit.csv, corrected: makes a data set, trains on both.")] = None,
+    to: Annotated[Path, typer.Option(
+        metavar="FOLDER", help="For audit.html and audit.csv, or for that data set.")] = Path("."),
+) -> None:
+    """List captions that may be wrong, to correct them."""
+    from itr_study.lab.cli import chosen
+
+    dataset = dataset or ("folder" if data else "scenes")
+    chosen.check_dataset(dataset, changes or ())
+    from itr_study.lab.cli import audit, commands
+
+    found = commands.read_data(dataset, data, changes or [])
+    print(audit.apply(found, apply, to, commands.data_root(dataset, data)) if apply else
+          audit.audit_captions(found, to))
 
 
 Ids = Annotated[Path | None, typer.Option(

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 import itr_study
 from itr_study.checks import check_arguments, check_choice, not_among
 from itr_study.data import DATASETS, load_dataset
@@ -38,6 +40,15 @@ RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
 NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
 DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
 OTHER_DEVICES = ("mps", "xpu")
+
+
+def plain(error: Exception) -> str:
+    """An error's message without what only programmers need."""
+    if not isinstance(error, ValidationError):
+        return str(error) + remedy(error)
+    from itr_study.training.settings import problems  # loads torch
+
+    return problems(error)
 
 
 def remedy(error: Exception) -> str:

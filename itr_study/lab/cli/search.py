@@ -106,7 +106,8 @@ def searcher_of(config: RunConfig, root: str | None, split: str | None = None,
     for note in others.report.notes:
         print(f"note: {note.detail}", file=sys.stderr)
     model = weights(config, root, result=result)
-    return Searcher(model, others, with_pictures(data, others), PICTURES)
+    return Searcher(model, others, with_pictures(data, others), PICTURES,
+                    calibration=data.splits.get("dev"))
 
 
 def answer(searcher: Searcher, text: str | None, picture: str | Image.Image | None,
@@ -115,8 +116,9 @@ def answer(searcher: Searcher, text: str | None, picture: str | Image.Image | No
     hits = (searcher.search_image(picture, shown.top) if text is None
             else searcher.search_text(text, shown.top))
     among = searched(searcher)
-    doubts = searcher.doubts(text) if text else ""
-    print(hit_table(hits), *[doubts] * bool(doubts), f"({among})", sep="\n", flush=True)
+    said = [hit_table(hits)] if text is None else [
+        hits.refusal, hit_table(hits), searcher.doubts(text)]
+    print(*filter(None, said), f"({among})", sep="\n", flush=True)
     if shown.save is not None or shown.open:
         target = shown.save or home() / "search.png"
         query = drawn(searcher, text, picture, shown.top)

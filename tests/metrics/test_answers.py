@@ -1,0 +1,73 @@
+"""The level of answers: worked values, a slow oracle, and its promise on simulated queries."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+import itr_study.metrics.answers as module
+from itr_study.metrics.answers import answer_level
+
+
+def test_examples():
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+def slow_level(best, right, wrong: float, lost: float) -> float:
+    """Every score is tried as a level, and every right answer as the last one lost."""
+    first = np.inf
+    for level in sorted(set(best), reverse=True):
+        answers = [holds for score, holds in zip(best, right, strict=True) if score >= level]
+        if answers.count(False) + 1 <= wrong * (len(answers) + 1) + 1e-9:
+            first = level
+    kept = sorted(score for score, holds in zip(best, right, strict=True) if holds)
+    second = -np.inf
+    for k, score in enumerate(kept, start=1):
+        if k <= lost * (len(kept) + 1) + 1e-9:
+            second = score
+    return max(first, second)
+
+
+@pytest.mark.parametrize("wrong", [0.05, 0.1, 0.3, 0.5])
+def test_the_level_is_that_of_the_slow_one(wrong):
+    random = np.random.default_rng(int(100 * wrong))
+    for queries in (1, 2, 9, 10, 57, 300):
+        for lost in (0.0, 0.1, 0.3):
+            best = random.integers(0, queries, queries) / 4  # with ties
+            right = random.random(queries) < best / best.max(initial=1)
+            level = answer_level(best, right, wrong, lost)
+            assert level.score == slow_level(best.tolist(), right.tolist(), wrong, lost)
+            assert level.answered == np.mean(best >= level.score) and level.queries == queries
+
+
+def test_a_model_that_is_never_right_answers_nothing():
+    level = answer_level(np.arange(40.0), np.zeros(40, bool))
+    assert level.score == np.inf and level.answered == 0
+    assert answer_level(np.arange(8.0), np.ones(8, bool)).score == np.inf  # too few to promise it
+    assert answer_level(np.arange(9.0), np.ones(9, bool)).score == 0
+
+
+@pytest.mark.parametrize("wrong", [0.1, 0.2, 0.3])
+def test_the_promise_is_kept_within_two_points_on_new_queries(wrong):
+    """By simulation, five seeds: what is right with the chance that its score says."""
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        shares, kept = [], []
+        for _ in range(200):
+            best = random.random((2, 600))
+            right = random.random((2, 600)) < best ** 0.5  # a third of all are wrong
+            level = answer_level(best[0], right[0], wrong, lost=0.0)
+            answered = best[1] >= level.score
+            shares.append(1 - right[1][answered].mean())
+            bound = answer_level(best[0], right[0], wrong=0.999, lost=wrong)
+            kept.append((best[1] >= bound.score)[right[1]].mean())
+        assert np.mean(shares) == pytest.approx(wrong, abs=0.02)
+        assert np.mean(kept) == pytest.approx(1 - wrong, abs=0.02)
+
+
+@pytest.mark.parametrize(("best", "right"), [
+    ([0.1, np.nan], [True, True]), ([0.1], [True, False]), ([], []), ([[0.1]], [[True]])])
+def test_what_is_no_calibration_is_refused(best, right):
+    with pytest.raises(ValueError, match="best and right must be"):
+        answer_level(np.array(best), np.array(right, bool))
