@@ -131,7 +131,7 @@ def prepare(own: str | None, rivals: Sequence[str], dataset: str | None, data: P
     hours = minutes / 60 / WORKERS
     takes = "an unknown time" if np.isnan(hours) else f"about {lasting(3600 * hours)}"
     plan = "; ".join(f"{', '.join(setup.variants)} in {setup.base}" for setup in setups)
-    return setups, "\n".join([*(f"note: {note}" for note in setups[0].notes), (
+    return setups, "\n".join([*(f"note: {note}" for note in dict.fromkeys(setups[0].notes)), (
         f"{plan} on {dataset}: {counted(missing, 'run')} to train"
         f"{f' for {takes}' * bool(missing)}")]), hours
 
