@@ -163,6 +163,11 @@ def test_a_scale_multiplies_cosines_and_is_learnt():
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
     value.backward()
     assert loss.log_scale.grad.abs() > 1e-3
+    found = []
+    for learnt in (100.0, 1e4):  # no more than 100, as in CLIP
+        torch.nn.init.constant_(loss.log_scale, np.log(learnt))
+        found.append(loss(features, IDS).item())
+    assert found[0] == pytest.approx(found[1], rel=1e-4) and found[0] != pytest.approx(value.item())
     assert [name for name, weight in made().named_parameters() if not weight.requires_grad] == [
         "log_scale"]
 
