@@ -1,6 +1,7 @@
 """Losses in trainers of others: the value and gradient of `fit`, exact in parts, refusals."""
 
 import csv
+import doctest
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from torch import nn
 from torch.nn.functional import normalize
 
 import itr_study as itr
+from itr_study import adapters
 from itr_study.adapters import ImageTextEvaluator, RankingLoss, captions, contrastive
 from itr_study.losses import LOSSES
 from itr_study.models.base import ModelOutput
@@ -266,6 +268,10 @@ def test_accumulation_is_warned_of():
             loss(batch(), IDS)
     with pytest.warns(UserWarning, match="gradient_accumulation_steps=1.*mini_batch_size=32"):
         loss(batch(), IDS)
+
+
+def test_the_example_of_the_docstring():
+    assert doctest.testmod(adapters) == (0, 2)
 
 
 def test_contrastive_takes_losses_objectives_and_ids():
