@@ -1,5 +1,6 @@
 """Losses in trainers of others: the value and gradient of `fit`, exact in parts, refusals."""
 
+import copy
 import csv
 import doctest
 import os
@@ -102,6 +103,7 @@ def test_what_the_column_holds():
             (made("smooth_ndcg", "column"), graded, torch.diag(graded)),
             (made("smooth_ndcg", lambda ids: (ids[:, None] == ids).float()), IDS, matrix)):
         assert type(loss) is not RankingLoss and isinstance(loss, RankingLoss)
+        loss = copy.deepcopy(loss)
         expected = LOSSES[loss.objective.names[0]]()(scores, relevance)
         torch.testing.assert_close(loss(features, labels), expected, **NEAR)
 
@@ -165,6 +167,7 @@ def test_a_scale_multiplies_cosines_and_is_learnt():
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
     value.backward()
     assert loss.log_scale.grad.abs() > 1e-3
+    loss.zero_grad()
     found = []
     for learnt in (100.0, 1e4):  # no more than 100, as in CLIP
         torch.nn.init.constant_(loss.log_scale, np.log(learnt))
