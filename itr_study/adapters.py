@@ -142,11 +142,12 @@ class RankingLoss(nn.Module):
                 raise ValueError(f"{graded[0]} needs graded labels, and {labels!r} are matches: "
                                  "give labels=captions(image_of_text, ...), with numbers of texts "
                                  'in the column "label", or a function that gives relevance')
-            given: Any = lambda batch, split: self.relevance  # noqa: E731
+            given: Any = lambda relevance, split: relevance  # noqa: E731  it has the batch's place
             given.scale = getattr(labels, "scale", "unit") if callable(labels) else SCALES[labels]
             terms = tuple(replace(term, labels=given, label_arguments={}) for term in terms)
         self.objective = Objective(terms)
-        graders = [one for one in self.objective.sources.values() if one.scale != "binary"]
+        graders = [source for source in self.objective.sources.values()
+                   if self.split is None or source.scale != "binary"]
         self.grader = (graders or [RELEVANCE["sentence"]()])[0]
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
         self.own = [weight for weight in (*self.objective.parameters(), self.log_scale)
@@ -206,7 +207,7 @@ class RankingLoss(nn.Module):
         return value
 
     def read_labels(self, labels: Any, scores: Tensor) -> tuple[Any, Tensor]:
-        """Return the Batch, if label sources read one, and which pairs (I, T) match."""
+        """Return what label sources get, a Batch or relevance (I, T), and which pairs match."""
         (rows, texts), split = scores.shape, self.split is not None
         if (labels is None) != (self.labels == "pairs"):
             raise ValueError(f'the batch has {"no" if labels is None else "a"} column "label": for '
@@ -235,8 +236,7 @@ class RankingLoss(nn.Module):
             raise ValueError(f'of the column "label", {described(labels)}, must come relevance '
                              f"{tuple(scores.shape)}, and comes {described(relevance)}; for "
                              'labels="column" give each row a number for each of its texts')
-        self.relevance = relevance
-        return None, relevance >= MATCH
+        return relevance, relevance >= MATCH
 
 
 def captions(image_of_text: Sequence[int] | np.ndarray, **label_vectors: Any) -> EncodedSplit:

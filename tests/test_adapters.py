@@ -1,6 +1,8 @@
 """Losses in trainers of others: the value and gradient of `fit`, exact in parts, refusals."""
 
+import copy
 import csv
+import doctest
 import os
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from torch import nn
 from torch.nn.functional import normalize
 
 import itr_study as itr
+from itr_study import adapters
 from itr_study.adapters import ImageTextEvaluator, RankingLoss, captions, contrastive
 from itr_study.losses import LOSSES
 from itr_study.models.base import ModelOutput
@@ -100,6 +103,7 @@ def test_what_the_column_holds():
             (made("smooth_ndcg", "column"), graded, torch.diag(graded)),
             (made("smooth_ndcg", lambda ids: (ids[:, None] == ids).float()), IDS, matrix)):
         assert type(loss) is not RankingLoss and isinstance(loss, RankingLoss)
+        loss = copy.deepcopy(loss)
         expected = LOSSES[loss.objective.names[0]]()(scores, relevance)
         torch.testing.assert_close(loss(features, labels), expected, **NEAR)
 
@@ -163,6 +167,12 @@ def test_a_scale_multiplies_cosines_and_is_learnt():
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
     value.backward()
     assert loss.log_scale.grad.abs() > 1e-3
+    loss.zero_grad()
+    found = []
+    for learnt in (100.0, 1e4):  # no more than 100, as in CLIP
+        torch.nn.init.constant_(loss.log_scale, np.log(learnt))
+        found.append(loss(features, IDS).item())
+    assert found[0] == pytest.approx(found[1], rel=1e-4) and found[0] != pytest.approx(value.item())
     assert [name for name, weight in made().named_parameters() if not weight.requires_grad] == [
         "log_scale"]
 
@@ -261,6 +271,10 @@ def test_accumulation_is_warned_of():
             loss(batch(), IDS)
     with pytest.warns(UserWarning, match="gradient_accumulation_steps=1.*mini_batch_size=32"):
         loss(batch(), IDS)
+
+
+def test_the_example_of_the_docstring():
+    assert doctest.testmod(adapters) == (0, 2)
 
 
 def test_contrastive_takes_losses_objectives_and_ids():

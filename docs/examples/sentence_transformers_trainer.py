@@ -2,7 +2,7 @@
 
     python docs/examples/sentence_transformers_trainer.py FOLDER [OUTPUT]
 
-FOLDER holds a CLIP or SigLIP model as `save_pretrained` writes it. The pictures are generated.
+FOLDER holds a CLIP model as `save_pretrained` writes it. The pictures are generated.
 """
 
 import sys
