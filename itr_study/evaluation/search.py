@@ -37,8 +37,7 @@ NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 SAMPLE, NEAR = 8, 0.05  # images and texts whose known scores are compared; of their spread
 FIRST = 10  # results of an answer: it holds if a match is among them
-ASKED = 500  # queries of the calibration, at most: a model with attention scores pairs slowly
-LEAST = 0.1  # share of queries that must be answered for a promise to be worth something
+ASKED = 1000  # queries of the calibration, at most: a model with attention scores pairs slowly
 PROMISES = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of wrong answers: the first that can be kept
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -170,11 +169,8 @@ class Searcher:
         if dev is None or dev.sentences is None and dev.tokens is None:
             return None
         best, right = self.asked(dev)
-        for wrong in PROMISES:
-            level = answer_level(best, right, wrong)
-            if level.answered >= LEAST:
-                return level
-        return level._replace(score=np.inf, answered=0.0)
+        levels = [answer_level(best, right, wrong) for wrong in PROMISES]
+        return next((level for level in levels if level.answered), levels[-1])
 
     def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
         """Ask some captions of a split for their pictures; see `level`.
