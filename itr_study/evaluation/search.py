@@ -161,9 +161,9 @@ class Searcher:
     def level(self) -> Level | None:
         """The best score from which answers hold (`answer_level`); None without dev captions.
 
-        Captions of dev ask for their pictures, which join those searched. An answer holds if the
-        picture is among the first 10. Of the promises, that 9, 8, ... or 5 of 10 answers hold, the
-        first is taken that a tenth of the queries meets.
+        Captions of dev ask for their pictures, which join those searched. Of the promises, that for
+        9, 8, ... or 5 of 10 answers the picture is among the first 10, the first is taken that can
+        be kept.
         """
         dev = self.data.splits.get("dev") if self.calibration is None else self.calibration
         if dev is None or dev.sentences is None and dev.tokens is None:
@@ -173,20 +173,15 @@ class Searcher:
         return next((level for level in levels if level.answered), levels[-1])
 
     def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
-        """Ask some captions of a split for their pictures; see `level`.
-
-        Returns: the best score (Q,), and whether the picture is among the first 10 (Q,).
-        """
+        """Ask captions of a split: their best score (Q,), and whether their picture is found."""
         queries = torch.linspace(0, dev.n_texts - 1, min(dev.n_texts, ASKED)).long()
         texts, owner = take(encode_texts(self.model, dev), queries), dev.image_of_text[queries]
         others = score(self.model, self.images, texts).numpy()  # (I, Q)
-        own = score(self.model, encode_images(self.model, dev), texts).numpy()
-        own = own[owner, np.arange(len(owner))]
-        known = self.dataset.splits.get(dev.name)
-        if known is not None:  # the picture itself may be among those searched
-            place = {image: n for n, image in enumerate(self.split.image_ids)}
-            rows = np.array([place.get(known.image_ids[i], -1) for i in owner])
-            others[rows[rows >= 0], np.flatnonzero(rows >= 0)] = -np.inf
+        own = score(self.model, encode_images(self.model, dev), texts).numpy()[
+            owner, np.arange(len(owner))]
+        if dev.name in self.dataset.splits:  # the picture itself may be among those searched
+            asking = np.array(self.dataset.splits[dev.name].image_ids)[owner]
+            others[np.array(self.split.image_ids)[:, None] == asking] = -np.inf
         return np.maximum(others.max(axis=0), own), (others >= own).sum(axis=0) < FIRST
 
     def search_text(self, text: int | str, top: int = 10) -> Hits:

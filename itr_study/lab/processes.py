@@ -51,13 +51,10 @@ def plain(error: Exception) -> str:
 
 def remedy(error: Exception) -> str:
     """What to do about a home that cannot be written; empty for other errors."""
-    if not (isinstance(error, OSError) and error.filename):
-        return ""
-    if error.errno not in NOT_WRITABLE and home().exists():
-        return ""
-    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
-        return ""
-    return f"\n{HOME_REMEDY}"
+    told = (isinstance(error, OSError) and error.filename
+            and (error.errno in NOT_WRITABLE or not home().exists())
+            and Path(os.fsdecode(error.filename)).is_relative_to(home()))
+    return f"\n{HOME_REMEDY}" * bool(told)
 
 
 def new_mark() -> str:

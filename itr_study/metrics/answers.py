@@ -40,16 +40,13 @@ def answer_level(best: np.ndarray, right: np.ndarray, wrong: float = 0.1, lost: 
         >>> scores, holds = np.linspace(0.0, 0.9, 10), np.array([0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
         >>> round(answer_level(scores, holds == 1, wrong=0.2, lost=0.0).score, 3)
         0.1
-        >>> round(answer_level(scores, holds == 1, wrong=0.2, lost=0.25).score, 3)
-        0.3
     """
     check_number("wrong", wrong, above=0, most=1)
-    for name, share in (("lost", lost), ("least", least)):
-        check_number(name, share, least=0, most=1)
+    check_number("lost", lost, least=0, most=1)
     best, right = np.asarray(best, float), np.asarray(right, bool)
     if best.shape != right.shape or best.ndim != 1 or not len(best) or np.isnan(best).any():
-        raise ValueError("best and right must be (Q,), a score that is a number and whether the "
-                         f"answer holds for each query; got {best.shape} and {right.shape}")
+        raise ValueError("best and right must be (Q,), numbers and whether each answer holds; got "
+                         f"{best.shape} and {right.shape}")
     order = np.argsort(-best, kind="stable")
     falling, answers = best[order], np.arange(1, len(best) + 1)
     holds = (~right[order]).cumsum() + 1 <= wrong * (answers + 1) + 1e-9

@@ -324,21 +324,16 @@ def audit(
     raise typer.Exit(not all(row.good for row in audited))
 
 
-@app.command(epilog=example("audit-captions --data my_pictures",
-                            "audit-captions --data my_pictures --apply audit.csv --to corrected"))
+@app.command(epilog=example("audit-captions --data my_pictures --to audit"))
 def audit_captions(
-    dataset: Annotated[str | None, typer.Option(
-        metavar="NAME", help="Default: folder if --data is given, else scenes.")] = None,
-    data: Data = None, changes: DataChanges = None,
+    dataset: Dataset = "folder", data: Data = None, changes: DataChanges = None,
     apply: Annotated[Path | None, typer.Option(
         metavar="FILE", help="audit.csv, corrected: makes a data set, trains on both.")] = None,
-    to: Annotated[Path, typer.Option(
-        metavar="FOLDER", help="For audit.html and audit.csv, or for that data set.")] = Path("."),
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where either goes.")] = Path("."),
 ) -> None:
     """List captions that may be wrong, to correct them."""
     from itr_study.lab.cli import chosen
 
-    dataset = dataset or ("folder" if data else "scenes")
     chosen.check_dataset(dataset, changes or ())
     from itr_study.lab.cli import audit, commands
 
