@@ -148,7 +148,7 @@ def features(
 
 @app.command()
 def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
-    """List the base configs, what each is and where it was tuned."""
+    """List base configs, what each is and where it was tuned."""
     from itr_study.lab.batch.schedule import known_root
     from itr_study.lab.cli import chosen
 
@@ -159,7 +159,7 @@ def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
 @app.command(epilog=example("tune two_branch --dataset folder --data ~/data"))
 def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
          changes: DataChanges = None, device: Device = "auto", plan: Plan = False) -> None:
-    """Search the learning rate of a base config on your dev split.
+    """Search the learning rate of a config on your dev split.
 
     The rate is kept in .itr_study/tuned/; `train` and notebooks then take it on the same data. If
     you stop the command, run it again: it goes on.
@@ -176,7 +176,7 @@ def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
 @app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"))
 def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = None,
          ranks: WithRanks = False) -> None:
-    """List the runs of this machine with their ids, or publish some."""
+    """List runs of this machine with their ids, or publish some."""
     from itr_study.lab.cli import chosen
 
     chosen.check_runs(names or ())
@@ -268,7 +268,7 @@ def reproduce(
     plan: Plan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
-    """Execute notebooks headless: every figure, and a true table."""
+    """Execute notebooks headless: every figure, a true table."""
     from itr_study.lab.batch.schedule import Request
     from itr_study.lab.cli import chosen
 
@@ -313,7 +313,7 @@ def audit(
     dataset: Dataset = "flickr8k", data: Data = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
-    """Retrain some published rows, chosen by chance, and compare."""
+    """Retrain published rows, chosen by chance, and compare."""
     from itr_study.lab.cli import chosen
 
     chosen.check_dataset(dataset)
@@ -389,7 +389,7 @@ def verdict(
         min=1, metavar="COUNT", help="Judgements so far, this one too; they share the 5 %.")] = 1,
     html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
 ) -> None:
-    """Say whether a model is better than another, by runs of both."""
+    """Say if a model is better than another, by runs of both."""
     if context.args:
         raise ValueError(f"{context.args[0]} belongs to no option: put patterns in quotes, such as "
                          "--a 'runs_a/*.npy', or name the folder")
